@@ -1,0 +1,53 @@
+//! Stage 2: which kind of failure it is, how sure that is, and when it may pass.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::failure::{Category, Kind, Layer, Level};
+
+/// What a failure was found to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnosis {
+    /// What went wrong, in one word.
+    pub kind: Kind,
+    /// Where it was observed.
+    pub layer: Layer,
+    /// The level at which recovery starts; none for `code` and `none`.
+    pub level: Option<Level>,
+    /// How sure this is, from 0 to 1.
+    pub confidence: f32,
+    /// How long to wait, where the failure states it.
+    pub retry_after: Option<Duration>,
+    /// What it was recognised by.
+    pub evidence: Evidence,
+    /// Recognises the same failure again.
+    pub fingerprint: String,
+    /// One sentence for a person.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+    /// Whether an answer was cut off at its length limit.
+    pub truncated: bool,
+}
+
+impl Diagnosis {
+    /// How this kind is treated at first.
+    pub fn category(&self) -> Category {
+        self.kind.category()
+    }
+
+    /// Whether the very same call may succeed later.
+    pub fn retryable(&self) -> bool {
+        self.level == Some(Level::Same)
+    }
+}
+
+/// What a diagnosis rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// The rule that decided.
+    pub rule: String,
+    /// The line that it matched, as a person would see it.
+    pub line: String,
+}

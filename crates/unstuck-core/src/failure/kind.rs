@@ -1,0 +1,243 @@
+//! The vocabulary: every kind of failure, its category, and the names it goes by.
+//!
+//! Names are final: they stand in configuration, events, the REST API and analytics.
+//! What is known *about* a kind (rules, chain, samples) is data in `data/kinds/<name>.toml`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// How a kind of failure is treated at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// Passes by itself: the same thing again after a wait.
+    Transient,
+    /// Comes back unless something is changed.
+    Systematic,
+    /// Needs a human at once.
+    Fatal,
+    /// The agent's own code is wrong: not ours to repair.
+    Code,
+    /// Could not be told.
+    Unknown,
+    /// Not a failure at all.
+    None,
+}
+
+impl Category {
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::Systematic => "systematic",
+            Self::Fatal => "fatal",
+            Self::Code => "code",
+            Self::Unknown => "unknown",
+            Self::None => "none",
+        }
+    }
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+macro_rules! kinds {
+    ($($variant:ident $name:literal $category:ident;)+) => {
+        /// What went wrong, in one word.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind {
+            $(#[doc = concat!("`", $name, "`")] $variant,)+
+        }
+
+        impl Kind {
+            /// Every kind, in the order of the table.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The name used in configuration, events and every wire.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// How this kind is treated at first.
+            pub const fn category(self) -> Category {
+                match self { $(Self::$variant => Category::$category),+ }
+            }
+
+            /// The embedded knowledge file of this kind.
+            pub(crate) const fn file(self) -> &'static str {
+                match self {
+                    $(Self::$variant => include_str!(concat!("../../data/kinds/", $name, ".toml"))),+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    RateLimit          "rate_limit"          Transient;
+    RateLimitTimed     "rate_limit_timed"    Transient;
+    ServerOverloaded   "server_overloaded"   Transient;
+    ServerError        "server_error"        Transient;
+    Timeout            "timeout"             Transient;
+    NetworkError       "network_error"       Transient;
+    ContextLimit       "context_limit"       Systematic;
+    ContentFilter      "content_filter"      Systematic;
+    InvalidRequest     "invalid_request"     Systematic;
+    ModelNotFound      "model_not_found"     Systematic;
+    CliCrash           "cli_crash"           Systematic;
+    JsonParseError     "json_parse_error"    Systematic;
+    EmptyOutput        "empty_output"        Systematic;
+    FormatValidation   "format_validation"   Systematic;
+    MissingSections    "missing_sections"    Systematic;
+    DiffParseError     "diff_parse_error"    Systematic;
+    ContextError       "context_error"       Systematic;
+    Stuck              "stuck"               Systematic;
+    CommandNotFound    "command_not_found"   Systematic;
+    ToolNotFound       "tool_not_found"      Systematic;
+    PermissionDenied   "permission_denied"   Systematic;
+    FileNotFound       "file_not_found"      Systematic;
+    InvalidArguments   "invalid_arguments"   Systematic;
+    SyntaxError        "syntax_error"        Systematic;
+    DiskFull           "disk_full"           Systematic;
+    OutOfMemory        "out_of_memory"       Systematic;
+    PortInUse          "port_in_use"         Systematic;
+    MissingDependency  "missing_dependency"  Systematic;
+    DependencyConflict "dependency_conflict" Systematic;
+    LockfileDrift      "lockfile_drift"      Systematic;
+    StaleBuild         "stale_build"         Systematic;
+    ConfigError        "config_error"        Systematic;
+    AuthRequired       "auth_required"       Fatal;
+    AuthExpired        "auth_expired"        Fatal;
+    QuotaExhausted     "quota_exhausted"     Fatal;
+    CliNotFound        "cli_not_found"       Fatal;
+    TestFailure        "test_failure"        Code;
+    CompileError       "compile_error"       Code;
+    Unknown            "unknown"             Unknown;
+    None               "none"                None;
+}
+
+/// Other names for a kind that are accepted on input, never written.
+const ALIASES: &[(&str, Kind)] = &[
+    ("rate_limited", Kind::RateLimit),
+    ("auth_error", Kind::AuthRequired),
+    ("overloaded", Kind::ServerOverloaded),
+    ("context_length", Kind::ContextLimit),
+    ("quota_exceeded", Kind::QuotaExhausted),
+    ("network", Kind::NetworkError),
+];
+
+/// The name is not that of a kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no kind `{name}`{}", suggestion.map(|kind| format!(", did you mean `{kind}`?")).unwrap_or_default())]
+pub struct UnknownKind {
+    /// What was asked for.
+    pub name: String,
+    /// The kind with the nearest name, if one is near.
+    pub suggestion: Option<Kind>,
+}
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(name: &str) -> Result<Self, UnknownKind> {
+        let wanted = name.trim().to_ascii_lowercase().replace(['-', ' '], "_");
+        let exact = Self::ALL.iter().find(|kind| kind.name() == wanted);
+        let alias = || {
+            ALIASES
+                .iter()
+                .find(|(alias, _)| *alias == wanted)
+                .map(|(_, kind)| kind)
+        };
+        exact.or_else(alias).copied().ok_or_else(|| UnknownKind {
+            name: name.to_owned(),
+            suggestion: crate::nearest::nearest(
+                &wanted,
+                Self::ALL.iter().map(|kind| (kind.name(), *kind)),
+            ),
+        })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        name.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_aliases_and_old_spellings_are_read() {
+        assert_eq!("rate_limit".parse(), Ok(Kind::RateLimit));
+        assert_eq!("RATE_LIMIT_TIMED".parse(), Ok(Kind::RateLimitTimed));
+        assert_eq!("rate_limited".parse(), Ok(Kind::RateLimit));
+        assert_eq!("auth_error".parse(), Ok(Kind::AuthRequired));
+    }
+
+    #[test]
+    fn a_typing_error_gets_a_suggestion() {
+        let error = "rate_limt".parse::<Kind>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no kind `rate_limt`, did you mean `rate_limit`?"
+        );
+        assert_eq!(
+            "qqq".parse::<Kind>().unwrap_err().to_string(),
+            "there is no kind `qqq`"
+        );
+    }
+
+    /// S0-02, S0-04, S0-05, S0-06, S0-25 to S0-27: the three categories and who belongs to them.
+    #[test]
+    fn the_categories_hold_the_agreed_kinds() {
+        let of = |category| {
+            Kind::ALL
+                .iter()
+                .filter(move |kind| kind.category() == category)
+                .map(|kind| kind.name())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of(Category::Transient),
+            [
+                "rate_limit",
+                "rate_limit_timed",
+                "server_overloaded",
+                "server_error",
+                "timeout",
+                "network_error"
+            ]
+        );
+        assert_eq!(
+            of(Category::Fatal),
+            [
+                "auth_required",
+                "auth_expired",
+                "quota_exhausted",
+                "cli_not_found"
+            ]
+        );
+        assert_eq!(Kind::CliCrash.category(), Category::Systematic);
+        assert_eq!(Kind::JsonParseError.category(), Category::Systematic);
+    }
+}

@@ -1,0 +1,76 @@
+//! All that is known about one kind (`data/kinds/<kind>.toml`).
+
+use serde::Deserialize;
+
+use crate::failure::{Layer, Level};
+
+/// All that is known about one kind.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct KindFile {
+    /// What it is called in a heading.
+    pub title: String,
+    /// What a person can do about it.
+    #[serde(default)]
+    pub hint: String,
+    /// The level at which recovery starts; by default that of the category.
+    pub level: Option<Level>,
+    /// What holds for failures of LLM API calls.
+    #[serde(default)]
+    pub api: LayerDefaults,
+    /// What holds for failures of tool calls.
+    #[serde(default)]
+    pub tool: LayerDefaults,
+    /// What holds for failures of agent processes.
+    #[serde(default)]
+    pub agent: LayerDefaults,
+    /// What holds for failures of the environment.
+    #[serde(default)]
+    pub infra: LayerDefaults,
+    /// The ways to recover, in the given priority.
+    #[serde(default)]
+    pub chain: Vec<Link>,
+}
+
+impl KindFile {
+    /// What holds in a layer.
+    pub fn defaults(&self, layer: Layer) -> &LayerDefaults {
+        match layer {
+            Layer::Api => &self.api,
+            Layer::Tool => &self.tool,
+            Layer::Agent => &self.agent,
+            Layer::Infra => &self.infra,
+        }
+    }
+}
+
+/// What a kind says about one layer; what it leaves out is the policy's to say.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LayerDefaults {
+    /// The level at which recovery starts.
+    pub level: Option<Level>,
+    /// How many retries this kind gets.
+    pub retries: Option<u32>,
+    /// What the wait before the n-th retry is multiplied by.
+    pub backoff_multiplier: Option<f64>,
+}
+
+/// One way to recover in a kind's chain.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// The id of the strategy.
+    pub strategy: String,
+    /// The chance that it helps, from 0 to 1.
+    pub confidence: f64,
+    /// How many turns of the agent it takes.
+    #[serde(default = "one")]
+    pub iterations: u32,
+    /// The layers it is for; empty means all.
+    #[serde(default)]
+    pub layers: Vec<Layer>,
+}
+
+fn one() -> u32 {
+    1
+}

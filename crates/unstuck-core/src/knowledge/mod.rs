@@ -1,0 +1,10 @@
+//! What unstuck knows, as data: one file per kind, and one each for strategies and the like.
+//!
+//! The files are embedded; a user's configuration adds to them or overrides them. This module only reads
+//! and checks the data. What it means is the business of the stages that use it.
+
+mod kind_file;
+mod strategy;
+
+pub use kind_file::{KindFile, LayerDefaults, Link};
+pub use strategy::{Change, ModelChoice, SessionChoice, Strategy};

@@ -1,0 +1,9 @@
+//! The heart of unstuck.
+pub mod diagnosis;
+pub mod failure;
+pub mod knowledge;
+mod moment;
+mod nearest;
+pub use diagnosis::{Diagnosis, Evidence};
+pub use failure::{Category, Failure, Headers, Kind, Layer, Level, Text, UnknownKind};
+pub use moment::{NotATimestamp, Now, Timestamp};

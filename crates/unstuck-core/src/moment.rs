@@ -1,0 +1,128 @@
+//! Moments and durations. The core never reads a clock: whoever calls it says what time it is, and where.
+
+use std::fmt;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+/// A moment, in milliseconds since the Unix epoch; on the wire an RFC 3339 text in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+/// The text is not a moment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a moment like 2026-11-15T21:30:00Z")]
+pub struct NotATimestamp(String);
+
+impl Timestamp {
+    /// The moment that is this many milliseconds after the Unix epoch.
+    pub const fn from_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// The moment that is this many seconds after the Unix epoch.
+    pub const fn from_seconds(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(1000))
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// The moment this much later.
+    #[must_use]
+    pub fn after(self, wait: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
+        )
+    }
+
+    /// How long it is from `earlier` to here; nothing if it is not later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    pub(crate) fn jiff(self) -> jiff::Timestamp {
+        jiff::Timestamp::from_millisecond(self.0).unwrap_or(if self.0 < 0 {
+            jiff::Timestamp::MIN
+        } else {
+            jiff::Timestamp::MAX
+        })
+    }
+}
+
+impl From<jiff::Timestamp> for Timestamp {
+    fn from(timestamp: jiff::Timestamp) -> Self {
+        Self(timestamp.as_millisecond())
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.jiff().fmt(f)
+    }
+}
+
+impl std::str::FromStr for Timestamp {
+    type Err = NotATimestamp;
+
+    fn from_str(text: &str) -> Result<Self, NotATimestamp> {
+        text.parse::<jiff::Timestamp>()
+            .map(Self::from)
+            .map_err(|_| NotATimestamp(text.to_owned()))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// What the clock shows, and the zone in which a bare "3pm" is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Now {
+    /// The present moment.
+    pub at: Timestamp,
+    zone: TimeZone,
+}
+
+impl Now {
+    /// The moment, where clock times are meant in UTC.
+    pub fn utc(at: Timestamp) -> Self {
+        Self {
+            at,
+            zone: TimeZone::UTC,
+        }
+    }
+
+    /// The moment in a named zone such as `Europe/Berlin`; `None` if there is no such zone.
+    pub fn in_zone(at: Timestamp, name: &str) -> Option<Self> {
+        TimeZone::get(name).ok().map(|zone| Self { at, zone })
+    }
+
+    /// The moment, where clock times are meant this many seconds east of UTC.
+    pub fn at_offset(at: Timestamp, seconds_east: i32) -> Option<Self> {
+        jiff::tz::Offset::from_seconds(seconds_east)
+            .ok()
+            .map(|offset| Self {
+                at,
+                zone: TimeZone::fixed(offset),
+            })
+    }
+
+    pub(crate) fn zone(&self) -> &TimeZone {
+        &self.zone
+    }
+}
