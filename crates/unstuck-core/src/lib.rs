@@ -4,6 +4,6 @@ pub mod failure;
 pub mod knowledge;
 mod moment;
 mod nearest;
-pub use diagnosis::{Diagnosis, Evidence};
-pub use failure::{Category, Failure, Headers, Kind, Layer, Level, Text, UnknownKind};
+pub use diagnosis::{Classifier, Diagnosis, Evidence};
+pub use failure::{Case, Category, Failure, Headers, Kind, Layer, Level, Text, UnknownKind};
 pub use moment::{NotATimestamp, Now, Timestamp};

@@ -1,6 +1,21 @@
 //! Stage 2: which kind of failure it is, how sure that is, and when it may pass.
 
+mod automaton;
+mod classifier;
+mod clock;
+mod fingerprint;
+mod literals;
+mod loose;
+mod pattern;
+mod rule;
+mod screen;
+mod view;
+mod wait;
+
 use std::time::Duration;
+
+pub use classifier::Classifier;
+pub use pattern::PatternError;
 
 use serde::Serialize;
 

@@ -3,11 +3,13 @@
 //! A [`Failure`] is data about what happened to an agent, never an `Err` of ours. It says nothing about
 //! what kind of failure it is: that is the [diagnosis](crate::diagnosis).
 
+mod case;
 mod headers;
 mod kind;
 mod level;
 mod text;
 
+pub use case::{Case, signal_number};
 pub use headers::Headers;
 pub use kind::{Category, Kind, UnknownKind};
 pub use level::Level;

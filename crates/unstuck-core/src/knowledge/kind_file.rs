@@ -2,10 +2,13 @@
 
 use serde::Deserialize;
 
-use crate::failure::{Layer, Level};
+use crate::failure::{Case, Category, Kind, Layer, Level};
+
+use super::RuleSpec;
 
 /// All that is known about one kind.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct KindFile {
     /// What it is called in a heading.
     pub title: String,
@@ -29,9 +32,31 @@ pub struct KindFile {
     /// The ways to recover, in the given priority.
     #[serde(default)]
     pub chain: Vec<Link>,
+    /// The kind that it becomes when it states a long wait.
+    pub long_wait: Option<LongWait>,
+    /// How it is recognised.
+    #[serde(default)]
+    pub rule: Vec<RuleSpec>,
+    /// Failures that must be diagnosed as this kind.
+    #[serde(default)]
+    pub sample: Vec<Case>,
+    /// Failures that look like this kind and must not be diagnosed as it.
+    #[serde(default)]
+    pub decoy: Vec<Case>,
 }
 
 impl KindFile {
+    /// The level at which recovery of this kind starts in a layer; none for `code` and `none`.
+    pub fn level(&self, kind: Kind, layer: Layer) -> Option<Level> {
+        let by_category = match kind.category() {
+            Category::Transient | Category::Unknown => Level::Same,
+            Category::Systematic => Level::Alternative,
+            Category::Fatal => Level::Escalate,
+            Category::Code | Category::None => return None,
+        };
+        Some(self.defaults(layer).level.or(self.level).unwrap_or(by_category))
+    }
+
     /// What holds in a layer.
     pub fn defaults(&self, layer: Layer) -> &LayerDefaults {
         match layer {
@@ -41,6 +66,16 @@ impl KindFile {
             Layer::Infra => &self.infra,
         }
     }
+}
+
+/// The kind that another becomes when it states a long wait.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LongWait {
+    /// A longer wait than this many seconds is long.
+    pub over_seconds: u64,
+    /// What it becomes.
+    pub becomes: Kind,
 }
 
 /// What a kind says about one layer; what it leaves out is the policy's to say.

@@ -4,7 +4,63 @@
 //! and checks the data. What it means is the business of the stages that use it.
 
 mod kind_file;
+mod reading;
+mod rule;
 mod strategy;
 
-pub use kind_file::{KindFile, LayerDefaults, Link};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+pub use kind_file::{KindFile, LayerDefaults, Link, LongWait};
+pub use reading::Reading;
+pub use rule::{Circumstance, RuleSpec, Stream, WaitSpec, Wanted};
 pub use strategy::{Change, ModelChoice, SessionChoice, Strategy};
+
+use crate::failure::Kind;
+
+/// Why knowledge could not be read.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct KnowledgeError {
+    /// The file, and the part of it.
+    pub place: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// All that unstuck knows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Knowledge {
+    /// What is known about each kind.
+    pub kinds: BTreeMap<Kind, KindFile>,
+    /// How texts are read in general.
+    pub reading: Reading,
+}
+
+impl Knowledge {
+    /// What is embedded in the program.
+    pub fn built_in() -> &'static Self {
+        static BUILT_IN: LazyLock<Knowledge> = LazyLock::new(|| match Knowledge::embedded() {
+            Ok(knowledge) => knowledge,
+            // The embedded files are tested; this can only be reached by a build that skipped its tests.
+            Err(error) => unreachable!("embedded knowledge: {error}"),
+        });
+        &BUILT_IN
+    }
+
+    fn embedded() -> Result<Self, KnowledgeError> {
+        let kinds = Kind::ALL.iter().map(|kind| Ok((*kind, read(&format!("{kind}.toml"), kind.file())?))).collect::<Result<_, _>>()?;
+        let mut reading: Reading = read("reading.toml", include_str!("../../data/reading.toml"))?;
+        reading.expand();
+        Ok(Self { kinds, reading })
+    }
+
+    /// What is known about a kind.
+    pub fn kind(&self, kind: Kind) -> &KindFile {
+        &self.kinds[&kind]
+    }
+}
+
+pub(crate) fn read<T: serde::de::DeserializeOwned>(place: &str, text: &str) -> Result<T, KnowledgeError> {
+    toml::from_str(text).map_err(|error| KnowledgeError { place: place.to_owned(), problem: error.to_string().trim().to_owned() })
+}

@@ -1,0 +1,191 @@
+//! One automaton that looks for the literals of all patterns at once.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use super::pattern::{Pattern, PatternError};
+use super::screen::Screen;
+use super::view::View;
+use crate::knowledge::Stream;
+
+/// A pattern in the automaton.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PatternId(u32);
+
+/// More hits than this are not kept: those at the start and at the end of a text tell enough.
+const MAX_HITS: usize = 20_000;
+/// So many hits of one pattern are tried, from the last one on.
+const MAX_TRIES: usize = 16;
+/// A pattern is tried this far around its literal, where lines are very long.
+const REACH: usize = 2048;
+/// A line of at least this many bytes may have been wrapped.
+const WRAPPED: usize = 56;
+
+/// Collects patterns; each text of a pattern is kept once.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    patterns: Vec<Pattern>,
+    known: HashMap<String, PatternId>,
+}
+
+impl Builder {
+    pub(crate) fn add(&mut self, source: &str) -> Result<PatternId, PatternError> {
+        self.add_as(source, || Pattern::parse(source))
+    }
+
+    pub(crate) fn add_as(&mut self, key: &str, parse: impl FnOnce() -> Result<Pattern, PatternError>) -> Result<PatternId, PatternError> {
+        if let Some(id) = self.known.get(key) {
+            return Ok(*id);
+        }
+        let id = PatternId(u32::try_from(self.patterns.len()).unwrap_or(u32::MAX));
+        self.patterns.push(parse()?);
+        self.known.insert(key.to_owned(), id);
+        Ok(id)
+    }
+
+    pub(crate) fn build(self) -> Result<Automaton, PatternError> {
+        let mut literals: Vec<&str> = Vec::new();
+        let mut index: HashMap<String, usize> = HashMap::new();
+        let mut owners: Vec<Vec<PatternId>> = Vec::new();
+        for (number, pattern) in (0_u32..).zip(&self.patterns) {
+            for literal in pattern.literals() {
+                let at = *index.entry(literal.to_ascii_lowercase()).or_insert_with(|| {
+                    literals.push(literal);
+                    owners.push(Vec::new());
+                    literals.len() - 1
+                });
+                owners[at].push(PatternId(number));
+            }
+        }
+        let literals = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(literals)
+            .map_err(|error| PatternError::Syntax("all literals".into(), error.to_string()))?;
+        Ok(Automaton { patterns: self.patterns, literals, owners })
+    }
+}
+
+/// All patterns, ready to be looked for.
+#[derive(Debug)]
+pub(crate) struct Automaton {
+    patterns: Vec<Pattern>,
+    literals: AhoCorasick,
+    owners: Vec<Vec<PatternId>>,
+}
+
+/// Where something was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) stream: Stream,
+    pub(crate) range: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    pattern: PatternId,
+    stream: Stream,
+    start: usize,
+    end: usize,
+}
+
+impl Automaton {
+    /// Looks for every literal in every text that counts.
+    pub(crate) fn scan<'a>(&'a self, view: &'a View<'a>) -> Sightings<'a> {
+        let mut hits = Vec::new();
+        for stream in Stream::ALL.into_iter().filter(|stream| view.counts(*stream)) {
+            let Some(screen) = view.screen(stream) else { continue };
+            for found in self.literals.find_overlapping_iter(screen.flat()) {
+                for pattern in &self.owners[found.pattern().as_usize()] {
+                    hits.push(Hit { pattern: *pattern, stream, start: found.start(), end: found.end() });
+                }
+                if hits.len() > MAX_HITS {
+                    hits.drain(MAX_HITS / 10..MAX_HITS / 2);
+                }
+            }
+        }
+        // A stable sort keeps the order of the text within one pattern.
+        hits.sort_by_key(|hit| hit.pattern);
+        Sightings { automaton: self, view, hits }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn patterns(&self) -> &[Pattern] {
+        &self.patterns
+    }
+
+    /// Compiles every regular expression, to find mistakes early.
+    pub(crate) fn check(&self) -> Result<(), PatternError> {
+        self.patterns.iter().try_for_each(Pattern::check)
+    }
+}
+
+/// The literals that were seen in a failure's texts.
+pub(crate) struct Sightings<'a> {
+    automaton: &'a Automaton,
+    view: &'a View<'a>,
+    hits: Vec<Hit>,
+}
+
+impl<'a> Sightings<'a> {
+    /// The patterns whose literal was seen.
+    pub(crate) fn seen(&self) -> impl Iterator<Item = PatternId> + '_ {
+        self.hits.chunk_by(|a, b| a.pattern == b.pattern).map(|hits| hits[0].pattern)
+    }
+
+    fn hits(&self, pattern: PatternId) -> &[Hit] {
+        let start = self.hits.partition_point(|hit| hit.pattern < pattern);
+        let len = self.hits[start..].partition_point(|hit| hit.pattern == pattern);
+        &self.hits[start..start + len]
+    }
+
+    /// The last place in one of the streams at which a pattern matches.
+    pub(crate) fn find(&self, pattern: PatternId, streams: &[Stream]) -> Option<Place> {
+        let tried = self.hits(pattern).iter().rev().filter(|hit| streams.is_empty() || streams.contains(&hit.stream));
+        tried.take(MAX_TRIES).find_map(|hit| {
+            let screen = self.view.screen(hit.stream)?;
+            let range = self.find_at(pattern, screen, hit)?;
+            Some(Place { stream: hit.stream, range })
+        })
+    }
+
+    fn find_at(&self, pattern: PatternId, screen: &Screen, hit: &Hit) -> Option<Range<usize>> {
+        let pattern = &self.automaton.patterns[pattern.0 as usize];
+        let (line, wrapped) = windows(screen, hit);
+        pattern
+            .find(screen.lines().as_bytes(), line, hit.start..hit.end)
+            .or_else(|| pattern.find(screen.flat(), wrapped?, hit.start..hit.end))
+    }
+
+    /// Every place at which a pattern matches, from the last one on, with the named groups that are wanted.
+    pub(crate) fn captures(&self, pattern: PatternId, groups: &'static [&'static str]) -> impl Iterator<Item = (Place, Vec<(&'static str, String)>)> {
+        self.hits(pattern).iter().rev().take(MAX_TRIES).filter_map(move |hit| {
+            let screen = self.view.screen(hit.stream)?;
+            let regex = &self.automaton.patterns[pattern.0 as usize];
+            let (line, wrapped) = windows(screen, hit);
+            let captures = regex.captures(screen.lines().as_bytes(), line).or_else(|| regex.captures(screen.flat(), wrapped?))?;
+            let named = |name: &&'static str| captures.name(name).map(|group| (*name, String::from_utf8_lossy(group.as_bytes()).into_owned()));
+            let place = Place { stream: hit.stream, range: captures.get(0).map_or(hit.start..hit.end, |all| all.range()) };
+            Some((place, groups.iter().filter_map(named).collect()))
+        })
+    }
+}
+
+/// The line of a hit, and that line with the ones it may have been wrapped to.
+fn windows(screen: &Screen, hit: &Hit) -> (Range<usize>, Option<Range<usize>>) {
+    let lines = screen.lines_of(&(hit.start..hit.end));
+    let near = |range: Range<usize>| range.start.max(hit.start.saturating_sub(REACH))..range.end.min(hit.end + REACH);
+    let mut wrapped = lines.clone();
+    for _ in 0..2 {
+        let next = wrapped.end + 1;
+        if wrapped.len() < WRAPPED || next >= screen.lines().len() {
+            break;
+        }
+        wrapped.end = screen.lines_of(&(next..next)).end;
+    }
+    let is_wrapped = wrapped != lines;
+    (near(lines), is_wrapped.then(|| near(wrapped)))
+}

@@ -1,0 +1,237 @@
+//! Durations, dates and times of day as failures write them.
+
+use std::time::Duration;
+
+use jiff::Zoned;
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
+
+use crate::moment::{Now, Timestamp};
+
+/// A duration such as `6m0s`, `1.5s`, `2m 13s`, `58 hours`, `5 hours and 30 minutes`, `900ms`.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim().to_ascii_lowercase().replace(" and ", " ").replace(',', " ");
+    let mut rest = text.trim();
+    let mut total = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = rest[digits..].trim_start();
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        total += number * unit(&rest[..letters])?;
+        rest = rest[letters..].trim_start();
+    }
+    (total > 0.0).then(|| Duration::try_from_secs_f64(total).ok()).flatten()
+}
+
+fn unit(name: &str) -> Option<f64> {
+    Some(match name {
+        "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => 0.001,
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3600.0,
+        "d" | "day" | "days" => 86_400.0,
+        "w" | "week" | "weeks" => 604_800.0,
+        _ => return None,
+    })
+}
+
+/// The moment of an HTTP date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub(crate) fn http_date(text: &str) -> Option<Timestamp> {
+    jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp().into())
+}
+
+/// The next moment at which clocks show this time of day, in the named zone or here.
+pub(crate) fn next(time: &str, zone: Option<&str>, now: &Now) -> Option<Timestamp> {
+    let zone = zone_of(zone, now)?;
+    let here = now.at.jiff().to_zoned(zone);
+    let time = time_of_day(time)?;
+    let today = on(here.date(), time, &here)?;
+    let moment = if today.timestamp() > here.timestamp() { today } else { on(here.date().tomorrow().ok()?, time, &here)? };
+    Some(moment.timestamp().into())
+}
+
+fn on(date: Date, time: Time, here: &Zoned) -> Option<Zoned> {
+    date.to_datetime(time).to_zoned(here.time_zone().clone()).ok()
+}
+
+fn zone_of(name: Option<&str>, now: &Now) -> Option<TimeZone> {
+    match name.map(str::trim) {
+        None | Some("") => Some(now.zone().clone()),
+        Some("UTC" | "GMT" | "Z" | "utc") => Some(TimeZone::UTC),
+        Some(name) => TimeZone::get(name).ok().or_else(|| abbreviation(name)).or_else(|| Some(now.zone().clone())),
+    }
+}
+
+/// The zones that American providers write by their letters.
+fn abbreviation(name: &str) -> Option<TimeZone> {
+    let full = match name.to_ascii_uppercase().as_str() {
+        "PT" | "PST" | "PDT" => "America/Los_Angeles",
+        "MT" | "MST" | "MDT" => "America/Denver",
+        "CT" | "CST" | "CDT" => "America/Chicago",
+        "ET" | "EST" | "EDT" => "America/New_York",
+        "CET" | "CEST" => "Europe/Berlin",
+        "BST" => "Europe/London",
+        "JST" => "Asia/Tokyo",
+        "IST" => "Asia/Kolkata",
+        _ => return None,
+    };
+    TimeZone::get(full).ok()
+}
+
+/// `3pm`, `11:30am`, `8:36 PM`, `15:00`, `15:00:30`, `midnight`, `noon`.
+fn time_of_day(text: &str) -> Option<Time> {
+    let text = text.trim().to_ascii_lowercase().replace('.', "");
+    match text.as_str() {
+        "midnight" => return Some(Time::midnight()),
+        "noon" => return Time::new(12, 0, 0, 0).ok(),
+        _ => {}
+    }
+    let (digits, half) = match text.strip_suffix("am").map(|rest| (rest, 0)).or_else(|| text.strip_suffix("pm").map(|rest| (rest, 12))) {
+        Some((rest, half)) => (rest.trim(), Some(half)),
+        None => (text.trim(), None),
+    };
+    let mut parts = digits.split(':');
+    let hour: i8 = parts.next()?.trim().parse().ok()?;
+    let mut further = || parts.next().map_or(Some(0), |part| part.parse::<i8>().ok());
+    let (minute, second) = (further()?, further()?);
+    let hour = match half {
+        Some(half) if (1..=12).contains(&hour) => hour % 12 + half,
+        Some(_) => return None,
+        None => hour,
+    };
+    Time::new(hour, minute, second, 0).ok()
+}
+
+/// A date with or without a time: `2026-09-01 at 00:00`, `2026-09-01T00:00:00Z`, `Oct 9 at 5pm`, `9 Oct 2026, 17:00`, `Thursday 3pm`.
+pub(crate) fn date(text: &str, zone: Option<&str>, now: &Now) -> Option<Timestamp> {
+    let text = text.trim().trim_end_matches(['.', ',']);
+    if let Ok(exact) = text.replace(' ', "T").parse::<Timestamp>() {
+        return Some(exact);
+    }
+    let zone = zone_of(zone, now)?;
+    let here = now.at.jiff().to_zoned(zone);
+    let mut day = None;
+    let mut month = None;
+    let mut year = None;
+    let mut weekday = None;
+    let mut time = None;
+    let spaced = text.replace(['T', ','], " ");
+    let mut words = spaced.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let lower = word.to_ascii_lowercase();
+        if let Ok(exact) = word.parse::<Date>() {
+            (year, month, day) = (Some(exact.year()), Some(exact.month()), Some(exact.day()));
+        } else if let Some(number) = month_of(&lower) {
+            month = Some(number);
+        } else if let Some(offset) = days_until(&lower, &here) {
+            weekday = Some(offset);
+        } else if let Some(number) = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse::<i16>().ok().filter(|_| !lower.contains("am") && !lower.contains("pm")) {
+            if number > 31 {
+                year = Some(number);
+            } else if words.peek().is_some_and(|next| matches!(next.to_ascii_lowercase().as_str(), "am" | "pm")) {
+                time = time_of_day(&format!("{lower}{}", words.next()?));
+            } else {
+                day = i8::try_from(number).ok();
+            }
+        } else if let Some(read) = time_of_day(&lower) {
+            let half = words.next_if(|next| matches!(next.to_ascii_lowercase().as_str(), "am" | "pm"));
+            time = half.map_or(Some(read), |half| time_of_day(&format!("{lower}{half}")));
+        }
+    }
+    let time = time.unwrap_or_else(Time::midnight);
+    let moment = match (weekday, month, day) {
+        (Some(offset), _, _) => on(here.date().checked_add(jiff::Span::new().days(offset)).ok()?, time, &here)?,
+        (None, Some(month), Some(day)) => {
+            let this_year = on(Date::new(year.unwrap_or(here.year()), month, day).ok()?, time, &here)?;
+            if year.is_none() && this_year.timestamp() < here.timestamp() {
+                on(Date::new(here.year() + 1, month, day).ok()?, time, &here)?
+            } else {
+                this_year
+            }
+        }
+        _ => return None,
+    };
+    Some(moment.timestamp().into())
+}
+
+fn month_of(word: &str) -> Option<i8> {
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let at = MONTHS.iter().position(|month| word.starts_with(month) && word.chars().all(|c| c.is_ascii_alphabetic() || c == '.'))?;
+    i8::try_from(at + 1).ok()
+}
+
+/// How many days it is to the next day of that name; "tomorrow" is one.
+fn days_until(word: &str, here: &Zoned) -> Option<i64> {
+    const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+    if word == "tomorrow" {
+        return Some(1);
+    }
+    let wanted = DAYS.iter().position(|day| word.starts_with(day) && word.ends_with(['y', 'n', 'e', 'd', 'u', 'i', 't', 's']) && word.len() <= 9)?;
+    let today = i64::from(here.weekday().to_monday_zero_offset());
+    Some((i64::try_from(wanted).ok()? - today + 6) % 7 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn berlin() -> Now {
+        Now::in_zone("2026-11-15T20:30:00Z".parse().unwrap(), "Europe/Berlin").unwrap()
+    }
+
+    fn shown(moment: Option<Timestamp>) -> String {
+        moment.map(|moment| moment.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn durations_are_read_in_every_form() {
+        for (text, seconds) in [
+            ("6m0s", 360.0),
+            ("1.5s", 1.5),
+            ("28ms", 0.028),
+            ("2m 13s", 133.0),
+            ("9m38.016s", 578.016),
+            ("58 hours", 209_304.0 - 504.0),
+            ("5 hours and 30 minutes", 19_800.0),
+            ("37 seconds", 37.0),
+            ("1h2m", 3720.0),
+            ("840", 840.0),
+            ("2 days, 3 hours", 183_600.0),
+        ] {
+            assert!((duration(text).unwrap().as_secs_f64() - seconds).abs() < 1e-6, "{text}");
+        }
+        assert_eq!(duration("soon"), None);
+        assert_eq!(duration("3 apples"), None);
+    }
+
+    #[test]
+    fn a_time_of_day_is_the_next_such_moment_here_or_in_the_stated_zone() {
+        assert_eq!(shown(next("3pm", None, &berlin())), "2026-11-16T14:00:00Z");
+        assert_eq!(shown(next("11pm", None, &berlin())), "2026-11-15T22:00:00Z");
+        assert_eq!(shown(next("8:30pm", Some("Asia/Tokyo"), &berlin())), "2026-11-16T11:30:00Z");
+        assert_eq!(shown(next("15:00", Some("UTC"), &berlin())), "2026-11-16T15:00:00Z");
+        assert_eq!(shown(next("00:00", Some("America/Los_Angeles"), &berlin())), "2026-11-16T08:00:00Z");
+        assert_eq!(next("25:00", None, &berlin()), None);
+    }
+
+    #[test]
+    fn dates_are_read_with_and_without_year_and_time() {
+        for (text, moment) in [
+            ("2026-12-01 at 00:00", "2026-12-01T00:00:00Z"),
+            ("2026-12-01T00:00:00Z", "2026-12-01T00:00:00Z"),
+            ("Dec 9 at 5pm", "2026-12-09T17:00:00Z"),
+            ("Feb 3, 4:12 PM", "2027-02-03T16:12:00Z"),
+            ("9 December 2026 17:00", "2026-12-09T17:00:00Z"),
+            ("Thursday 3pm", "2026-11-19T15:00:00Z"),
+            ("Nov 20th, 2026 10:16 AM", "2026-11-20T10:16:00Z"),
+        ] {
+            assert_eq!(shown(date(text, Some("UTC"), &berlin())), moment, "{text}");
+        }
+    }
+
+    #[test]
+    fn http_dates_are_read() {
+        assert_eq!(shown(http_date("Sun, 15 Nov 2026 20:31:00 GMT")), "2026-11-15T20:31:00Z");
+    }
+}

@@ -1,0 +1,89 @@
+//! Recognises the same failure again: what varies from one time to the next is masked.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::failure::Kind;
+
+/// What varies, and what stands for it; the order matters, since the wider come first.
+static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    [
+        (r"https?://[^\s\x22'<>)]+", "<url>"),
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
+        (r"\b\d{4}-\d\d-\d\d(?:[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d+)?(?:z\b|[+-]\d\d:?\d\d)?)?", "<time>"),
+        (r"\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s?[ap]m\b)?", "<time>"),
+        (r"\b(?:req|msg|org|resp|toolu|call|run|proj|user|sess|gen|chatcmpl)[_-][a-z0-9_-]{3,}", "<id>"),
+        (r"\b(?:sha\d+[:-])?[0-9a-f]{12,}\b", "<id>"),
+        (r"0x[0-9a-f]+", "<id>"),
+        (r"(?:[a-z]:)?[\\/][\w.@+~-]+(?:[\\/][\w.@+~-]+)*[\\/]?|(?:\.{1,2}|~|[\w.@+-]+)(?:[\\/][\w.@+~-]+)+", "<path>"),
+        (r#""[^"]{1,200}"|`[^`]{1,200}`|'[^']{1,200}'"#, "<name>"),
+        (r"\d+(?:[.,]\d+)*", "<n>"),
+    ]
+    .into_iter()
+    .filter_map(|(source, mask)| Regex::new(&format!("(?i){source}")).ok().map(|regex| (regex, mask)))
+    .collect()
+});
+
+/// The line with everything that varies masked.
+pub(crate) fn template(line: &str) -> String {
+    let mut text = line.to_lowercase();
+    for (regex, mask) in MASKS.iter() {
+        if let std::borrow::Cow::Owned(masked) = regex.replace_all(&text, *mask) {
+            text = masked;
+        }
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Names a failure by its kind, who reported it and the masked line.
+pub(crate) fn fingerprint(kind: Kind, reporter: &str, line: &str) -> String {
+    let mut hash = Fnv::default();
+    for part in [kind.name(), reporter, &template(line)] {
+        hash.write(part.as_bytes());
+    }
+    format!("{kind}:{:016x}", hash.0)
+}
+
+/// FNV-1a, because a fingerprint must be the same on every machine and in every version.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes.iter().chain(&[0]) {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_varies_is_masked() {
+        for (line, masked) in [
+            ("Rate limit reached for gpt-5.1 in organization org-AAA: Limit 30000, Used 22999. Try again in 11.054s", "rate limit reached for gpt-<n> in organization <id>: limit <n>, used <n>. try again in <n>s"),
+            ("open '/home/dev/p/web/config.yaml': No such file", "open <name>: no such file"),
+            ("cat: src/a.txt: No such file or directory", "cat: <path>: no such file or directory"),
+            ("2026-11-15T10:02:45Z ERROR at 0x7f: request req_011CSNw2 failed", "<time> error at <id>: request <id> failed"),
+            ("commit 6dcddb9f00aa1122 in C:\\src\\app", "commit <id> in <path>"),
+        ] {
+            assert_eq!(template(line), masked);
+        }
+    }
+
+    #[test]
+    fn the_same_failure_tomorrow_has_the_same_fingerprint_and_another_has_not() {
+        let of = |line| fingerprint(Kind::FileNotFound, "cat", line);
+        assert_eq!(of("cat: a/b.txt: No such file or directory"), of("cat: c/d/e.txt: No such file or directory"));
+        assert_ne!(of("cat: a/b.txt: No such file or directory"), of("cannot open a/b.txt"));
+        assert_eq!(of("x"), "file_not_found:f41e8d1f6fb59c2a".replace("f41e8d1f6fb59c2a", of("x").split_once(':').unwrap().1));
+    }
+}

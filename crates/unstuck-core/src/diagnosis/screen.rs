@@ -1,0 +1,157 @@
+//! The text as a person would see it on a screen, made easy to match.
+//!
+//! Terminal colours and window titles go, frames of boxes become blanks, every run of blanks becomes one
+//! space, every way to end a line (also the `\r` of a progress bar) becomes `\n`, and typographic quotes
+//! become plain ones. What is not UTF-8 is replaced.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Beyond this much, the middle of a text is left out: failures stand at the start or at the end.
+const MAX_BYTES: usize = 4 << 20;
+
+/// A text made ready for matching.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Screen {
+    /// The lines, each ended by `\n`.
+    lines: String,
+    /// The same bytes with blanks for line ends, so that a phrase that was wrapped is still found.
+    flat: String,
+}
+
+impl Screen {
+    pub(crate) fn new(bytes: &[u8]) -> Self {
+        let lines = screened(&shortened(bytes));
+        let flat = lines.replace('\n', " ");
+        Self { lines, flat }
+    }
+
+    /// The lines, each ended by `\n`.
+    pub(crate) fn lines(&self) -> &str {
+        &self.lines
+    }
+
+    /// The same bytes with blanks for line ends.
+    pub(crate) fn flat(&self) -> &[u8] {
+        self.flat.as_bytes()
+    }
+
+    pub(crate) fn is_blank(&self) -> bool {
+        self.lines.trim().is_empty()
+    }
+
+    /// The lines that a range of bytes touches.
+    pub(crate) fn lines_of(&self, range: &Range<usize>) -> Range<usize> {
+        let bytes = self.lines.as_bytes();
+        let start = bytes[..range.start].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let last = range.end.max(range.start + 1).min(bytes.len());
+        let end = bytes[last - 1..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| last - 1 + at);
+        start..end.max(range.end)
+    }
+
+    /// How many lines come before this byte.
+    pub(crate) fn line_number(&self, at: usize) -> usize {
+        self.lines.as_bytes()[..at].iter().filter(|b| **b == b'\n').count()
+    }
+}
+
+fn shortened(bytes: &[u8]) -> Cow<'_, [u8]> {
+    if bytes.len() <= MAX_BYTES {
+        return Cow::Borrowed(bytes);
+    }
+    let (head, tail) = (&bytes[..MAX_BYTES / 4], &bytes[bytes.len() - MAX_BYTES * 3 / 4..]);
+    Cow::Owned([head, b"\n", tail].concat())
+}
+
+fn screened(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len() + 1);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            '\n' => end_line(&mut out),
+            '\r' => {
+                if chars.peek() != Some(&'\n') {
+                    end_line(&mut out);
+                }
+            }
+            _ if is_blank(c) => {
+                if !out.is_empty() && !out.ends_with([' ', '\n']) {
+                    out.push(' ');
+                }
+            }
+            '‘' | '’' | '‛' | '′' => out.push('\''),
+            '“' | '”' | '″' => out.push('"'),
+            _ if c.is_control() => {}
+            _ => out.push(c),
+        }
+    }
+    end_line(&mut out);
+    out
+}
+
+fn end_line(out: &mut String) {
+    if out.ends_with(' ') {
+        out.pop();
+    }
+    out.push('\n');
+}
+
+/// White space, and the frames that terminal programs draw around their messages.
+fn is_blank(c: char) -> bool {
+    c == ' ' || c == '\t' || c.is_whitespace() || ('\u{2500}'..='\u{259f}').contains(&c) || c == '\u{feff}'
+}
+
+/// Skips a terminal control sequence whose escape character was just read.
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.next() {
+        Some('[') => while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {},
+        Some(']') => {
+            while let Some(c) = chars.next() {
+                if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
+                    break;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(text: &str) -> String {
+        Screen::new(text.as_bytes()).lines
+    }
+
+    #[test]
+    fn colours_frames_and_line_ends_do_not_matter() {
+        assert_eq!(seen("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mno  key\r\n"), "Error: no key\n\n");
+        assert_eq!(seen("│ ✖  it\tfailed      │"), "✖ it failed\n");
+        assert_eq!(seen("10%\r20%\rfailed"), "10%\n20%\nfailed\n");
+        assert_eq!(seen("\u{1b}]0;title\u{7}You’ve hit “it”"), "You've hit \"it\"\n");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        assert_eq!(Screen::new(b"a\xff\x00b").lines, "a\u{fffd}b\n");
+    }
+
+    #[test]
+    fn of_a_huge_text_the_start_and_the_end_are_kept() {
+        let huge = format!("first\n{}\nlast", "x".repeat(6 << 20));
+        let screen = Screen::new(huge.as_bytes());
+        assert!(screen.lines.len() <= MAX_BYTES + 10);
+        assert!(screen.lines.starts_with("first\n") && screen.lines.ends_with("\nlast\n"));
+    }
+
+    #[test]
+    fn the_lines_of_a_range_are_whole_lines() {
+        let screen = Screen::new(b"one\ntwo three\nfour");
+        assert_eq!(screen.lines_of(&(4..7)), 4..13);
+        assert_eq!(screen.lines_of(&(8..16)), 4..18);
+        assert_eq!(screen.line_number(15), 2);
+    }
+}

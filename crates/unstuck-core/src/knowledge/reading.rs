@@ -1,0 +1,32 @@
+//! How texts are read in general, as data (`data/reading.toml`).
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// What is known about texts of all kinds.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Reading {
+    /// Tools that show what others wrote: what is on their standard output is content, not a failure.
+    pub viewers: Vec<String>,
+    /// Lines that only warn or inform.
+    pub noise: Vec<String>,
+    /// Named parts: `{name}` in a pattern below stands for the part's text.
+    pub parts: BTreeMap<String, String>,
+    /// Ways to state an HTTP status, with the group `status`.
+    pub status: Vec<String>,
+    /// Ways to state how long to wait, with one of the groups `wait`, `seconds`, `millis`, `epoch`, `clock`, `date`, and perhaps `zone`.
+    pub wait: Vec<String>,
+}
+
+impl Reading {
+    /// Puts the named parts into the patterns that use them.
+    pub(crate) fn expand(&mut self) {
+        for pattern in self.status.iter_mut().chain(&mut self.wait) {
+            for (name, part) in &self.parts {
+                *pattern = pattern.replace(&format!("{{{name}}}"), part);
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Rules: how a kind is recognised, as data.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::failure::Layer;
+
+/// One way to recognise a kind. All conditions that are given must hold; an absent one always does.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RuleSpec {
+    /// Names the rule; unique within its kind.
+    pub id: String,
+    /// The layers in which it may be used.
+    pub layer: Vec<Layer>,
+    /// The providers for which it may be used.
+    pub provider: Vec<String>,
+    /// The tools or agents for which it may be used.
+    pub tool: Vec<String>,
+    /// HTTP statuses: that of the answer, or one that the text states.
+    pub status: Vec<u16>,
+    /// Exit codes.
+    pub exit_code: Vec<i32>,
+    /// Signals that ended the process; exit code 128 + n counts as signal n.
+    pub signal: Vec<i32>,
+    /// Headers, each with a pattern that its value must match.
+    pub header: BTreeMap<String, String>,
+    /// Values in a JSON document of the text, by pointer; `*` stands for any key or index.
+    pub json: BTreeMap<String, Wanted>,
+    /// Values of a named field, wherever and however it is printed (`"code": "x"`, `code='x'`, `code: x`).
+    pub field: BTreeMap<String, Wanted>,
+    /// Patterns of which one must match.
+    pub any: Vec<String>,
+    /// Patterns that all must match.
+    pub all: Vec<String>,
+    /// Patterns that must not match.
+    pub none: Vec<String>,
+    /// The streams in which the patterns are looked for; empty means all.
+    pub stream: Vec<Stream>,
+    /// Streams that must be empty or unknown.
+    pub blank: Vec<Stream>,
+    /// Streams that must be known to be empty.
+    pub empty: Vec<Stream>,
+    /// What must hold about the run itself.
+    pub when: Vec<Circumstance>,
+    /// Whether it also holds when the exit code or status says that all is well.
+    pub on_success: bool,
+    /// What else has to be weighed: the higher one wins (see [`RuleSpec::rank`]).
+    pub priority: Option<i32>,
+    /// How sure it is, from 0 to 1; by default told from the priority.
+    pub confidence: Option<f32>,
+    /// How to find out how long to wait, where the usual ways mislead.
+    pub wait: Option<WaitSpec>,
+    /// Whether it says that an answer was cut off at its length limit.
+    pub truncated: bool,
+    /// Switches the rule off (for overriding a built-in one).
+    pub disabled: bool,
+}
+
+impl RuleSpec {
+    /// What the rule weighs if it does not say so itself: structure beats text, text beats a mere number.
+    pub fn rank(&self) -> i32 {
+        let typed = !self.json.is_empty() || !self.field.is_empty() || !self.header.is_empty();
+        let text = !self.any.is_empty() || !self.all.is_empty();
+        self.priority.unwrap_or(match (typed, text) {
+            (true, _) => 80,
+            (_, true) => 60,
+            _ if !self.status.is_empty() => 30,
+            _ => 20,
+        })
+    }
+}
+
+/// One value or several alternatives: a text (`/…/` is a regular expression, `*` anything at all), number or bool.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Wanted {
+    /// One of these.
+    Any(Vec<Value>),
+    /// This one.
+    One(Value),
+}
+
+impl Wanted {
+    /// The alternatives.
+    pub fn values(&self) -> &[Value] {
+        match self {
+            Self::Any(values) => values,
+            Self::One(value) => std::slice::from_ref(value),
+        }
+    }
+}
+
+/// A text of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// The body of an answer.
+    Body,
+    /// The standard output.
+    Stdout,
+    /// The standard error.
+    Stderr,
+    /// What the checks of the output found wrong.
+    Validation,
+}
+
+impl Stream {
+    /// Every stream.
+    pub const ALL: [Self; 4] = [Self::Body, Self::Stdout, Self::Stderr, Self::Validation];
+}
+
+/// Something that is known about a run beside its texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Circumstance {
+    /// The supervisor ended it because its time was up.
+    TimedOut,
+    /// Checks of the output found something wrong.
+    Invalid,
+    /// A diff was expected and the output has none.
+    DiffMissing,
+    /// The exit code or status says that all is well.
+    Succeeded,
+}
+
+/// How to find out how long to wait, where the usual ways mislead.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitSpec {
+    /// Nothing that is stated can be trusted.
+    Unstated,
+    /// Until the next such time of day, written `00:00 America/Los_Angeles`.
+    Daily(String),
+}
