@@ -142,7 +142,7 @@ impl Classifier {
             let early = (last_line[place.stream as usize] - candidate.line_number) / 2;
             candidate.score -= i32::try_from(early.min(EARLY)).unwrap_or(0);
             let line = screen.lines_of(&place.range);
-            if noisy.iter().any(|noise| noise.stream == place.stream && line.contains(&noise.range.start)) {
+            if !candidate.rule.spec.on_warning && noisy.iter().any(|noise| noise.stream == place.stream && line.contains(&noise.range.start)) {
                 candidate.score -= NOISE;
             }
         }

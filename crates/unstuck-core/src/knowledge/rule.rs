@@ -47,6 +47,8 @@ pub struct RuleSpec {
     pub when: Vec<Circumstance>,
     /// Whether it also holds when the exit code or status says that all is well.
     pub on_success: bool,
+    /// Whether it holds just as well on a line that only warns.
+    pub on_warning: bool,
     /// What else has to be weighed: the higher one wins (see [`RuleSpec::rank`]).
     pub priority: Option<i32>,
     /// How sure it is, from 0 to 1; by default told from the priority.
