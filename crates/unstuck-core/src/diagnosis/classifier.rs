@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use super::automaton::{Automaton, Builder, PatternId, Place, Sightings};
-use super::rule::{Finding, Rule, StatedStatus};
+use super::rule::{Finding, Rule, StatedStatus, is_same_name};
 use super::view::View;
 use super::wait::{self, Waits};
 use super::{Diagnosis, Evidence, fingerprint};
 use crate::failure::{Failure, Kind};
-use crate::knowledge::{Knowledge, KnowledgeError, Stream};
+use crate::knowledge::{Admission, Knowledge, KnowledgeError, Stream};
 use crate::moment::Now;
 
 /// What a rule loses for a match on a line that only warns.
@@ -40,6 +40,7 @@ pub struct Classifier {
     plain: Vec<usize>,
     /// For each pattern that triggers rules, those rules; sorted by pattern.
     triggered: Vec<(PatternId, usize)>,
+    admissions: Vec<(Admission, Vec<PatternId>)>,
     noise: Vec<PatternId>,
     status: Vec<PatternId>,
     waits: Waits,
@@ -75,6 +76,7 @@ impl Classifier {
         }
         let in_reading = |error: super::PatternError| KnowledgeError { place: "reading.toml".into(), problem: error.to_string() };
         let mut add = |sources: &[String]| sources.iter().map(|source| builder.add(source)).collect::<Result<Vec<_>, _>>().map_err(in_reading);
+        let admissions = knowledge.reading.admission.iter().map(|admission| Ok((admission.clone(), add(&admission.any)?))).collect::<Result<Vec<_>, _>>()?;
         let noise = add(&knowledge.reading.noise)?;
         let status = add(&knowledge.reading.status)?;
         let waits = Waits::new(add(&knowledge.reading.wait)?);
@@ -82,7 +84,7 @@ impl Classifier {
         let plain = (0..rules.len()).filter(|at| rules[*at].triggers().is_empty()).collect();
         let mut triggered: Vec<_> = rules.iter().enumerate().flat_map(|(at, rule)| rule.triggers().iter().map(move |id| (*id, at))).collect();
         triggered.sort_unstable();
-        Ok(Self { knowledge, automaton, rules, plain, triggered, noise, status, waits })
+        Ok(Self { knowledge, automaton, rules, plain, triggered, admissions, noise, status, waits })
     }
 
     /// Compiles every pattern, which otherwise happens when it is first needed, and tells what is wrong.
@@ -97,13 +99,25 @@ impl Classifier {
 
     /// Tells what kind of failure it is, why, and when it may pass.
     pub fn diagnose(&self, failure: &Failure, now: &Now) -> Diagnosis {
-        let view = View::new(failure, &self.knowledge.reading);
+        let mut view = View::new(failure, &self.knowledge.reading);
+        if view.succeeded() && self.admits_failure(&view) {
+            view.admit_failure();
+        }
         let seen = self.automaton.scan(&view);
         let stated = self.stated_statuses(&seen);
         let mut candidates = self.candidates(&view, &seen, &stated);
         self.weigh(&mut candidates, &view, &seen);
         candidates.sort_by_key(|candidate| Reverse((candidate.score, candidate.place.as_ref().map(|place| place.range.start))));
         self.conclude(&candidates, &view, &seen, now)
+    }
+
+    fn admits_failure(&self, view: &View<'_>) -> bool {
+        let seen = self.automaton.scan(view);
+        let counts = |admission: &&(Admission, Vec<PatternId>)| {
+            let tools = &admission.0.tool;
+            admission.0.layer.contains(&view.failure.layer) && (tools.is_empty() || view.failure.tool.as_ref().is_some_and(|name| tools.iter().any(|tool| is_same_name(tool, name))))
+        };
+        self.admissions.iter().filter(counts).any(|(admission, patterns)| patterns.iter().any(|pattern| seen.find(*pattern, &admission.stream).is_some()))
     }
 
     fn stated_statuses(&self, seen: &Sightings<'_>) -> Vec<StatedStatus> {
@@ -150,7 +164,7 @@ impl Classifier {
 
     fn conclude(&self, candidates: &[Candidate<'_>], view: &View<'_>, seen: &Sightings<'_>, now: &Now) -> Diagnosis {
         let best = candidates.first();
-        let mut kind = best.map_or_else(|| if view.succeeded() { Kind::None } else { Kind::Unknown }, |best| best.rule.kind);
+        let mut kind = best.map_or_else(|| if view.ended_well() { Kind::None } else { Kind::Unknown }, |best| best.rule.kind);
         let stated = wait::stated(&self.waits, best.map(|best| &best.rule.spec), kind, view, seen, now);
         if let Some(long) = &self.knowledge.kind(kind).long_wait
             && stated.is_some_and(|wait| wait.as_secs() > long.over_seconds)
@@ -185,7 +199,7 @@ fn candidate<'c>(rule: &'c Rule, finding: Finding, view: &View<'_>) -> Candidate
 /// By the weight of the rule, less if another kind explains it nearly as well.
 fn confidence(candidates: &[Candidate<'_>], view: &View<'_>) -> f32 {
     let Some(best) = candidates.first() else {
-        return if view.succeeded() { 0.9 } else { 0.2 };
+        return if view.ended_well() { 0.9 } else { 0.2 };
     };
     let own = best.rule.spec.confidence.unwrap_or(match best.score {
         75.. => 0.95,

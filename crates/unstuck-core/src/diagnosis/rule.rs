@@ -132,7 +132,7 @@ impl Rule {
 }
 
 /// Names compare without regard to case; a known name also covers its variants (`gemini` covers `gemini-cli`).
-fn is_same_name(known: &str, name: &str) -> bool {
+pub(crate) fn is_same_name(known: &str, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let base = name.rsplit(['/', '\\']).next().unwrap_or(&name);
     base == known || base.strip_prefix(known).is_some_and(|rest| rest.starts_with(['-', '_', '.', '@']) || rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))

@@ -14,6 +14,7 @@ pub(crate) struct View<'f> {
     screens: [Option<Screen>; 4],
     documents: Vec<Value>,
     succeeded: bool,
+    admitted: bool,
     viewer: bool,
 }
 
@@ -26,6 +27,7 @@ impl<'f> View<'f> {
             screens: texts.map(|text| text.map(|text| Screen::new(text.bytes()))),
             documents: Vec::new(),
             succeeded: false,
+            admitted: false,
             viewer: failure.tool.as_ref().is_some_and(|tool| reading.viewers.iter().any(|viewer| viewer == tool)),
         };
         view.read_documents();
@@ -67,7 +69,17 @@ impl<'f> View<'f> {
 
     /// Whether the exit code or status, and what the agent says of itself, tell that all is well.
     pub(crate) fn succeeded(&self) -> bool {
+        self.succeeded && !self.admitted
+    }
+
+    /// What to assume where nothing explains a failure: a run that ended well and only hinted at one did not fail.
+    pub(crate) fn ended_well(&self) -> bool {
         self.succeeded
+    }
+
+    /// Takes note that a line of its own admits a failure.
+    pub(crate) fn admit_failure(&mut self) {
+        self.admitted = true;
     }
 
     pub(crate) fn screen(&self, stream: Stream) -> Option<&Screen> {

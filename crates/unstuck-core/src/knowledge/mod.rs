@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use kind_file::{KindFile, LayerDefaults, Link, LongWait};
-pub use reading::Reading;
+pub use reading::{Admission, Reading};
 pub use rule::{Circumstance, RuleSpec, Stream, WaitSpec, Wanted};
 pub use strategy::{Change, ModelChoice, SessionChoice, Strategy};
 

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::Stream;
+use crate::failure::Layer;
+
 /// What is known about texts of all kinds.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -12,12 +15,28 @@ pub struct Reading {
     pub viewers: Vec<String>,
     /// Lines that only warn or inform.
     pub noise: Vec<String>,
+    /// Lines with which a run admits that it failed although its exit code or status says that all is well.
+    pub admission: Vec<Admission>,
     /// Named parts: `{name}` in a pattern below stands for the part's text.
     pub parts: BTreeMap<String, String>,
     /// Ways to state an HTTP status, with the group `status`.
     pub status: Vec<String>,
     /// Ways to state how long to wait, with one of the groups `wait`, `seconds`, `millis`, `epoch`, `clock`, `date`, and perhaps `zone`.
     pub wait: Vec<String>,
+}
+
+/// Lines that admit a failure, and where they count.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Admission {
+    /// The layers in which they count.
+    pub layer: Vec<Layer>,
+    /// The streams in which they count; empty means all.
+    pub stream: Vec<Stream>,
+    /// The tools for which they count; empty means all.
+    pub tool: Vec<String>,
+    /// The patterns.
+    pub any: Vec<String>,
 }
 
 impl Reading {
