@@ -9,8 +9,8 @@ use crate::failure::{Layer, Level};
 use crate::knowledge::{Change, ModelChoice, Strategy};
 
 use super::made::{AskWhy, Changed, Chosen, Decision, Proposed};
-use super::situation::{Capability, ModelUse};
-use super::{Deciding, reason, wait};
+use super::situation::{Capability, ModelUse, Repeat};
+use super::{ALREADY_DONE, Deciding, reason, wait};
 
 /// The time allowed where none was set and a strategy lengthens it.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(1800);
@@ -38,6 +38,7 @@ impl<'a> Deciding<'a, '_> {
         match self.first_possible(&ranked) {
             Some(way) if way.strategy.asks => self.ask_chain(way),
             Some(way) => self.take(way, used + 1),
+            None if self.s.repeat == Repeat::Unsafe => self.ask(AskWhy::NotRepeatable),
             None => self.ask(AskWhy::Exhausted),
         }
     }
@@ -55,7 +56,10 @@ impl<'a> Deciding<'a, '_> {
             return None;
         }
         let mut ranked = self.ranked();
-        ranked.retain(|one| self.strategy(one).is_some_and(changes_model));
+        ranked.retain(|one| {
+            self.strategy(one)
+                .is_some_and(|one| changes_model(one) && !one.asks)
+        });
         let before = self.fell.len();
         let way = self.first_possible(&ranked);
         if way.is_none() {
@@ -120,6 +124,9 @@ impl<'a> Deciding<'a, '_> {
         let steps = matches!(s.diagnosis.layer, Layer::Tool | Layer::Infra);
         if strategy.changes.is_empty() && !strategy.asks && steps && !s.can.has(Capability::Steps) {
             return Err(Capability::Steps.lack().into());
+        }
+        if s.repeat == Repeat::Unsafe && !strategy.changes.is_empty() && !strategy.asks {
+            return Err(ALREADY_DONE.into());
         }
         let mut way = Way {
             id,
@@ -220,10 +227,7 @@ impl<'a> Deciding<'a, '_> {
     /// Asks, where a dearer model costs more than may be spent without asking, or where that is unknown.
     fn needs_consent(&mut self, way: &Way<'_>) -> Option<Decision> {
         let cost = way.cost.as_ref()?;
-        let (from, to) = way.changes.iter().find_map(|change| match change {
-            Changed::Model { from, to } => Some((from, to)),
-            _ => None,
-        })?;
+        let (from, to) = way.changes.iter().find_map(Changed::model)?;
         let more = cost.usd();
         let capped = more.is_some_and(|usd| usd > 0.0 && wait::over_budget(self.s, usd));
         let limited = self.s.policy.confirm_above.is_some_and(|limit| {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::decision::draw::Draw;
-use crate::decision::history::Attempt;
-use crate::decision::model::CostEstimate;
+use crate::decision::history::{Attempt, RetryAttempt};
+use crate::decision::model::{CostEstimate, EscalationReason, EscalationRecord};
 use crate::failure::{Kind, Level};
 use crate::knowledge::SessionChoice;
 use crate::moment::Timestamp;
@@ -67,6 +67,39 @@ impl Decision {
                 .as_ref()
                 .and_then(CostEstimate::usd)
                 .unwrap_or(0.0),
+        })
+    }
+}
+
+impl Decision {
+    /// The failed try that it is an answer to, as the REST API and the session stream tell it.
+    pub fn told(&self, attempt_number: u32, error_message: &str) -> RetryAttempt {
+        let delay = self.delay().unwrap_or_default().as_millis();
+        RetryAttempt {
+            attempt_number,
+            error: self.kind,
+            error_message: error_message.to_owned(),
+            timestamp: self.at,
+            delay_ms: u64::try_from(delay).unwrap_or(u64::MAX),
+            succeeded: false,
+        }
+    }
+
+    /// The change of the model that it brings, as the REST API and the session stream tell it.
+    pub fn escalation(&self) -> Option<EscalationRecord> {
+        let Chosen::Change { changes, .. } = &self.action else {
+            return None;
+        };
+        let (from, to) = changes.iter().find_map(Changed::model)?;
+        Some(EscalationRecord {
+            from_model: from.to_owned(),
+            to_model: to.to_owned(),
+            reason: match self.kind {
+                Kind::ContextLimit => EscalationReason::ContextLimit,
+                _ => EscalationReason::AutoAfterRetries,
+            },
+            timestamp: self.at,
+            cost_estimate: self.cost.as_ref().and_then(CostEstimate::usd),
         })
     }
 }
@@ -142,6 +175,16 @@ pub enum Changed {
     Repair,
     /// A person's words are added.
     Words(String),
+}
+
+impl Changed {
+    /// The models before and after, where the model changes.
+    pub fn model(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Model { from, to } => Some((from, to)),
+            _ => None,
+        }
+    }
 }
 
 /// What is done if a person agrees.

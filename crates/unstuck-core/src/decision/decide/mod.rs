@@ -32,6 +32,9 @@ use super::draw::Draw;
 use super::model::CostEstimate;
 use super::policy::Limits;
 
+/// Why something is not simply done again.
+const ALREADY_DONE: &str = "it may already have had an effect";
+
 /// Decides what to do about a failure.
 ///
 /// It is a pure function: the same situation and the same draw give the same decision.
@@ -129,7 +132,7 @@ impl Deciding<'_, '_> {
         }
         let used = self.s.history.retries_at(self.kind, Level::Same);
         let refused = if self.s.repeat == Repeat::Unsafe {
-            Some(Cow::Borrowed("it may already have had an effect"))
+            Some(Cow::Borrowed(ALREADY_DONE))
         } else if !self.s.policy.repeats(self.kind) {
             Some(Cow::Borrowed(
                 "the policy does not repeat this kind of failure unchanged",
