@@ -35,7 +35,7 @@ pub struct Attempt {
 /// What has been done in this episode so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct History {
-    /// When the first try began.
+    /// When the first failure was seen: the time that the work took before does not count as recovery.
     pub started: Timestamp,
     /// What the first try cost, and whatever else belongs to no retry, in USD.
     #[serde(default)]

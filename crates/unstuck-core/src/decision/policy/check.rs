@@ -119,7 +119,7 @@ impl RetryPolicy {
         }
     }
 
-    fn check_override(&self, path: &str, one: &Override, problems: &mut Problems) {
+    pub(super) fn check_override(&self, path: &str, one: &Override, problems: &mut Problems) {
         let curve = one.curve.unwrap_or(self.curve);
         let checks = [
             ("backoffBase", one.backoff_base, 0.0),

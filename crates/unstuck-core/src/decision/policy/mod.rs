@@ -4,6 +4,7 @@ mod check;
 mod limits;
 mod read;
 mod templates;
+mod value;
 
 pub use check::{InvalidPolicy, Problem};
 pub use limits::Limits;

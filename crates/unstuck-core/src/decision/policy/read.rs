@@ -2,41 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
 use serde::Deserialize;
 
 use crate::failure::Kind;
-use crate::nearest::nearest;
 
 use super::super::backoff::{Curve, Jitter};
 use super::check::{InvalidPolicy, Problems};
+use super::value::{At, Raw, camel};
 use super::{Override, RetryPolicy, template, templates};
-
-/// A value of either format. Unlike a JSON value it keeps NaN, which TOML can write and must be refused.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(untagged)]
-enum Raw {
-    Flag(bool),
-    Number(f64),
-    Text(String),
-    List(Vec<Self>),
-    Table(BTreeMap<String, Self>),
-    Null,
-}
-
-impl fmt::Display for Raw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flag(flag) => write!(f, "{flag}"),
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Text(text) => write!(f, "`{text}`"),
-            Self::List(_) => f.write_str("a list"),
-            Self::Table(_) => f.write_str("a table"),
-            Self::Null => f.write_str("null"),
-        }
-    }
-}
 
 const KEYS: [&str; 21] = [
     "id",
@@ -147,7 +121,7 @@ impl RetryPolicy {
             "maxCost" => at.amount(&mut self.max_cost),
             "confirmAbove" => at.amount(&mut self.confirm_above),
             "retryableErrors" => at.kinds(&mut self.retryable_errors),
-            "kinds" => at.table(|name, problems| kind(name, problems), &mut self.kinds),
+            "kinds" => at.table(kind, &mut self.kinds),
             "tools" => at.table(|name, _| Some(name.to_owned()), &mut self.tools),
             "template" => {}
             _ => at.unknown(&KEYS),
@@ -174,6 +148,26 @@ impl Override {
 impl<'de> Deserialize<'de> for RetryPolicy {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::from_raw(Raw::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Override {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let keys = BTreeMap::deserialize(deserializer)?;
+        let mut problems = Problems::default();
+        let mut one = Self::default();
+        problems.read_override("override", &keys, &mut one);
+        // The policy that it will belong to is not known yet, so only what is wrong under any policy is refused.
+        let any = RetryPolicy {
+            curve: Curve::Linear,
+            max_backoff: f64::INFINITY,
+            ..RetryPolicy::default()
+        };
+        any.check_override("override", &one, &mut problems);
+        match problems.0 {
+            problems if problems.is_empty() => Ok(one),
+            problems => Err(serde::de::Error::custom(InvalidPolicy { problems })),
+        }
     }
 }
 
@@ -223,18 +217,6 @@ fn unreadable(format: &str, error: &dyn fmt::Display) -> InvalidPolicy {
     }
 }
 
-/// `max_retries` as `maxRetries`.
-fn camel(key: &str) -> String {
-    let mut parts = key.split('_');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let mut letters = part.chars();
-        text.extend(letters.next().map(|first| first.to_ascii_uppercase()));
-        text.push_str(letters.as_str());
-    }
-    text
-}
-
 fn kind(name: &str, problems: &mut Problems) -> Option<Kind> {
     match name.parse() {
         Ok(kind) => Some(kind),
@@ -246,142 +228,13 @@ fn kind(name: &str, problems: &mut Problems) -> Option<Kind> {
     }
 }
 
-/// One value at its key, on its way into a field; what does not fit is told and leaves the field as it was.
-struct At<'a> {
-    key: &'a str,
-    raw: Raw,
-    problems: &'a mut Problems,
-}
-
-impl At<'_> {
-    fn refuse(&mut self, why: impl Into<String>) {
-        self.problems.add(self.key, &self.raw, why);
-    }
-
-    fn text(&mut self, field: &mut String) {
-        match &self.raw {
-            Raw::Text(text) => field.clone_from(text),
-            _ => self.refuse("must be a text"),
-        }
-    }
-
-    fn flag(&mut self, field: &mut bool) {
-        match self.raw {
-            Raw::Flag(flag) => *field = flag,
-            _ => self.refuse("must be true or false"),
-        }
-    }
-
-    fn number(&mut self, field: &mut f64) {
-        match self.raw {
-            Raw::Number(number) => *field = number,
-            _ => self.refuse("must be a number"),
-        }
-    }
-
-    fn amount(&mut self, field: &mut Option<f64>) {
-        match self.raw {
-            Raw::Number(number) => *field = Some(number),
-            Raw::Null => *field = None,
-            _ => self.refuse("must be an amount in USD, or null for none"),
-        }
-    }
-
-    /// A whole number; `first` is what counts as none, so that attempts can be read as retries.
-    fn count(&mut self, first: u16, field: &mut u32) {
-        let least = f64::from(first);
-        match self.raw {
-            Raw::Number(n) if n.fract() == 0.0 && (least..=1000.0).contains(&n) => {
-                *field = (n - least) as u32;
-            }
-            _ => self.refuse(format!("must be a whole number from {first} to 1000")),
-        }
-    }
-
-    fn duration(&mut self, field: &mut Option<Duration>) {
-        match &self.raw {
-            Raw::Null => *field = None,
-            Raw::Text(text) => match crate::duration::parse(text) {
-                Ok(duration) => *field = Some(duration),
-                Err(_) => self.refuse("must be a duration like 30s, 20m or 1h30m"),
-            },
-            _ => self.refuse("must be a text with a unit, like \"20m\", or null for no limit"),
-        }
-    }
-
-    fn word<T: Copy>(&mut self, known: &[(&str, T)], field: &mut T) {
-        let found = match &self.raw {
-            Raw::Text(text) => known.iter().find(|(name, _)| name == text),
-            _ => None,
-        };
-        match found {
-            Some((_, value)) => *field = *value,
-            None => {
-                let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-                self.refuse(format!("must be one of {}", names.join(", ")));
-            }
-        }
-    }
-
-    fn kinds(&mut self, field: &mut Vec<Kind>) {
-        let Raw::List(list) = &self.raw else {
-            return self.refuse("must be a list of kinds");
-        };
-        field.clear();
-        for raw in list {
-            let parsed = match raw {
-                Raw::Text(name) => name.parse::<Kind>().map_err(|unknown| unknown.to_string()),
-                _ => Err("must be the name of a kind".to_owned()),
-            };
-            match parsed {
-                Ok(kind) => field.push(kind),
-                Err(why) => self.problems.add(self.key, raw, why),
-            }
-        }
-    }
-
-    /// A table of overrides; `null` takes one away.
-    fn table<K: Ord>(
-        &mut self,
-        name: impl Fn(&str, &mut Problems) -> Option<K>,
-        field: &mut BTreeMap<K, Override>,
-    ) {
-        let Raw::Table(table) = &self.raw else {
-            return self.refuse("must be a table");
-        };
-        for (entry, raw) in table {
-            let Some(entry_key) = name(entry, self.problems) else {
-                continue;
-            };
-            match raw {
-                Raw::Null => {
-                    field.remove(&entry_key);
-                }
-                Raw::Table(keys) => {
-                    let one = field.entry(entry_key).or_default();
-                    self.problems
-                        .read_override(&format!("{}.{entry}", self.key), keys, one);
-                }
-                other => {
-                    let path = format!("{}.{entry}", self.key);
-                    self.problems.add(&path, other, "must be a table");
-                }
-            }
-        }
-    }
-
-    fn unknown(&mut self, known: &[&str]) {
-        let last = self.key.rsplit('.').next().unwrap_or(self.key);
-        let near = nearest(last, known.iter().map(|key| (*key, *key)));
-        let hint = near
-            .map(|key| format!(", did you mean `{key}`?"))
-            .unwrap_or_default();
-        self.refuse(format!("there is no such key{hint}"));
-    }
-}
-
 impl Problems {
-    fn read_override(&mut self, path: &str, keys: &BTreeMap<String, Raw>, one: &mut Override) {
+    pub(super) fn read_override(
+        &mut self,
+        path: &str,
+        keys: &BTreeMap<String, Raw>,
+        one: &mut Override,
+    ) {
         for (key, raw) in keys {
             let key = camel(key);
             let path = format!("{path}.{key}");

@@ -145,3 +145,23 @@ fn changes_can_be_laid_over_a_policy() {
         .unwrap();
     assert!(cleared.kinds.is_empty());
 }
+
+/// A role's overrides are read by themselves, with the same care.
+#[test]
+fn the_overrides_of_a_role_are_read_alone() {
+    let role: Overrides =
+        serde_json::from_str(r#"{"timeout": {"max_retries": 5}, "stuck": {"maxAttempts": 1}}"#)
+            .unwrap();
+    assert_eq!(role[&Kind::Timeout].max_retries, Some(5));
+    assert_eq!(role[&Kind::Stuck].max_retries, Some(0));
+    let wrong =
+        serde_json::from_str::<Override>(r#"{"backoffBase": -2, "curv": "linear"}"#).unwrap_err();
+    assert!(
+        wrong.to_string().contains("did you mean `curve`?"),
+        "{wrong}"
+    );
+    assert!(
+        wrong.to_string().contains("`override.backoffBase` is -2"),
+        "{wrong}"
+    );
+}
