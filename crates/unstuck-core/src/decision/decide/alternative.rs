@@ -109,25 +109,9 @@ impl<'a> Deciding<'a, '_> {
 
     /// What a strategy comes to here, or why it is not possible.
     fn way(&self, id: &'a str) -> Result<Way<'a>, Cow<'static, str>> {
-        let s = self.s;
-        let strategy = s
-            .strategies
-            .strategy(id)
-            .ok_or("there is no such strategy")?;
-        if let Some(risk) = strategy
-            .risks
-            .iter()
-            .find(|risk| s.forbidden.contains(risk))
-        {
-            return Err(format!("`{risk}` is forbidden").into());
-        }
-        let steps = matches!(s.diagnosis.layer, Layer::Tool | Layer::Infra);
-        if strategy.changes.is_empty() && !strategy.asks && steps && !s.can.has(Capability::Steps) {
-            return Err(Capability::Steps.lack().into());
-        }
-        if s.repeat == Repeat::Unsafe && !strategy.changes.is_empty() && !strategy.asks {
-            return Err(ALREADY_DONE.into());
-        }
+        let strategy = self.s.strategies.strategy(id);
+        let strategy = strategy.ok_or("there is no such strategy")?;
+        self.allowed(strategy)?;
         let mut way = Way {
             id,
             strategy,
@@ -135,13 +119,33 @@ impl<'a> Deciding<'a, '_> {
             cost: None,
         };
         for change in &strategy.changes {
-            let needed = Capability::of(change);
-            if !s.can.has(needed) {
-                return Err(needed.lack().into());
-            }
             self.apply(change, &mut way)?;
         }
         Ok(way)
+    }
+
+    /// Whether the user and the caller allow a strategy.
+    fn allowed(&self, strategy: &Strategy) -> Result<(), Cow<'static, str>> {
+        let s = self.s;
+        let mut risks = strategy.risks.iter();
+        if let Some(risk) = risks.find(|risk| s.forbidden.contains(risk)) {
+            return Err(format!("`{risk}` is forbidden").into());
+        }
+        if strategy.asks {
+            return Ok(());
+        }
+        let steps = matches!(s.diagnosis.layer, Layer::Tool | Layer::Infra);
+        if strategy.changes.is_empty() && steps && !s.can.has(Capability::Steps) {
+            return Err(Capability::Steps.lack().into());
+        }
+        if !strategy.changes.is_empty() && s.repeat == Repeat::Unsafe {
+            return Err(ALREADY_DONE.into());
+        }
+        let mut needed = strategy.changes.iter().map(Capability::of);
+        match needed.find(|needed| !s.can.has(*needed)) {
+            Some(lacking) => Err(lacking.lack().into()),
+            None => Ok(()),
+        }
     }
 
     fn apply(&self, change: &Change, way: &mut Way<'_>) -> Result<(), Cow<'static, str>> {

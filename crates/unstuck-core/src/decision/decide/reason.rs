@@ -36,20 +36,20 @@ pub(super) fn change(
     );
     push_cause(&mut text, wait);
     let _ = write!(text, ": {}", strategy.title.trim_end_matches('.'));
-    for one in changes {
-        match one {
-            Changed::Model { from, to } => {
-                let _ = write!(text, ", from {from} to {to}");
-            }
-            Changed::Timeout { to_seconds, .. } => {
-                let time = Human(std::time::Duration::from_secs(*to_seconds));
-                let _ = write!(text, ", with {time} allowed");
-            }
-            _ => {}
-        }
-    }
+    changes.iter().for_each(|one| push_change(&mut text, one));
     let _ = write!(text, " (way {n} of at most {of}).");
     text
+}
+
+fn push_change(text: &mut String, change: &Changed) {
+    let _ = match change {
+        Changed::Model { from, to } => write!(text, ", from {from} to {to}"),
+        Changed::Timeout { to_seconds, .. } => {
+            let time = Human(std::time::Duration::from_secs(*to_seconds));
+            write!(text, ", with {time} allowed")
+        }
+        _ => Ok(()),
+    };
 }
 
 fn push_cause(text: &mut String, wait: &Wait) {

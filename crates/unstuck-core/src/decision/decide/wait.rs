@@ -41,6 +41,12 @@ pub(super) fn wait(s: &Situation<'_>, limits: &Limits, draw: Draw) -> Wait {
         reset,
         postponed: None,
     };
+    put_off(s, &mut wait);
+    wait
+}
+
+/// Lengthens a wait to when the upstream's breaker and budget let a try through.
+fn put_off(s: &Situation<'_>, wait: &mut Wait) {
     let breaker = s.upstream.breaker.map(|breaker| breaker.wait(s.now));
     let budget = s.upstream.budget.map(|budget| budget.wait(s.now));
     for (other, by) in [
@@ -54,7 +60,6 @@ pub(super) fn wait(s: &Situation<'_>, limits: &Limits, draw: Draw) -> Wait {
             wait.postponed = Some(by);
         }
     }
-    wait
 }
 
 /// Which cap a retry after that wait would break, if any.

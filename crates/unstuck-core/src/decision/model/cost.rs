@@ -50,6 +50,27 @@ impl CostEstimate {
         }
     }
 
+    /// The sum over tokens of each sort: its name, how many, the new and the old price per million.
+    fn sum(parts: &[(&str, u64, f64, f64)]) -> Self {
+        let mut usd = 0.0;
+        let mut formula = String::new();
+        for (name, count, new, old) in parts.iter().filter(|part| part.1 > 0) {
+            usd += *count as f64 * (new - old) / 1e6;
+            let plus = if formula.is_empty() { "" } else { " + " };
+            let _ = write!(
+                formula,
+                "{plus}{count} {name} tokens × ({new} - {old}) USD per million"
+            );
+        }
+        if formula.is_empty() {
+            return Self::unknown("the expected tokens are unknown".into());
+        }
+        Self {
+            amount: Amount::Known(usd),
+            formula,
+        }
+    }
+
     fn unknown(why: String) -> Self {
         Self {
             formula: format!("not estimated: {why}"),
@@ -108,23 +129,7 @@ impl Catalog {
             ("cached", tokens.cached, new.cached, old.cached),
             ("output", tokens.output, new.output, old.output),
         ];
-        let mut usd = 0.0;
-        let mut formula = String::new();
-        for (name, count, new, old) in parts.into_iter().filter(|part| part.1 > 0) {
-            usd += count as f64 * (new - old) / 1e6;
-            let plus = if formula.is_empty() { "" } else { " + " };
-            let _ = write!(
-                formula,
-                "{plus}{count} {name} tokens × ({new} - {old}) USD per million"
-            );
-        }
-        if formula.is_empty() {
-            return CostEstimate::unknown("the expected tokens are unknown".into());
-        }
-        CostEstimate {
-            amount: Amount::Known(usd),
-            formula,
-        }
+        CostEstimate::sum(&parts)
     }
 }
 

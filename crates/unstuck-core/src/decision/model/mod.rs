@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::knowledge::ModelChoice;
 
+use name::Name;
+
 /// What a provider charges, in USD per million tokens.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,8 +63,8 @@ pub struct Model {
 }
 
 impl Model {
-    fn is(&self, name: &str) -> bool {
-        name::same(&self.id, name) || self.aliases.iter().any(|alias| name::same(alias, name))
+    fn is(&self, name: Name<'_>) -> bool {
+        name.means(&self.id) || self.aliases.iter().any(|alias| name.means(alias))
     }
 
     fn output_price(&self) -> Option<f64> {
@@ -128,6 +130,7 @@ impl Catalog {
     /// The model that a name means, in any of its spellings.
     pub fn find(&self, name: &str) -> Option<&Model> {
         let exact = self.models.iter().find(|model| model.id == name);
+        let name = Name::of(name);
         exact.or_else(|| self.models.iter().find(|model| model.is(name)))
     }
 
@@ -144,9 +147,15 @@ impl Catalog {
     ///
     /// A model that is on no ladder stands where one of its family stands.
     pub fn next(&self, from: &str) -> Result<&str, NoModel> {
-        let named = self.rung(|id| name::same(id, from) || self.means(id, from));
-        let (ladder, rung) = named
-            .or_else(|| self.rung(|id| self.related(id, from)))
+        let (name, model) = (Name::of(from), self.find(from));
+        let named = |id: &str| name.means(id) || model.is_some_and(|model| model.id == id);
+        let related = |id: &str| {
+            let family = model.and_then(|model| model.family.as_deref());
+            family.is_some() && self.find(id).and_then(|other| other.family.as_deref()) == family
+        };
+        let (ladder, rung) = self
+            .rung(named)
+            .or_else(|| self.rung(related))
             .ok_or(NoModel::NotOnALadder)?;
         let next = ladder.models.get(rung + 1).ok_or(NoModel::AtTheTop)?;
         Ok(next)
@@ -203,15 +212,6 @@ impl Catalog {
             let rung = ladder.models.iter().position(|id| is(id))?;
             Some((ladder, rung))
         })
-    }
-
-    fn means(&self, id: &str, name: &str) -> bool {
-        self.find(name).is_some_and(|model| model.id == id)
-    }
-
-    fn related(&self, id: &str, name: &str) -> bool {
-        let family = |name| self.find(name).and_then(|model| model.family.as_deref());
-        family(id).is_some() && family(id) == family(name)
     }
 }
 

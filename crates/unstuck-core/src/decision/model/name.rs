@@ -3,10 +3,25 @@
 //! Providers and gateways write the same model as `claude-sonnet-4-5-20250929`, `anthropic/claude-sonnet-4.5`,
 //! `us.anthropic.claude-sonnet-4-5-20250929-v1:0` or `claude-sonnet-4-5@20250929`.
 
-/// Whether two names mean the same model.
-pub(crate) fn same(a: &str, b: &str) -> bool {
-    let letters = |name: &str| -> Vec<u8> { bare(name).bytes().map(plain).collect() };
-    a == b || letters(a) == letters(b)
+/// A name without its trimmings, to be compared with many others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name<'a>(&'a str);
+
+impl<'a> Name<'a> {
+    pub(super) fn of(name: &'a str) -> Self {
+        Self(bare(name))
+    }
+
+    /// Whether the other name means the same model.
+    pub(super) fn means(self, other: &str) -> bool {
+        // Trimmings only make a name longer, so most others are told apart without looking for any.
+        self.reads(other) || other.len() > self.0.len() && self.reads(bare(other))
+    }
+
+    fn reads(self, other: &str) -> bool {
+        let same_length = other.len() == self.0.len();
+        same_length && self.0.bytes().map(plain).eq(other.bytes().map(plain))
+    }
 }
 
 /// A letter as it counts in a comparison: case aside, and `4.5` like `4-5`.
@@ -57,6 +72,10 @@ fn fits(text: &str, shape: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn same(a: &str, b: &str) -> bool {
+        Name::of(a).means(b) && Name::of(b).means(a)
+    }
+
     #[test]
     fn spellings_of_one_model_are_the_same() {
         for name in [
@@ -73,6 +92,7 @@ mod tests {
         }
         assert!(same("gpt-5-nano-2025-08-07", "gpt-5-nano"));
         assert!(same("models/gemini-2.5-pro", "gemini-2.5-pro"));
+        assert!(same("gpt-5-nano-2025-08-07", "openai/gpt-5-nano"));
         assert!(!same("claude-sonnet-4-5", "claude-sonnet-4"));
         assert!(!same("gpt-5-nano", "gpt-5-mini"));
         assert!(!same("", "gpt-5-mini"));
