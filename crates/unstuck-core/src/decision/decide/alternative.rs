@@ -15,6 +15,9 @@ use super::{ALREADY_DONE, Deciding, reason, wait};
 /// The time allowed where none was set and a strategy lengthens it.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(1800);
 
+/// The risk that nobody takes without a person's leave.
+const SAFETY: &str = "safety";
+
 /// A strategy that is possible, with what it comes to here.
 struct Way<'a> {
     id: &'a str,
@@ -32,7 +35,7 @@ impl<'a> Deciding<'a, '_> {
                 "chain",
                 format!("{used} of {} ways are used", self.limits.retries),
             );
-            return self.ask(AskWhy::Exhausted);
+            return self.exhausted();
         }
         let ranked = self.ranked();
         match self.first_possible(&ranked) {
@@ -41,6 +44,18 @@ impl<'a> Deciding<'a, '_> {
             None if self.s.repeat == Repeat::Unsafe => self.ask(AskWhy::NotRepeatable),
             None => self.ask(AskWhy::Exhausted),
         }
+    }
+
+    /// Asks because no more ways are allowed, in the way that the chain would ask.
+    fn exhausted(&mut self) -> Decision {
+        let mut ranked = self.ranked();
+        ranked.retain(|one| self.strategy(one).is_some_and(|one| one.asks));
+        let proposed = self.first_possible(&ranked).map(|way| Proposed {
+            strategy: way.id.to_owned(),
+            changes: way.changes,
+        });
+        let reason = reason::ask(self.s, AskWhy::Exhausted);
+        self.ask_for(AskWhy::Exhausted, proposed, None, reason)
     }
 
     /// Whether the policy wants another model before anything else is tried.
@@ -134,12 +149,21 @@ impl<'a> Deciding<'a, '_> {
         if strategy.asks {
             return Ok(());
         }
-        let steps = matches!(s.diagnosis.layer, Layer::Tool | Layer::Infra);
-        if strategy.changes.is_empty() && steps && !s.can.has(Capability::Steps) {
+        let safety = |risk: &String| risk == SAFETY;
+        if strategy.risks.iter().any(safety) && !s.permitted.iter().any(safety) {
+            return Err("going round a safety refusal is for a person to decide".into());
+        }
+        let unchanged = strategy.changes.is_empty();
+        let steps = unchanged && matches!(s.diagnosis.layer, Layer::Tool | Layer::Infra);
+        if steps && !s.can.has(Capability::Steps) {
             return Err(Capability::Steps.lack().into());
         }
-        if !strategy.changes.is_empty() && s.repeat == Repeat::Unsafe {
+        if !steps && s.repeat == Repeat::Unsafe {
             return Err(ALREADY_DONE.into());
+        }
+        // Without steps and without changes it is level 1 by another name.
+        if !steps && unchanged && s.history.retries_at(self.kind, Level::Same) > 0 {
+            return Err("the same was already tried".into());
         }
         let mut needed = strategy.changes.iter().map(Capability::of);
         match needed.find(|needed| !s.can.has(*needed)) {

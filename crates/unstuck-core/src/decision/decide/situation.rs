@@ -48,6 +48,8 @@ pub struct Situation<'a> {
     pub can: Capabilities,
     /// Risks that the user forbids, such as `sudo`.
     pub forbidden: &'a [String],
+    /// Risks that the user permits although they are not taken otherwise: `safety`, going round a refusal.
+    pub permitted: &'a [String],
     /// Whether what failed may be done again unchanged.
     pub repeat: Repeat,
     /// The present moment.
@@ -80,6 +82,7 @@ impl<'a> Situation<'a> {
             caps: Caps::default(),
             can: Capabilities::ALL,
             forbidden: &[],
+            permitted: &[],
             repeat: Repeat::Safe,
             now,
         }

@@ -188,3 +188,57 @@ fn a_decision_can_be_stored_and_read_back() {
         assert_eq!(serde_json::from_str::<Decision>(&json).unwrap(), decision);
     }
 }
+
+#[test]
+fn a_chain_that_says_the_same_again_is_not_used_after_the_same_was_tried() {
+    let again = |kind| {
+        let mut world = World::new(kind, Layer::Api).with_chain(&[
+            ("wait_and_retry", 0.9, None),
+            ("simplify", 0.5, Some(Change::Prompt("p".into()))),
+        ]);
+        story(&world.run())
+    };
+    let transient = ["same", "same", "same", "alternative simplify", "escalate"];
+    assert_eq!(again(Kind::RateLimit), transient);
+    let systematic = [
+        "alternative wait_and_retry",
+        "alternative simplify",
+        "escalate",
+    ];
+    assert_eq!(again(Kind::CliCrash), systematic);
+}
+
+#[test]
+fn going_round_a_safety_refusal_needs_a_persons_leave() {
+    let mut world = World::new(Kind::ContentFilter, Layer::Api).with_chain(&[
+        ("leave_out", 0.9, Some(Change::Prompt("leave_out".into()))),
+        ("ask_user", 0.5, None),
+    ]);
+    let leave_out = world.strategies.get_mut("leave_out").unwrap();
+    leave_out.risks = vec!["safety".into()];
+    let decision = world.decide();
+    assert_eq!(decision.strategy.as_deref(), Some("ask_user"));
+    assert_eq!(
+        decision.fell_through[0].why,
+        "going round a safety refusal is for a person to decide"
+    );
+    let permitted = ["safety".to_owned()];
+    let situation = Situation {
+        permitted: &permitted,
+        ..world.situation()
+    };
+    let decision = decide(&situation, world.draw);
+    assert_eq!(decision.strategy.as_deref(), Some("leave_out"));
+}
+
+#[test]
+fn when_the_ways_are_used_up_the_chains_own_question_is_asked() {
+    let mut world = World::new(Kind::CliCrash, Layer::Agent);
+    world.policy.max_retries = 1;
+    let decisions = world.run();
+    assert_eq!(
+        story(&decisions),
+        ["alternative simplify", "escalate ask_user"]
+    );
+    assert_eq!(decisions[1].fell_through[0].why, "1 of 1 ways are used");
+}
