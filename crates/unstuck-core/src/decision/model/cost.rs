@@ -17,6 +17,16 @@ pub struct Tokens {
     pub cached: u64,
     /// Written by the model.
     pub output: u64,
+    /// Over how many requests they are spread, which tells how long one prompt is; 0 counts as 1.
+    #[serde(default)]
+    pub requests: u64,
+}
+
+impl Tokens {
+    /// How long one prompt is on average.
+    fn prompt(self) -> u64 {
+        self.input.saturating_add(self.cached) / self.requests.max(1)
+    }
 }
 
 /// An amount of money that may not be known.
@@ -98,11 +108,12 @@ impl Model {
 
     fn rates(&self, tokens: Tokens) -> Option<Rates> {
         let price = self.price.as_ref()?;
-        let prompt = tokens.input.saturating_add(tokens.cached);
-        let long = self.long.as_ref().filter(|long| prompt > long.above);
-        let (input, cached, output) = long.map_or((price.input, price.cached, price.output), |l| {
-            (l.input, l.cached, l.output)
-        });
+        let long = self.long.as_ref();
+        let long = long.filter(|long| tokens.prompt() > long.above);
+        let (input, cached, output) = match long {
+            Some(long) => (long.input?, long.cached, long.output?),
+            None => (price.input, price.cached, price.output),
+        };
         // A cached price matters only if something is cached; then an unknown one makes the sum unknown.
         let cached = if tokens.cached == 0 { 0.0 } else { cached? };
         Some(Rates {
@@ -172,6 +183,7 @@ mod tests {
             input: 1_000_000,
             cached: 2_000_000,
             output: 100_000,
+            requests: 30,
         };
         let catalog = Catalog::embedded();
         let estimate = catalog.difference("claude-sonnet-5-5", "claude-opus-5-5", tokens);
@@ -189,15 +201,23 @@ mod tests {
     fn a_long_prompt_is_charged_by_its_own_price() {
         let catalog = Catalog::embedded();
         let haiku = catalog.find("claude-haiku-5-5").unwrap();
-        let cost = |input| {
+        let cost = |input, requests| {
             let tokens = Tokens {
                 input,
+                requests,
                 ..Tokens::default()
             };
             haiku.cost(tokens).unwrap()
         };
-        assert!((cost(100_000) - 0.01).abs() < 1e-9);
-        assert!((cost(200_000) - 0.10).abs() < 1e-9);
+        assert!((cost(100_000, 1) - 0.01).abs() < 1e-9);
+        assert!((cost(200_000, 1) - 0.10).abs() < 1e-9);
+        assert!((cost(200_000, 2) - 0.02).abs() < 1e-9);
+        let astra = catalog.find("gpt-6-astra").unwrap();
+        let long = Tokens {
+            input: 300_000,
+            ..Tokens::default()
+        };
+        assert_eq!(astra.cost(long), None, "dearer, but not known by how much");
     }
 
     #[test]

@@ -31,10 +31,10 @@ pub struct Price {
 pub struct LongPrice {
     /// The prompt length, in tokens, above which it counts.
     pub above: u64,
-    /// For what is sent.
-    pub input: f64,
-    /// For what is written.
-    pub output: f64,
+    /// For what is sent; unknown where left out.
+    pub input: Option<f64>,
+    /// For what is written; unknown where left out.
+    pub output: Option<f64>,
     /// For what is sent again and was kept; unknown where left out.
     pub cached: Option<f64>,
 }

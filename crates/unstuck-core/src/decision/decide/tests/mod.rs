@@ -62,6 +62,7 @@ impl World {
                 input: 100_000,
                 cached: 0,
                 output: 10_000,
+                requests: 1,
             },
             now,
             draw: Draw(u64::MAX / 2),
