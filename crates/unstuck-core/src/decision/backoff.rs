@@ -1,0 +1,187 @@
+//! How long to wait before the next try.
+//!
+//! A wait that the server stated comes first and is never undercut; only without one does the curve count,
+//! bounded by its cap and spread by jitter.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::draw::{Dice, Draw};
+
+/// How waits grow from try to try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Curve {
+    /// base × multiplier^(n-1).
+    Exponential,
+    /// multiplier × n seconds.
+    Linear,
+    /// The base each time.
+    Fixed,
+}
+
+/// How waits are spread, so that many sessions do not try again in the same instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Jitter {
+    /// Exactly the wait of the curve.
+    None,
+    /// Evenly between 0 (exclusive) and the wait of the curve.
+    Full,
+    /// Evenly between the base and three times the wait before this one.
+    Decorrelated,
+}
+
+/// The shape of the waits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Backoff {
+    /// How waits grow.
+    pub curve: Curve,
+    /// How waits are spread.
+    pub jitter: Jitter,
+    /// The first wait, in seconds.
+    pub base: f64,
+    /// What each wait is multiplied by.
+    pub multiplier: f64,
+    /// The longest wait, in seconds.
+    pub cap: f64,
+}
+
+/// The least and the most that is added to a stated reset, so that a clock that runs a little ahead does
+/// not come too early and waiting sessions do not all wake at once.
+const RESET_SKEW: (f64, f64) = (2.0, 30.0);
+
+impl Backoff {
+    /// The wait of the curve before the `n`-th retry (counted from 1), before jitter.
+    pub fn curve_delay(&self, n: u32) -> Duration {
+        let n = n.max(1);
+        let seconds = match self.curve {
+            Curve::Exponential => {
+                self.base
+                    * self
+                        .multiplier
+                        .powi(i32::try_from(n - 1).unwrap_or(i32::MAX))
+            }
+            Curve::Linear => self.multiplier * f64::from(n),
+            Curve::Fixed => self.base,
+        };
+        self.seconds(seconds)
+    }
+
+    /// The wait before the `n`-th retry, spread by the draw; `previous` is the wait before this one.
+    pub fn delay(&self, n: u32, previous: Option<Duration>, draw: Draw) -> Duration {
+        let whole = self.curve_delay(n);
+        match self.jitter {
+            Jitter::None => whole,
+            Jitter::Full => whole.mul_f64(draw.fraction()),
+            Jitter::Decorrelated => {
+                let low = self.base.min(self.cap);
+                let high = previous.map_or(low, |wait| wait.as_secs_f64() * 3.0);
+                self.seconds(low + (high - low).max(0.0) * draw.fraction())
+            }
+        }
+    }
+
+    /// All the waits in order, without end.
+    pub fn delays(self, seed: u64) -> impl Iterator<Item = Duration> {
+        let mut dice = Dice::seeded(seed);
+        let mut previous = None;
+        (1..).map(move |n| {
+            let wait = self.delay(n, previous, dice.roll());
+            previous = Some(wait);
+            wait
+        })
+    }
+
+    /// Seconds as a duration, within the cap; what is not a number is the cap.
+    fn seconds(&self, seconds: f64) -> Duration {
+        let cap = Duration::try_from_secs_f64(self.cap).unwrap_or(Duration::ZERO);
+        Duration::try_from_secs_f64(seconds).map_or(cap, |wait| wait.min(cap))
+    }
+}
+
+/// The wait for a stated reset: the stated time plus 2 s, and up to 28 s more by the draw.
+///
+/// The spread is never more than a tenth of the wait, so that a short one stays short.
+pub fn until_reset(stated: Duration, draw: Draw) -> Duration {
+    let (least, most) = RESET_SKEW;
+    let spread = (most - least).min(stated.as_secs_f64() / 10.0);
+    stated.saturating_add(Duration::from_secs_f64(least + spread * draw.fraction()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn standard() -> Backoff {
+        Backoff {
+            curve: Curve::Exponential,
+            jitter: Jitter::None,
+            base: 1.0,
+            multiplier: 2.0,
+            cap: 30.0,
+        }
+    }
+
+    fn first_seconds(backoff: Backoff, count: usize) -> Vec<f64> {
+        let waits = backoff.delays(1).take(count);
+        waits.map(|wait| wait.as_secs_f64()).collect()
+    }
+
+    /// S4-02, S4-24: 1, 2, 4, 8 s and never more than 30 s.
+    #[test]
+    fn exponential_waits_double_up_to_the_cap() {
+        let waits = first_seconds(standard(), 7);
+        assert_eq!(waits, [1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]);
+    }
+
+    /// S1-27: multiplier × n seconds.
+    #[test]
+    fn linear_waits_are_the_multiplier_times_the_try() {
+        let linear = Backoff {
+            curve: Curve::Linear,
+            multiplier: 1.5,
+            ..standard()
+        };
+        assert_eq!(first_seconds(linear, 3), [1.5, 3.0, 4.5]);
+    }
+
+    #[test]
+    fn fixed_waits_stay_the_same() {
+        let fixed = Backoff {
+            curve: Curve::Fixed,
+            base: 7.0,
+            ..standard()
+        };
+        assert_eq!(first_seconds(fixed, 3), [7.0, 7.0, 7.0]);
+    }
+
+    #[test]
+    fn a_timed_reset_is_never_undercut_and_is_spread_by_seconds_only() {
+        let day = Duration::from_secs(86_400);
+        assert!(until_reset(day, Draw(0)) >= day + Duration::from_secs(2));
+        assert!(until_reset(day, Draw(u64::MAX)) <= day + Duration::from_secs(30));
+        let short = Duration::from_secs(20);
+        assert!(until_reset(short, Draw(u64::MAX)) <= Duration::from_secs(24));
+    }
+
+    proptest! {
+        #[test]
+        fn no_wait_exceeds_the_cap_and_full_jitter_is_never_longer_than_the_curve(
+            curve in prop_oneof![Just(Curve::Exponential), Just(Curve::Linear), Just(Curve::Fixed)],
+            jitter in prop_oneof![Just(Jitter::None), Just(Jitter::Full), Just(Jitter::Decorrelated)],
+            base in 0.0..1e6_f64, multiplier in 0.0..1e6_f64, cap in 0.0..1e6_f64,
+            n in any::<u32>(), previous in proptest::option::of(0_u64..1_000_000), draw in any::<u64>(),
+        ) {
+            let backoff = Backoff { curve, jitter, base, multiplier, cap };
+            let wait = backoff.delay(n, previous.map(Duration::from_secs), Draw(draw));
+            prop_assert!(wait <= Duration::from_secs_f64(cap));
+            if jitter == Jitter::Full {
+                prop_assert!(wait <= backoff.curve_delay(n));
+            }
+        }
+    }
+}

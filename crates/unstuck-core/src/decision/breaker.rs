@@ -1,0 +1,221 @@
+//! The circuit breaker of one upstream: after several failures in a row nobody asks it again for a while, then
+//! one probe finds out whether it is back.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Kind;
+use crate::moment::Timestamp;
+
+/// When a breaker opens and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BreakerSettings {
+    /// How many failures in a row open it; 8 by default.
+    pub failures: u32,
+    /// How long it stays open the first time, in milliseconds; 15 s by default.
+    #[serde(with = "crate::duration::millis", rename = "cool_down_ms")]
+    pub cool_down: Duration,
+    /// The longest that it stays open, in milliseconds; 5 min by default. It doubles with each failed probe.
+    #[serde(with = "crate::duration::millis", rename = "max_cool_down_ms")]
+    pub max_cool_down: Duration,
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        Self {
+            failures: 8,
+            cool_down: Duration::from_secs(15),
+            max_cool_down: Duration::from_secs(300),
+        }
+    }
+}
+
+/// What a breaker lets through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "name")]
+pub enum BreakerState {
+    /// Everything.
+    Closed {
+        /// Failures in a row so far.
+        failures: u32,
+    },
+    /// Nothing until the moment.
+    Open {
+        /// When a probe may go through.
+        until: Timestamp,
+        /// How often it has opened since it was last closed.
+        times: u32,
+    },
+    /// One probe is on its way.
+    HalfOpen {
+        /// When the probe counts as lost and another may go.
+        until: Timestamp,
+        /// How often it has opened since it was last closed.
+        times: u32,
+    },
+}
+
+/// The breaker of one upstream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Breaker {
+    settings: BreakerSettings,
+    state: BreakerState,
+}
+
+impl Breaker {
+    /// A closed breaker.
+    pub fn new(settings: BreakerSettings) -> Self {
+        Self {
+            settings,
+            state: BreakerState::Closed { failures: 0 },
+        }
+    }
+
+    /// What it lets through at present.
+    pub fn state(&self) -> BreakerState {
+        self.state
+    }
+
+    /// Whether a failure of this kind says that the upstream itself is down.
+    ///
+    /// Rate limits do not: they belong to one key, not to the upstream.
+    pub fn counts(kind: Kind) -> bool {
+        matches!(
+            kind,
+            Kind::ServerOverloaded | Kind::ServerError | Kind::Timeout | Kind::NetworkError
+        )
+    }
+
+    /// How long until a try may go through; nothing if it may go now.
+    pub fn wait(&self, now: Timestamp) -> Duration {
+        match self.state {
+            BreakerState::Closed { .. } => Duration::ZERO,
+            BreakerState::Open { until, .. } | BreakerState::HalfOpen { until, .. } => {
+                until.since(now)
+            }
+        }
+    }
+
+    /// Lets a try through if it may go; after an open time only the first becomes the probe.
+    pub fn admit(&mut self, now: Timestamp) -> bool {
+        match self.state {
+            BreakerState::Closed { .. } => true,
+            BreakerState::Open { until, times } | BreakerState::HalfOpen { until, times } => {
+                if now < until {
+                    return false;
+                }
+                let until = now.after(self.cool_down(times));
+                self.state = BreakerState::HalfOpen { until, times };
+                true
+            }
+        }
+    }
+
+    /// Takes note that a try succeeded.
+    pub fn succeeded(&mut self) {
+        self.state = BreakerState::Closed { failures: 0 };
+    }
+
+    /// Takes note that a try failed because of the upstream.
+    ///
+    /// A failure that arrives while it is open belongs to a try from before, and changes nothing.
+    pub fn failed(&mut self, now: Timestamp) {
+        match self.state {
+            BreakerState::Closed { failures } if failures + 1 < self.settings.failures => {
+                self.state = BreakerState::Closed {
+                    failures: failures + 1,
+                };
+            }
+            BreakerState::Closed { .. } => self.open(now, 1),
+            BreakerState::HalfOpen { times, .. } => self.open(now, times.saturating_add(1)),
+            BreakerState::Open { .. } => {}
+        }
+    }
+
+    fn open(&mut self, now: Timestamp, times: u32) {
+        let until = now.after(self.cool_down(times));
+        self.state = BreakerState::Open { until, times };
+    }
+
+    fn cool_down(&self, times: u32) -> Duration {
+        let doublings = times.saturating_sub(1).min(16);
+        self.settings
+            .cool_down
+            .saturating_mul(1 << doublings)
+            .min(self.settings.max_cool_down)
+    }
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self::new(BreakerSettings::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(seconds)
+    }
+
+    fn opened() -> Breaker {
+        let mut breaker = Breaker::default();
+        for _ in 0..8 {
+            breaker.failed(at(0));
+        }
+        breaker
+    }
+
+    /// S4-35: the circuit breaker.
+    #[test]
+    fn failures_in_a_row_open_it_and_a_success_between_them_does_not() {
+        let mut breaker = Breaker::default();
+        for _ in 0..7 {
+            breaker.failed(at(0));
+        }
+        breaker.succeeded();
+        breaker.failed(at(0));
+        assert!(breaker.admit(at(0)));
+        assert_eq!(opened().wait(at(0)), Duration::from_secs(15));
+        assert!(!opened().admit(at(14)));
+    }
+
+    #[test]
+    fn one_probe_goes_through_and_closes_it() {
+        let mut breaker = opened();
+        assert!(breaker.admit(at(15)));
+        assert!(!breaker.admit(at(15)), "only one probe");
+        breaker.succeeded();
+        assert_eq!(breaker.state(), BreakerState::Closed { failures: 0 });
+    }
+
+    #[test]
+    fn each_failed_probe_doubles_the_cool_down_up_to_its_limit() {
+        let mut breaker = opened();
+        let mut now = at(0);
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            waits.push(breaker.wait(now).as_secs());
+            now = now.after(breaker.wait(now));
+            assert!(breaker.admit(now));
+            breaker.failed(now);
+        }
+        assert_eq!(waits, [15, 30, 60, 120, 240, 300]);
+    }
+
+    #[test]
+    fn a_lost_probe_does_not_block_for_ever() {
+        let mut breaker = opened();
+        assert!(breaker.admit(at(15)));
+        assert!(breaker.admit(at(30)));
+    }
+
+    #[test]
+    fn it_can_be_stored() {
+        let json = serde_json::to_string(&opened()).unwrap();
+        assert_eq!(serde_json::from_str::<Breaker>(&json).unwrap(), opened());
+    }
+}

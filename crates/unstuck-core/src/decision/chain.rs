@@ -1,0 +1,113 @@
+//! The order in which a kind's strategies are tried.
+
+use crate::failure::{Kind, Layer};
+use crate::knowledge::Link;
+
+use super::odds::Odds;
+
+/// A link of a chain with what speaks for it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked<'a> {
+    /// The link.
+    pub link: &'a Link,
+    /// The chance that it helps, after what was learned.
+    pub confidence: f64,
+    /// What it is ordered by: the chance over the root of the turns it takes, so that the simple comes first.
+    pub score: f64,
+}
+
+/// Orders the links of a kind that are for a layer: the best first, none twice, those that ask a person last.
+///
+/// Equal scores keep the given order.
+pub fn order<'a>(
+    kind: Kind,
+    layer: Layer,
+    links: &'a [Link],
+    odds: &Odds,
+    asks: impl Fn(&str) -> bool,
+) -> Vec<Ranked<'a>> {
+    let mut ranked: Vec<(bool, Ranked<'a>)> = Vec::with_capacity(links.len());
+    for link in links {
+        let fits = link.layers.is_empty() || link.layers.contains(&layer);
+        let known = ranked
+            .iter()
+            .any(|(_, one)| one.link.strategy == link.strategy);
+        if fits && !known {
+            let confidence = odds.adjusted(kind, &link.strategy, link.confidence);
+            let score = confidence / f64::from(link.iterations.max(1)).sqrt();
+            let one = Ranked {
+                link,
+                confidence,
+                score,
+            };
+            ranked.push((asks(&link.strategy), one));
+        }
+    }
+    ranked.sort_by(|(a_asks, a), (b_asks, b)| a_asks.cmp(b_asks).then(b.score.total_cmp(&a.score)));
+    ranked.into_iter().map(|(_, one)| one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn link(strategy: &str, confidence: f64, iterations: u32, layers: &[Layer]) -> Link {
+        Link {
+            strategy: strategy.into(),
+            confidence,
+            iterations,
+            layers: layers.to_vec(),
+        }
+    }
+
+    fn names<'a>(ranked: &[Ranked<'a>]) -> Vec<&'a str> {
+        ranked.iter().map(|one| &*one.link.strategy).collect()
+    }
+
+    fn asks(strategy: &str) -> bool {
+        strategy.starts_with("ask")
+    }
+
+    #[test]
+    fn the_simple_and_sure_come_first_and_questions_last() {
+        let links = [
+            link("ask_user", 0.95, 1, &[]),
+            link("slow", 0.9, 9, &[]),
+            link("quick", 0.6, 1, &[]),
+            link("equal", 0.6, 1, &[]),
+            link("elsewhere", 1.0, 1, &[Layer::Api]),
+        ];
+        let ranked = order(Kind::Timeout, Layer::Tool, &links, &Odds::none(), asks);
+        assert_eq!(names(&ranked), ["quick", "equal", "slow", "ask_user"]);
+    }
+
+    /// S2-24: what worked before moves up.
+    #[test]
+    fn what_was_learned_changes_the_order() {
+        let links = [link("first", 0.7, 1, &[]), link("second", 0.6, 1, &[])];
+        let mut odds = Odds::none();
+        odds.record(Kind::Timeout, "second", true);
+        odds.record(Kind::Timeout, "first", false);
+        let ranked = order(Kind::Timeout, Layer::Tool, &links, &odds, asks);
+        assert_eq!(names(&ranked), ["second", "first"]);
+    }
+
+    proptest! {
+        /// S2-20: no strategy twice.
+        #[test]
+        fn no_strategy_comes_twice_and_none_is_lost(
+            given in proptest::collection::vec((0_u8..6, 0.0..1.0_f64, 0_u32..9), 0..12),
+        ) {
+            let links: Vec<_> = given.iter().map(|(id, c, i)| link(&format!("s{id}"), *c, *i, &[])).collect();
+            let ranked = order(Kind::Stuck, Layer::Agent, &links, &Odds::none(), asks);
+            let mut ids = names(&ranked);
+            ids.sort_unstable();
+            let mut wanted: Vec<_> = links.iter().map(|link| &*link.strategy).collect();
+            wanted.sort_unstable();
+            wanted.dedup();
+            prop_assert_eq!(ids, wanted);
+        }
+    }
+}

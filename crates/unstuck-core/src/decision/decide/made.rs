@@ -1,0 +1,264 @@
+//! What was decided, as a value that can be stored, shown and replayed.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decision::draw::Draw;
+use crate::decision::history::{Attempt, RetryAttempt};
+use crate::decision::model::{CostEstimate, EscalationReason, EscalationRecord};
+use crate::failure::{Kind, Level};
+use crate::knowledge::SessionChoice;
+use crate::moment::Timestamp;
+
+/// What is done about a failure, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The kind of failure that it is an answer to.
+    pub kind: Kind,
+    /// The level; none where nothing is ours to do.
+    pub level: Option<Level>,
+    /// What is done.
+    pub action: Chosen,
+    /// The strategy of the kind's chain, where one was chosen.
+    pub strategy: Option<String>,
+    /// Why, in one sentence for a person.
+    pub reason: String,
+    /// Which retry at this level this is, from 1; 0 where there is none.
+    pub attempt: u32,
+    /// How many retries this level has.
+    pub of: u32,
+    /// What was passed over, and why.
+    pub fell_through: Vec<FellThrough>,
+    /// What it is expected to cost more.
+    pub cost: Option<CostEstimate>,
+    /// What made the wait longer than the policy's own.
+    pub postponed: Option<PostponedBy>,
+    /// Whether the wait is one for a reset that the server stated.
+    pub stated: bool,
+    /// The chance that it was made with.
+    pub draw: Draw,
+    /// When it was made.
+    pub at: Timestamp,
+}
+
+impl Decision {
+    /// How long is waited first; none where no retry follows.
+    pub fn delay(&self) -> Option<Duration> {
+        match self.action {
+            Chosen::Retry { delay, .. } | Chosen::Change { delay, .. } => Some(delay),
+            Chosen::Ask { .. } | Chosen::Stop { .. } => None,
+        }
+    }
+
+    /// The retry that follows from it, for the history; none where no retry follows.
+    pub fn attempted(&self, cost: f64) -> Option<Attempt> {
+        Some(Attempt {
+            kind: self.kind,
+            level: self.level?,
+            strategy: self.strategy.clone(),
+            at: self.at,
+            delay: self.delay()?,
+            stated: self.stated,
+            cost,
+            extra: self
+                .cost
+                .as_ref()
+                .and_then(CostEstimate::usd)
+                .unwrap_or(0.0),
+        })
+    }
+}
+
+impl Decision {
+    /// The failed try that it is an answer to, as the REST API and the session stream tell it.
+    pub fn told(&self, attempt_number: u32, error_message: &str) -> RetryAttempt {
+        let delay = self.delay().unwrap_or_default().as_millis();
+        RetryAttempt {
+            attempt_number,
+            error: self.kind,
+            error_message: error_message.to_owned(),
+            timestamp: self.at,
+            delay_ms: u64::try_from(delay).unwrap_or(u64::MAX),
+            succeeded: false,
+        }
+    }
+
+    /// The change of the model that it brings, as the REST API and the session stream tell it.
+    pub fn escalation(&self) -> Option<EscalationRecord> {
+        let Chosen::Change { changes, .. } = &self.action else {
+            return None;
+        };
+        let (from, to) = changes.iter().find_map(Changed::model)?;
+        Some(EscalationRecord {
+            from_model: from.to_owned(),
+            to_model: to.to_owned(),
+            reason: match self.kind {
+                Kind::ContextLimit => EscalationReason::ContextLimit,
+                _ => EscalationReason::AutoAfterRetries,
+            },
+            timestamp: self.at,
+            cost_estimate: self.cost.as_ref().and_then(CostEstimate::usd),
+        })
+    }
+}
+
+/// What is done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "do")]
+pub enum Chosen {
+    /// The same again.
+    Retry {
+        /// How long is waited first, in milliseconds.
+        #[serde(with = "crate::duration::millis", rename = "delay_ms")]
+        delay: Duration,
+        /// When the wait is over.
+        until: Timestamp,
+    },
+    /// Again, with changes.
+    Change {
+        /// What is changed; empty where the plan's steps are the change.
+        changes: Vec<Changed>,
+        /// How long is waited first, in milliseconds.
+        #[serde(with = "crate::duration::millis", rename = "delay_ms")]
+        delay: Duration,
+        /// When the wait is over.
+        until: Timestamp,
+    },
+    /// A person is asked.
+    Ask {
+        /// What kind of question it is.
+        trigger: Trigger,
+        /// Why.
+        why: AskWhy,
+        /// What is done if they agree, where there is a proposal.
+        proposed: Option<Proposed>,
+    },
+    /// Nothing: what failed is passed on as it is.
+    Stop {
+        /// Why.
+        why: StopWhy,
+    },
+}
+
+/// One concrete change about the next attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Changed {
+    /// The named prompt template is added.
+    Prompt(String),
+    /// The allowed time becomes another.
+    Timeout {
+        /// The time so far, in seconds.
+        from_seconds: Option<u64>,
+        /// The time from now on, in seconds.
+        to_seconds: u64,
+    },
+    /// The allowed length of the output becomes another.
+    OutputLimit {
+        /// What it is multiplied by.
+        factor: f64,
+        /// The length from now on, where there was one.
+        to: Option<u64>,
+    },
+    /// The model becomes another.
+    Model {
+        /// The model so far.
+        from: String,
+        /// The model from now on.
+        to: String,
+    },
+    /// The conversation that it belongs to.
+    Session(SessionChoice),
+    /// An allowed repair command is run first.
+    Repair,
+    /// A person's words are added.
+    Words(String),
+}
+
+impl Changed {
+    /// The models before and after, where the model changes.
+    pub fn model(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Model { from, to } => Some((from, to)),
+            _ => None,
+        }
+    }
+}
+
+/// What is done if a person agrees.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Proposed {
+    /// The strategy.
+    pub strategy: String,
+    /// What it changes.
+    pub changes: Vec<Changed>,
+}
+
+/// A way that was passed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FellThrough {
+    /// The strategy, or `same` for the unchanged retry.
+    pub strategy: Cow<'static, str>,
+    /// Why it was passed over.
+    pub why: Cow<'static, str>,
+}
+
+/// What kind of question a person is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// Something failed and cannot be helped without a person.
+    Hiccup,
+    /// Something would cost more than may be spent without asking.
+    CostConfirmation,
+    /// An agent goes in circles.
+    Stuck,
+}
+
+/// Why a person is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskWhy {
+    /// Trying again cannot help.
+    Fatal,
+    /// All that could be tried was tried.
+    Exhausted,
+    /// It is not known whether it may be done twice.
+    NotRepeatable,
+    /// The chain says that a person is needed.
+    Chain,
+    /// The stated wait is longer than may be waited without asking.
+    WaitTooLong,
+    /// The allowed time is over.
+    MaxElapsed,
+    /// The allowed number of executions is reached.
+    MaxAttempts,
+    /// The allowed money is spent.
+    MaxCost,
+    /// A dearer model costs more than may be spent without asking.
+    DearerModel,
+}
+
+/// Why nothing is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopWhy {
+    /// The policy is off.
+    PolicyOff,
+    /// The agent's own code is wrong: its normal loop goes on.
+    Code,
+    /// Nothing failed.
+    NotAFailure,
+}
+
+/// What made a wait longer than the policy's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PostponedBy {
+    /// The upstream has failed too often and is left alone.
+    Breaker,
+    /// The retry budget that all sessions share is empty.
+    Budget,
+}

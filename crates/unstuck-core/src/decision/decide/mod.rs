@@ -1,0 +1,246 @@
+//! The decision itself: the four levels, in order.
+//!
+//! - Transient failures are repeated unchanged up to their limit (level 1), then the kind's chain is walked (level 2),
+//!   then a person is asked (level 4).
+//! - Systematic failures start with the chain; fatal ones ask at once.
+//! - An unknown failure gets one plain retry.
+//! - `code` and `none` are not ours, and neither is anything while the policy is off.
+//! - Level 3 is only ever a person's choice: [`clarify`].
+//!
+//! Both levels 1 and 2 have the limit of retries that holds for the kind. No strategy is used twice for one kind in an
+//! episode, unless someone set the limit for this very kind higher than the chain is long: then it starts again.
+
+mod alternative;
+mod made;
+mod reason;
+mod situation;
+mod wait;
+
+pub use made::{
+    AskWhy, Changed, Chosen, Decision, FellThrough, PostponedBy, Proposed, StopWhy, Trigger,
+};
+pub use situation::{
+    Capabilities, Capability, Caps, ModelUse, Repeat, Situation, Strategies, Upstream,
+};
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use crate::failure::{Category, Kind, Level};
+
+use super::draw::Draw;
+use super::model::CostEstimate;
+use super::policy::Limits;
+
+/// Why something is not simply done again.
+const ALREADY_DONE: &str = "it may already have had an effect";
+
+/// Decides what to do about a failure.
+///
+/// It is a pure function: the same situation and the same draw give the same decision.
+pub fn decide(situation: &Situation<'_>, draw: Draw) -> Decision {
+    let s = situation;
+    let place = super::policy::Place {
+        kind: s.diagnosis.kind,
+        layer: s.diagnosis.layer,
+        tool: s.tool,
+        role: s.role,
+    };
+    let deciding = Deciding {
+        s,
+        kind: s.diagnosis.kind,
+        limits: s.policy.limits_at(place, s.knowledge),
+        draw,
+        fell: Vec::new(),
+    };
+    deciding.run()
+}
+
+/// Turns a person's answer "retry with modifications" into the decision that follows from it.
+///
+/// Neither limits nor caps count: the person has chosen.
+pub fn clarify(situation: &Situation<'_>, words: &str) -> Decision {
+    let n = situation
+        .history
+        .retries_at(situation.diagnosis.kind, Level::Clarify)
+        .saturating_add(1);
+    Decision {
+        kind: situation.diagnosis.kind,
+        level: Some(Level::Clarify),
+        action: Chosen::Change {
+            changes: vec![Changed::Words(words.to_owned())],
+            delay: Duration::ZERO,
+            until: situation.now,
+        },
+        strategy: None,
+        reason: format!(
+            "{}: trying again at once with what a person said.",
+            situation.knowledge.title
+        ),
+        attempt: n,
+        of: n,
+        fell_through: Vec::new(),
+        cost: None,
+        postponed: None,
+        stated: false,
+        draw: Draw(0),
+        at: situation.now,
+    }
+}
+
+/// A decision in the making.
+struct Deciding<'a, 's> {
+    s: &'s Situation<'a>,
+    kind: Kind,
+    limits: Limits,
+    draw: Draw,
+    fell: Vec<FellThrough>,
+}
+
+impl Deciding<'_, '_> {
+    fn run(mut self) -> Decision {
+        if let Some(why) = self.not_ours() {
+            return self.stop(why);
+        }
+        if self.s.history.executions() >= self.s.caps.attempts {
+            return self.ask(AskWhy::MaxAttempts);
+        }
+        match self.s.diagnosis.level {
+            Some(Level::Same) => self.same(),
+            Some(Level::Alternative) => self.alternative(),
+            // Someone gave this very kind retries: their word stands.
+            _ if self.limits.explicit && self.limits.retries > 0 => self.same(),
+            _ => self.ask(AskWhy::Fatal),
+        }
+    }
+
+    fn not_ours(&self) -> Option<StopWhy> {
+        match self.kind.category() {
+            Category::None => Some(StopWhy::NotAFailure),
+            Category::Code => Some(StopWhy::Code),
+            _ if !self.s.policy.enabled => Some(StopWhy::PolicyOff),
+            _ => None,
+        }
+    }
+
+    /// Level 1: the same again, while that is allowed.
+    fn same(&mut self) -> Decision {
+        if self.model_is_due()
+            && let Some(decision) = self.next_model()
+        {
+            return decision;
+        }
+        let used = self.s.history.retries_at(self.kind, Level::Same);
+        let refused = if self.s.repeat == Repeat::Unsafe {
+            Some(Cow::Borrowed(ALREADY_DONE))
+        } else if !self.s.policy.repeats(self.kind) {
+            Some(Cow::Borrowed(
+                "the policy does not repeat this kind of failure unchanged",
+            ))
+        } else if used >= self.limits.retries {
+            Some(Cow::Owned(format!(
+                "{used} of {} retries are used",
+                self.limits.retries
+            )))
+        } else {
+            None
+        };
+        match refused {
+            Some(why) => self.after_same(why),
+            None => self.retry(used + 1),
+        }
+    }
+
+    fn after_same(&mut self, why: Cow<'static, str>) -> Decision {
+        self.fall("same", why);
+        let unsafe_to_repeat = self.s.repeat == Repeat::Unsafe;
+        match self.kind.category() {
+            Category::Unknown if unsafe_to_repeat => self.ask(AskWhy::NotRepeatable),
+            Category::Unknown | Category::Fatal => self.ask(AskWhy::Exhausted),
+            _ => self.alternative(),
+        }
+    }
+
+    fn retry(&mut self, n: u32) -> Decision {
+        let wait = wait::wait(self.s, &self.limits, self.draw);
+        if let Some(why) = wait::beyond(self.s, &wait) {
+            return self.ask(why);
+        }
+        let reason = reason::retry(self.s, &wait, n, self.limits.retries);
+        let action = Chosen::Retry {
+            delay: wait.delay,
+            until: self.s.now.after(wait.delay),
+        };
+        Decision {
+            attempt: n,
+            of: self.limits.retries,
+            postponed: wait.postponed,
+            stated: wait.reset,
+            ..self.made(Some(Level::Same), action, reason)
+        }
+    }
+
+    fn stop(&mut self, why: StopWhy) -> Decision {
+        let reason = reason::stop(self.s, why);
+        self.made(None, Chosen::Stop { why }, reason)
+    }
+
+    /// Level 4: a person is asked.
+    fn ask(&mut self, why: AskWhy) -> Decision {
+        let reason = reason::ask(self.s, why);
+        self.ask_for(why, None, None, reason)
+    }
+
+    fn ask_for(
+        &mut self,
+        why: AskWhy,
+        proposed: Option<Proposed>,
+        cost: Option<CostEstimate>,
+        reason: String,
+    ) -> Decision {
+        let trigger = match (why, self.kind) {
+            (AskWhy::DearerModel, _) => Trigger::CostConfirmation,
+            (_, Kind::Stuck) => Trigger::Stuck,
+            _ => Trigger::Hiccup,
+        };
+        let strategy = proposed.as_ref().map(|one| one.strategy.clone());
+        let action = Chosen::Ask {
+            trigger,
+            why,
+            proposed,
+        };
+        Decision {
+            strategy,
+            cost,
+            ..self.made(Some(Level::Escalate), action, reason)
+        }
+    }
+
+    fn made(&mut self, level: Option<Level>, action: Chosen, reason: String) -> Decision {
+        Decision {
+            kind: self.kind,
+            level,
+            action,
+            strategy: None,
+            reason,
+            attempt: 0,
+            of: self.limits.retries,
+            fell_through: std::mem::take(&mut self.fell),
+            cost: None,
+            postponed: None,
+            stated: false,
+            draw: self.draw,
+            at: self.s.now,
+        }
+    }
+
+    fn fall(&mut self, strategy: impl Into<Cow<'static, str>>, why: impl Into<Cow<'static, str>>) {
+        self.fell.push(FellThrough {
+            strategy: strategy.into(),
+            why: why.into(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! The one sentence with each decision, for people who do not know our code.
+
+use std::fmt::Write as _;
+
+use crate::decision::model::{Amount, CostEstimate};
+use crate::duration::Human;
+use crate::knowledge::Strategy;
+
+use super::made::{AskWhy, Changed, PostponedBy, StopWhy};
+use super::situation::Situation;
+use super::wait::{Wait, money_cap};
+
+/// Why the same is done again.
+pub(super) fn retry(s: &Situation<'_>, wait: &Wait, n: u32, of: u32) -> String {
+    let mut text = String::with_capacity(128);
+    let _ = write!(text, "{}: trying again in {}", title(s), Human(wait.delay));
+    push_cause(&mut text, wait);
+    let _ = write!(text, " (retry {n} of {of}).");
+    text
+}
+
+/// Why it is done again with changes.
+pub(super) fn change(
+    s: &Situation<'_>,
+    strategy: &Strategy,
+    changes: &[Changed],
+    wait: &Wait,
+    (n, of): (u32, u32),
+) -> String {
+    let mut text = String::with_capacity(160);
+    let _ = write!(
+        text,
+        "{}: trying another way in {}",
+        title(s),
+        Human(wait.delay)
+    );
+    push_cause(&mut text, wait);
+    let _ = write!(text, ": {}", strategy.title.trim_end_matches('.'));
+    changes.iter().for_each(|one| push_change(&mut text, one));
+    let _ = write!(text, " (way {n} of at most {of}).");
+    text
+}
+
+fn push_change(text: &mut String, change: &Changed) {
+    let _ = match change {
+        Changed::Model { from, to } => write!(text, ", from {from} to {to}"),
+        Changed::Timeout { to_seconds, .. } => {
+            let time = Human(std::time::Duration::from_secs(*to_seconds));
+            write!(text, ", with {time} allowed")
+        }
+        _ => Ok(()),
+    };
+}
+
+fn push_cause(text: &mut String, wait: &Wait) {
+    text.push_str(match wait.postponed {
+        Some(PostponedBy::Breaker) => {
+            ", since the server has failed too often and is left alone until then"
+        }
+        Some(PostponedBy::Budget) => {
+            ", since the retries that all sessions share are used up until then"
+        }
+        None if wait.reset => ", when the limit has been reset",
+        None if wait.asked => ", as the server asked",
+        None => "",
+    });
+}
+
+/// Why a person is asked.
+pub(super) fn ask(s: &Situation<'_>, why: AskWhy) -> String {
+    let title = title(s);
+    match why {
+        AskWhy::Fatal => format!("{title}: trying again cannot help, a person has to act."),
+        AskWhy::Exhausted => exhausted(s),
+        AskWhy::NotRepeatable => format!(
+            "{title}: it may already have had an effect, so a person is asked before it is done again."
+        ),
+        AskWhy::Chain => format!("{title}: what is left to try needs a person."),
+        AskWhy::WaitTooLong => format!(
+            "{title}: the stated wait of {} is longer than the {} that may be waited without asking.",
+            Human(s.diagnosis.retry_after.unwrap_or_default()),
+            Human(s.policy.max_wait.unwrap_or_default()),
+        ),
+        AskWhy::MaxElapsed => format!(
+            "{title}: the next try would come after the {} that recovery may take, so a person is asked.",
+            Human(time_cap(s)),
+        ),
+        AskWhy::MaxAttempts => format!(
+            "{title}: it was executed {} times, which is the cap, so a person is asked.",
+            s.history.executions()
+        ),
+        AskWhy::MaxCost | AskWhy::DearerModel => format!(
+            "{title}: {:.2} USD are spent of the {:.2} USD that may be, so a person is asked.",
+            s.history.spent(),
+            money_cap(s).unwrap_or_default(),
+        ),
+    }
+}
+
+fn exhausted(s: &Situation<'_>) -> String {
+    let title = title(s);
+    match s.history.executions() {
+        1 => format!("{title}: there is nothing that may be tried without a person."),
+        n => format!(
+            "{title}: all that may be tried was tried ({n} executions), so a person is asked."
+        ),
+    }
+}
+
+fn time_cap(s: &Situation<'_>) -> std::time::Duration {
+    match (s.policy.max_elapsed, s.caps.elapsed) {
+        (Some(a), Some(b)) => a.min(b),
+        (a, b) => a.or(b).unwrap_or_default(),
+    }
+}
+
+/// Why a person is asked before a dearer model is used.
+pub(super) fn dearer(s: &Situation<'_>, from: &str, to: &str, cost: &CostEstimate) -> String {
+    let title = title(s);
+    match &cost.amount {
+        Amount::Known(usd) => format!(
+            "{title}: changing the model from {from} to {to} would cost about {usd:.2} USD more, \
+             which needs a person's consent."
+        ),
+        Amount::Unknown { why } => format!(
+            "{title}: what changing the model from {from} to {to} costs is unknown ({why}), \
+             which needs a person's consent."
+        ),
+    }
+}
+
+/// Why nothing is done.
+pub(super) fn stop(s: &Situation<'_>, why: StopWhy) -> String {
+    match why {
+        StopWhy::PolicyOff => format!("{}: passed on as it is, since the policy is off.", title(s)),
+        StopWhy::Code => format!(
+            "{}: left to the agent, since its own code has to change.",
+            title(s)
+        ),
+        StopWhy::NotAFailure => "Nothing failed.".to_owned(),
+    }
+}
+
+fn title<'a>(s: &Situation<'a>) -> &'a str {
+    &s.knowledge.title
+}

@@ -1,0 +1,230 @@
+//! All that a decision is made from.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::decision::breaker::Breaker;
+use crate::decision::budget::Budget;
+use crate::decision::history::History;
+use crate::decision::model::{Catalog, Tokens};
+use crate::decision::odds::Odds;
+use crate::decision::policy::{Overrides, RetryPolicy};
+use crate::diagnosis::Diagnosis;
+use crate::knowledge::{Change, KindFile, SessionChoice, Strategy};
+use crate::moment::Timestamp;
+
+static NOTHING_LEARNED: Odds = Odds::none();
+
+/// All that a decision is made from; nothing else has a part in it.
+#[derive(Clone, Copy)]
+pub struct Situation<'a> {
+    /// How far to go.
+    pub policy: &'a RetryPolicy,
+    /// What the role that failed says about single kinds.
+    pub role: Option<&'a Overrides>,
+    /// The tool that failed, for the policy's overrides per tool.
+    pub tool: Option<&'a str>,
+    /// What has been done so far.
+    pub history: &'a History,
+    /// What the failure was found to be.
+    pub diagnosis: &'a Diagnosis,
+    /// What is known about its kind.
+    pub knowledge: &'a KindFile,
+    /// The strategies that the kind's chain names.
+    pub strategies: &'a dyn Strategies,
+    /// What was learned about them.
+    pub odds: &'a Odds,
+    /// The state of what was called, shared by all sessions that call it.
+    pub upstream: Upstream<'a>,
+    /// The model in use, if one is.
+    pub model: Option<ModelUse<'a>>,
+    /// The time that the attempt was allowed.
+    pub timeout: Option<Duration>,
+    /// The length that the output was allowed, in whatever unit the caller counts.
+    pub output_limit: Option<u64>,
+    /// The hard caps of the session.
+    pub caps: Caps,
+    /// What the caller is able to change.
+    pub can: Capabilities,
+    /// Risks that the user forbids, such as `sudo`.
+    pub forbidden: &'a [String],
+    /// Risks that the user permits although they are not taken otherwise: `safety`, going round a refusal.
+    pub permitted: &'a [String],
+    /// Whether what failed may be done again unchanged.
+    pub repeat: Repeat,
+    /// The present moment.
+    pub now: Timestamp,
+}
+
+impl<'a> Situation<'a> {
+    /// A situation with the usual caps, everything possible, nothing learned, and nothing known about upstream and model.
+    pub fn new(
+        policy: &'a RetryPolicy,
+        history: &'a History,
+        diagnosis: &'a Diagnosis,
+        knowledge: &'a KindFile,
+        strategies: &'a dyn Strategies,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            policy,
+            role: None,
+            tool: None,
+            history,
+            diagnosis,
+            knowledge,
+            strategies,
+            odds: &NOTHING_LEARNED,
+            upstream: Upstream::default(),
+            model: None,
+            timeout: None,
+            output_limit: None,
+            caps: Caps::default(),
+            can: Capabilities::ALL,
+            forbidden: &[],
+            permitted: &[],
+            repeat: Repeat::Safe,
+            now,
+        }
+    }
+}
+
+/// Where strategies are looked up by their id.
+pub trait Strategies {
+    /// The strategy of that id.
+    fn strategy(&self, id: &str) -> Option<&Strategy>;
+}
+
+impl Strategies for BTreeMap<String, Strategy> {
+    fn strategy(&self, id: &str) -> Option<&Strategy> {
+        self.get(id)
+    }
+}
+
+/// The state of what was called.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Upstream<'a> {
+    /// Its breaker.
+    pub breaker: Option<&'a Breaker>,
+    /// Its retry budget.
+    pub budget: Option<&'a Budget>,
+}
+
+/// The model in use.
+#[derive(Debug, Clone, Copy)]
+pub struct ModelUse<'a> {
+    /// Its name, in any spelling.
+    pub id: &'a str,
+    /// The models and ladders that are known.
+    pub catalog: &'a Catalog,
+    /// How many tokens the rest of the session is expected to use.
+    pub expected: Tokens,
+}
+
+/// The hard caps of a session; what the policy says applies inside them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Caps {
+    /// How often it may be executed, the first try included; 20 by default. There always is such a cap.
+    pub attempts: u32,
+    /// How long it may take, every wait included.
+    pub elapsed: Option<Duration>,
+    /// What it may cost, in USD.
+    pub cost: Option<f64>,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self {
+            attempts: 20,
+            elapsed: None,
+            cost: None,
+        }
+    }
+}
+
+/// Whether what failed may be done again unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    /// It may.
+    Safe,
+    /// It may have had an effect that must not happen twice.
+    Unsafe,
+}
+
+/// One thing that a caller may be able to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// Change the prompt.
+    Prompt,
+    /// Change the allowed time.
+    Timeout,
+    /// Change the allowed length of the output.
+    OutputLimit,
+    /// Change the model.
+    Model,
+    /// Go on in the conversation that failed.
+    Resume,
+    /// Start a new conversation.
+    Fresh,
+    /// Run a repair command.
+    Repair,
+    /// Carry out steps of tool calls, or hand them to the agent.
+    Steps,
+}
+
+impl Capability {
+    /// What a change needs.
+    pub fn of(change: &Change) -> Self {
+        match change {
+            Change::Prompt(_) => Self::Prompt,
+            Change::Timeout(_) => Self::Timeout,
+            Change::OutputLimit(_) => Self::OutputLimit,
+            Change::Model(_) => Self::Model,
+            Change::Session(SessionChoice::Resume) => Self::Resume,
+            Change::Session(SessionChoice::Fresh) => Self::Fresh,
+            Change::Repair => Self::Repair,
+        }
+    }
+
+    /// Why a strategy that needs it is not possible without it.
+    pub(super) const fn lack(self) -> &'static str {
+        match self {
+            Self::Prompt => "the prompt cannot be changed here",
+            Self::Timeout => "the allowed time cannot be changed here",
+            Self::OutputLimit => "the allowed length of the output cannot be changed here",
+            Self::Model => "the model cannot be changed here",
+            Self::Resume => "the conversation cannot be resumed here",
+            Self::Fresh => "a new conversation cannot be started here",
+            Self::Repair => "no repair command may run here",
+            Self::Steps => "steps of tool calls cannot be carried out here",
+        }
+    }
+}
+
+/// What a caller is able to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities(u8);
+
+impl Capabilities {
+    /// Everything.
+    pub const ALL: Self = Self(u8::MAX);
+    /// Nothing but doing the same again.
+    pub const NONE: Self = Self(0);
+
+    /// These and one more.
+    #[must_use]
+    pub const fn with(self, one: Capability) -> Self {
+        Self(self.0 | 1 << one as u8)
+    }
+
+    /// These without one.
+    #[must_use]
+    pub const fn without(self, one: Capability) -> Self {
+        Self(self.0 & !(1 << one as u8))
+    }
+
+    /// Whether one is among them.
+    pub const fn has(self, one: Capability) -> bool {
+        self.0 & 1 << one as u8 != 0
+    }
+}

@@ -1,0 +1,103 @@
+//! What holds for every failure, every policy and every chance.
+
+use proptest::prelude::*;
+use proptest::strategy::Strategy as Strategy_;
+
+use super::*;
+use crate::decision::{Dice, Override, templates};
+
+fn any_world() -> impl Strategy_<Value = World> {
+    let kinds = proptest::sample::select(Kind::ALL.to_vec());
+    let layers =
+        proptest::sample::select(vec![Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra]);
+    let policies = proptest::sample::select(templates().to_vec());
+    let stated = proptest::option::of(0_u64..100_000);
+    let granted = proptest::option::of(0_u32..12);
+    (kinds, layers, policies, stated, granted, any::<u64>()).prop_map(
+        |(kind, layer, policy, stated, granted, draw)| {
+            let mut world = World::new(kind, layer);
+            world.policy = policy;
+            world.diagnosis.retry_after = stated.map(Duration::from_secs);
+            world.draw = Draw(draw);
+            if let Some(retries) = granted {
+                let one = Override {
+                    max_retries: Some(retries),
+                    ..Override::default()
+                };
+                world.policy.kinds.insert(kind, one);
+            }
+            world
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn equal_arguments_give_equal_decisions(world in any_world()) {
+        prop_assert_eq!(world.decide(), world.decide());
+    }
+
+    /// S4-03: attempts never exceed the limits, and every sequence of failures ends with a person or a stop.
+    #[test]
+    fn every_sequence_of_one_failure_ends_within_its_limits(mut world in any_world()) {
+        let decisions = world.run();
+        let last = decisions.last().unwrap();
+        let over = matches!(last.action, Chosen::Ask { .. } | Chosen::Stop { .. });
+        prop_assert!(over);
+        prop_assert!(world.history.executions() <= Caps::default().attempts);
+        let kind = world.diagnosis.kind;
+        let file = &world.knowledge;
+        let limits = world.policy.limits(kind, world.diagnosis.layer, file, None, None);
+        for level in [Level::Same, Level::Alternative] {
+            prop_assert!(world.history.retries_at(kind, level) <= limits.retries);
+        }
+    }
+
+    /// S2-20: no strategy twice, unless the kind was granted more retries.
+    #[test]
+    fn no_strategy_is_used_twice(mut world in any_world()) {
+        world.policy.kinds.clear();
+        world.run();
+        for id in world.strategies.keys() {
+            prop_assert!(world.history.uses(world.diagnosis.kind, id) <= 1);
+        }
+    }
+
+    #[test]
+    fn no_stated_wait_is_undercut_and_no_other_wait_exceeds_the_cap(mut world in any_world()) {
+        for decision in world.run() {
+            let Some(delay) = decision.delay() else { continue };
+            match world.diagnosis.retry_after {
+                Some(stated) => prop_assert!(delay >= stated),
+                None => prop_assert!(delay.as_secs_f64() <= world.policy.max_backoff),
+            }
+        }
+    }
+
+    #[test]
+    fn failures_of_changing_kinds_end_too(mut world in any_world(), seed in any::<u64>()) {
+        let mut dice = Dice::seeded(seed);
+        for _ in 0..Caps::default().attempts {
+            let pick = usize::try_from(dice.roll().0 % Kind::ALL.len() as u64).unwrap();
+            world.diagnosis.kind = Kind::ALL[pick];
+            world.draw = dice.roll();
+            let decision = world.decide();
+            if !world.fails_again_after(&decision) {
+                return Ok(());
+            }
+        }
+        prop_assert!(false, "still going after the cap");
+    }
+
+    #[test]
+    fn what_is_stored_is_what_was_decided(world in any_world()) {
+        let decision = world.decide();
+        let json = serde_json::to_string(&decision).unwrap();
+        let read: Decision = serde_json::from_str(&json).unwrap();
+        prop_assert_eq!(read.level, decision.level);
+        prop_assert_eq!(read.draw, decision.draw);
+        prop_assert_eq!(read.reason, decision.reason);
+    }
+}

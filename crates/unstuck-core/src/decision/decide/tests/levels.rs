@@ -1,0 +1,244 @@
+//! Which level comes when.
+
+use super::*;
+
+/// S0-28, S4-03, S0-12, S0-08: three retries (four executions) with growing waits, then the chain, then a person.
+#[test]
+fn a_transient_failure_is_retried_three_times_then_the_chain_is_walked_then_a_person_is_asked() {
+    let mut world = World::new(Kind::ServerError, Layer::Api);
+    let decisions = world.run();
+    let wanted = [
+        "same",
+        "same",
+        "same",
+        "alternative simplify",
+        "alternative fresh",
+        "escalate ask_user",
+    ];
+    assert_eq!(story(&decisions), wanted);
+    assert_eq!(delays(&decisions)[..3], [1.0, 2.0, 4.0]);
+    assert_eq!((decisions[2].attempt, decisions[2].of), (3, 3));
+}
+
+/// S0-08, S0-29, S0-09: a systematic failure goes to level 2 at once and falls through to level 4, each step told.
+#[test]
+fn a_systematic_failure_with_nothing_left_falls_through_to_a_person_and_says_why() {
+    let mut world = World::new(Kind::CliCrash, Layer::Agent);
+    world.policy.max_retries = 5;
+    world.knowledge.chain.pop();
+    let decisions = world.run();
+    let wanted = ["alternative simplify", "alternative fresh", "escalate"];
+    assert_eq!(story(&decisions), wanted);
+    let fell: Vec<_> = decisions[2]
+        .fell_through
+        .iter()
+        .map(|one| (&*one.strategy, &*one.why))
+        .collect();
+    assert_eq!(
+        fell,
+        [
+            ("simplify", "it was already tried"),
+            ("fresh", "it was already tried"),
+            (
+                "next_model",
+                "the policy does not change the model by itself"
+            ),
+        ]
+    );
+}
+
+/// S0-13, S0-11: a fatal failure asks at once, without a retry.
+#[test]
+fn a_fatal_failure_asks_at_once() {
+    for kind in [Kind::AuthExpired, Kind::QuotaExhausted, Kind::CliNotFound] {
+        let decisions = World::new(kind, Layer::Agent).run();
+        assert_eq!(story(&decisions), ["escalate"]);
+        assert!(matches!(
+            decisions[0].action,
+            Chosen::Ask {
+                trigger: Trigger::Hiccup,
+                why: AskWhy::Fatal,
+                ..
+            }
+        ));
+    }
+}
+
+#[test]
+fn code_and_none_are_passed_on_without_a_level() {
+    for (kind, why) in [
+        (Kind::TestFailure, StopWhy::Code),
+        (Kind::CompileError, StopWhy::Code),
+        (Kind::None, StopWhy::NotAFailure),
+    ] {
+        let decision = World::new(kind, Layer::Infra).decide();
+        assert_eq!(decision.level, None);
+        assert_eq!(decision.action, Chosen::Stop { why });
+    }
+}
+
+/// S1-15, S1-21: an unknown failure gets one plain retry, then a person.
+#[test]
+fn an_unknown_failure_is_retried_once() {
+    let mut world = World::new(Kind::Unknown, Layer::Agent);
+    assert_eq!(story(&world.run()), ["same", "escalate"]);
+}
+
+#[test]
+fn what_may_have_had_an_effect_is_not_simply_repeated() {
+    let world = World::new(Kind::Unknown, Layer::Tool);
+    let situation = Situation {
+        repeat: Repeat::Unsafe,
+        ..world.situation()
+    };
+    let decision = decide(&situation, world.draw);
+    assert!(matches!(
+        decision.action,
+        Chosen::Ask {
+            why: AskWhy::NotRepeatable,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn the_policy_off_passes_everything_on() {
+    let mut world = World::new(Kind::RateLimit, Layer::Api);
+    world.policy = exact("off");
+    let decision = world.decide();
+    let why = StopWhy::PolicyOff;
+    assert_eq!(decision.action, Chosen::Stop { why });
+    assert_eq!(decision.level, None);
+}
+
+/// S0-10: level 3 comes only from a person's answer, with their words.
+#[test]
+fn a_persons_words_become_the_next_attempt() {
+    let world = World::new(Kind::Stuck, Layer::Agent);
+    let decision = clarify(&world.situation(), "use the other database");
+    assert_eq!(decision.level, Some(Level::Clarify));
+    let Chosen::Change { changes, delay, .. } = &decision.action else {
+        panic!("{decision:?}");
+    };
+    assert_eq!(changes, &[Changed::Words("use the other database".into())]);
+    assert!(delay.is_zero());
+}
+
+#[test]
+fn what_the_caller_cannot_do_and_what_the_user_forbids_falls_through() {
+    let mut world = World::new(Kind::StaleBuild, Layer::Infra).with_chain(&[
+        ("rebuild", 0.9, Some(Change::Repair)),
+        ("steps", 0.8, None),
+        ("risky", 0.7, Some(Change::Prompt("p".into()))),
+        ("ask_user", 0.5, None),
+    ]);
+    let risky = world.strategies.get_mut("risky").unwrap();
+    risky.risks = vec!["sudo".into()];
+    let forbidden = ["sudo".to_owned()];
+    let situation = Situation {
+        can: Capabilities::NONE.with(Capability::Prompt),
+        forbidden: &forbidden,
+        ..world.situation()
+    };
+    let decision = decide(&situation, world.draw);
+    let why: Vec<_> = decision.fell_through.iter().map(|one| &*one.why).collect();
+    assert_eq!(
+        why,
+        [
+            "no repair command may run here",
+            "steps of tool calls cannot be carried out here",
+            "`sudo` is forbidden"
+        ]
+    );
+    assert_eq!(decision.strategy.as_deref(), Some("ask_user"));
+    assert_eq!(decision.level, Some(Level::Escalate));
+}
+
+#[test]
+fn each_reason_is_one_plain_sentence() {
+    let mut world = World::new(Kind::RateLimit, Layer::Api);
+    world.knowledge.title = "Rate limited".into();
+    world.diagnosis.retry_after = Some(Duration::from_secs(12));
+    let first = world.decide();
+    assert_eq!(
+        first.reason,
+        "Rate limited: trying again in 12 s, as the server asked (retry 1 of 3)."
+    );
+    for decision in world.run() {
+        let reason = &decision.reason;
+        assert!(reason.ends_with('.') && !reason.contains('\n'), "{reason}");
+    }
+}
+
+/// S4-25: every retry can be told as it happens.
+#[test]
+fn each_decision_can_be_told_as_a_retry_attempt() {
+    let world = World::new(Kind::RateLimit, Layer::Api);
+    let told = world.decide().told(1, "Too many requests");
+    assert_eq!((told.attempt_number, told.delay_ms), (1, 1000));
+    assert_eq!(told.error, Kind::RateLimit);
+    assert!(!told.succeeded);
+}
+
+#[test]
+fn a_decision_can_be_stored_and_read_back() {
+    for kind in [Kind::RateLimit, Kind::CliCrash, Kind::AuthExpired] {
+        let decision = World::new(kind, Layer::Agent).decide();
+        let json = serde_json::to_string(&decision).unwrap();
+        assert_eq!(serde_json::from_str::<Decision>(&json).unwrap(), decision);
+    }
+}
+
+#[test]
+fn a_chain_that_says_the_same_again_is_not_used_after_the_same_was_tried() {
+    let again = |kind| {
+        let mut world = World::new(kind, Layer::Api).with_chain(&[
+            ("wait_and_retry", 0.9, None),
+            ("simplify", 0.5, Some(Change::Prompt("p".into()))),
+        ]);
+        story(&world.run())
+    };
+    let transient = ["same", "same", "same", "alternative simplify", "escalate"];
+    assert_eq!(again(Kind::RateLimit), transient);
+    let systematic = [
+        "alternative wait_and_retry",
+        "alternative simplify",
+        "escalate",
+    ];
+    assert_eq!(again(Kind::CliCrash), systematic);
+}
+
+#[test]
+fn going_round_a_safety_refusal_needs_a_persons_leave() {
+    let mut world = World::new(Kind::ContentFilter, Layer::Api).with_chain(&[
+        ("leave_out", 0.9, Some(Change::Prompt("leave_out".into()))),
+        ("ask_user", 0.5, None),
+    ]);
+    let leave_out = world.strategies.get_mut("leave_out").unwrap();
+    leave_out.risks = vec!["safety".into()];
+    let decision = world.decide();
+    assert_eq!(decision.strategy.as_deref(), Some("ask_user"));
+    assert_eq!(
+        decision.fell_through[0].why,
+        "going round a safety refusal is for a person to decide"
+    );
+    let permitted = ["safety".to_owned()];
+    let situation = Situation {
+        permitted: &permitted,
+        ..world.situation()
+    };
+    let decision = decide(&situation, world.draw);
+    assert_eq!(decision.strategy.as_deref(), Some("leave_out"));
+}
+
+#[test]
+fn when_the_ways_are_used_up_the_chains_own_question_is_asked() {
+    let mut world = World::new(Kind::CliCrash, Layer::Agent);
+    world.policy.max_retries = 1;
+    let decisions = world.run();
+    assert_eq!(
+        story(&decisions),
+        ["alternative simplify", "escalate ask_user"]
+    );
+    assert_eq!(decisions[1].fell_through[0].why, "1 of 1 ways are used");
+}

@@ -1,0 +1,203 @@
+//! Whose limit counts.
+
+use super::*;
+use crate::decision::{Override, Overrides};
+
+fn agent(kind: Kind, level: Level) -> World {
+    let mut world = World::new(kind, Layer::Agent).with_chain(&[
+        ("a", 0.9, Some(Change::Prompt("a".into()))),
+        ("b", 0.8, Some(Change::Prompt("b".into()))),
+        ("c", 0.7, Some(Change::Prompt("c".into()))),
+        ("d", 0.6, Some(Change::Prompt("d".into()))),
+    ]);
+    world.diagnosis.level = Some(level);
+    world.policy = exact("pipeline");
+    world
+}
+
+fn retries(retries: u32) -> Override {
+    Override {
+        max_retries: Some(retries),
+        ..Override::default()
+    }
+}
+
+/// S1-12, S1-11, S1-27: a timed-out agent process gets 2 changed retries with waits of 1.5 × n seconds, and more time.
+#[test]
+fn a_timed_out_agent_gets_two_changed_retries() {
+    let mut world = agent(Kind::Timeout, Level::Alternative).with_retries(2, 1.5);
+    world.strategies.get_mut("a").unwrap().changes = vec![
+        Change::Prompt("simplify".into()),
+        Change::Timeout(1.5),
+        Change::Session(SessionChoice::Resume),
+    ];
+    let situation = Situation {
+        timeout: Some(Duration::from_secs(1200)),
+        ..world.situation()
+    };
+    let first = decide(&situation, world.draw);
+    let Chosen::Change { changes, .. } = &first.action else {
+        panic!("{first:?}");
+    };
+    let longer = Changed::Timeout {
+        from_seconds: Some(1200),
+        to_seconds: 1800,
+    };
+    assert!(changes.contains(&longer));
+    let decisions = world.run();
+    assert_eq!(
+        story(&decisions),
+        ["alternative a", "alternative b", "escalate"]
+    );
+    assert_eq!(delays(&decisions), [1.5, 3.0]);
+}
+
+#[test]
+fn without_a_timeout_a_longer_one_is_half_an_hour() {
+    let world = agent(Kind::Timeout, Level::Alternative).with_chain(&[(
+        "longer",
+        0.9,
+        Some(Change::Timeout(1.5)),
+    )]);
+    let Chosen::Change { changes, .. } = world.decide().action else {
+        panic!();
+    };
+    let longer = Changed::Timeout {
+        from_seconds: None,
+        to_seconds: 1800,
+    };
+    assert_eq!(changes, [longer]);
+}
+
+/// S1-13: missing sections get 3 retries, one second more each.
+#[test]
+fn missing_sections_get_three_retries() {
+    let decisions = agent(Kind::MissingSections, Level::Alternative)
+        .with_retries(3, 1.0)
+        .run();
+    assert_eq!(delays(&decisions), [1.0, 2.0, 3.0]);
+}
+
+/// S1-14: an empty output gets 2 retries with waits of 1.2 × n seconds.
+#[test]
+fn an_empty_output_gets_two_retries() {
+    let decisions = agent(Kind::EmptyOutput, Level::Alternative)
+        .with_retries(2, 1.2)
+        .run();
+    assert_eq!(delays(&decisions), [1.2, 2.4]);
+}
+
+/// S1-16: a kind without limits of its own has those of the policy, so every kind has some.
+#[test]
+fn a_kind_that_says_nothing_has_the_limits_of_the_policy() {
+    let decisions = agent(Kind::DiffParseError, Level::Alternative).run();
+    assert_eq!(delays(&decisions), [1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn the_smaller_of_policy_and_kind_counts() {
+    let mut world = agent(Kind::MissingSections, Level::Alternative).with_retries(3, 1.0);
+    world.policy.max_retries = 1;
+    assert_eq!(delays(&world.run()).len(), 1);
+}
+
+#[test]
+fn a_word_on_the_very_kind_stands_and_the_roles_word_comes_first() {
+    let mut world = agent(Kind::MissingSections, Level::Alternative).with_retries(1, 1.0);
+    world.policy.kinds.insert(Kind::MissingSections, retries(2));
+    assert_eq!(delays(&world.run()).len(), 2);
+
+    let role = Overrides::from([(Kind::MissingSections, retries(5))]);
+    let world = agent(Kind::MissingSections, Level::Alternative).with_retries(1, 1.0);
+    let limits = world.policy.limits(
+        Kind::MissingSections,
+        Layer::Agent,
+        &world.knowledge,
+        None,
+        Some(&role),
+    );
+    assert_eq!((limits.retries, limits.explicit), (5, true));
+}
+
+/// S2-20: only where the limit of the kind was set higher than its chain is long does the chain start again.
+#[test]
+fn the_chain_starts_again_only_if_more_retries_were_granted_to_this_kind() {
+    let mut world = agent(Kind::MissingSections, Level::Alternative);
+    world.policy.kinds.insert(Kind::MissingSections, retries(6));
+    let decisions = world.run();
+    let used: Vec<_> = decisions
+        .iter()
+        .filter_map(|one| one.strategy.as_deref())
+        .collect();
+    assert_eq!(used, ["a", "b", "c", "d", "a", "b"]);
+}
+
+#[test]
+fn a_tools_limit_comes_before_the_policys_and_is_bounded_by_the_kinds() {
+    let mut world = agent(Kind::NetworkError, Level::Same);
+    world.policy.tools.insert("deploy".into(), retries(0));
+    world.policy.tools.insert("fetch".into(), retries(9));
+    let limit = |tool, kind| {
+        let file = &world.knowledge;
+        world
+            .policy
+            .limits(kind, Layer::Agent, file, Some(tool), None)
+            .retries
+    };
+    assert_eq!(limit("deploy", Kind::NetworkError), 0);
+    assert_eq!(limit("fetch", Kind::NetworkError), 9);
+    assert_eq!(limit("other", Kind::NetworkError), 3);
+    assert_eq!(limit("fetch", Kind::Unknown), 1);
+    assert_eq!(limit("fetch", Kind::AuthExpired), 0);
+}
+
+#[test]
+fn a_kind_that_the_policy_does_not_list_is_not_repeated_unchanged() {
+    let mut world = agent(Kind::NetworkError, Level::Same);
+    world.policy.retryable_errors = vec![Kind::RateLimit];
+    let decision = world.decide();
+    assert_eq!(decision.level, Some(Level::Alternative));
+    assert_eq!(decision.fell_through[0].strategy, "same");
+}
+
+#[test]
+fn the_curve_can_be_set_per_kind() {
+    let mut world = agent(Kind::NetworkError, Level::Same);
+    let one = Override {
+        curve: Some(Curve::Fixed),
+        backoff_base: Some(7.0),
+        ..Override::default()
+    };
+    world.policy.kinds.insert(Kind::NetworkError, one);
+    assert_eq!(delays(&world.run())[..3], [7.0, 7.0, 7.0]);
+}
+
+/// S4-35: the caps on attempts, time and money end in a question with the reason.
+#[test]
+fn every_cap_ends_in_a_question_that_names_it() {
+    let ask = |world: &World, caps: Caps| {
+        let situation = Situation {
+            caps,
+            ..world.situation()
+        };
+        match decide(&situation, world.draw).action {
+            Chosen::Ask { why, .. } => Some(why),
+            _ => None,
+        }
+    };
+    let mut world = World::new(Kind::ServerError, Layer::Api);
+    assert_eq!(ask(&world, Caps::default()), None);
+    let caps = Caps {
+        attempts: 1,
+        ..Caps::default()
+    };
+    assert_eq!(ask(&world, caps), Some(AskWhy::MaxAttempts));
+    let caps = Caps {
+        elapsed: Some(Duration::from_millis(999)),
+        ..Caps::default()
+    };
+    assert_eq!(ask(&world, caps), Some(AskWhy::MaxElapsed));
+    world.history.spent_before = 2.0;
+    world.policy.max_cost = Some(2.0);
+    assert_eq!(ask(&world, Caps::default()), Some(AskWhy::MaxCost));
+}

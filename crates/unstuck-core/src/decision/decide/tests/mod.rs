@@ -1,0 +1,196 @@
+//! Decisions in small worlds that are made for one question each.
+
+mod laws;
+mod levels;
+mod limits;
+mod models;
+mod waits;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::*;
+use crate::decision::{Catalog, Curve, History, Jitter, RetryPolicy, Tokens, template};
+use crate::diagnosis::{Diagnosis, Evidence};
+use crate::failure::Layer;
+use crate::knowledge::{
+    Change, KindFile, LayerDefaults, Link, ModelChoice, SessionChoice, Strategy,
+};
+use crate::moment::Timestamp;
+
+/// One failure that comes back until the test says otherwise, and what is known about it.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) policy: RetryPolicy,
+    pub(super) history: History,
+    pub(super) diagnosis: Diagnosis,
+    pub(super) knowledge: KindFile,
+    pub(super) strategies: BTreeMap<String, Strategy>,
+    pub(super) catalog: Catalog,
+    pub(super) model: Option<&'static str>,
+    pub(super) expected: Tokens,
+    pub(super) now: Timestamp,
+    pub(super) draw: Draw,
+}
+
+/// A policy whose waits can be foretold.
+pub(super) fn exact(id: &str) -> RetryPolicy {
+    RetryPolicy {
+        jitter: Jitter::None,
+        ..template(id).unwrap().clone()
+    }
+}
+
+impl World {
+    pub(super) fn new(kind: Kind, layer: Layer) -> Self {
+        let level = match kind.category() {
+            Category::Transient | Category::Unknown => Some(Level::Same),
+            Category::Systematic => Some(Level::Alternative),
+            Category::Fatal => Some(Level::Escalate),
+            Category::Code | Category::None => None,
+        };
+        let now = Timestamp::from_seconds(1_794_777_000);
+        Self {
+            policy: exact("standard"),
+            history: History::new(now),
+            diagnosis: diagnosis(kind, layer, level),
+            knowledge: knowledge(),
+            strategies: BTreeMap::new(),
+            catalog: Catalog::embedded(),
+            model: Some("claude-sonnet-5-5"),
+            expected: Tokens {
+                input: 100_000,
+                cached: 0,
+                output: 10_000,
+                requests: 1,
+            },
+            now,
+            draw: Draw(u64::MAX / 2),
+        }
+        .with_chain(&[
+            ("simplify", 0.8, Some(Change::Prompt("simplify".into()))),
+            ("fresh", 0.7, Some(Change::Session(SessionChoice::Fresh))),
+            ("next_model", 0.6, Some(Change::Model(ModelChoice::Next))),
+            ("ask_user", 0.9, None),
+        ])
+    }
+
+    /// Strategies whose name begins with `ask` ask a person.
+    pub(super) fn with_chain(mut self, chain: &[(&str, f64, Option<Change>)]) -> Self {
+        self.strategies.clear();
+        self.knowledge.chain.clear();
+        for (id, confidence, change) in chain {
+            self.knowledge.chain.push(Link {
+                strategy: (*id).into(),
+                confidence: *confidence,
+                iterations: 1,
+                layers: Vec::new(),
+            });
+            let strategy = Strategy {
+                title: format!("{id} it"),
+                changes: change.iter().cloned().collect(),
+                risks: Vec::new(),
+                asks: id.starts_with("ask"),
+            };
+            self.strategies.insert((*id).into(), strategy);
+        }
+        self
+    }
+
+    pub(super) fn with_retries(mut self, retries: u32, multiplier: f64) -> Self {
+        let own = LayerDefaults {
+            retries: Some(retries),
+            backoff_multiplier: Some(multiplier),
+            level: None,
+        };
+        self.knowledge.agent = own;
+        self
+    }
+
+    pub(super) fn situation(&self) -> Situation<'_> {
+        let model = self.model.map(|id| ModelUse {
+            id,
+            catalog: &self.catalog,
+            expected: self.expected,
+        });
+        Situation {
+            model,
+            ..Situation::new(
+                &self.policy,
+                &self.history,
+                &self.diagnosis,
+                &self.knowledge,
+                &self.strategies,
+                self.now,
+            )
+        }
+    }
+
+    pub(super) fn decide(&self) -> Decision {
+        decide(&self.situation(), self.draw)
+    }
+
+    /// Does what was decided; it fails again in the same way.
+    pub(super) fn fails_again_after(&mut self, decision: &Decision) -> bool {
+        let Some(attempt) = decision.attempted(0.0) else {
+            return false;
+        };
+        self.now = self.now.after(attempt.delay);
+        self.history.record(attempt);
+        true
+    }
+
+    /// Everything that is decided until it is over.
+    pub(super) fn run(&mut self) -> Vec<Decision> {
+        let mut decisions = Vec::new();
+        loop {
+            let decision = self.decide();
+            let goes_on = self.fails_again_after(&decision);
+            decisions.push(decision);
+            assert!(decisions.len() < 1100, "an endless loop");
+            if !goes_on {
+                return decisions;
+            }
+        }
+    }
+}
+
+/// What happened, in short: the level and the strategy of each decision.
+pub(super) fn story(decisions: &[Decision]) -> Vec<String> {
+    let one = |decision: &Decision| {
+        let level = decision.level.map_or("stop", Level::name);
+        match &decision.strategy {
+            Some(strategy) => format!("{level} {strategy}"),
+            None => level.to_owned(),
+        }
+    };
+    decisions.iter().map(one).collect()
+}
+
+pub(super) fn delays(decisions: &[Decision]) -> Vec<f64> {
+    let delays = decisions.iter().filter_map(Decision::delay);
+    delays.map(|delay| delay.as_secs_f64()).collect()
+}
+
+fn diagnosis(kind: Kind, layer: Layer, level: Option<Level>) -> Diagnosis {
+    Diagnosis {
+        kind,
+        layer,
+        level,
+        confidence: 0.9,
+        retry_after: None,
+        evidence: Evidence {
+            rule: "test".into(),
+            line: "it failed".into(),
+        },
+        fingerprint: "it failed".into(),
+        message: "it failed".into(),
+        hint: String::new(),
+        truncated: false,
+    }
+}
+
+/// Read as data, so that what else a kind file may hold does not matter here.
+fn knowledge() -> KindFile {
+    toml::from_str("title = 'It failed'").unwrap()
+}

@@ -1,0 +1,124 @@
+//! When the model is changed, and when that is asked first.
+
+use super::*;
+
+fn critical(kind: Kind) -> World {
+    let mut world = World::new(kind, Layer::Api);
+    world.policy = exact("critical");
+    world
+}
+
+/// S4-14: after the policy's number of retries the next model is taken before anything else.
+#[test]
+fn after_enough_retries_the_next_model_comes_first() {
+    let mut world = critical(Kind::ServerError);
+    let decisions = world.run();
+    assert_eq!(
+        story(&decisions)[..4],
+        ["same", "same", "alternative next_model", "same"]
+    );
+    let escalation = decisions[2].escalation().unwrap();
+    assert_eq!(escalation.from_model, "claude-sonnet-5-5");
+    assert_eq!(escalation.to_model, "claude-opus-5-5");
+    let usd = escalation.cost_estimate.unwrap();
+    assert!((usd - 0.3).abs() < 1e-9, "{usd}");
+}
+
+#[test]
+fn without_the_policys_leave_the_model_stays() {
+    let mut world = critical(Kind::ServerError);
+    world.policy.auto_escalate = false;
+    let decisions = world.run();
+    assert!(decisions.iter().all(|one| one.escalation().is_none()));
+    let last = decisions.last().unwrap();
+    let model = |one: &&FellThrough| one.strategy == "next_model";
+    let why = &last.fell_through.iter().find(model).unwrap().why;
+    assert_eq!(why, "the policy does not change the model by itself");
+}
+
+/// S4-13, S4-35: a dearer model above the limit becomes a question that says what it would cost.
+#[test]
+fn a_dearer_model_above_the_limit_is_asked_for() {
+    let mut world = critical(Kind::ContextLimit);
+    world.policy.escalate_after_retries = 0;
+    world.expected.input = 10_000_000;
+    let decision = world.decide();
+    let Chosen::Ask {
+        trigger, proposed, ..
+    } = &decision.action
+    else {
+        panic!("{decision:?}");
+    };
+    assert_eq!(*trigger, Trigger::CostConfirmation);
+    assert_eq!(proposed.as_ref().unwrap().strategy, "next_model");
+    let usd = decision.cost.as_ref().unwrap().usd().unwrap();
+    assert!((usd - 20.1).abs() < 1e-9, "{usd}");
+    assert!(
+        decision.reason.contains("about 20.10 USD more"),
+        "{}",
+        decision.reason
+    );
+}
+
+#[test]
+fn a_model_whose_price_is_unknown_is_asked_for() {
+    let mut world = critical(Kind::ContextLimit);
+    world.policy.escalate_after_retries = 0;
+    world.catalog.ladders[0].models = vec!["claude-sonnet-5-5".into(), "local".into()];
+    let decision = world.decide();
+    assert!(
+        decision.reason.contains("the price of local is unknown"),
+        "{}",
+        decision.reason
+    );
+    world.policy.confirm_above = None;
+    assert!(world.decide().escalation().is_some());
+}
+
+/// S4-15: on top of the ladder the way is passed over with the reason.
+#[test]
+fn on_top_of_the_ladder_the_chain_goes_on() {
+    let mut world = critical(Kind::ContextLimit);
+    world.policy.escalate_after_retries = 0;
+    world.model = Some("claude-opus-5-5");
+    let decision = world.decide();
+    assert_eq!(decision.strategy.as_deref(), Some("simplify"));
+    assert_eq!(
+        decision.fell_through[0].why,
+        "already at the most capable model of the ladder"
+    );
+}
+
+/// S4-21: a change because of the context says so.
+#[test]
+fn a_change_because_of_the_context_is_recorded_as_such() {
+    let mut world = critical(Kind::ContextLimit).with_chain(&[(
+        "larger",
+        0.9,
+        Some(Change::Model(ModelChoice::LargerContext)),
+    )]);
+    world.model = Some("claude-sonnet-4-5-20250929");
+    let escalation = world.decide().escalation().unwrap();
+    assert_eq!(escalation.to_model, "claude-sonnet-5-5");
+    let reason = serde_json::to_value(escalation.reason).unwrap();
+    assert_eq!(reason, "context_limit");
+}
+
+#[test]
+fn dearer_models_add_up_over_the_session() {
+    let mut world = critical(Kind::ContextLimit);
+    world.policy.escalate_after_retries = 0;
+    world.policy.confirm_above = Some(0.5);
+    let first = world.decide();
+    assert!(first.escalation().is_some());
+    world.fails_again_after(&first);
+    world.diagnosis.kind = Kind::CliCrash;
+    let decision = world.decide();
+    assert!(matches!(
+        decision.action,
+        Chosen::Ask {
+            why: AskWhy::DearerModel,
+            ..
+        }
+    ));
+}

@@ -1,0 +1,104 @@
+//! How long is waited, and what makes it longer.
+
+use super::*;
+use crate::decision::{Breaker, Budget, BudgetSettings};
+
+fn limited(stated: u64) -> World {
+    let mut world = World::new(Kind::RateLimitTimed, Layer::Api);
+    world.diagnosis.retry_after = Some(Duration::from_secs(stated));
+    world
+}
+
+/// S4-24: a stated wait comes before the curve, also past its cap.
+#[test]
+fn a_stated_wait_wins_over_the_curve_and_its_cap() {
+    let mut world = World::new(Kind::RateLimit, Layer::Api);
+    world.diagnosis.retry_after = Some(Duration::from_secs(95));
+    assert_eq!(delays(&[world.decide()]), [95.0]);
+}
+
+#[test]
+fn a_timed_limit_is_waited_for_however_long_up_to_the_policys_wait() {
+    let five_hours = 5 * 3600;
+    let mut world = limited(five_hours);
+    world.policy.max_elapsed = Some(Duration::from_secs(60));
+    let decision = world.decide();
+    let delay = decision.delay().unwrap().as_secs();
+    assert!((five_hours + 2..=five_hours + 30).contains(&delay));
+    assert!(decision.stated);
+    assert!(decision.reason.contains("when the limit has been reset"));
+
+    let decision = limited(3 * 86_400).decide();
+    assert!(matches!(
+        decision.action,
+        Chosen::Ask {
+            why: AskWhy::WaitTooLong,
+            ..
+        }
+    ));
+    assert_eq!(
+        decision.reason,
+        "It failed: the stated wait of 3 d is longer than the 6 h that may be waited without asking."
+    );
+}
+
+/// S4-35: while the breaker is open, retries wait for its probe.
+#[test]
+fn an_open_breaker_puts_the_retry_off_to_its_probe() {
+    let world = World::new(Kind::ServerError, Layer::Api);
+    let mut breaker = Breaker::default();
+    for _ in 0..8 {
+        breaker.failed(world.now);
+    }
+    let situation = Situation {
+        upstream: Upstream {
+            breaker: Some(&breaker),
+            budget: None,
+        },
+        ..world.situation()
+    };
+    let decision = decide(&situation, world.draw);
+    assert_eq!(decision.delay(), Some(Duration::from_secs(15)));
+    assert_eq!(decision.postponed, Some(PostponedBy::Breaker));
+    assert!(breaker.admit(world.now.after(Duration::from_secs(15))));
+}
+
+#[test]
+fn an_empty_budget_puts_the_retry_off_and_never_drops_it() {
+    let world = World::new(Kind::ServerError, Layer::Api);
+    let mut budget = Budget::full(BudgetSettings::default(), world.now);
+    while budget.spend(world.now) {}
+    let situation = Situation {
+        upstream: Upstream {
+            breaker: None,
+            budget: Some(&budget),
+        },
+        ..world.situation()
+    };
+    let decision = decide(&situation, world.draw);
+    assert_eq!(decision.postponed, Some(PostponedBy::Budget));
+    let delay = decision.delay().unwrap();
+    assert!(budget.spend(world.now.after(delay)));
+}
+
+#[test]
+fn a_wait_that_would_end_too_late_is_not_begun() {
+    let mut world = World::new(Kind::RateLimit, Layer::Api);
+    world.policy.max_elapsed = Some(Duration::from_secs(100));
+    world.diagnosis.retry_after = Some(Duration::from_secs(101));
+    assert!(matches!(
+        world.decide().action,
+        Chosen::Ask {
+            why: AskWhy::MaxElapsed,
+            ..
+        }
+    ));
+}
+
+/// The template `patient` waits 5, 10 and 20 s.
+#[test]
+fn the_patient_template_waits_longer() {
+    let mut world = World::new(Kind::ServerError, Layer::Api);
+    world.policy = exact("patient");
+    assert_eq!(delays(&world.run())[..3], [5.0, 10.0, 20.0]);
+}

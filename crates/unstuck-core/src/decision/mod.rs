@@ -1,0 +1,35 @@
+//! Stage 3: what to do about a failure: level, strategy, wait, and why, in one sentence.
+//!
+//! [`decide`] is a pure function of its [`Situation`] and one random [`Draw`]: the same arguments always give the same
+//! [`Decision`], so that it can be tested by properties, replayed from the log, and asked "what if".
+
+mod backoff;
+mod breaker;
+mod budget;
+mod chain;
+mod decide;
+mod draw;
+mod history;
+mod model;
+mod odds;
+mod policy;
+
+pub use backoff::{Backoff, Curve, Jitter, until_reset};
+pub use breaker::{Breaker, BreakerSettings, BreakerState};
+pub use budget::{Budget, BudgetSettings};
+pub use chain::{Ranked, order};
+pub use decide::{
+    AskWhy, Capabilities, Capability, Caps, Changed, Chosen, Decision, FellThrough, ModelUse,
+    PostponedBy, Proposed, Repeat, Situation, StopWhy, Strategies, Trigger, Upstream, clarify,
+    decide,
+};
+pub use draw::{Dice, Draw, NotADraw};
+pub use history::{Attempt, History, RetryAttempt};
+pub use model::{
+    Amount, Catalog, CostEstimate, EscalationReason, EscalationRecord, Ladder, LongPrice, Model,
+    NoModel, Price, Tokens,
+};
+pub use odds::{Odds, Tally};
+pub use policy::{
+    InvalidPolicy, Limits, Override, Overrides, Problem, RetryPolicy, template, templates,
+};

@@ -1,0 +1,73 @@
+//! The embedded models, and the choice of another one.
+
+use super::*;
+
+#[test]
+fn the_embedded_models_are_complete() {
+    let catalog = Catalog::parse(include_str!("../../../data/models.toml")).unwrap();
+    assert!(catalog.models.len() > 20 && catalog.ladders.len() == 3);
+    for ladder in &catalog.ladders {
+        for id in &ladder.models {
+            let model = catalog.find(id).unwrap();
+            assert!(model.price.is_some() && model.context.is_some(), "{id}");
+        }
+    }
+}
+
+/// S4-14: haiku, sonnet, opus; in any spelling, and from an older model of the family.
+#[test]
+fn the_ladder_leads_from_haiku_over_sonnet_to_opus() {
+    let catalog = Catalog::embedded();
+    let next = |name| catalog.next(name);
+    assert_eq!(next("claude-haiku-5-5"), Ok("claude-sonnet-5-5"));
+    assert_eq!(next("anthropic/claude-sonnet-5.5"), Ok("claude-opus-5-5"));
+    assert_eq!(next("haiku"), Ok("claude-sonnet-5-5"));
+    assert_eq!(next("claude-sonnet-4-5-20250929"), Ok("claude-opus-5-5"));
+    assert_eq!(next("gpt-6-luna"), Ok("gpt-6.1-terra"));
+    assert_eq!(next("gemini-3.8-flash"), Ok("gemini-4-argon"));
+}
+
+/// S4-14: the ladder is configuration, and may name models that are not in the catalog.
+#[test]
+fn a_ladder_of_ones_own_counts() {
+    let mut catalog = Catalog::embedded();
+    catalog.ladders = vec![Ladder {
+        id: "mine".into(),
+        models: vec!["local-small".into(), "local-large".into()],
+    }];
+    assert_eq!(catalog.next("local-small"), Ok("local-large"));
+    assert_eq!(catalog.next("claude-haiku-5-5"), Err(NoModel::NotOnALadder));
+}
+
+/// S4-15: no next model when it is unknown or already on top.
+#[test]
+fn there_is_no_model_above_the_top_or_above_an_unknown_one() {
+    let catalog = Catalog::embedded();
+    let top = catalog.next("claude-opus-5-5").unwrap_err();
+    assert_eq!(
+        top.to_string(),
+        "already at the most capable model of the ladder"
+    );
+    assert_eq!(catalog.next("no-such-model"), Err(NoModel::NotOnALadder));
+}
+
+#[test]
+fn a_larger_context_is_sought_in_the_same_family_first() {
+    let catalog = Catalog::embedded();
+    assert_eq!(
+        catalog.larger_context("claude-sonnet-4-5"),
+        Ok("claude-sonnet-5-5")
+    );
+    assert_eq!(
+        catalog.larger_context("claude-opus-5-5"),
+        Err(NoModel::NoneLarger)
+    );
+}
+
+#[test]
+fn a_sibling_costs_about_the_same() {
+    let catalog = Catalog::embedded();
+    assert_eq!(catalog.sibling("claude-sonnet-5-5"), Ok("claude-sonnet-5"));
+    assert_eq!(catalog.sibling("gpt-6.1-sol"), Ok("gpt-6-sol"));
+    assert_eq!(catalog.sibling("no-such-model"), Err(NoModel::Unknown));
+}

@@ -1,0 +1,116 @@
+//! Which limits hold for one failure, the most specific first.
+//!
+//! The order is: the role's word on the kind, the tool's, the policy's word on the kind, the policy's general value.
+//! A kind's own limit for its layer bounds the general value (the smaller counts); a word on the kind itself stands
+//! even if it is larger.
+
+use crate::failure::{Category, Kind, Layer};
+use crate::knowledge::KindFile;
+
+use super::super::backoff::{Backoff, Curve};
+use super::{Override, Overrides, RetryPolicy};
+
+/// What holds for one kind of failure in one place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// How many retries each level has.
+    pub retries: u32,
+    /// Whether someone set that number for this very kind.
+    pub explicit: bool,
+    /// How the waits go.
+    pub backoff: Backoff,
+    /// What the allowed time is multiplied by, where that was set.
+    pub timeout_multiplier: Option<f64>,
+}
+
+/// Where a failure happened, as far as limits care.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) layer: Layer,
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) role: Option<&'a Overrides>,
+}
+
+/// The overrides that speak about a place, the most specific first.
+struct Words<'a> {
+    role: Option<&'a Override>,
+    tool: Option<&'a Override>,
+    kind: Option<&'a Override>,
+}
+
+impl Words<'_> {
+    fn say<T>(&self, what: impl Fn(&Override) -> Option<T>) -> Option<T> {
+        [self.role, self.tool, self.kind]
+            .into_iter()
+            .flatten()
+            .find_map(what)
+    }
+}
+
+impl RetryPolicy {
+    /// What holds for a kind in a layer, for a tool and with the overrides of a role.
+    pub fn limits(
+        &self,
+        kind: Kind,
+        layer: Layer,
+        file: &KindFile,
+        tool: Option<&str>,
+        role: Option<&Overrides>,
+    ) -> Limits {
+        let place = Place {
+            kind,
+            layer,
+            tool,
+            role,
+        };
+        self.limits_at(place, file)
+    }
+
+    pub(crate) fn limits_at(&self, place: Place<'_>, file: &KindFile) -> Limits {
+        let words = Words {
+            role: place.role.and_then(|role| role.get(&place.kind)),
+            tool: place.tool.and_then(|tool| self.tools.get(tool)),
+            kind: self.kinds.get(&place.kind),
+        };
+        let (retries, explicit) = self.retries(place, file, &words);
+        let curve = words.say(|one| one.curve).unwrap_or(self.curve);
+        // The kinds' own multipliers are those of the linear curve; elsewhere they would mean something else.
+        let own = file.defaults(place.layer).backoff_multiplier;
+        let own = own.filter(|_| curve == Curve::Linear);
+        let multiplier = words.say(|one| one.backoff_multiplier).or(own);
+        Limits {
+            retries,
+            explicit,
+            backoff: Backoff {
+                curve,
+                jitter: words.say(|one| one.jitter).unwrap_or(self.jitter),
+                base: words
+                    .say(|one| one.backoff_base)
+                    .unwrap_or(self.backoff_base),
+                multiplier: multiplier.unwrap_or(self.backoff_multiplier),
+                cap: words.say(|one| one.max_backoff).unwrap_or(self.max_backoff),
+            },
+            timeout_multiplier: words.say(|one| one.timeout_multiplier),
+        }
+    }
+
+    fn retries(&self, place: Place<'_>, file: &KindFile, words: &Words<'_>) -> (u32, bool) {
+        let of = |one: Option<&Override>| one.and_then(|one| one.max_retries);
+        if let Some(retries) = of(words.role) {
+            return (retries, true);
+        }
+        let tool = of(words.tool);
+        if let Some(retries) = of(words.kind) {
+            return (tool.map_or(retries, |tool| tool.min(retries)), true);
+        }
+        let general = tool.unwrap_or(self.max_retries);
+        let own = file.defaults(place.layer).retries;
+        let own = own.or(match place.kind.category() {
+            Category::Fatal | Category::Code | Category::None => Some(0),
+            Category::Unknown => Some(1),
+            Category::Transient | Category::Systematic => None,
+        });
+        (own.map_or(general, |own| own.min(general)), false)
+    }
+}

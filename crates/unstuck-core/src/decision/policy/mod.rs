@@ -1,0 +1,151 @@
+//! How far to go: retries, waits, money, and what is asked first.
+
+mod check;
+mod limits;
+mod read;
+mod templates;
+mod value;
+
+pub use check::{InvalidPolicy, Problem};
+pub use limits::Limits;
+pub(crate) use limits::Place;
+pub use templates::{template, templates};
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::failure::Kind;
+
+use super::backoff::{Curve, Jitter};
+
+/// How far to go before a person is asked.
+///
+/// Its JSON form is what the REST API serves. Keys are read in camelCase or snake_case; what is left out is that of
+/// the template named by `template`, or of `standard`.
+///
+/// ```
+/// use unstuck_core::decision::RetryPolicy;
+///
+/// let policy = RetryPolicy::from_json(r#"{"template": "patient", "maxRetries": 5}"#)?;
+/// assert_eq!((policy.max_retries, policy.backoff_base), (5, 5.0));
+/// let wrong = RetryPolicy::from_json(r#"{"maxRetry": 5, "backoffBase": -1}"#).unwrap_err();
+/// assert_eq!(wrong.problems.len(), 2);
+/// # Ok::<(), unstuck_core::decision::InvalidPolicy>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryPolicy {
+    /// The id by which it is named in configuration.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// How many retries there are after the first try (3 retries are 4 executions).
+    pub max_retries: u32,
+    /// The first wait, in seconds.
+    pub backoff_base: f64,
+    /// What each wait is multiplied by.
+    pub backoff_multiplier: f64,
+    /// The longest wait, in seconds.
+    pub max_backoff: f64,
+    /// The kinds that are repeated unchanged; empty means all that are transient.
+    ///
+    /// It only ever restricts: a systematic kind in the list is still not repeated unchanged. A transient kind that is
+    /// not in the list goes straight to its chain.
+    pub retryable_errors: Vec<Kind>,
+    /// Whether the model may be changed without asking.
+    pub auto_escalate: bool,
+    /// After how many retries the model is changed before anything else is tried.
+    pub escalate_after_retries: u32,
+    /// Whether anything is done at all; `off` passes everything through.
+    pub enabled: bool,
+    /// One line about it, for people.
+    pub description: String,
+    /// How waits grow.
+    pub curve: Curve,
+    /// How waits are spread.
+    pub jitter: Jitter,
+    /// How long recovery may take, waits for a stated reset aside; none means no cap.
+    #[serde(serialize_with = "crate::duration::optional_text::serialize")]
+    pub max_elapsed: Option<Duration>,
+    /// The longest stated wait that is waited for without asking; none means any.
+    #[serde(serialize_with = "crate::duration::optional_text::serialize")]
+    pub max_wait: Option<Duration>,
+    /// What a session may cost, in USD; none means no cap.
+    pub max_cost: Option<f64>,
+    /// What dearer models may cost more in a session, in USD, before a person is asked; none means never asked.
+    pub confirm_above: Option<f64>,
+    /// What holds for single kinds.
+    pub kinds: Overrides,
+    /// What holds for single tools.
+    pub tools: BTreeMap<String, Override>,
+}
+
+/// What holds for single kinds, instead of the policy's general values.
+pub type Overrides = BTreeMap<Kind, Override>;
+
+/// What holds for one kind or one tool; what is left out is the policy's.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Override {
+    /// How many retries there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+    /// The first wait, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_base: Option<f64>,
+    /// What each wait is multiplied by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_multiplier: Option<f64>,
+    /// The longest wait, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_backoff: Option<f64>,
+    /// How waits grow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Curve>,
+    /// How waits are spread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// What the allowed time is multiplied by where a strategy lengthens it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_multiplier: Option<f64>,
+}
+
+impl Default for RetryPolicy {
+    /// The values of the template `standard`; a test holds the two together.
+    fn default() -> Self {
+        const SIX_HOURS: Option<Duration> = Some(Duration::from_secs(6 * 3600));
+        Self {
+            id: "standard".into(),
+            name: "Standard".into(),
+            max_retries: 3,
+            backoff_base: 1.0,
+            backoff_multiplier: 2.0,
+            max_backoff: 30.0,
+            retryable_errors: Vec::new(),
+            auto_escalate: false,
+            escalate_after_retries: 3,
+            enabled: true,
+            description: String::new(),
+            curve: Curve::Exponential,
+            jitter: Jitter::Full,
+            max_elapsed: SIX_HOURS,
+            max_wait: SIX_HOURS,
+            max_cost: None,
+            confirm_above: Some(1.0),
+            kinds: BTreeMap::new(),
+            tools: BTreeMap::new(),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// Whether a kind may be repeated unchanged.
+    pub fn repeats(&self, kind: Kind) -> bool {
+        self.retryable_errors.is_empty() || self.retryable_errors.contains(&kind)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! Reading, checking and serving policies.
+
+use super::*;
+
+fn problems(json: &str) -> Vec<String> {
+    let error = RetryPolicy::from_json(json).unwrap_err();
+    error.problems.iter().map(ToString::to_string).collect()
+}
+
+/// S4-18: the policy's nine agreed keys, as the REST API serves them.
+#[test]
+fn a_policy_is_served_under_the_agreed_names() {
+    let json = serde_json::to_value(template("standard").unwrap()).unwrap();
+    let agreed = serde_json::json!({
+        "id": "standard", "name": "Standard", "maxRetries": 3, "backoffBase": 1.0, "backoffMultiplier": 2.0,
+        "maxBackoff": 30.0, "retryableErrors": [], "autoEscalate": false, "escalateAfterRetries": 3
+    });
+    for (key, value) in agreed.as_object().unwrap() {
+        assert_eq!(&json[key], value, "{key}");
+    }
+    assert_eq!(json["maxElapsed"], "6h");
+    assert_eq!(json["maxCost"], serde_json::Value::Null);
+    assert_eq!(json["jitter"], "full");
+}
+
+/// S4-02, S4-03: the template `standard` retries three times after 1, 2 and 4 s, and never waits more than 30 s.
+#[test]
+fn the_templates_have_the_agreed_numbers() {
+    let of = |id: &str| {
+        let one = template(id).unwrap();
+        (
+            one.max_retries,
+            one.backoff_base,
+            one.backoff_multiplier,
+            one.curve,
+        )
+    };
+    assert_eq!(of("standard"), (3, 1.0, 2.0, Curve::Exponential));
+    assert_eq!(of("patient"), (3, 5.0, 2.0, Curve::Exponential));
+    assert_eq!(of("pipeline"), (3, 1.0, 1.0, Curve::Linear));
+    assert!(template("critical").unwrap().auto_escalate);
+    assert!(!template("thrifty").unwrap().auto_escalate);
+    assert!(!template("off").unwrap().enabled);
+    assert!(template("nothing").is_none());
+}
+
+#[test]
+fn what_is_served_can_be_read_back() {
+    for one in templates() {
+        let json = serde_json::to_string(one).unwrap();
+        assert_eq!(&RetryPolicy::from_json(&json).unwrap(), one);
+    }
+    let policy = RetryPolicy::from_json(
+        r#"{"kinds": {"timeout": {"maxRetries": 5, "curve": "linear", "timeoutMultiplier": 2}},
+            "tools": {"cargo test": {"maxRetries": 0}}, "maxCost": 2.5, "maxWait": null}"#,
+    )
+    .unwrap();
+    let json = serde_json::to_string(&policy).unwrap();
+    assert_eq!(RetryPolicy::from_json(&json).unwrap(), policy);
+}
+
+#[test]
+fn attempts_snake_case_and_old_kind_names_are_accepted() {
+    let policy = RetryPolicy::from_toml(
+        r#"
+        template = "patient"
+        max_attempts = 5
+        retryable_errors = ["RATE_LIMIT", "rate_limited", "auth_error"]
+        max_elapsed = "20m"
+        kinds.rate_limited.max_retries = 7
+        "#,
+    )
+    .unwrap();
+    assert_eq!((policy.max_retries, policy.backoff_base), (4, 5.0));
+    assert_eq!(
+        policy.retryable_errors,
+        [Kind::RateLimit, Kind::RateLimit, Kind::AuthRequired]
+    );
+    assert_eq!(policy.max_elapsed, Some(Duration::from_secs(1200)));
+    assert_eq!(policy.kinds[&Kind::RateLimit].max_retries, Some(7));
+}
+
+#[test]
+fn all_problems_are_told_at_once_with_field_value_and_what_is_allowed() {
+    let told = problems(
+        r#"{"maxRetrys": 3, "backoffBase": -1, "backoffMultiplier": 0.5, "curve": "cubic", "maxElapsed": 20,
+            "retryableErrors": ["rate_limt"], "maxRetries": 1.5, "kinds": {"timout": {}, "stuck": {"maxRetrys": 1}}}"#,
+    );
+    assert_eq!(
+        told,
+        [
+            "`curve` is `cubic`: must be one of exponential, linear, fixed",
+            "`kinds.stuck.maxRetrys` is 1: there is no such key, did you mean `maxRetries`?",
+            "`kinds` is `timout`: there is no kind `timout`, did you mean `timeout`?",
+            "`maxElapsed` is 20: must be a text with a unit, like \"20m\", or null for no limit",
+            "`maxRetries` is 1.5: must be a whole number from 0 to 1000",
+            "`maxRetrys` is 3: there is no such key, did you mean `maxRetries`?",
+            "`retryableErrors` is `rate_limt`: there is no kind `rate_limt`, did you mean `rate_limit`?",
+            "`backoffBase` is -1: must be a number that is 0 or more",
+            "`backoffMultiplier` is 0.5: must be a number that is 1 or more",
+        ]
+    );
+}
+
+#[test]
+fn values_that_contradict_each_other_are_refused() {
+    assert_eq!(
+        problems(r#"{"backoffBase": 60}"#),
+        ["`maxBackoff` is 30: must not be less than backoffBase (60)"]
+    );
+    assert_eq!(
+        problems(r#"{"autoEscalate": true, "escalateAfterRetries": 4}"#),
+        [
+            "`escalateAfterRetries` is 4: with autoEscalate on it must not exceed maxRetries (3), \
+             or it would never happen"
+        ]
+    );
+    assert_eq!(
+        problems(r#"{"kinds": {"timeout": {"backoffBase": 99}}}"#),
+        ["`kinds.timeout.maxBackoff` is 30: must not be less than backoffBase (99)"]
+    );
+}
+
+#[test]
+fn what_is_not_a_number_is_refused() {
+    let error = RetryPolicy::from_toml("backoffBase = nan\nmaxCost = inf").unwrap_err();
+    assert_eq!(error.problems.len(), 2, "{error}");
+    let in_code = RetryPolicy {
+        max_backoff: f64::NAN,
+        ..RetryPolicy::default()
+    };
+    assert!(in_code.check().is_err());
+    assert!(RetryPolicy::from_json("[]").is_err());
+    assert!(RetryPolicy::from_json("{").is_err());
+    assert!(RetryPolicy::from_json(r#"{"template": "standart"}"#).is_err());
+}
+
+#[test]
+fn changes_can_be_laid_over_a_policy() {
+    let changes = serde_json::json!({"maxRetries": 5, "kinds": {"stuck": {"maxRetries": 1}}});
+    let policy = template("patient").unwrap().with(&changes).unwrap();
+    assert_eq!((policy.max_retries, policy.backoff_base), (5, 5.0));
+    let cleared = policy
+        .with(&serde_json::json!({"kinds": {"stuck": null}}))
+        .unwrap();
+    assert!(cleared.kinds.is_empty());
+}
+
+/// A role's overrides are read by themselves, with the same care.
+#[test]
+fn the_overrides_of_a_role_are_read_alone() {
+    let role: Overrides =
+        serde_json::from_str(r#"{"timeout": {"max_retries": 5}, "stuck": {"maxAttempts": 1}}"#)
+            .unwrap();
+    assert_eq!(role[&Kind::Timeout].max_retries, Some(5));
+    assert_eq!(role[&Kind::Stuck].max_retries, Some(0));
+    let wrong =
+        serde_json::from_str::<Override>(r#"{"backoffBase": -2, "curv": "linear"}"#).unwrap_err();
+    assert!(
+        wrong.to_string().contains("did you mean `curve`?"),
+        "{wrong}"
+    );
+    assert!(
+        wrong.to_string().contains("`override.backoffBase` is -2"),
+        "{wrong}"
+    );
+}
