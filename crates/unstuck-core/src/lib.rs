@@ -1,4 +1,5 @@
 //! The heart of unstuck.
+pub mod action;
 pub mod diagnosis;
 pub mod failure;
 pub mod knowledge;

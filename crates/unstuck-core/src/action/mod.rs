@@ -1,0 +1,33 @@
+//! Stage 4: what to do, as a value. Plans of concrete steps, changed settings, changed prompts.
+//!
+//! Nothing here runs anything; whoever drives the recovery performs what it says.
+
+mod advice;
+mod arguments;
+mod call;
+mod change;
+mod excerpt;
+mod facts;
+mod link;
+mod mentions;
+mod order;
+mod plan;
+mod prompt;
+mod rewrite;
+mod shell;
+mod steps;
+
+#[cfg(test)]
+mod tests;
+
+pub use advice::{Advice, Recovery, advice, recovery};
+pub use call::{Call, SimpleCommand};
+pub use change::{DEFAULT_TIMEOUT, Settings};
+pub use excerpt::{cut_middle, tokens};
+pub use plan::{
+    DEFAULT_SANDBOX, MOST_STRATEGIES, PlanRequest, PlannedStrategy, Step, TaskType, plan,
+};
+pub use prompt::{
+    Place, PromptContext, PromptError, PromptLimits, PromptTemplate, Prompts, without_note,
+};
+pub use shell::{Token, TokenKind, Unclosed, shell_quote, shell_words};
