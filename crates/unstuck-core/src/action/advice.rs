@@ -8,7 +8,7 @@ use crate::knowledge::{Change, Playbook};
 
 /// How a kind of failure is recovered from in a layer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Recovery {
+pub struct RecoveryRule {
     /// The kind.
     pub kind: Kind,
     /// How many retries it gets; none means as many as the policy says.
@@ -29,26 +29,26 @@ pub struct Advice {
     /// What can be done about it, the most promising first.
     pub fixes: Vec<String>,
     /// How it is recovered from.
-    pub recovery: Recovery,
+    pub rule: RecoveryRule,
 }
 
 /// Looks up how a kind is recovered from in a layer.
 ///
 /// ```
-/// use unstuck_core::action::recovery;
+/// use unstuck_core::action::recovery_rule;
 /// use unstuck_core::knowledge::Playbook;
 /// use unstuck_core::{Kind, Layer};
 ///
-/// let timeout = recovery(&Playbook::builtin()?, Kind::Timeout, Layer::Agent);
+/// let timeout = recovery_rule(&Playbook::builtin()?, Kind::Timeout, Layer::Agent);
 /// assert_eq!((timeout.retries, timeout.backoff_multiplier), (Some(2), 1.5));
 /// # Ok::<(), unstuck_core::knowledge::PlaybookError>(())
 /// ```
-pub fn recovery(playbook: &Playbook, kind: Kind, layer: Layer) -> Recovery {
+pub fn recovery_rule(playbook: &Playbook, kind: Kind, layer: Layer) -> RecoveryRule {
     let defaults = playbook.kind(kind).map(|file| file.defaults(layer).clone());
     let defaults = defaults.unwrap_or_default();
     let first = playbook.chain(kind, layer).next();
     let first = first.and_then(|link| playbook.strategy(&link.strategy));
-    Recovery {
+    RecoveryRule {
         kind,
         retries: defaults.retries,
         backoff_multiplier: defaults.backoff_multiplier.unwrap_or(1.0),
@@ -77,6 +77,6 @@ pub fn advice(playbook: &Playbook, diagnosis: &Diagnosis) -> Advice {
     Advice {
         message,
         fixes: hint.into_iter().chain(titles).collect(),
-        recovery: recovery(playbook, diagnosis.kind, diagnosis.layer),
+        rule: recovery_rule(playbook, diagnosis.kind, diagnosis.layer),
     }
 }

@@ -38,7 +38,8 @@ pub(crate) fn contains_word(text: &str, word: &str) -> bool {
         && text.match_indices(word).any(|(at, _)| {
             let before = text[..at].chars().last();
             let after = text[at + word.len()..].chars().next();
-            !(starts && before.is_some_and(part)) && !(ends && after.is_some_and(part))
+            let is_part = starts && before.is_some_and(part) || ends && after.is_some_and(part);
+            !is_part
         })
 }
 

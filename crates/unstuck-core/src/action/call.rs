@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use super::shell::{Token, TokenKind, Unclosed, shell_words};
-use crate::failure::Failure;
+use crate::failure::{Failure, Layer};
 use crate::knowledge::{Playbook, Role};
 
 /// The failed call.
@@ -64,6 +64,9 @@ impl Call {
         let parsed = written.and_then(|text| serde_json::from_str::<Value>(text).ok());
         let args = args.or(parsed.as_ref()).and_then(Value::as_object);
         let args = args.cloned().unwrap_or_default();
+        // What is called by a command line and by no arguments is a program such as `cargo`, not a tool of the agent.
+        let is_program = known.is_none() && args.is_empty() && written.is_some();
+        let is_tool = failure.layer != Layer::Infra && !is_program;
         let is_shell = known.is_none_or(|tool| tool.role == Role::Shell);
         let named = known.map_or("command", |tool| tool.arg("command"));
         let in_args = ["command", "script", "cmd", named];
@@ -71,7 +74,7 @@ impl Call {
         let text = written.filter(|_| !parsed.as_ref().is_some_and(Value::is_object));
         let command = text.or(in_args).filter(|_| is_shell).map(str::to_owned);
         let mut call = Self {
-            tool: failure.tool.clone(),
+            tool: failure.tool.clone().filter(|_| is_tool),
             role: known.map(|tool| tool.role),
             command,
             args,
@@ -206,6 +209,20 @@ mod tests {
         assert_eq!((call.role, call.command), (Some(Role::ReadFile), None));
         let call = read(&Failure::tool("run_bash"), Some(&json!({"script": "ls"})));
         assert_eq!(call.command.as_deref(), Some("ls"));
+    }
+
+    #[test]
+    fn a_program_is_not_taken_for_a_tool_of_the_agent() {
+        let call = read(&Failure::tool("cargo").with_command("cargo test"), None);
+        assert_eq!(
+            (call.tool, call.command.as_deref()),
+            (None, Some("cargo test"))
+        );
+        let call = read(&Failure::infra("npm").with_command("npm test"), None);
+        assert_eq!(
+            (call.tool, call.command.as_deref()),
+            (None, Some("npm test"))
+        );
     }
 
     #[test]

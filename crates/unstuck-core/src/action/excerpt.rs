@@ -11,7 +11,7 @@ pub fn tokens(text: &str) -> usize {
 /// use unstuck_core::action::cut_middle;
 ///
 /// assert_eq!(cut_middle("short", 40), "short");
-/// assert_eq!(cut_middle(&"x".repeat(90), 40), "xxxx[… 82 characters left out …]xxxx");
+/// assert_eq!(cut_middle(&"x".repeat(90), 40), "xxxxxx[… 78 characters left out …]xxxxxx");
 /// ```
 pub fn cut_middle(text: &str, most: usize) -> String {
     let length = text.chars().count();

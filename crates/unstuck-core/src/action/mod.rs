@@ -10,9 +10,12 @@ mod excerpt;
 mod facts;
 mod link;
 mod mentions;
+mod note;
 mod order;
 mod plan;
 mod prompt;
+mod prompt_context;
+mod request;
 mod rewrite;
 mod shell;
 mod steps;
@@ -20,14 +23,13 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use advice::{Advice, Recovery, advice, recovery};
+pub use advice::{Advice, RecoveryRule, advice, recovery_rule};
 pub use call::{Call, SimpleCommand};
 pub use change::{DEFAULT_TIMEOUT, Settings};
 pub use excerpt::{cut_middle, tokens};
-pub use plan::{
-    DEFAULT_SANDBOX, MOST_STRATEGIES, PlanRequest, PlannedStrategy, Step, TaskType, plan,
-};
-pub use prompt::{
-    Place, PromptContext, PromptError, PromptLimits, PromptTemplate, Prompts, without_note,
-};
+pub use note::without_note;
+pub use plan::plan;
+pub use prompt::{Place, PromptError, PromptLimits, PromptTemplate, Prompts};
+pub use prompt_context::PromptContext;
+pub use request::{DEFAULT_SANDBOX, MOST_STRATEGIES, PlanRequest, PlannedStrategy, Step, TaskType};
 pub use shell::{Token, TokenKind, Unclosed, shell_quote, shell_words};

@@ -5,12 +5,14 @@ use serde_json::{Map, Value as Json, json};
 
 use super::call::Call;
 use super::facts::{Facts, RawWord};
-use super::plan::{PlanRequest, Step};
+use super::request::{PlanRequest, Step};
 use super::shell::shell_quote;
 use crate::knowledge::{KnownTool, Role, StepTemplate, Variant};
 
 /// How much work a template may make.
 const FUEL: u64 = 20_000;
+/// The longest pause, in seconds, that is made in the agent's shell.
+const LONGEST_SLEEP: u64 = 600;
 
 /// Fills templates for one failed call.
 pub(super) struct Filler<'a> {
@@ -117,9 +119,8 @@ impl<'a> Filler<'a> {
     }
 
     fn shell(&self, command: &str) -> Option<(String, Json)> {
-        let (name, known) = self.tool(Role::Shell)?;
-        let key = known.map_or("command", |tool| tool.arg("command"));
-        Some((name, json!({ key: command })))
+        let tool = self.tool(Role::Shell)?;
+        Some((tool.name.clone(), json!({ tool.arg("command"): command })))
     }
 
     fn whole_call(&self, role: Role, fact: &str) -> Option<(String, Json)> {
@@ -128,7 +129,7 @@ impl<'a> Filler<'a> {
             Role::Substitute => self.facts.values.get("substitute")?.as_str()?.to_owned(),
             _ => match &self.call.tool {
                 Some(name) => name.clone(),
-                None => self.tool(Role::Shell)?.0,
+                None => self.tool(Role::Shell)?.name.clone(),
             },
         };
         Some((name, Json::Object(args.clone())))
@@ -146,20 +147,13 @@ impl<'a> Filler<'a> {
                 "ask_user".to_owned(),
                 json!({ "question": value("question")? }),
             )),
-            (Role::Wait, _) => {
-                let seconds: u64 = value("seconds")?.parse().ok()?;
-                let sleep = self.shell(&format!("sleep {seconds}"));
-                sleep.or_else(|| Some(("wait".to_owned(), json!({ "seconds": seconds }))))
-            }
-            (_, Some((name, known))) => {
+            (Role::Wait, _) => self.wait(value("seconds")?.parse().ok()?),
+            (_, Some(tool)) => {
                 let named = |(name, value): &(&str, String)| {
-                    let name = known.map_or(*name, |tool| tool.arg(name));
-                    (name.to_owned(), Json::from(value.as_str()))
+                    (tool.arg(name).to_owned(), Json::from(value.as_str()))
                 };
-                Some((
-                    name,
-                    Json::Object(given.iter().map(named).collect::<Map<_, _>>()),
-                ))
+                let args = given.iter().map(named).collect::<Map<_, _>>();
+                Some((tool.name.clone(), Json::Object(args)))
             }
             (Role::ReadDir, None) => {
                 self.shell(&format!("ls -la -- {}", shell_quote(value("path")?)))
@@ -171,24 +165,36 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// The tool that the agent has for a role: that of the failed call, or the most usual one.
-    fn tool(&self, role: Role) -> Option<(String, Option<&KnownTool>)> {
-        let playbook = self.request.playbook;
-        let listed = |name: &str| {
-            let tools = self.request.tools.as_ref();
-            tools.is_none_or(|tools| tools.iter().any(|tool| tool == name))
+    /// A pause: in the shell if it is short, by the supervisor otherwise.
+    fn wait(&self, seconds: u64) -> Option<(String, Json)> {
+        let by_supervisor = || ("wait".to_owned(), json!({ "seconds": seconds }));
+        let Some(tool) = self.tool(Role::Shell).filter(|_| seconds <= LONGEST_SLEEP) else {
+            return Some(by_supervisor());
         };
+        let (name, mut call) = self.shell(&format!("sleep {seconds}"))?;
+        // The shell tool must not end the pause before it is over.
+        let needed = seconds.saturating_add(5).saturating_mul(1000);
+        if tool.timeout_ms.is_some_and(|usual| usual < needed) {
+            call[tool.arg("timeout_ms")] = json!(needed);
+        }
+        Some((name, call))
+    }
+
+    /// The tool that the agent has for a role: that of the failed call, or the most usual one.
+    fn tool(&self, role: Role) -> Option<&KnownTool> {
         let own = self
             .call
             .tool
             .as_deref()
             .filter(|_| self.call.role == Some(role));
-        let own = own.and_then(|name| playbook.tool(name));
-        let known = own
-            .into_iter()
-            .chain(playbook.tools(role))
-            .find(|tool| listed(&tool.name))?;
-        Some((known.name.clone(), Some(known)))
+        let listed = |name: &&str| {
+            let tools = self.request.tools.as_ref();
+            tools.is_none_or(|tools| tools.iter().any(|tool| tool == name))
+        };
+        let own = own
+            .filter(listed)
+            .and_then(|name| self.request.playbook.tool(name));
+        own.or_else(|| self.request.tool(role))
     }
 
     /// Puts steps that stand for one program of a command in the place of that program.

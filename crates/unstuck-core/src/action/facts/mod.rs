@@ -17,7 +17,7 @@ use minijinja::value::{Object, ObjectRepr};
 
 use super::arguments::Args;
 use super::call::{Call, SimpleCommand};
-use super::plan::PlanRequest;
+use super::request::PlanRequest;
 use super::{mentions, rewrite};
 use crate::failure::Kind;
 use crate::knowledge::{KnownTool, Role};
@@ -155,7 +155,7 @@ impl Source<'_> {
         let playbook = self.request.playbook;
         match &self.call.tool {
             Some(name) => playbook.tool(name),
-            None => playbook.tools(Role::Shell).next(),
+            None => self.request.tool(Role::Shell),
         }
     }
 

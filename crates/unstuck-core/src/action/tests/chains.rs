@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::action::{advice, recovery};
+use crate::action::{advice, recovery_rule};
 use crate::failure::{Category, Level};
 use crate::knowledge::Change;
 
@@ -15,99 +15,31 @@ fn chain(kind: Kind, layer: Layer) -> Vec<(String, f64)> {
         .collect()
 }
 
+/// What the requirements say, in the given priority.
+const AGREED: &str = "
+command_not_found: alternative_command 0.9, manual_installation 0.6, ask_user 0.9
+tool_not_found: use_available_alternative 0.8, decompose_into_basic_tools 0.7, ask_user_to_enable_tool 0.6
+permission_denied: try_sandbox_directory 0.9, check_permissions 0.5, ask_user_for_permissions 0.8
+timeout: reduce_scope 0.8, increase_timeout 0.6, stream_results 0.7, background_execution 0.5
+file_not_found: verify_path 0.9, create_missing_file 0.6, ask_user_for_path 0.8
+invalid_arguments: fix_parameter_types 1, check_schema 0.9, simplify_arguments 0.7
+syntax_error: fix_syntax 0.8, use_simpler_command 0.9, try_alternative_syntax 0.6
+network_error: retry_with_backoff 0.7, alternative_host 0.6, use_cached_data 0.5, ask_user_about_connectivity 0.8
+rate_limit: wait_and_retry 0.9, reduce_request_frequency 0.8, alternative_source 0.6
+disk_full: clean_up_temp_files 0.6, write_smaller_file 0.5, ask_user_to_free_space 0.9
+";
+
 /// S2-02 to S2-12: the ten tool kinds have exactly these chains.
 #[test]
 fn the_chains_of_the_ten_tool_kinds_are_the_agreed_ones() {
-    let agreed: &[(Kind, &[(&str, f64)])] = &[
-        (
-            Kind::CommandNotFound,
-            &[
-                ("alternative_command", 0.9),
-                ("manual_installation", 0.6),
-                ("ask_user", 0.9),
-            ],
-        ),
-        (
-            Kind::ToolNotFound,
-            &[
-                ("use_available_alternative", 0.8),
-                ("decompose_into_basic_tools", 0.7),
-                ("ask_user_to_enable_tool", 0.6),
-            ],
-        ),
-        (
-            Kind::PermissionDenied,
-            &[
-                ("try_sandbox_directory", 0.9),
-                ("check_permissions", 0.5),
-                ("ask_user_for_permissions", 0.8),
-            ],
-        ),
-        (
-            Kind::Timeout,
-            &[
-                ("reduce_scope", 0.8),
-                ("increase_timeout", 0.6),
-                ("stream_results", 0.7),
-                ("background_execution", 0.5),
-            ],
-        ),
-        (
-            Kind::FileNotFound,
-            &[
-                ("verify_path", 0.9),
-                ("create_missing_file", 0.6),
-                ("ask_user_for_path", 0.8),
-            ],
-        ),
-        (
-            Kind::InvalidArguments,
-            &[
-                ("fix_parameter_types", 1.0),
-                ("check_schema", 0.9),
-                ("simplify_arguments", 0.7),
-            ],
-        ),
-        (
-            Kind::SyntaxError,
-            &[
-                ("fix_syntax", 0.8),
-                ("use_simpler_command", 0.9),
-                ("try_alternative_syntax", 0.6),
-            ],
-        ),
-        (
-            Kind::NetworkError,
-            &[
-                ("retry_with_backoff", 0.7),
-                ("alternative_host", 0.6),
-                ("use_cached_data", 0.5),
-                ("ask_user_about_connectivity", 0.8),
-            ],
-        ),
-        (
-            Kind::RateLimit,
-            &[
-                ("wait_and_retry", 0.9),
-                ("reduce_request_frequency", 0.8),
-                ("alternative_source", 0.6),
-            ],
-        ),
-        (
-            Kind::DiskFull,
-            &[
-                ("clean_up_temp_files", 0.6),
-                ("write_smaller_file", 0.5),
-                ("ask_user_to_free_space", 0.9),
-            ],
-        ),
-    ];
-    for (kind, links) in agreed {
-        let links: Vec<_> = links
+    for line in AGREED.trim().lines() {
+        let (kind, links) = line.split_once(": ").unwrap();
+        let chain = chain(kind.parse().unwrap(), Layer::Tool);
+        let found: Vec<String> = chain
             .iter()
-            .map(|(id, odds)| ((*id).to_owned(), *odds))
+            .map(|(id, odds)| format!("{id} {odds}"))
             .collect();
-        assert_eq!(chain(*kind, Layer::Tool), links, "{kind}");
+        assert_eq!(found.join(", "), links, "{kind}");
     }
 }
 
@@ -190,7 +122,7 @@ fn chains_are_as_long_as_the_retries() {
 #[test]
 fn the_timeout_strategy_is_the_agreed_one() {
     let playbook = Playbook::builtin().unwrap();
-    let timeout = recovery(&playbook, Kind::Timeout, Layer::Agent);
+    let timeout = recovery_rule(&playbook, Kind::Timeout, Layer::Agent);
     assert_eq!(
         (timeout.retries, timeout.backoff_multiplier, timeout.resumes),
         (Some(2), 1.5, true)
@@ -218,7 +150,7 @@ fn the_timeout_strategy_is_the_agreed_one() {
 /// S1-13: missing sections get 3 retries without growing waits, and no change of the configuration.
 #[test]
 fn the_missing_sections_strategy_is_the_agreed_one() {
-    let sections = recovery(
+    let sections = recovery_rule(
         &Playbook::builtin().unwrap(),
         Kind::MissingSections,
         Layer::Agent,
@@ -237,7 +169,7 @@ fn the_missing_sections_strategy_is_the_agreed_one() {
 /// S1-14: an empty output gets 2 retries, ×1.2, an explicit request and a smaller limit.
 #[test]
 fn the_empty_output_strategy_is_the_agreed_one() {
-    let empty = recovery(
+    let empty = recovery_rule(
         &Playbook::builtin().unwrap(),
         Kind::EmptyOutput,
         Layer::Agent,
@@ -258,7 +190,7 @@ fn the_empty_output_strategy_is_the_agreed_one() {
 /// S1-15: an unknown failure gets one retry with nothing changed and keeps no checkpoint.
 #[test]
 fn the_default_strategy_changes_nothing() {
-    let unknown = recovery(&Playbook::builtin().unwrap(), Kind::Unknown, Layer::Agent);
+    let unknown = recovery_rule(&Playbook::builtin().unwrap(), Kind::Unknown, Layer::Agent);
     assert_eq!(
         (unknown.retries, unknown.backoff_multiplier, unknown.resumes),
         (Some(1), 1.0, false)
@@ -277,7 +209,9 @@ fn every_kind_of_agent_output_has_its_own_strategy() {
         Kind::JsonParseError,
     ] {
         assert!(
-            !recovery(&playbook, kind, Layer::Agent).changes.is_empty(),
+            !recovery_rule(&playbook, kind, Layer::Agent)
+                .changes
+                .is_empty(),
             "{kind}"
         );
     }
@@ -291,7 +225,7 @@ fn fatal_kinds_have_no_retries_and_only_ask() {
         .filter(|kind| kind.category() == Category::Fatal)
     {
         for layer in [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra] {
-            assert_eq!(recovery(&playbook, *kind, layer).retries, Some(0));
+            assert_eq!(recovery_rule(&playbook, *kind, layer).retries, Some(0));
             assert_eq!(chain(*kind, layer), [("ask_user".to_owned(), 0.9)]);
         }
     }
@@ -334,5 +268,5 @@ fn advice_has_fixes_retries_and_a_message() {
         advice.fixes[1],
         "Focus on the core requirements, with more time"
     );
-    assert_eq!(advice.recovery.retries, Some(2));
+    assert_eq!(advice.rule.retries, Some(2));
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::action::MOST_STRATEGIES;
+use crate::action::{MOST_STRATEGIES, shell_words};
 use crate::failure::Category;
 
 static PLAYBOOK: LazyLock<Playbook> = LazyLock::new(|| Playbook::builtin().unwrap());
@@ -109,6 +109,10 @@ proptest! {
             prop_assert_eq!(one.priority as usize, index + 1);
             prop_assert_eq!(&one.fallback_chain, &ids(&plan)[index + 1..]);
             prop_assert!(!one.steps.is_empty());
+        }
+        let is_sound = !as_args && shell_words(failure.command.as_deref().unwrap_or_default()).is_ok();
+        for script in plan.iter().flat_map(|one| &one.steps).filter_map(|step| step.args.get("script")) {
+            prop_assert!(!is_sound || shell_words(script.as_str().unwrap()).is_ok(), "{script}");
         }
         let mut all = String::new();
         for step in plan[..plan.len() - 1].iter().flat_map(|one| &one.steps) {

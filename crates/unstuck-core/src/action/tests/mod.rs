@@ -1,9 +1,12 @@
 //! Tests of whole plans and prompts.
 
 mod chains;
+mod choice;
 mod laws;
-mod plans;
+mod missing;
 mod prompts;
+mod refused;
+mod slow;
 
 use std::time::Duration;
 
@@ -98,4 +101,14 @@ fn scripts<'a>(plan: &'a [PlannedStrategy], id: &str) -> Vec<&'a str> {
     steps
         .filter_map(|step| step.args.get("script")?.as_str())
         .collect()
+}
+
+/// A clone on a machine without git.
+fn clone(url: &str) -> Case {
+    let command = format!("git clone {url}");
+    Case::shell(
+        Kind::CommandNotFound,
+        &command,
+        "bash: git: command not found",
+    )
 }
