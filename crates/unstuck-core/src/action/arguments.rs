@@ -123,11 +123,33 @@ const NEEDED: [&str; 16] = [
     "input",
 ];
 
+/// Parts of names of options that keep a call from doing harm, such as `--dry-run`.
+const GUARDS: [&str; 11] = [
+    "dry",
+    "check",
+    "simulat",
+    "preview",
+    "readonly",
+    "read-only",
+    "read_only",
+    "no-",
+    "no_",
+    "confirm",
+    "plan",
+];
+
+/// Whether an argument may be all that keeps the call from doing harm, and so must never be left out.
+pub(crate) fn is_guard(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    GUARDS.iter().any(|part| name.contains(part)) || name == "-n"
+}
+
 /// Only the arguments that are needed: without those that are unknown, or else without the optional ones.
 pub(crate) fn simplified(args: &Args, message: &str) -> Args {
     let unknown = mentions::unknown(message);
     let required = mentions::required(message);
     let keep = |name: &String| match unknown.is_empty() {
+        _ if is_guard(name) => true,
         false => !unknown.contains(name),
         true => NEEDED.contains(&name.as_str()) || required.contains(name),
     };

@@ -145,7 +145,7 @@ fn words_before_redirect(tokens: &[Token]) -> &[Token] {
     &tokens[..count]
 }
 
-fn is_assignment(word: &str) -> bool {
+pub(crate) fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else {
         return false;
     };
@@ -154,6 +154,18 @@ fn is_assignment(word: &str) -> bool {
 }
 
 impl SimpleCommand {
+    /// The program as it is written in the command.
+    pub fn program_text<'a>(&self, command: &'a str) -> &'a str {
+        let end = self
+            .arguments
+            .first()
+            .map_or(self.span.end, |word| word.span.start);
+        command
+            .get(self.span.start..end)
+            .unwrap_or_default()
+            .trim_end()
+    }
+
     /// The arguments that are neither options nor the values of the options that take one.
     pub fn operands<'a>(&'a self, with_value: &'a [String]) -> impl Iterator<Item = &'a Token> {
         let mut is_value = false;

@@ -12,9 +12,10 @@ pub(crate) fn corrected(command: &str) -> Option<String> {
         .replace("&amp;", "&")
         .replace("&lt;", "<")
         .replace("&gt;", ">")
-        .replace("\r\n", "\n")
-        .replace("| |", "||")
-        .replace("& &", "&&");
+        .replace("\r\n", "\n");
+    if !text.contains(['\'', '"']) {
+        text = text.replace("| |", "|");
+    }
     for _ in 0..3 {
         let Err(open) = shell_words(&text) else { break };
         text.push(match open.quote {
@@ -55,17 +56,25 @@ fn closed(text: String) -> String {
     }
 }
 
+/// Words that bind what follows to them: apart from them it would mean something else.
+const BINDING: [&str; 24] = [
+    "if", "for", "while", "until", "case", "do", "{", "(", ")", "||", "cd", "pushd", "export",
+    "set", "unset", "source", ".", "[", "[[", "test", "read", "trap", "umask", "eval",
+];
+
 /// The parts of a command that can be run one after the other; none if it has only one.
+///
+/// A command whose parts depend on each other is not split: without its first part, `D=/tmp/x; rm -rf $D/*` would
+/// remove everything.
 pub(crate) fn parts(command: &str) -> Option<Vec<String>> {
     let tokens = shell_words(command).ok()?;
-    let whole = |token: &Token| {
+    let binds = |token: &Token| {
         token.kind == TokenKind::Redirect && token.value.contains("<<")
-            || [
-                "if", "for", "while", "until", "case", "do", "{", "(", ")", "cd", "||", "export",
-            ]
-            .contains(&token.value.as_str())
+            || BINDING.contains(&token.value.as_str())
+            || !token.literal && token.value.contains(['$', '`'])
+            || super::call::is_assignment(&token.value)
     };
-    if tokens.iter().any(whole) {
+    if tokens.iter().any(binds) {
         return None;
     }
     let is_end = |token: &Token| {
@@ -211,7 +220,15 @@ mod tests {
     fn commands_are_split_at_their_operators() {
         assert_eq!(parts("a 1 && b '2;3'; c").unwrap(), ["a 1", "b '2;3'", "c"]);
         assert_eq!(parts("ls"), None);
-        assert_eq!(parts("cd x && ls"), None);
+        for bound in [
+            "cd x && ls",
+            "D=/tmp; rm -rf $D/*",
+            "[ -f a ] && rm a",
+            "test -d x && ls",
+            "a || b; c",
+        ] {
+            assert_eq!(parts(bound), None, "{bound}");
+        }
         assert_eq!(
             stages("a | b -x | c", "tmp").unwrap(),
             [

@@ -210,31 +210,33 @@ impl<'a> Filler<'a> {
             map_command(only, |text| format!("{before}{text}{after}"));
             return Some(steps);
         }
-        let earlier = self
-            .call
-            .commands
-            .iter()
-            .take_while(|one| one.span.end <= failed.span.start);
-        let moves = earlier.filter(|one| one.program == "cd");
-        let moves: Vec<&str> = moves
-            .filter_map(|one| command.get(one.span.clone()))
-            .collect();
+        let moves = self.moves_before(command, failed.span.start);
+        let rest = rest_of_command(after)?;
+        // What was set before is not there in a step of its own: `rm -rf $D/*` would remove everything.
+        let expands = |text: &&str| text.contains(['$', '`']);
+        if !before.trim().is_empty() && moves.iter().chain([&rest]).any(expands) {
+            return None;
+        }
         for step in steps.iter_mut().filter(|_| !moves.is_empty()) {
             map_command(step, |text| format!("{} && {text}", moves.join(" && ")));
         }
-        let rest = after.trim_start_matches([' ', '\t']);
-        let rest = match rest
-            .strip_prefix("&&")
-            .or_else(|| rest.strip_prefix([';', '\n']))
-        {
-            Some(rest) => rest.trim(),
-            None if rest.is_empty() => "",
-            None => return None,
-        };
         if !rest.is_empty() {
             steps.push(self.continuation(&moves, rest)?);
         }
         Some(steps)
+    }
+
+    /// The changes of directory before this place, which every step has to make again.
+    fn moves_before<'c>(&self, command: &'c str, place: usize) -> Vec<&'c str> {
+        let earlier = self
+            .call
+            .commands
+            .iter()
+            .take_while(|one| one.span.end <= place);
+        let moves = earlier.filter(|one| one.program == "cd");
+        moves
+            .filter_map(|one| command.get(one.span.clone()))
+            .collect()
     }
 
     fn continuation(&self, moves: &[&str], rest: &str) -> Option<Step> {
@@ -247,6 +249,16 @@ impl<'a> Filler<'a> {
             expected_outcome: "The rest of the command succeeds".to_owned(),
         })
     }
+}
+
+/// What a command does after one of its programs; none if it depends on that program's output.
+fn rest_of_command(after: &str) -> Option<&str> {
+    let after = after.trim_start_matches([' ', '\t']);
+    let rest = after
+        .strip_prefix("&&")
+        .or_else(|| after.strip_prefix([';', '\n']));
+    rest.or_else(|| after.is_empty().then_some(""))
+        .map(str::trim)
 }
 
 /// Rewrites the shell command of a step; other steps stay as they are.

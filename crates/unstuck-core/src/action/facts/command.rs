@@ -4,7 +4,7 @@ use minijinja::Value;
 
 use super::{Facts, RawWord, Source};
 use crate::action::call::SimpleCommand;
-use crate::action::shell::Token;
+use crate::action::shell::{Token, TokenKind, shell_words};
 use crate::action::{arguments, mentions, rewrite};
 use crate::failure::Kind;
 
@@ -54,47 +54,52 @@ fn about_words(facts: &mut Facts, source: &Source<'_>, command: &SimpleCommand) 
     let with_value = source.request.playbook.options_with_value(&command.program);
     let operands: Vec<&Token> = command.operands(with_value).collect();
     let values: Vec<&str> = operands.iter().map(|word| word.value.as_str()).collect();
-    let words: Vec<&str> = command
-        .arguments
-        .iter()
-        .map(|word| word.value.as_str())
-        .collect();
     facts.set("args", raws(text, &command.arguments));
     facts.set("operands", raws(text, operands.iter().copied()));
+    facts.set("values", texts(&values));
     facts.set("subcommand", values.first().copied().unwrap_or_default());
-    facts.set("flags", short_flags(&words));
     facts.set("remote", values.iter().any(|value| value.contains(':')));
+    facts.set("only_command", stands_alone(text, command));
     facts.set_raw("simple", text.get(command.span.clone()).map(str::to_owned));
-    let sends = [
-        "-d",
-        "--data",
-        "-X",
-        "--request",
-        "-F",
-        "-T",
-        "--json",
-        "--data-binary",
-    ];
-    facts.set("sends", words.iter().any(|word| sends.contains(word)));
-    let first = command
-        .arguments
-        .first()
-        .filter(|word| !word.value.starts_with('-'));
+    let first = command.arguments.first();
+    let first = first.filter(|word| !word.value.starts_with('-'));
     facts.set_some(
         "args_after_first",
         first.map(|_| raws(text, &command.arguments[1..])),
     );
     facts.set_some(
-        "output",
-        command.option_value(output_options(&command.program)),
-    );
-    facts.set_some("file", archive(command, &values));
-    facts.set_some(
         "json_path",
         values.first().and_then(|filter| json_path(filter)),
     );
-    facts.set("values", texts(&values));
+    about_options(facts, command, &values);
+}
+
+/// Whether the command is nothing but this program, its arguments and redirections.
+fn stands_alone(text: &str, command: &SimpleCommand) -> bool {
+    let tokens = shell_words(text).unwrap_or_default();
+    let joined = tokens.iter().any(|token| token.kind == TokenKind::Control);
+    !joined && text[..command.span.start].trim().is_empty()
+}
+
+fn about_options(facts: &mut Facts, command: &SimpleCommand, values: &[&str]) {
+    let words: Vec<&str> = command
+        .arguments
+        .iter()
+        .map(|word| word.value.as_str())
+        .collect();
+    let flags = short_flags(&words);
+    let long = ["--data", "--request", "--form", "--upload-file", "--json"];
+    let sends = words
+        .iter()
+        .any(|word| long.iter().any(|option| word.starts_with(option)));
+    facts.set("sends", sends || flags.contains(['X', 'd', 'F', 'T']));
+    facts.set("flags", flags);
     facts.set("words", texts(&words));
+    facts.set_some(
+        "output",
+        command.option_value(output_options(&command.program)),
+    );
+    facts.set_some("file", archive(command, values));
 }
 
 fn texts(words: &[&str]) -> Value {
@@ -138,7 +143,8 @@ fn json_path(filter: &str) -> Option<String> {
     let path = filter.strip_prefix('.')?.replace('[', ".").replace(']', "");
     let path = path.trim_matches('.').to_owned();
     let simple = |c: char| c.is_alphanumeric() || "_-.".contains(c);
-    (!path.is_empty() && !path.contains("..") && path.chars().all(simple)).then_some(path)
+    (!path.is_empty() && !path.starts_with('-') && !path.contains("..") && path.chars().all(simple))
+        .then_some(path)
 }
 
 /// Facts for doing less or doing it piece by piece.
@@ -160,7 +166,7 @@ fn about_amount(facts: &mut Facts, source: &Source<'_>, command: &SimpleCommand)
         .iter()
         .filter(|word| !operands.contains(word))
         .collect();
-    let head = format!("{} {}", command.program, raw(&kept));
+    let head = format!("{} {}", command.program_text(text), raw(&kept));
     let head = head.trim_end();
     let few = &operands[..arguments::FEW];
     let less = format!("{head} {}", raw(few));

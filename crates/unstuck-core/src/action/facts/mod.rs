@@ -104,7 +104,11 @@ impl Facts {
         let line = line.map_or(diagnosis.kind.name(), |text| text.trim());
         let seconds = diagnosis.retry_after.map(|wait| wait.as_secs().max(1));
         self.set("kind", diagnosis.kind.name());
-        self.set("message", line.chars().take(300).collect::<String>());
+        let shown = |c: char| if c.is_control() { ' ' } else { c };
+        self.set(
+            "message",
+            line.chars().take(300).map(shown).collect::<String>(),
+        );
         self.set("heading", file.map_or("", |file| file.title.as_str()));
         self.set("hint", file.map_or("", |file| file.hint.as_str()));
         self.set("seconds", seconds.unwrap_or(60));

@@ -21,6 +21,12 @@ const PATH_ARGS: [&str; 9] = [
 
 pub(super) fn gather(facts: &mut Facts, source: &Source<'_>) {
     let Some(path) = path(source) else { return };
+    // A path such as `-delete` must not become an option of the program that gets it.
+    let path = if path.starts_with('-') {
+        format!("./{path}")
+    } else {
+        path
+    };
     let (dir, base) = split(&path);
     facts.set("path", path.as_str());
     facts.set("dir", dir);

@@ -42,13 +42,17 @@ fn without_words(
     goes: impl Fn(&str) -> bool,
 ) -> Option<String> {
     let (command, failed) = (source.call.command.as_deref()?, facts.failed.as_ref()?);
-    let kept = failed.arguments.iter().filter(|word| !goes(&word.value));
+    let (gone, kept): (Vec<_>, Vec<_>) =
+        failed.arguments.iter().partition(|word| goes(&word.value));
+    if gone.is_empty() || gone.iter().any(|word| arguments::is_guard(&word.value)) {
+        return None;
+    }
     let kept: Vec<&str> = kept
+        .iter()
         .filter_map(|word| command.get(word.span.clone()))
         .collect();
-    let simple = format!("{} {}", failed.program, kept.join(" "));
-    (kept.len() < failed.arguments.len())
-        .then(|| rewrite::spliced(command, &failed.span, simple.trim_end()))?
+    let simple = format!("{} {}", failed.program_text(command), kept.join(" "));
+    rewrite::spliced(command, &failed.span, simple.trim_end())
 }
 
 fn about_time(facts: &mut Facts, source: &Source<'_>) {
@@ -108,23 +112,31 @@ fn about_port(facts: &mut Facts, source: &Source<'_>) {
     else {
         return;
     };
-    let forms = [
-        "",
-        "--port=",
-        "-p",
-        "PORT=",
-        "localhost:",
-        "127.0.0.1:",
-        "0.0.0.0:",
-        ":",
-    ];
-    let rewritten = forms
+    let rewritten = PORT_FORMS
         .iter()
         .find_map(|form| source.with_word(&format!("{form}{port}"), &format!("{form}{other}")));
+    let by_environment = || {
+        let (command, failed) = (source.call.command.as_deref()?, facts.failed.as_ref()?);
+        let simple = command.get(failed.span.clone())?;
+        rewrite::spliced(command, &failed.span, &format!("env PORT={other} {simple}"))
+    };
+    let rewritten = rewritten.or_else(by_environment);
+    facts.set_raw("port_command", rewritten);
     facts.set("port", port);
     facts.set("other_port", other);
-    facts.set_raw("port_command", rewritten);
 }
+
+/// What may stand before a port in a word of a command.
+const PORT_FORMS: [&str; 8] = [
+    "",
+    "--port=",
+    "-p",
+    "PORT=",
+    "localhost:",
+    "127.0.0.1:",
+    "0.0.0.0:",
+    ":",
+];
 
 /// Finds a tool that exists for one that does not: a similar name, or the same role.
 fn about_tool(facts: &mut Facts, source: &Source<'_>) {

@@ -136,11 +136,7 @@ fn missing_commands_are_replaced_in_their_place() {
             "gh",
             "curl -sSL -H 'Accept: application/vnd.github+json' https://api.github.com/repos/a/b",
         ),
-        (
-            "http GET https://h.org",
-            "http",
-            "curl -sSL -X GET https://h.org",
-        ),
+        ("http GET https://h.org", "http", "curl -sSL https://h.org"),
         ("which node", "which", "command -v node"),
         ("bat *.md", "bat", "cat -- *.md"),
         ("xxd a.bin", "xxd", "od -A x -t x1z a.bin"),

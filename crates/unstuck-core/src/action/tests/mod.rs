@@ -2,6 +2,7 @@
 
 mod chains;
 mod choice;
+mod harm;
 mod laws;
 mod missing;
 mod prompts;

@@ -134,7 +134,7 @@ fn invalid_arguments_are_corrected() {
     assert_eq!(scripts(&plan, "fix_parameter_types"), ["ls -l src"]);
     assert_eq!(
         scripts(&plan, "check_schema"),
-        ["ls src --help 2>&1 | head -n 60"]
+        ["ls --help 2>&1 | head -n 60"]
     );
 }
 
@@ -144,7 +144,7 @@ fn syntax_is_corrected_split_or_made_portable() {
     let line = "sh: 1: Syntax error: Unterminated quoted string";
     let plan = Case::shell(Kind::SyntaxError, "echo 'a && ls", line).plan();
     assert_eq!(scripts(&plan, "fix_syntax"), ["echo 'a && ls'"]);
-    let plan = Case::shell(Kind::SyntaxError, "[[ -f a ]] && cat a; make |", line).plan();
+    let plan = Case::shell(Kind::SyntaxError, "make |& tee log && cat log &&", line).plan();
     assert_eq!(
         ids(&plan),
         [
@@ -156,11 +156,11 @@ fn syntax_is_corrected_split_or_made_portable() {
     );
     assert_eq!(
         scripts(&plan, "use_simpler_command"),
-        ["[[ -f a ]]", "cat a", "make"]
+        ["make |& tee log", "cat log"]
     );
     assert_eq!(
         scripts(&plan, "try_alternative_syntax"),
-        ["[ -f a ] && cat a; make"]
+        ["make 2>&1 | tee log && cat log"]
     );
 }
 
