@@ -57,6 +57,17 @@ fn about_repository(facts: &mut Facts, source: &Source<'_>, link: &Link, git: &S
     if repository.is_empty() || repository == ".." || !repository.chars().all(is_name) {
         return;
     }
+    let with_value = source.request.playbook.options_with_value("git");
+    let operands = git.operands(with_value);
+    let target = operands.skip_while(|word| word.value != link.text).nth(1);
+    // Where a variable says where to, only the shell knows.
+    if target.is_some_and(|word| !word.literal) {
+        return;
+    }
+    facts.set(
+        "target",
+        target.map_or(repository, |word| word.value.as_str()),
+    );
     let asked = git.option_value(&["-b", "--branch"]);
     let archive = link.archive(hosts, asked.unwrap_or("main"));
     let plain = archive.as_deref().and_then(Link::read);
@@ -68,11 +79,4 @@ fn about_repository(facts: &mut Facts, source: &Source<'_>, link: &Link, git: &S
     facts.set_some("archive_master", asked.is_none().then(master).flatten());
     facts.set("repo", repository);
     facts.set("tarball", format!("{repository}.tar.gz"));
-    let with_value = source.request.playbook.options_with_value("git");
-    let operands = git.operands(with_value).filter(|word| word.literal);
-    let after = operands.skip_while(|word| word.value != link.text).nth(1);
-    facts.set(
-        "target",
-        after.map_or(repository, |word| word.value.as_str()),
-    );
 }
