@@ -1,4 +1,5 @@
 //! The heart of unstuck.
+pub mod action;
 pub mod decision;
 pub mod diagnosis;
 pub mod duration;
@@ -7,6 +8,7 @@ pub mod failure;
 pub mod knowledge;
 mod moment;
 mod nearest;
+pub use action::{PlanRequest, PlannedStrategy, Settings, plan};
 pub use decision::{Decision, RetryPolicy, decide};
 pub use diagnosis::{Classifier, Diagnosis, Evidence};
 pub use episode::{Episode, FailureAnalytics};

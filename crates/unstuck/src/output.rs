@@ -12,7 +12,9 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new() -> Self {
-        Self { writer: BufWriter::new(io::stdout().lock()) }
+        Self {
+            writer: BufWriter::new(io::stdout().lock()),
+        }
     }
 
     /// Writes a value as JSON for machines and people.

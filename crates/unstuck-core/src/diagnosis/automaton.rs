@@ -35,7 +35,11 @@ impl Builder {
         self.add_as(source, || Pattern::parse(source))
     }
 
-    pub(crate) fn add_as(&mut self, key: &str, parse: impl FnOnce() -> Result<Pattern, PatternError>) -> Result<PatternId, PatternError> {
+    pub(crate) fn add_as(
+        &mut self,
+        key: &str,
+        parse: impl FnOnce() -> Result<Pattern, PatternError>,
+    ) -> Result<PatternId, PatternError> {
         if let Some(id) = self.known.get(key) {
             return Ok(*id);
         }
@@ -51,11 +55,13 @@ impl Builder {
         let mut owners: Vec<Vec<PatternId>> = Vec::new();
         for (number, pattern) in (0_u32..).zip(&self.patterns) {
             for literal in pattern.literals() {
-                let at = *index.entry(literal.to_ascii_lowercase()).or_insert_with(|| {
-                    literals.push(literal);
-                    owners.push(Vec::new());
-                    literals.len() - 1
-                });
+                let at = *index
+                    .entry(literal.to_ascii_lowercase())
+                    .or_insert_with(|| {
+                        literals.push(literal);
+                        owners.push(Vec::new());
+                        literals.len() - 1
+                    });
                 owners[at].push(PatternId(number));
             }
         }
@@ -65,7 +71,11 @@ impl Builder {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(literals)
             .map_err(|error| PatternError::Syntax("all literals".into(), error.to_string()))?;
-        Ok(Automaton { patterns: self.patterns, literals, owners })
+        Ok(Automaton {
+            patterns: self.patterns,
+            literals,
+            owners,
+        })
     }
 }
 
@@ -96,11 +106,21 @@ impl Automaton {
     /// Looks for every literal in every text that counts.
     pub(crate) fn scan<'a>(&'a self, view: &'a View<'a>) -> Sightings<'a> {
         let mut hits = Vec::new();
-        for stream in Stream::ALL.into_iter().filter(|stream| view.counts(*stream)) {
-            let Some(screen) = view.screen(stream) else { continue };
+        for stream in Stream::ALL
+            .into_iter()
+            .filter(|stream| view.counts(*stream))
+        {
+            let Some(screen) = view.screen(stream) else {
+                continue;
+            };
             for found in self.literals.find_overlapping_iter(screen.flat()) {
                 for pattern in &self.owners[found.pattern().as_usize()] {
-                    hits.push(Hit { pattern: *pattern, stream, start: found.start(), end: found.end() });
+                    hits.push(Hit {
+                        pattern: *pattern,
+                        stream,
+                        start: found.start(),
+                        end: found.end(),
+                    });
                 }
                 if hits.len() > MAX_HITS {
                     hits.drain(MAX_HITS / 10..MAX_HITS / 2);
@@ -109,7 +129,11 @@ impl Automaton {
         }
         // A stable sort keeps the order of the text within one pattern.
         hits.sort_by_key(|hit| hit.pattern);
-        Sightings { automaton: self, view, hits }
+        Sightings {
+            automaton: self,
+            view,
+            hits,
+        }
     }
 
     #[cfg(test)]
@@ -133,7 +157,9 @@ pub(crate) struct Sightings<'a> {
 impl<'a> Sightings<'a> {
     /// The patterns whose literal was seen.
     pub(crate) fn seen(&self) -> impl Iterator<Item = PatternId> + '_ {
-        self.hits.chunk_by(|a, b| a.pattern == b.pattern).map(|hits| hits[0].pattern)
+        self.hits
+            .chunk_by(|a, b| a.pattern == b.pattern)
+            .map(|hits| hits[0].pattern)
     }
 
     fn hits(&self, pattern: PatternId) -> &[Hit] {
@@ -144,11 +170,18 @@ impl<'a> Sightings<'a> {
 
     /// The last place in one of the streams at which a pattern matches.
     pub(crate) fn find(&self, pattern: PatternId, streams: &[Stream]) -> Option<Place> {
-        let tried = self.hits(pattern).iter().rev().filter(|hit| streams.is_empty() || streams.contains(&hit.stream));
+        let tried = self
+            .hits(pattern)
+            .iter()
+            .rev()
+            .filter(|hit| streams.is_empty() || streams.contains(&hit.stream));
         tried.take(MAX_TRIES).find_map(|hit| {
             let screen = self.view.screen(hit.stream)?;
             let range = self.find_at(pattern, screen, hit)?;
-            Some(Place { stream: hit.stream, range })
+            Some(Place {
+                stream: hit.stream,
+                range,
+            })
         })
     }
 
@@ -161,23 +194,47 @@ impl<'a> Sightings<'a> {
     }
 
     /// Every place at which a pattern matches, from the last one on, with the named groups that are wanted.
-    pub(crate) fn captures(&self, pattern: PatternId, groups: &'static [&'static str]) -> impl Iterator<Item = (Place, Vec<(&'static str, String)>)> {
-        self.hits(pattern).iter().rev().take(MAX_TRIES).filter_map(move |hit| {
-            let screen = self.view.screen(hit.stream)?;
-            let regex = &self.automaton.patterns[pattern.0 as usize];
-            let (line, wrapped) = windows(screen, hit);
-            let captures = regex.captures(screen.lines().as_bytes(), line).or_else(|| regex.captures(screen.flat(), wrapped?))?;
-            let named = |name: &&'static str| captures.name(name).map(|group| (*name, String::from_utf8_lossy(group.as_bytes()).into_owned()));
-            let place = Place { stream: hit.stream, range: captures.get(0).map_or(hit.start..hit.end, |all| all.range()) };
-            Some((place, groups.iter().filter_map(named).collect()))
-        })
+    pub(crate) fn captures(
+        &self,
+        pattern: PatternId,
+        groups: &'static [&'static str],
+    ) -> impl Iterator<Item = (Place, Vec<(&'static str, String)>)> {
+        self.hits(pattern)
+            .iter()
+            .rev()
+            .take(MAX_TRIES)
+            .filter_map(move |hit| {
+                let screen = self.view.screen(hit.stream)?;
+                let regex = &self.automaton.patterns[pattern.0 as usize];
+                let (line, wrapped) = windows(screen, hit);
+                let captures = regex
+                    .captures(screen.lines().as_bytes(), line)
+                    .or_else(|| regex.captures(screen.flat(), wrapped?))?;
+                let named = |name: &&'static str| {
+                    captures.name(name).map(|group| {
+                        (
+                            *name,
+                            String::from_utf8_lossy(group.as_bytes()).into_owned(),
+                        )
+                    })
+                };
+                let place = Place {
+                    stream: hit.stream,
+                    range: captures
+                        .get(0)
+                        .map_or(hit.start..hit.end, |all| all.range()),
+                };
+                Some((place, groups.iter().filter_map(named).collect()))
+            })
     }
 }
 
 /// The line of a hit, and that line with the ones it may have been wrapped to.
 fn windows(screen: &Screen, hit: &Hit) -> (Range<usize>, Option<Range<usize>>) {
     let lines = screen.lines_of(&(hit.start..hit.end));
-    let near = |range: Range<usize>| range.start.max(hit.start.saturating_sub(REACH))..range.end.min(hit.end + REACH);
+    let near = |range: Range<usize>| {
+        range.start.max(hit.start.saturating_sub(REACH))..range.end.min(hit.end + REACH)
+    };
     let mut wrapped = lines.clone();
     for _ in 0..2 {
         let next = wrapped.end + 1;

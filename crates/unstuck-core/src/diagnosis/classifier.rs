@@ -56,11 +56,12 @@ struct Candidate<'c> {
 impl Classifier {
     /// The classifier of the embedded knowledge.
     pub fn built_in() -> &'static Self {
-        static BUILT_IN: LazyLock<Classifier> = LazyLock::new(|| match Classifier::new(Knowledge::built_in().clone()) {
-            Ok(classifier) => classifier,
-            // The embedded rules are tested; this can only be reached by a build that skipped its tests.
-            Err(error) => unreachable!("embedded rules: {error}"),
-        });
+        static BUILT_IN: LazyLock<Classifier> =
+            LazyLock::new(|| match Classifier::new(Knowledge::built_in().clone()) {
+                Ok(classifier) => classifier,
+                // The embedded rules are tested; this can only be reached by a build that skipped its tests.
+                Err(error) => unreachable!("embedded rules: {error}"),
+            });
         &BUILT_IN
     }
 
@@ -71,25 +72,63 @@ impl Classifier {
         for (kind, file) in &knowledge.kinds {
             for spec in file.rule.iter().filter(|spec| !spec.disabled) {
                 let place = || format!("{kind}.toml, rule `{}`", spec.id);
-                rules.push(Rule::new(*kind, spec, &mut builder).map_err(|error| KnowledgeError { place: place(), problem: error.to_string() })?);
+                rules.push(Rule::new(*kind, spec, &mut builder).map_err(|error| {
+                    KnowledgeError {
+                        place: place(),
+                        problem: error.to_string(),
+                    }
+                })?);
             }
         }
-        let in_reading = |error: super::PatternError| KnowledgeError { place: "reading.toml".into(), problem: error.to_string() };
-        let mut add = |sources: &[String]| sources.iter().map(|source| builder.add(source)).collect::<Result<Vec<_>, _>>().map_err(in_reading);
-        let admissions = knowledge.reading.admission.iter().map(|admission| Ok((admission.clone(), add(&admission.any)?))).collect::<Result<Vec<_>, _>>()?;
+        let in_reading = |error: super::PatternError| KnowledgeError {
+            place: "reading.toml".into(),
+            problem: error.to_string(),
+        };
+        let mut add = |sources: &[String]| {
+            sources
+                .iter()
+                .map(|source| builder.add(source))
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(in_reading)
+        };
+        let admissions = knowledge
+            .reading
+            .admission
+            .iter()
+            .map(|admission| Ok((admission.clone(), add(&admission.any)?)))
+            .collect::<Result<Vec<_>, _>>()?;
         let noise = add(&knowledge.reading.noise)?;
         let status = add(&knowledge.reading.status)?;
         let waits = Waits::new(add(&knowledge.reading.wait)?);
         let automaton = builder.build().map_err(in_reading)?;
-        let plain = (0..rules.len()).filter(|at| rules[*at].triggers().is_empty()).collect();
-        let mut triggered: Vec<_> = rules.iter().enumerate().flat_map(|(at, rule)| rule.triggers().iter().map(move |id| (*id, at))).collect();
+        let plain = (0..rules.len())
+            .filter(|at| rules[*at].triggers().is_empty())
+            .collect();
+        let mut triggered: Vec<_> = rules
+            .iter()
+            .enumerate()
+            .flat_map(|(at, rule)| rule.triggers().iter().map(move |id| (*id, at)))
+            .collect();
         triggered.sort_unstable();
-        Ok(Self { knowledge, automaton, rules, plain, triggered, admissions, noise, status, waits })
+        Ok(Self {
+            knowledge,
+            automaton,
+            rules,
+            plain,
+            triggered,
+            admissions,
+            noise,
+            status,
+            waits,
+        })
     }
 
     /// Compiles every pattern, which otherwise happens when it is first needed, and tells what is wrong.
     pub fn check(&self) -> Result<(), KnowledgeError> {
-        self.automaton.check().map_err(|error| KnowledgeError { place: "rules".into(), problem: error.to_string() })
+        self.automaton.check().map_err(|error| KnowledgeError {
+            place: "rules".into(),
+            problem: error.to_string(),
+        })
     }
 
     /// What the classifier knows.
@@ -107,7 +146,12 @@ impl Classifier {
         let stated = self.stated_statuses(&seen);
         let mut candidates = self.candidates(&view, &seen, &stated);
         self.weigh(&mut candidates, &view, &seen);
-        candidates.sort_by_key(|candidate| Reverse((candidate.score, candidate.place.as_ref().map(|place| place.range.start))));
+        candidates.sort_by_key(|candidate| {
+            Reverse((
+                candidate.score,
+                candidate.place.as_ref().map(|place| place.range.start),
+            ))
+        });
         self.conclude(&candidates, &view, &seen, now)
     }
 
@@ -115,35 +159,75 @@ impl Classifier {
         let seen = self.automaton.scan(view);
         let counts = |admission: &&(Admission, Vec<PatternId>)| {
             let tools = &admission.0.tool;
-            admission.0.layer.contains(&view.failure.layer) && (tools.is_empty() || view.failure.tool.as_ref().is_some_and(|name| tools.iter().any(|tool| is_same_name(tool, name))))
+            admission.0.layer.contains(&view.failure.layer)
+                && (tools.is_empty()
+                    || view
+                        .failure
+                        .tool
+                        .as_ref()
+                        .is_some_and(|name| tools.iter().any(|tool| is_same_name(tool, name))))
         };
-        self.admissions.iter().filter(counts).any(|(admission, patterns)| patterns.iter().any(|pattern| seen.find(*pattern, &admission.stream).is_some()))
+        self.admissions
+            .iter()
+            .filter(counts)
+            .any(|(admission, patterns)| {
+                patterns
+                    .iter()
+                    .any(|pattern| seen.find(*pattern, &admission.stream).is_some())
+            })
     }
 
     fn stated_statuses(&self, seen: &Sightings<'_>) -> Vec<StatedStatus> {
-        let captured = self.status.iter().flat_map(|pattern| seen.captures(*pattern, &["status"]));
+        let captured = self
+            .status
+            .iter()
+            .flat_map(|pattern| seen.captures(*pattern, &["status"]));
         let mut stated: Vec<_> = captured
-            .filter_map(|(place, groups)| Some(StatedStatus { status: groups.first()?.1.parse().ok()?, place }))
+            .filter_map(|(place, groups)| {
+                Some(StatedStatus {
+                    status: groups.first()?.1.parse().ok()?,
+                    place,
+                })
+            })
             .collect();
         stated.sort_by_key(|stated| stated.place.range.start);
         stated
     }
 
-    fn candidates<'c>(&'c self, view: &View<'_>, seen: &Sightings<'_>, stated: &[StatedStatus]) -> Vec<Candidate<'c>> {
+    fn candidates<'c>(
+        &'c self,
+        view: &View<'_>,
+        seen: &Sightings<'_>,
+        stated: &[StatedStatus],
+    ) -> Vec<Candidate<'c>> {
         let mut worth_trying = self.plain.clone();
         for pattern in seen.seen() {
             let start = self.triggered.partition_point(|(id, _)| *id < pattern);
-            worth_trying.extend(self.triggered[start..].iter().take_while(|(id, _)| *id == pattern).map(|(_, rule)| *rule));
+            worth_trying.extend(
+                self.triggered[start..]
+                    .iter()
+                    .take_while(|(id, _)| *id == pattern)
+                    .map(|(_, rule)| *rule),
+            );
         }
         worth_trying.sort_unstable();
         worth_trying.dedup();
         let tried = worth_trying.into_iter().map(|at| &self.rules[at]);
-        tried.filter_map(|rule| rule.holds(view, seen, stated).map(|finding| candidate(rule, finding, view))).collect()
+        tried
+            .filter_map(|rule| {
+                rule.holds(view, seen, stated)
+                    .map(|finding| candidate(rule, finding, view))
+            })
+            .collect()
     }
 
     /// The last error in a log wins over early noise, unless the earlier one explains more.
     fn weigh(&self, candidates: &mut [Candidate<'_>], view: &View<'_>, seen: &Sightings<'_>) {
-        let noisy: Vec<Place> = self.noise.iter().flat_map(|pattern| seen.captures(*pattern, &[]).map(|(place, _)| place)).collect();
+        let noisy: Vec<Place> = self
+            .noise
+            .iter()
+            .flat_map(|pattern| seen.captures(*pattern, &[]).map(|(place, _)| place))
+            .collect();
         let mut last_line = [0_usize; Stream::ALL.len()];
         for candidate in candidates.iter() {
             if let Some(place) = &candidate.place {
@@ -152,48 +236,106 @@ impl Classifier {
             }
         }
         for candidate in candidates {
-            let (Some(place), Some(screen)) = (&candidate.place, candidate.place.as_ref().and_then(|place| view.screen(place.stream))) else { continue };
+            let (Some(place), Some(screen)) = (
+                &candidate.place,
+                candidate
+                    .place
+                    .as_ref()
+                    .and_then(|place| view.screen(place.stream)),
+            ) else {
+                continue;
+            };
             let early = (last_line[place.stream as usize] - candidate.line_number) / 2;
             candidate.score -= i32::try_from(early.min(EARLY)).unwrap_or(0);
             let line = screen.lines_of(&place.range);
-            if !candidate.rule.spec.on_warning && noisy.iter().any(|noise| noise.stream == place.stream && line.contains(&noise.range.start)) {
+            if !candidate.rule.spec.on_warning
+                && noisy
+                    .iter()
+                    .any(|noise| noise.stream == place.stream && line.contains(&noise.range.start))
+            {
                 candidate.score -= NOISE;
             }
         }
     }
 
-    fn conclude(&self, candidates: &[Candidate<'_>], view: &View<'_>, seen: &Sightings<'_>, now: &Now) -> Diagnosis {
+    fn conclude(
+        &self,
+        candidates: &[Candidate<'_>],
+        view: &View<'_>,
+        seen: &Sightings<'_>,
+        now: &Now,
+    ) -> Diagnosis {
         let best = candidates.first();
-        let mut kind = best.map_or_else(|| if view.ended_well() { Kind::None } else { Kind::Unknown }, |best| best.rule.kind);
-        let stated = wait::stated(&self.waits, best.map(|best| &best.rule.spec), kind, view, seen, now);
+        let mut kind = best.map_or_else(
+            || {
+                if view.ended_well() {
+                    Kind::None
+                } else {
+                    Kind::Unknown
+                }
+            },
+            |best| best.rule.kind,
+        );
+        let stated = wait::stated(
+            &self.waits,
+            best.map(|best| &best.rule.spec),
+            kind,
+            view,
+            seen,
+            now,
+        );
         if let Some(long) = &self.knowledge.kind(kind).long_wait
             && stated.is_some_and(|wait| wait.as_secs() > long.over_seconds)
         {
             kind = long.becomes;
         }
         let file = self.knowledge.kind(kind);
-        let line = best.map(|best| evidence_line(best, view)).unwrap_or_default();
-        let rule = best.map_or_else(|| kind.name().to_owned(), |best| format!("{}/{}", best.rule.kind, best.rule.spec.id));
-        let reporter = view.failure.tool.as_deref().or(view.failure.provider.as_deref()).unwrap_or_default();
+        let line = best
+            .map(|best| evidence_line(best, view))
+            .unwrap_or_default();
+        let rule = best.map_or_else(
+            || kind.name().to_owned(),
+            |best| format!("{}/{}", best.rule.kind, best.rule.spec.id),
+        );
+        let reporter = view
+            .failure
+            .tool
+            .as_deref()
+            .or(view.failure.provider.as_deref())
+            .unwrap_or_default();
         Diagnosis {
             kind,
             layer: view.failure.layer,
             level: file.level(kind, view.failure.layer),
             confidence: confidence(candidates, view),
             retry_after: stated,
-            fingerprint: fingerprint::fingerprint(kind, reporter, if line.is_empty() { &rule } else { &line }),
+            fingerprint: fingerprint::fingerprint(
+                kind,
+                reporter,
+                if line.is_empty() { &rule } else { &line },
+            ),
             message: message(&file.title, reporter, &line),
             hint: file.hint.clone(),
             evidence: Evidence { rule, line },
-            truncated: candidates.iter().any(|candidate| candidate.rule.spec.truncated),
+            truncated: candidates
+                .iter()
+                .any(|candidate| candidate.rule.spec.truncated),
         }
     }
 }
 
 fn candidate<'c>(rule: &'c Rule, finding: Finding, view: &View<'_>) -> Candidate<'c> {
-    let line_number = finding.place.as_ref().and_then(|place| view.screen(place.stream).map(|screen| screen.line_number(place.range.start)));
+    let line_number = finding.place.as_ref().and_then(|place| {
+        view.screen(place.stream)
+            .map(|screen| screen.line_number(place.range.start))
+    });
     let score = rule.rank - if finding.by_stated_status { STATED } else { 0 };
-    Candidate { rule, place: finding.place, line_number: line_number.unwrap_or(0), score }
+    Candidate {
+        rule,
+        place: finding.place,
+        line_number: line_number.unwrap_or(0),
+        score,
+    }
 }
 
 /// By the weight of the rule, less if another kind explains it nearly as well.
@@ -208,22 +350,44 @@ fn confidence(candidates: &[Candidate<'_>], view: &View<'_>) -> f32 {
         20.. => 0.6,
         _ => 0.4,
     });
-    let rival = candidates.iter().find(|candidate| candidate.rule.kind != best.rule.kind);
-    if rival.is_some_and(|rival| best.score - rival.score < 5) { own - 0.15 } else { own }
+    let rival = candidates
+        .iter()
+        .find(|candidate| candidate.rule.kind != best.rule.kind);
+    if rival.is_some_and(|rival| best.score - rival.score < 5) {
+        own - 0.15
+    } else {
+        own
+    }
 }
 
 /// The line that matched, or else the last line that says anything.
 fn evidence_line(best: &Candidate<'_>, view: &View<'_>) -> String {
     let matched = best.place.as_ref().and_then(|place| {
         let screen = view.screen(place.stream)?;
-        Some(around(&screen.lines()[screen.lines_of(&place.range)], place.range.start.saturating_sub(screen.lines_of(&place.range).start)))
+        Some(around(
+            &screen.lines()[screen.lines_of(&place.range)],
+            place
+                .range
+                .start
+                .saturating_sub(screen.lines_of(&place.range).start),
+        ))
     });
     matched.or_else(|| last_line(view)).unwrap_or_default()
 }
 
 fn last_line(view: &View<'_>) -> Option<String> {
-    let line = |stream| view.screen(stream)?.lines().lines().rev().find(|line| !line.is_empty()).map(|line| around(line, 0));
-    line(Stream::Validation).or_else(|| line(Stream::Stderr)).or_else(|| line(Stream::Body)).or_else(|| line(Stream::Stdout))
+    let line = |stream| {
+        view.screen(stream)?
+            .lines()
+            .lines()
+            .rev()
+            .find(|line| !line.is_empty())
+            .map(|line| around(line, 0))
+    };
+    line(Stream::Validation)
+        .or_else(|| line(Stream::Stderr))
+        .or_else(|| line(Stream::Body))
+        .or_else(|| line(Stream::Stdout))
 }
 
 /// The part of a very long line around the byte that matters.
@@ -232,15 +396,27 @@ fn around(line: &str, at: usize) -> String {
     if line.chars().count() <= MAX_LINE {
         return line;
     }
-    let before = line.char_indices().map(|(index, _)| index).take_while(|index| *index <= at).count();
+    let before = line
+        .char_indices()
+        .map(|(index, _)| index)
+        .take_while(|index| *index <= at)
+        .count();
     let skip = before.saturating_sub(MAX_LINE / 3);
     let part: String = line.chars().skip(skip).take(MAX_LINE).collect();
     format!("{}{part}…", if skip > 0 { "…" } else { "" })
 }
 
 fn message(title: &str, reporter: &str, line: &str) -> String {
-    let who = if reporter.is_empty() { String::new() } else { format!(" ({reporter})") };
-    if line.is_empty() { format!("{title}{who}") } else { format!("{title}{who}: {line}") }
+    let who = if reporter.is_empty() {
+        String::new()
+    } else {
+        format!(" ({reporter})")
+    };
+    if line.is_empty() {
+        format!("{title}{who}")
+    } else {
+        format!("{title}{who}: {line}")
+    }
 }
 
 #[cfg(test)]

@@ -10,18 +10,28 @@ use crate::moment::{Now, Timestamp};
 
 /// A duration such as `6m0s`, `1.5s`, `2m 13s`, `58 hours`, `5 hours and 30 minutes`, `900ms`.
 pub(crate) fn duration(text: &str) -> Option<Duration> {
-    let text = text.trim().to_ascii_lowercase().replace(" and ", " ").replace(',', " ");
+    let text = text
+        .trim()
+        .to_ascii_lowercase()
+        .replace(" and ", " ")
+        .replace(',', " ");
     let mut rest = text.trim();
     let mut total = 0.0;
     while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
         let number: f64 = rest[..digits].parse().ok()?;
         rest = rest[digits..].trim_start();
-        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let letters = rest
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(rest.len());
         total += number * unit(&rest[..letters])?;
         rest = rest[letters..].trim_start();
     }
-    (total > 0.0).then(|| Duration::try_from_secs_f64(total).ok()).flatten()
+    (total > 0.0)
+        .then(|| Duration::try_from_secs_f64(total).ok())
+        .flatten()
 }
 
 fn unit(name: &str) -> Option<f64> {
@@ -38,7 +48,9 @@ fn unit(name: &str) -> Option<f64> {
 
 /// The moment of an HTTP date such as `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub(crate) fn http_date(text: &str) -> Option<Timestamp> {
-    jiff::fmt::rfc2822::parse(text).ok().map(|zoned| zoned.timestamp().into())
+    jiff::fmt::rfc2822::parse(text)
+        .ok()
+        .map(|zoned| zoned.timestamp().into())
 }
 
 /// The next moment at which clocks show this time of day, in the named zone or here.
@@ -47,19 +59,28 @@ pub(crate) fn next(time: &str, zone: Option<&str>, now: &Now) -> Option<Timestam
     let here = now.at.jiff().to_zoned(zone);
     let time = time_of_day(time)?;
     let today = on(here.date(), time, &here)?;
-    let moment = if today.timestamp() > here.timestamp() { today } else { on(here.date().tomorrow().ok()?, time, &here)? };
+    let moment = if today.timestamp() > here.timestamp() {
+        today
+    } else {
+        on(here.date().tomorrow().ok()?, time, &here)?
+    };
     Some(moment.timestamp().into())
 }
 
 fn on(date: Date, time: Time, here: &Zoned) -> Option<Zoned> {
-    date.to_datetime(time).to_zoned(here.time_zone().clone()).ok()
+    date.to_datetime(time)
+        .to_zoned(here.time_zone().clone())
+        .ok()
 }
 
 fn zone_of(name: Option<&str>, now: &Now) -> Option<TimeZone> {
     match name.map(str::trim) {
         None | Some("") => Some(now.zone().clone()),
         Some("UTC" | "GMT" | "Z" | "utc") => Some(TimeZone::UTC),
-        Some(name) => TimeZone::get(name).ok().or_else(|| abbreviation(name)).or_else(|| Some(now.zone().clone())),
+        Some(name) => TimeZone::get(name)
+            .ok()
+            .or_else(|| abbreviation(name))
+            .or_else(|| Some(now.zone().clone())),
     }
 }
 
@@ -87,7 +108,11 @@ fn time_of_day(text: &str) -> Option<Time> {
         "noon" => return Time::new(12, 0, 0, 0).ok(),
         _ => {}
     }
-    let (digits, half) = match text.strip_suffix("am").map(|rest| (rest, 0)).or_else(|| text.strip_suffix("pm").map(|rest| (rest, 12))) {
+    let (digits, half) = match text
+        .strip_suffix("am")
+        .map(|rest| (rest, 0))
+        .or_else(|| text.strip_suffix("pm").map(|rest| (rest, 12)))
+    {
         Some((rest, half)) => (rest.trim(), Some(half)),
         None => (text.trim(), None),
     };
@@ -126,24 +151,43 @@ pub(crate) fn date(text: &str, zone: Option<&str>, now: &Now) -> Option<Timestam
             month = Some(number);
         } else if let Some(offset) = days_until(&lower, &here) {
             weekday = Some(offset);
-        } else if let Some(number) = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic()).parse::<i16>().ok().filter(|_| !lower.contains("am") && !lower.contains("pm")) {
+        } else if let Some(number) = lower
+            .trim_end_matches(|c: char| c.is_ascii_alphabetic())
+            .parse::<i16>()
+            .ok()
+            .filter(|_| !lower.contains("am") && !lower.contains("pm"))
+        {
             if number > 31 {
                 year = Some(number);
-            } else if words.peek().is_some_and(|next| matches!(next.to_ascii_lowercase().as_str(), "am" | "pm")) {
+            } else if words
+                .peek()
+                .is_some_and(|next| matches!(next.to_ascii_lowercase().as_str(), "am" | "pm"))
+            {
                 time = time_of_day(&format!("{lower}{}", words.next()?));
             } else {
                 day = i8::try_from(number).ok();
             }
         } else if let Some(read) = time_of_day(&lower) {
-            let half = words.next_if(|next| matches!(next.to_ascii_lowercase().as_str(), "am" | "pm"));
+            let half =
+                words.next_if(|next| matches!(next.to_ascii_lowercase().as_str(), "am" | "pm"));
             time = half.map_or(Some(read), |half| time_of_day(&format!("{lower}{half}")));
         }
     }
     let time = time.unwrap_or_else(Time::midnight);
     let moment = match (weekday, month, day) {
-        (Some(offset), _, _) => on(here.date().checked_add(jiff::Span::new().days(offset)).ok()?, time, &here)?,
+        (Some(offset), _, _) => on(
+            here.date()
+                .checked_add(jiff::Span::new().days(offset))
+                .ok()?,
+            time,
+            &here,
+        )?,
         (None, Some(month), Some(day)) => {
-            let this_year = on(Date::new(year.unwrap_or(here.year()), month, day).ok()?, time, &here)?;
+            let this_year = on(
+                Date::new(year.unwrap_or(here.year()), month, day).ok()?,
+                time,
+                &here,
+            )?;
             if year.is_none() && this_year.timestamp() < here.timestamp() {
                 on(Date::new(here.year() + 1, month, day).ok()?, time, &here)?
             } else {
@@ -156,8 +200,12 @@ pub(crate) fn date(text: &str, zone: Option<&str>, now: &Now) -> Option<Timestam
 }
 
 fn month_of(word: &str) -> Option<i8> {
-    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    let at = MONTHS.iter().position(|month| word.starts_with(month) && word.chars().all(|c| c.is_ascii_alphabetic() || c == '.'))?;
+    const MONTHS: [&str; 12] = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ];
+    let at = MONTHS.iter().position(|month| {
+        word.starts_with(month) && word.chars().all(|c| c.is_ascii_alphabetic() || c == '.')
+    })?;
     i8::try_from(at + 1).ok()
 }
 
@@ -167,7 +215,11 @@ fn days_until(word: &str, here: &Zoned) -> Option<i64> {
     if word == "tomorrow" {
         return Some(1);
     }
-    let wanted = DAYS.iter().position(|day| word.starts_with(day) && word.ends_with(['y', 'n', 'e', 'd', 'u', 'i', 't', 's']) && word.len() <= 9)?;
+    let wanted = DAYS.iter().position(|day| {
+        word.starts_with(day)
+            && word.ends_with(['y', 'n', 'e', 'd', 'u', 'i', 't', 's'])
+            && word.len() <= 9
+    })?;
     let today = i64::from(here.weekday().to_monday_zero_offset());
     Some((i64::try_from(wanted).ok()? - today + 6) % 7 + 1)
 }
@@ -199,7 +251,10 @@ mod tests {
             ("840", 840.0),
             ("2 days, 3 hours", 183_600.0),
         ] {
-            assert!((duration(text).unwrap().as_secs_f64() - seconds).abs() < 1e-6, "{text}");
+            assert!(
+                (duration(text).unwrap().as_secs_f64() - seconds).abs() < 1e-6,
+                "{text}"
+            );
         }
         assert_eq!(duration("soon"), None);
         assert_eq!(duration("3 apples"), None);
@@ -209,9 +264,18 @@ mod tests {
     fn a_time_of_day_is_the_next_such_moment_here_or_in_the_stated_zone() {
         assert_eq!(shown(next("3pm", None, &berlin())), "2026-11-16T14:00:00Z");
         assert_eq!(shown(next("11pm", None, &berlin())), "2026-11-15T22:00:00Z");
-        assert_eq!(shown(next("8:30pm", Some("Asia/Tokyo"), &berlin())), "2026-11-16T11:30:00Z");
-        assert_eq!(shown(next("15:00", Some("UTC"), &berlin())), "2026-11-16T15:00:00Z");
-        assert_eq!(shown(next("00:00", Some("America/Los_Angeles"), &berlin())), "2026-11-16T08:00:00Z");
+        assert_eq!(
+            shown(next("8:30pm", Some("Asia/Tokyo"), &berlin())),
+            "2026-11-16T11:30:00Z"
+        );
+        assert_eq!(
+            shown(next("15:00", Some("UTC"), &berlin())),
+            "2026-11-16T15:00:00Z"
+        );
+        assert_eq!(
+            shown(next("00:00", Some("America/Los_Angeles"), &berlin())),
+            "2026-11-16T08:00:00Z"
+        );
         assert_eq!(next("25:00", None, &berlin()), None);
     }
 
@@ -232,6 +296,9 @@ mod tests {
 
     #[test]
     fn http_dates_are_read() {
-        assert_eq!(shown(http_date("Sun, 15 Nov 2026 20:31:00 GMT")), "2026-11-15T20:31:00Z");
+        assert_eq!(
+            shown(http_date("Sun, 15 Nov 2026 20:31:00 GMT")),
+            "2026-11-15T20:31:00Z"
+        );
     }
 }

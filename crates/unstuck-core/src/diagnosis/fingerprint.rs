@@ -69,11 +69,26 @@ mod tests {
     #[test]
     fn what_varies_is_masked() {
         for (line, masked) in [
-            ("Rate limit reached for gpt-5.1 in organization org-AAA: Limit 30000, Used 22999. Try again in 11.054s", "rate limit reached for gpt-<n> in organization <id>: limit <n>, used <n>. try again in <n>s"),
-            ("open '/home/dev/p/web/config.yaml': No such file", "open <name>: no such file"),
-            ("cat: src/a.txt: No such file or directory", "cat: <path>: no such file or directory"),
-            ("2026-11-15T10:02:45Z ERROR at 0x7f: request req_011CSNw2 failed", "<time> error at <id>: request <id> failed"),
-            ("commit 6dcddb9f00aa1122 in C:\\src\\app", "commit <id> in <path>"),
+            (
+                "Rate limit reached for gpt-5.1 in organization org-AAA: Limit 30000, Used 22999. Try again in 11.054s",
+                "rate limit reached for gpt-<n> in organization <id>: limit <n>, used <n>. try again in <n>s",
+            ),
+            (
+                "open '/home/dev/p/web/config.yaml': No such file",
+                "open <name>: no such file",
+            ),
+            (
+                "cat: src/a.txt: No such file or directory",
+                "cat: <path>: no such file or directory",
+            ),
+            (
+                "2026-11-15T10:02:45Z ERROR at 0x7f: request req_011CSNw2 failed",
+                "<time> error at <id>: request <id> failed",
+            ),
+            (
+                "commit 6dcddb9f00aa1122 in C:\\src\\app",
+                "commit <id> in <path>",
+            ),
         ] {
             assert_eq!(template(line), masked);
         }
@@ -82,8 +97,18 @@ mod tests {
     #[test]
     fn the_same_failure_tomorrow_has_the_same_fingerprint_and_another_has_not() {
         let of = |line| fingerprint(Kind::FileNotFound, "cat", line);
-        assert_eq!(of("cat: a/b.txt: No such file or directory"), of("cat: c/d/e.txt: No such file or directory"));
-        assert_ne!(of("cat: a/b.txt: No such file or directory"), of("cannot open a/b.txt"));
-        assert_eq!(of("x"), "file_not_found:f41e8d1f6fb59c2a".replace("f41e8d1f6fb59c2a", of("x").split_once(':').unwrap().1));
+        assert_eq!(
+            of("cat: a/b.txt: No such file or directory"),
+            of("cat: c/d/e.txt: No such file or directory")
+        );
+        assert_ne!(
+            of("cat: a/b.txt: No such file or directory"),
+            of("cannot open a/b.txt")
+        );
+        assert_eq!(
+            of("x"),
+            "file_not_found:f41e8d1f6fb59c2a"
+                .replace("f41e8d1f6fb59c2a", of("x").split_once(':').unwrap().1)
+        );
     }
 }

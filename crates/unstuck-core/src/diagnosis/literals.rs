@@ -9,15 +9,24 @@ use std::str::Chars;
 
 /// Literals of which every match contains one; `None` if there are no good ones.
 pub(crate) fn required(regex: &str) -> Option<Vec<String>> {
-    let mut reader = Reader { chars: regex.chars().peekable() };
+    let mut reader = Reader {
+        chars: regex.chars().peekable(),
+    };
     let found = reader.choice().filter(|set| weight(set) >= 2);
     // What is left over was not understood.
-    if reader.chars.peek().is_some() { None } else { found }
+    if reader.chars.peek().is_some() {
+        None
+    } else {
+        found
+    }
 }
 
 /// The best literals are long, even the shortest of them.
 fn weight(set: &[String]) -> usize {
-    set.iter().map(|literal| literal.trim().len()).min().unwrap_or(0)
+    set.iter()
+        .map(|literal| literal.trim().len())
+        .min()
+        .unwrap_or(0)
 }
 
 struct Reader<'r> {
@@ -35,7 +44,10 @@ impl Sequence {
     fn offer(&mut self, set: Vec<String>) {
         let is_better = match &self.best {
             None => !set.is_empty(),
-            Some(best) => (weight(&set), std::cmp::Reverse(set.len())) > (weight(best), std::cmp::Reverse(best.len())),
+            Some(best) => {
+                (weight(&set), std::cmp::Reverse(set.len()))
+                    > (weight(best), std::cmp::Reverse(best.len()))
+            }
         };
         if is_better {
             self.best = Some(set);
@@ -204,7 +216,10 @@ mod tests {
     fn of_a_choice_every_branch_counts() {
         assert_eq!(found(r"(invalid|missing) \w+"), ["invalid", "missing"]);
         assert_eq!(found(r"one|two|three"), ["one", "two", "three"]);
-        assert_eq!(found(r"(is |was )?(flagged|blocked) by"), ["flagged", "blocked"]);
+        assert_eq!(
+            found(r"(is |was )?(flagged|blocked) by"),
+            ["flagged", "blocked"]
+        );
     }
 
     #[test]

@@ -52,9 +52,13 @@ fn collect(text: &str, nesting: usize, found: &mut Vec<Value>) {
 /// Objects that are hidden in strings come before the one that holds them.
 fn nested(value: &Value, nesting: usize, found: &mut Vec<Value>) {
     match value {
-        Value::String(text) if text.contains('{') && text.contains(':') => collect(text, nesting, found),
+        Value::String(text) if text.contains('{') && text.contains(':') => {
+            collect(text, nesting, found)
+        }
         Value::Array(items) => items.iter().for_each(|item| nested(item, nesting, found)),
-        Value::Object(object) => object.values().for_each(|item| nested(item, nesting, found)),
+        Value::Object(object) => object
+            .values()
+            .for_each(|item| nested(item, nesting, found)),
         _ => {}
     }
 }
@@ -173,7 +177,10 @@ impl Reader<'_> {
             Some('n' | 'r') => text.push('\n'),
             Some('t') => text.push(' '),
             Some('u') => {
-                let code = self.text.get(self.at..self.at + 4).and_then(|hex| u32::from_str_radix(hex, 16).ok());
+                let code = self
+                    .text
+                    .get(self.at..self.at + 4)
+                    .and_then(|hex| u32::from_str_radix(hex, 16).ok());
                 if let Some(code) = code {
                     self.at += 4;
                     text.push(char::from_u32(code).unwrap_or('\u{fffd}'));
@@ -205,20 +212,38 @@ mod tests {
 
     #[test]
     fn json_is_read_wherever_it_stands() {
-        assert_eq!(documents("API Error: 400 {\"error\":{\"type\":\"x\"}} · bye"), [json!({"error":{"type":"x"}})]);
-        assert_eq!(documents("data: {\"a\":1}\n\ndata: {\"b\":2}\n"), [json!({"a":1}), json!({"b":2})]);
+        assert_eq!(
+            documents("API Error: 400 {\"error\":{\"type\":\"x\"}} · bye"),
+            [json!({"error":{"type":"x"}})]
+        );
+        assert_eq!(
+            documents("data: {\"a\":1}\n\ndata: {\"b\":2}\n"),
+            [json!({"a":1}), json!({"b":2})]
+        );
     }
 
     #[test]
     fn other_ways_to_print_it_are_read_too() {
-        assert_eq!(documents("{'error': {'code': None, 'ok': True}}"), [json!({"error":{"code":null,"ok":true}})]);
-        assert_eq!(documents("{ code: 'ECONNREFUSED', port: 5432 }"), [json!({"code":"ECONNREFUSED","port":5432})]);
-        assert_eq!(documents("%{\"error\" => \"bad\"}"), [json!({"error":"bad"})]);
+        assert_eq!(
+            documents("{'error': {'code': None, 'ok': True}}"),
+            [json!({"error":{"code":null,"ok":true}})]
+        );
+        assert_eq!(
+            documents("{ code: 'ECONNREFUSED', port: 5432 }"),
+            [json!({"code":"ECONNREFUSED","port":5432})]
+        );
+        assert_eq!(
+            documents("%{\"error\" => \"bad\"}"),
+            [json!({"error":"bad"})]
+        );
     }
 
     #[test]
     fn what_was_cut_off_is_read_as_far_as_it_goes() {
-        assert_eq!(documents("{\"error\":{\"type\":\"overloaded_error\",\"mess"), [json!({"error":{"type":"overloaded_error"}})]);
+        assert_eq!(
+            documents("{\"error\":{\"type\":\"overloaded_error\",\"mess"),
+            [json!({"error":{"type":"overloaded_error"}})]
+        );
     }
 
     #[test]

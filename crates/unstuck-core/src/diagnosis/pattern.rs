@@ -44,19 +44,30 @@ struct LazyRegex {
 impl Pattern {
     /// Reads a pattern as it is written in a knowledge file.
     pub(crate) fn parse(source: &str) -> Result<Self, PatternError> {
-        let inner = source.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+        let inner = source
+            .strip_prefix('/')
+            .and_then(|rest| rest.strip_suffix('/'));
         match inner {
             Some(regex) => Self::regex(regex, literals::required(regex)),
             None if source.trim().is_empty() => Err(PatternError::Empty),
-            None => Ok(Self { literals: vec![source.to_owned()], regex: None }),
+            None => Ok(Self {
+                literals: vec![source.to_owned()],
+                regex: None,
+            }),
         }
     }
 
     /// A regular expression of which every match contains one of the literals.
     pub(crate) fn regex(source: &str, literals: Option<Vec<String>>) -> Result<Self, PatternError> {
         let literals = literals.ok_or_else(|| PatternError::NoLiteral(source.to_owned()))?;
-        let regex = LazyRegex { source: source.to_owned(), compiled: OnceLock::new() };
-        Ok(Self { literals, regex: Some(regex) })
+        let regex = LazyRegex {
+            source: source.to_owned(),
+            compiled: OnceLock::new(),
+        };
+        Ok(Self {
+            literals,
+            regex: Some(regex),
+        })
     }
 
     /// What any match contains one of.
@@ -67,24 +78,42 @@ impl Pattern {
     /// Compiles the regular expression now, to find its mistakes.
     pub(crate) fn check(&self) -> Result<(), PatternError> {
         match &self.regex {
-            Some(regex) => regex.build().map(|_| ()).map_err(|error| PatternError::Syntax(regex.source.clone(), error.to_string())),
+            Some(regex) => regex
+                .build()
+                .map(|_| ())
+                .map_err(|error| PatternError::Syntax(regex.source.clone(), error.to_string())),
             None => Ok(()),
         }
     }
 
     /// The match nearest to the literal that was seen at `hit`, within `window`.
-    pub(crate) fn find(&self, text: &[u8], window: Range<usize>, hit: Range<usize>) -> Option<Range<usize>> {
+    pub(crate) fn find(
+        &self,
+        text: &[u8],
+        window: Range<usize>,
+        hit: Range<usize>,
+    ) -> Option<Range<usize>> {
         match &self.regex {
             None => Some(hit),
             // The window's end is cut off but its start is only where the search begins, so that `^` still
             // means the start of a line.
-            Some(regex) => regex.get()?.find_at(&text[..window.end], window.start).map(|found| found.range()),
+            Some(regex) => regex
+                .get()?
+                .find_at(&text[..window.end], window.start)
+                .map(|found| found.range()),
         }
     }
 
     /// The named groups of the match within `window`.
-    pub(crate) fn captures<'t>(&self, text: &'t [u8], window: Range<usize>) -> Option<regex::bytes::Captures<'t>> {
-        self.regex.as_ref()?.get()?.captures_at(&text[..window.end], window.start)
+    pub(crate) fn captures<'t>(
+        &self,
+        text: &'t [u8],
+        window: Range<usize>,
+    ) -> Option<regex::bytes::Captures<'t>> {
+        self.regex
+            .as_ref()?
+            .get()?
+            .captures_at(&text[..window.end], window.start)
     }
 
     #[cfg(test)]
@@ -95,7 +124,11 @@ impl Pattern {
 
 impl LazyRegex {
     fn build(&self) -> Result<Regex, regex::Error> {
-        RegexBuilder::new(&self.source).case_insensitive(true).multi_line(true).unicode(false).build()
+        RegexBuilder::new(&self.source)
+            .case_insensitive(true)
+            .multi_line(true)
+            .unicode(false)
+            .build()
     }
 
     fn get(&self) -> Option<&Regex> {
@@ -109,8 +142,14 @@ mod tests {
 
     #[test]
     fn what_has_nothing_to_look_for_is_refused() {
-        assert!(matches!(Pattern::parse(r"/\d+/"), Err(PatternError::NoLiteral(_))));
+        assert!(matches!(
+            Pattern::parse(r"/\d+/"),
+            Err(PatternError::NoLiteral(_))
+        ));
         assert!(matches!(Pattern::parse(" "), Err(PatternError::Empty)));
-        assert!(matches!(Pattern::parse("/abc[/").unwrap().check(), Err(PatternError::Syntax(..))));
+        assert!(matches!(
+            Pattern::parse("/abc[/").unwrap().check(),
+            Err(PatternError::Syntax(..))
+        ));
     }
 }

@@ -39,17 +39,39 @@ pub(crate) struct Finding {
 }
 
 impl Rule {
-    pub(crate) fn new(kind: Kind, spec: &RuleSpec, builder: &mut Builder) -> Result<Self, PatternError> {
-        let mut add = |sources: &[String]| sources.iter().map(|source| builder.add(source)).collect::<Result<Vec<_>, _>>();
+    pub(crate) fn new(
+        kind: Kind,
+        spec: &RuleSpec,
+        builder: &mut Builder,
+    ) -> Result<Self, PatternError> {
+        let mut add = |sources: &[String]| {
+            sources
+                .iter()
+                .map(|source| builder.add(source))
+                .collect::<Result<Vec<_>, _>>()
+        };
         let (any, all, none) = (add(&spec.any)?, add(&spec.all)?, add(&spec.none)?);
-        let fields = spec.field.iter().map(|(name, wanted)| field_patterns(name, wanted, builder)).collect::<Result<Vec<_>, _>>()?;
+        let fields = spec
+            .field
+            .iter()
+            .map(|(name, wanted)| field_patterns(name, wanted, builder))
+            .collect::<Result<Vec<_>, _>>()?;
         let triggers = match (any.is_empty(), fields.first(), all.first()) {
             (false, _, _) => any.clone(),
             (_, Some(first), _) => first.clone(),
             (_, _, Some(first)) => vec![*first],
             _ => json_triggers(spec, builder)?,
         };
-        Ok(Self { kind, spec: spec.clone(), rank: spec.rank(), any, all, none, fields, triggers })
+        Ok(Self {
+            kind,
+            spec: spec.clone(),
+            rank: spec.rank(),
+            any,
+            all,
+            none,
+            fields,
+            triggers,
+        })
     }
 
     /// What must have been seen for the rule to be worth trying; empty means always.
@@ -58,14 +80,24 @@ impl Rule {
     }
 
     /// Whether all conditions hold.
-    pub(crate) fn holds(&self, view: &View<'_>, seen: &Sightings<'_>, stated: &[StatedStatus]) -> Option<Finding> {
+    pub(crate) fn holds(
+        &self,
+        view: &View<'_>,
+        seen: &Sightings<'_>,
+        stated: &[StatedStatus],
+    ) -> Option<Finding> {
         if !self.allowed(view) || !self.circumstances_hold(view) || !self.headers_hold(view) {
             return None;
         }
         let status = self.status_holds(view, stated)?;
         let streams = &self.spec.stream;
         let find = |pattern: &PatternId| seen.find(*pattern, streams);
-        let last = |patterns: &[PatternId]| patterns.iter().filter_map(find).max_by_key(|place| (place.stream, place.range.start));
+        let last = |patterns: &[PatternId]| {
+            patterns
+                .iter()
+                .filter_map(find)
+                .max_by_key(|place| (place.stream, place.range.start))
+        };
         let mut place = None;
         if !self.any.is_empty() {
             place = Some(last(&self.any)?);
@@ -82,18 +114,30 @@ impl Rule {
             return None;
         }
         let by_stated_status = status.is_some();
-        Some(Finding { place: place.or(status), by_stated_status })
+        Some(Finding {
+            place: place.or(status),
+            by_stated_status,
+        })
     }
 
     fn allowed(&self, view: &View<'_>) -> bool {
         let (spec, failure) = (&self.spec, view.failure);
-        let named = |list: &[String], name: Option<&String>| list.is_empty() || name.is_some_and(|name| list.iter().any(|known| is_same_name(known, name)));
+        let named = |list: &[String], name: Option<&String>| {
+            list.is_empty()
+                || name.is_some_and(|name| list.iter().any(|known| is_same_name(known, name)))
+        };
         (spec.on_success || !view.succeeded())
             && (spec.layer.is_empty() || spec.layer.contains(&failure.layer))
             && named(&spec.provider, failure.provider.as_ref())
             && named(&spec.tool, failure.tool.as_ref())
-            && (spec.exit_code.is_empty() || failure.exit_code.is_some_and(|code| spec.exit_code.contains(&code)))
-            && (spec.signal.is_empty() || view.signal().is_some_and(|signal| spec.signal.contains(&signal)))
+            && (spec.exit_code.is_empty()
+                || failure
+                    .exit_code
+                    .is_some_and(|code| spec.exit_code.contains(&code)))
+            && (spec.signal.is_empty()
+                || view
+                    .signal()
+                    .is_some_and(|signal| spec.signal.contains(&signal)))
     }
 
     fn circumstances_hold(&self, view: &View<'_>) -> bool {
@@ -101,7 +145,12 @@ impl Rule {
             Circumstance::TimedOut => view.failure.timed_out,
             Circumstance::Invalid => !view.failure.validation_errors.is_empty(),
             Circumstance::DiffMissing => {
-                view.failure.expects_diff && view.failure.stdout.as_ref().is_some_and(|text| !text.to_str().contains("diff --git"))
+                view.failure.expects_diff
+                    && view
+                        .failure
+                        .stdout
+                        .as_ref()
+                        .is_some_and(|text| !text.to_str().contains("diff --git"))
             }
             Circumstance::Succeeded => view.succeeded(),
         };
@@ -112,22 +161,39 @@ impl Rule {
 
     fn headers_hold(&self, view: &View<'_>) -> bool {
         self.spec.header.iter().all(|(name, wanted)| {
-            view.failure.headers.get(&name.to_ascii_lowercase()).is_some_and(|value| text_matches(wanted, value))
+            view.failure
+                .headers
+                .get(&name.to_ascii_lowercase())
+                .is_some_and(|value| text_matches(wanted, value))
         })
     }
 
     /// `Some(None)` if there is no such condition or the answer's own status fits, else where a text states it.
     fn status_holds(&self, view: &View<'_>, stated: &[StatedStatus]) -> Option<Option<Place>> {
         let wanted = &self.spec.status;
-        if wanted.is_empty() || view.failure.status.is_some_and(|status| wanted.contains(&status)) {
+        if wanted.is_empty()
+            || view
+                .failure
+                .status
+                .is_some_and(|status| wanted.contains(&status))
+        {
             return Some(None);
         }
-        stated.iter().rev().find(|stated| wanted.contains(&stated.status)).map(|stated| Some(stated.place.clone()))
+        stated
+            .iter()
+            .rev()
+            .find(|stated| wanted.contains(&stated.status))
+            .map(|stated| Some(stated.place.clone()))
     }
 
     fn documents_hold(&self, view: &View<'_>) -> bool {
         let wanted = &self.spec.json;
-        wanted.is_empty() || view.documents().iter().any(|doc| wanted.iter().all(|(pointer, wanted)| points_to(doc, pointer, wanted)))
+        wanted.is_empty()
+            || view.documents().iter().any(|doc| {
+                wanted
+                    .iter()
+                    .all(|(pointer, wanted)| points_to(doc, pointer, wanted))
+            })
     }
 }
 
@@ -135,44 +201,92 @@ impl Rule {
 pub(crate) fn is_same_name(known: &str, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let base = name.rsplit(['/', '\\']).next().unwrap_or(&name);
-    base == known || base.strip_prefix(known).is_some_and(|rest| rest.starts_with(['-', '_', '.', '@']) || rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+    base == known
+        || base.strip_prefix(known).is_some_and(|rest| {
+            rest.starts_with(['-', '_', '.', '@'])
+                || rest.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+        })
 }
 
 /// The values that a rule wants in documents must stand in the text, so they can trigger it.
 fn json_triggers(spec: &RuleSpec, builder: &mut Builder) -> Result<Vec<PatternId>, PatternError> {
-    let is_plain = |value: &Value| value.as_str().is_some_and(|text| text.len() >= 2 && !text.starts_with('/'));
-    match spec.json.values().find(|wanted| wanted.values().iter().all(is_plain)) {
-        Some(wanted) => wanted.values().iter().filter_map(Value::as_str).map(|text| builder.add(text)).collect(),
+    let is_plain = |value: &Value| {
+        value
+            .as_str()
+            .is_some_and(|text| text.len() >= 2 && !text.starts_with('/'))
+    };
+    match spec
+        .json
+        .values()
+        .find(|wanted| wanted.values().iter().all(is_plain))
+    {
+        Some(wanted) => wanted
+            .values()
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|text| builder.add(text))
+            .collect(),
         None => Ok(Vec::new()),
     }
 }
 
-fn field_patterns(name: &str, wanted: &Wanted, builder: &mut Builder) -> Result<Vec<PatternId>, PatternError> {
-    wanted.values().iter().map(|value| field_pattern(name, value, builder)).collect()
+fn field_patterns(
+    name: &str,
+    wanted: &Wanted,
+    builder: &mut Builder,
+) -> Result<Vec<PatternId>, PatternError> {
+    wanted
+        .values()
+        .iter()
+        .map(|value| field_pattern(name, value, builder))
+        .collect()
 }
 
-fn field_pattern(name: &str, value: &Value, builder: &mut Builder) -> Result<PatternId, PatternError> {
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+fn field_pattern(
+    name: &str,
+    value: &Value,
+    builder: &mut Builder,
+) -> Result<PatternId, PatternError> {
+    let text = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    let inner = text
+        .strip_prefix('/')
+        .and_then(|rest| rest.strip_suffix('/'));
     let (regex, literal) = match inner {
         Some(regex) => (regex.to_owned(), super::literals::required(regex)),
         None => (regex::escape(&text), Some(vec![text.clone()])),
     };
-    let source = format!(r#"(?:^|[^a-z0-9])(?:{name})[\\"']*\s?(?::|=>?)\s?[\\"':]*(?:{regex})(?:$|[^a-z0-9_])"#);
-    builder.add_as(&format!("{name}={text}"), || Pattern::regex(&source, literal))
+    let source = format!(
+        r#"(?:^|[^a-z0-9])(?:{name})[\\"']*\s?(?::|=>?)\s?[\\"':]*(?:{regex})(?:$|[^a-z0-9_])"#
+    );
+    builder.add_as(&format!("{name}={text}"), || {
+        Pattern::regex(&source, literal)
+    })
 }
 
 fn points_to(document: &Value, pointer: &str, wanted: &Wanted) -> bool {
     let (head, rest) = match pointer.strip_prefix('/') {
-        None => return wanted.values().iter().any(|wanted| is_wanted(document, wanted)),
-        Some(path) => path.split_once('/').map_or((path, ""), |(head, _)| (head, &path[head.len()..])),
+        None => {
+            return wanted
+                .values()
+                .iter()
+                .any(|wanted| is_wanted(document, wanted));
+        }
+        Some(path) => path
+            .split_once('/')
+            .map_or((path, ""), |(head, _)| (head, &path[head.len()..])),
     };
     let next = |value: &Value| points_to(value, rest, wanted);
     match document {
         Value::Object(object) if head == "*" => object.values().any(next),
         Value::Object(object) => object.get(head).is_some_and(next),
         Value::Array(items) if head == "*" => items.iter().any(next),
-        Value::Array(items) => head.parse::<usize>().ok().and_then(|at| items.get(at)).is_some_and(next),
+        Value::Array(items) => head
+            .parse::<usize>()
+            .ok()
+            .and_then(|at| items.get(at))
+            .is_some_and(next),
         _ => false,
     }
 }
@@ -191,8 +305,13 @@ fn is_wanted(value: &Value, wanted: &Value) -> bool {
 
 /// Whole text, letter case aside, or a regular expression between slashes.
 fn text_matches(wanted: &str, text: &str) -> bool {
-    match wanted.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
-        Some(regex) => Regex::new(&format!("(?i){regex}")).is_ok_and(|regex| regex.is_match(text.as_bytes())),
+    match wanted
+        .strip_prefix('/')
+        .and_then(|rest| rest.strip_suffix('/'))
+    {
+        Some(regex) => {
+            Regex::new(&format!("(?i){regex}")).is_ok_and(|regex| regex.is_match(text.as_bytes()))
+        }
         None => text.eq_ignore_ascii_case(wanted),
     }
 }
@@ -206,8 +325,16 @@ mod tests {
     fn pointers_go_through_arrays_and_keys() {
         let doc = json!({"error":{"details":[{"a":1},{"reason":"QUOTA"}],"code":"429"}});
         let one = |value: Value| Wanted::One(value);
-        assert!(points_to(&doc, "/error/details/*/reason", &one(json!("quota"))));
-        assert!(points_to(&doc, "/error/details/1/reason", &one(json!("/^quo/"))));
+        assert!(points_to(
+            &doc,
+            "/error/details/*/reason",
+            &one(json!("quota"))
+        ));
+        assert!(points_to(
+            &doc,
+            "/error/details/1/reason",
+            &one(json!("/^quo/"))
+        ));
         assert!(points_to(&doc, "/error/code", &one(json!(429))));
         assert!(points_to(&doc, "/error", &one(json!("*"))));
         assert!(!points_to(&doc, "/error/nope", &one(json!("*"))));
@@ -215,7 +342,11 @@ mod tests {
 
     #[test]
     fn a_name_covers_its_variants() {
-        assert!(is_same_name("python", "python3.11") && is_same_name("gemini", "gemini-cli") && is_same_name("bash", "/bin/bash"));
+        assert!(
+            is_same_name("python", "python3.11")
+                && is_same_name("gemini", "gemini-cli")
+                && is_same_name("bash", "/bin/bash")
+        );
         assert!(!is_same_name("go", "goose"));
     }
 }

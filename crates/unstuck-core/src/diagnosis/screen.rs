@@ -43,15 +43,24 @@ impl Screen {
     /// The lines that a range of bytes touches.
     pub(crate) fn lines_of(&self, range: &Range<usize>) -> Range<usize> {
         let bytes = self.lines.as_bytes();
-        let start = bytes[..range.start].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let start = bytes[..range.start]
+            .iter()
+            .rposition(|b| *b == b'\n')
+            .map_or(0, |at| at + 1);
         let last = range.end.max(range.start + 1).min(bytes.len());
-        let end = bytes[last - 1..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| last - 1 + at);
+        let end = bytes[last - 1..]
+            .iter()
+            .position(|b| *b == b'\n')
+            .map_or(bytes.len(), |at| last - 1 + at);
         start..end.max(range.end)
     }
 
     /// How many lines come before this byte.
     pub(crate) fn line_number(&self, at: usize) -> usize {
-        self.lines.as_bytes()[..at].iter().filter(|b| **b == b'\n').count()
+        self.lines.as_bytes()[..at]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count()
     }
 }
 
@@ -59,7 +68,10 @@ fn shortened(bytes: &[u8]) -> Cow<'_, [u8]> {
     if bytes.len() <= MAX_BYTES {
         return Cow::Borrowed(bytes);
     }
-    let (head, tail) = (&bytes[..MAX_BYTES / 4], &bytes[bytes.len() - MAX_BYTES * 3 / 4..]);
+    let (head, tail) = (
+        &bytes[..MAX_BYTES / 4],
+        &bytes[bytes.len() - MAX_BYTES * 3 / 4..],
+    );
     Cow::Owned([head, b"\n", tail].concat())
 }
 
@@ -100,7 +112,11 @@ fn end_line(out: &mut String) {
 
 /// White space, and the frames that terminal programs draw around their messages.
 fn is_blank(c: char) -> bool {
-    c == ' ' || c == '\t' || c.is_whitespace() || ('\u{2500}'..='\u{259f}').contains(&c) || c == '\u{feff}'
+    c == ' '
+        || c == '\t'
+        || c.is_whitespace()
+        || ('\u{2500}'..='\u{259f}').contains(&c)
+        || c == '\u{feff}'
 }
 
 /// Skips a terminal control sequence whose escape character was just read.
@@ -128,10 +144,16 @@ mod tests {
 
     #[test]
     fn colours_frames_and_line_ends_do_not_matter() {
-        assert_eq!(seen("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mno  key\r\n"), "Error: no key\n\n");
+        assert_eq!(
+            seen("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mno  key\r\n"),
+            "Error: no key\n\n"
+        );
         assert_eq!(seen("│ ✖  it\tfailed      │"), "✖ it failed\n");
         assert_eq!(seen("10%\r20%\rfailed"), "10%\n20%\nfailed\n");
-        assert_eq!(seen("\u{1b}]0;title\u{7}You’ve hit “it”"), "You've hit \"it\"\n");
+        assert_eq!(
+            seen("\u{1b}]0;title\u{7}You’ve hit “it”"),
+            "You've hit \"it\"\n"
+        );
     }
 
     #[test]

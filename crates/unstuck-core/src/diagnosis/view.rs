@@ -20,15 +20,24 @@ pub(crate) struct View<'f> {
 
 impl<'f> View<'f> {
     pub(crate) fn new(failure: &'f Failure, reading: &Reading) -> Self {
-        let validation = (!failure.validation_errors.is_empty()).then(|| failure.validation_errors.join("\n").into());
-        let texts = [failure.body.as_ref(), failure.stdout.as_ref(), failure.stderr.as_ref(), validation.as_ref()];
+        let validation = (!failure.validation_errors.is_empty())
+            .then(|| failure.validation_errors.join("\n").into());
+        let texts = [
+            failure.body.as_ref(),
+            failure.stdout.as_ref(),
+            failure.stderr.as_ref(),
+            validation.as_ref(),
+        ];
         let mut view = Self {
             failure,
             screens: texts.map(|text| text.map(|text| Screen::new(text.bytes()))),
             documents: Vec::new(),
             succeeded: false,
             admitted: false,
-            viewer: failure.tool.as_ref().is_some_and(|tool| reading.viewers.iter().any(|viewer| viewer == tool)),
+            viewer: failure
+                .tool
+                .as_ref()
+                .is_some_and(|tool| reading.viewers.iter().any(|viewer| viewer == tool)),
         };
         view.read_documents();
         view.succeeded = view.looks_successful();
@@ -38,7 +47,9 @@ impl<'f> View<'f> {
     /// Finds the documents and, where a text is a stream of events, leaves out the events that went well.
     fn read_documents(&mut self) {
         for stream in [Stream::Body, Stream::Stdout, Stream::Stderr] {
-            let Some(screen) = &self.screens[stream as usize] else { continue };
+            let Some(screen) = &self.screens[stream as usize] else {
+                continue;
+            };
             if !screen.lines().contains('{') {
                 continue;
             }
@@ -47,7 +58,9 @@ impl<'f> View<'f> {
                 Stream::Stdout => self.failure.stdout.as_ref(),
                 _ => self.failure.stderr.as_ref(),
             };
-            let found = raw.map(|raw| loose::documents(&raw.to_str())).unwrap_or_default();
+            let found = raw
+                .map(|raw| loose::documents(&raw.to_str()))
+                .unwrap_or_default();
             if let Some(failed_only) = events_that_failed(screen.lines()) {
                 self.screens[stream as usize] = Some(Screen::new(failed_only.as_bytes()));
             }
@@ -60,11 +73,19 @@ impl<'f> View<'f> {
         let said = match (self.failure.exit_code, self.failure.status) {
             (Some(0), _) => verdict != Some(true),
             (Some(_), _) => false,
-            (None, Some(status)) => (200..300).contains(&status) && !self.documents.iter().any(|doc| says_failed(doc) == Some(true)),
+            (None, Some(status)) => {
+                (200..300).contains(&status)
+                    && !self
+                        .documents
+                        .iter()
+                        .any(|doc| says_failed(doc) == Some(true))
+            }
             // Without an exit code only the agent's own word can tell a success.
             (None, None) => self.failure.layer == Layer::Agent && verdict == Some(false),
         };
-        said && !self.failure.timed_out && self.failure.signal.is_none() && self.failure.validation_errors.is_empty()
+        said && !self.failure.timed_out
+            && self.failure.signal.is_none()
+            && self.failure.validation_errors.is_empty()
     }
 
     /// Whether the exit code or status, and what the agent says of itself, tell that all is well.
@@ -107,7 +128,12 @@ impl<'f> View<'f> {
 
     /// The signal that ended the process, also if only a shell's exit code tells it.
     pub(crate) fn signal(&self) -> Option<i32> {
-        self.failure.signal.or_else(|| self.failure.exit_code.filter(|code| (129..=159).contains(code)).map(|code| code - 128))
+        self.failure.signal.or_else(|| {
+            self.failure
+                .exit_code
+                .filter(|code| (129..=159).contains(code))
+                .map(|code| code - 128)
+        })
     }
 }
 
@@ -126,15 +152,29 @@ fn events_that_failed(lines: &str) -> Option<String> {
         return None;
     }
     let last = events.len() - 1;
-    let failed = |event: &str| loose::documents(event).iter().any(|doc| says_failed(doc) == Some(true));
-    let kept: Vec<&str> = events.iter().enumerate().filter(|(at, event)| *at == last || failed(event)).map(|(_, event)| *event).collect();
+    let failed = |event: &str| {
+        loose::documents(event)
+            .iter()
+            .any(|doc| says_failed(doc) == Some(true))
+    };
+    let kept: Vec<&str> = events
+        .iter()
+        .enumerate()
+        .filter(|(at, event)| *at == last || failed(event))
+        .map(|(_, event)| *event)
+        .collect();
     Some(kept.join("\n"))
 }
 
 /// Whether a document says that something failed (`Some(true)`), that a whole turn went well
 /// (`Some(false)`), or neither.
 fn says_failed(document: &Value) -> Option<bool> {
-    let text = |key: &str| document.get(key).and_then(Value::as_str).unwrap_or_default();
+    let text = |key: &str| {
+        document
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     if let Some(is_error) = document.get("is_error").and_then(Value::as_bool) {
         return (is_error || text("type") == "result").then_some(is_error);
     }
@@ -157,7 +197,11 @@ fn says_failed(document: &Value) -> Option<bool> {
     if failed {
         return Some(true);
     }
-    matches!((kind, text("status")), ("turn.completed", _) | ("result", "success")).then_some(false)
+    matches!(
+        (kind, text("status")),
+        ("turn.completed", _) | ("result", "success")
+    )
+    .then_some(false)
 }
 
 #[cfg(test)]
@@ -170,7 +214,13 @@ mod tests {
 
     #[test]
     fn an_agent_that_reports_an_error_did_not_succeed_even_with_exit_code_0() {
-        let result = |flag| Failure::agent("claude").with_exit_code(0).with_stdout(format!(r#"{{"type":"result","subtype":"success","is_error":{flag}}}"#));
+        let result = |flag| {
+            Failure::agent("claude")
+                .with_exit_code(0)
+                .with_stdout(format!(
+                    r#"{{"type":"result","subtype":"success","is_error":{flag}}}"#
+                ))
+        };
         assert!(succeeded(&result(false)));
         assert!(!succeeded(&result(true)));
     }
@@ -178,14 +228,23 @@ mod tests {
     #[test]
     fn an_error_event_in_a_200_stream_is_no_success() {
         let stream = "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n";
-        assert!(!succeeded(&Failure::api("anthropic").with_status(200).with_body(stream)));
-        assert!(succeeded(&Failure::api("anthropic").with_status(200).with_body("{\"type\":\"message\"}")));
+        assert!(!succeeded(
+            &Failure::api("anthropic").with_status(200).with_body(stream)
+        ));
+        assert!(succeeded(
+            &Failure::api("anthropic")
+                .with_status(200)
+                .with_body("{\"type\":\"message\"}")
+        ));
     }
 
     #[test]
     fn of_a_stream_of_events_only_the_failed_ones_are_read() {
         let events = "{\"type\":\"assistant\",\"text\":\"got a 429 and moved on\"}\n{\"type\":\"turn.failed\",\"error\":{\"message\":\"boom\"}}\n";
-        assert_eq!(events_that_failed(events).as_deref(), Some("{\"type\":\"turn.failed\",\"error\":{\"message\":\"boom\"}}"));
+        assert_eq!(
+            events_that_failed(events).as_deref(),
+            Some("{\"type\":\"turn.failed\",\"error\":{\"message\":\"boom\"}}")
+        );
         assert_eq!(events_that_failed("plain\ntext\n"), None);
     }
 }

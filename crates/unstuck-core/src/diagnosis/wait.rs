@@ -15,7 +15,9 @@ use crate::moment::{Now, Timestamp};
 /// A wait longer than this is a misreading.
 const LONGEST: Duration = Duration::from_secs(400 * 24 * 3600);
 
-const GROUPS: &[&str] = &["wait", "seconds", "millis", "epoch", "clock", "date", "zone"];
+const GROUPS: &[&str] = &[
+    "wait", "seconds", "millis", "epoch", "clock", "date", "zone",
+];
 
 /// The ways in which texts state a wait.
 #[derive(Debug)]
@@ -28,7 +30,14 @@ impl Waits {
 }
 
 /// How long the failure says to wait.
-pub(crate) fn stated(waits: &Waits, rule: Option<&RuleSpec>, kind: Kind, view: &View<'_>, seen: &Sightings<'_>, now: &Now) -> Option<Duration> {
+pub(crate) fn stated(
+    waits: &Waits,
+    rule: Option<&RuleSpec>,
+    kind: Kind,
+    view: &View<'_>,
+    seen: &Sightings<'_>,
+    now: &Now,
+) -> Option<Duration> {
     let passes = kind.category() == Category::Transient || kind == Kind::QuotaExhausted;
     if !passes {
         return None;
@@ -49,50 +58,89 @@ pub(crate) fn stated(waits: &Waits, rule: Option<&RuleSpec>, kind: Kind, view: &
 }
 
 fn from_retry_headers(headers: &Headers, now: &Now) -> Option<Duration> {
-    let millis = |name| headers.get(name).and_then(|value| value.parse::<f64>().ok()).and_then(|value| seconds(value / 1000.0));
+    let millis = |name| {
+        headers
+            .get(name)
+            .and_then(|value| value.parse::<f64>().ok())
+            .and_then(|value| seconds(value / 1000.0))
+    };
     millis("retry-after-ms")
         .or_else(|| millis("x-ms-retry-after-ms"))
         .or_else(|| millis("x-amz-retry-after"))
-        .or_else(|| headers.get("retry-after").and_then(|value| seconds_or_date(value, now)))
+        .or_else(|| {
+            headers
+                .get("retry-after")
+                .and_then(|value| seconds_or_date(value, now))
+        })
 }
 
 fn seconds_or_date(value: &str, now: &Now) -> Option<Duration> {
     match value.parse::<f64>() {
         Ok(number) => seconds(number),
-        Err(_) => clock::duration(value).or_else(|| clock::http_date(value).map(|at| at.since(now.at))),
+        Err(_) => {
+            clock::duration(value).or_else(|| clock::http_date(value).map(|at| at.since(now.at)))
+        }
     }
 }
 
 fn seconds(value: f64) -> Option<Duration> {
-    (value > 0.0).then(|| Duration::try_from_secs_f64(value).ok()).flatten()
+    (value > 0.0)
+        .then(|| Duration::try_from_secs_f64(value).ok())
+        .flatten()
 }
 
 /// The last wait that the text states.
 fn from_text(waits: &Waits, seen: &Sightings<'_>, now: &Now) -> Option<Duration> {
-    let found = waits.0.iter().flat_map(|pattern| seen.captures(*pattern, GROUPS));
-    let mut read: Vec<_> = found.filter_map(|(place, groups)| Some((place, from_groups(&groups, now)?))).collect();
+    let found = waits
+        .0
+        .iter()
+        .flat_map(|pattern| seen.captures(*pattern, GROUPS));
+    let mut read: Vec<_> = found
+        .filter_map(|(place, groups)| Some((place, from_groups(&groups, now)?)))
+        .collect();
     read.sort_by_key(|(place, _)| place.range.start);
     read.pop().map(|(_, wait)| wait)
 }
 
 fn from_groups(groups: &[(&str, String)], now: &Now) -> Option<Duration> {
-    let group = |name: &str| groups.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str());
-    let number = |name: &str| group(name).and_then(|text| text.replace(',', "").parse::<f64>().ok());
+    let group = |name: &str| {
+        groups
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, text)| text.as_str())
+    };
+    let number =
+        |name: &str| group(name).and_then(|text| text.replace(',', "").parse::<f64>().ok());
     let until = |moment: Timestamp| moment.since(now.at);
     group("wait")
         .and_then(clock::duration)
         .or_else(|| number("seconds").and_then(seconds))
         .or_else(|| number("millis").and_then(|millis| seconds(millis / 1000.0)))
         .or_else(|| number("epoch").map(|epoch| until(from_epoch(epoch))))
-        .or_else(|| group("date").and_then(|date| clock::date(date, group("zone"), now)).map(until))
-        .or_else(|| group("clock").and_then(|time| clock::next(time, group("zone"), now)).map(until))
+        .or_else(|| {
+            group("date")
+                .and_then(|date| clock::date(date, group("zone"), now))
+                .map(until)
+        })
+        .or_else(|| {
+            group("clock")
+                .and_then(|time| clock::next(time, group("zone"), now))
+                .map(until)
+        })
         .filter(|wait| !wait.is_zero())
 }
 
 /// Epochs come in seconds and in milliseconds; the size tells which.
-#[expect(clippy::cast_possible_truncation, reason = "a cut-off fraction of a millisecond does not matter, and casts saturate")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a cut-off fraction of a millisecond does not matter, and casts saturate"
+)]
 fn from_epoch(epoch: f64) -> Timestamp {
-    if epoch >= 1e11 { Timestamp::from_millis(epoch as i64) } else { Timestamp::from_seconds(epoch as i64) }
+    if epoch >= 1e11 {
+        Timestamp::from_millis(epoch as i64)
+    } else {
+        Timestamp::from_seconds(epoch as i64)
+    }
 }
 
 /// Reset headers tell when a bucket is full again: only the bucket that is empty counts.
@@ -100,16 +148,29 @@ fn from_reset_headers(headers: &Headers, now: &Now) -> Option<Duration> {
     if let Some(reset) = headers.get("anthropic-ratelimit-unified-reset") {
         return reset_value(reset, now);
     }
-    let resets = headers.iter().filter(|(name, _)| name.contains("ratelimit") && name.contains("reset") || name.ends_with("-reset-at"));
-    let spent = |name: &str| headers.get(&name.replace("reset", "remaining")).is_some_and(|left| left.trim() == "0");
+    let resets = headers.iter().filter(|(name, _)| {
+        name.contains("ratelimit") && name.contains("reset") || name.ends_with("-reset-at")
+    });
+    let spent = |name: &str| {
+        headers
+            .get(&name.replace("reset", "remaining"))
+            .is_some_and(|left| left.trim() == "0")
+    };
     let (exact, rest): (Vec<_>, Vec<_>) = resets.partition(|(name, _)| spent(name));
     let chosen = if exact.is_empty() { rest } else { exact };
-    chosen.into_iter().filter_map(|(_, value)| reset_value(value, now)).max()
+    chosen
+        .into_iter()
+        .filter_map(|(_, value)| reset_value(value, now))
+        .max()
 }
 
 fn reset_value(value: &str, now: &Now) -> Option<Duration> {
     if let Ok(number) = value.parse::<f64>() {
-        return if number > 1e9 { Some(from_epoch(number).since(now.at)) } else { seconds(number) };
+        return if number > 1e9 {
+            Some(from_epoch(number).since(now.at))
+        } else {
+            seconds(number)
+        };
     }
     clock::duration(value).or_else(|| value.parse::<Timestamp>().ok().map(|at| at.since(now.at)))
 }

@@ -74,7 +74,10 @@ impl Case {
     fn likely_layer(&self) -> Layer {
         if self.status.is_some() || self.body.is_some() || self.headers.is_some() {
             Layer::Api
-        } else if self.validation_errors.is_some() || self.expects_diff.is_some() || (self.provider.is_some() && self.tool.is_some()) {
+        } else if self.validation_errors.is_some()
+            || self.expects_diff.is_some()
+            || (self.provider.is_some() && self.tool.is_some())
+        {
             Layer::Agent
         } else {
             Layer::Tool
@@ -87,7 +90,9 @@ fn headers(named: BTreeMap<String, Value>) -> Headers {
     for (name, value) in named {
         match value {
             Value::Null => {}
-            Value::Array(values) => values.iter().for_each(|value| headers.add(&name, &plain(value))),
+            Value::Array(values) => values
+                .iter()
+                .for_each(|value| headers.add(&name, &plain(value))),
             value => headers.add(&name, &plain(&value)),
         }
     }
@@ -95,22 +100,30 @@ fn headers(named: BTreeMap<String, Value>) -> Headers {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Text>, D::Error> {
     let value = Option::<Value>::deserialize(deserializer)?;
-    Ok(value.filter(|value| !value.is_null()).map(|value| plain(&value).into()))
+    Ok(value
+        .filter(|value| !value.is_null())
+        .map(|value| plain(&value).into()))
 }
 
 fn signal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
     match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::Number(number)) => Ok(number.as_i64().and_then(|number| i32::try_from(number).ok())),
-        Some(Value::String(name)) => {
-            signal_number(&name).map(Some).ok_or_else(|| serde::de::Error::custom(format!("`{name}` is not a signal")))
-        }
-        Some(other) => Err(serde::de::Error::custom(format!("`{other}` is not a signal"))),
+        Some(Value::Number(number)) => Ok(number
+            .as_i64()
+            .and_then(|number| i32::try_from(number).ok())),
+        Some(Value::String(name)) => signal_number(&name)
+            .map(Some)
+            .ok_or_else(|| serde::de::Error::custom(format!("`{name}` is not a signal"))),
+        Some(other) => Err(serde::de::Error::custom(format!(
+            "`{other}` is not a signal"
+        ))),
     }
 }
 
@@ -131,7 +144,12 @@ pub fn signal_number(name: &str) -> Option<i32> {
     ];
     let upper = name.trim().to_ascii_uppercase();
     let bare = upper.strip_prefix("SIG").unwrap_or(&upper);
-    bare.parse().ok().or_else(|| NAMES.iter().find(|(known, _)| *known == bare).map(|(_, number)| *number))
+    bare.parse().ok().or_else(|| {
+        NAMES
+            .iter()
+            .find(|(known, _)| *known == bare)
+            .map(|(_, number)| *number)
+    })
 }
 
 #[cfg(test)]
@@ -144,7 +162,9 @@ mod tests {
 
     #[test]
     fn nulls_unknown_fields_and_json_bodies_are_fine() {
-        let failure = read(r#"{"id":"a","status":429,"body":{"error":1},"stdout":null,"headers":{"Retry-After":7,"x":["a","b"]},"family":"z"}"#);
+        let failure = read(
+            r#"{"id":"a","status":429,"body":{"error":1},"stdout":null,"headers":{"Retry-After":7,"x":["a","b"]},"family":"z"}"#,
+        );
         assert_eq!(failure.layer, Layer::Api);
         assert_eq!(failure.body, Some("{\"error\":1}".into()));
         assert_eq!(failure.headers.get("retry-after"), Some("7"));
@@ -161,7 +181,10 @@ mod tests {
     #[test]
     fn the_layer_is_told_from_what_is_there() {
         assert_eq!(read(r#"{"stderr":"x"}"#).layer, Layer::Tool);
-        assert_eq!(read(r#"{"stdout":"x","validation_errors":["y"]}"#).layer, Layer::Agent);
+        assert_eq!(
+            read(r#"{"stdout":"x","validation_errors":["y"]}"#).layer,
+            Layer::Agent
+        );
         assert_eq!(read(r#"{"body":"x"}"#).layer, Layer::Api);
     }
 }

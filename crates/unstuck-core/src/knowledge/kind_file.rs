@@ -54,7 +54,21 @@ impl KindFile {
             Category::Fatal => Level::Escalate,
             Category::Code | Category::None => return None,
         };
-        Some(self.defaults(layer).level.or(self.level).unwrap_or(by_category))
+        Some(
+            self.defaults(layer)
+                .level
+                .or(self.level)
+                .unwrap_or(by_category),
+        )
+    }
+
+    pub(super) fn defaults_mut(&mut self, layer: Layer) -> &mut LayerDefaults {
+        match layer {
+            Layer::Api => &mut self.api,
+            Layer::Tool => &mut self.tool,
+            Layer::Agent => &mut self.agent,
+            Layer::Infra => &mut self.infra,
+        }
     }
 
     /// What holds in a layer.

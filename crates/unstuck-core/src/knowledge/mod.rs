@@ -1,25 +1,33 @@
 //! What unstuck knows, as data: one file per kind, and one each for strategies and the like.
 //!
-//! The files are embedded; a user's configuration adds to them or overrides them. This module only reads
-//! and checks the data. What it means is the business of the stages that use it.
+//! The files are embedded; a user's configuration [adds to them or overrides them](Knowledge::overlaid).
+//! This module only reads and checks the data. What it means is the business of the stages that use it.
 
+mod hosts;
 mod kind_file;
+mod overlay;
+mod playbook;
 mod reading;
 mod rule;
+mod steps;
 mod strategy;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+pub use hosts::{Forge, Hosts, Mirror};
 pub use kind_file::{KindFile, LayerDefaults, Link, LongWait};
+pub use overlay::{KindOverlay, Overlay};
+pub use playbook::Playbook;
 pub use reading::{Admission, Reading};
 pub use rule::{Circumstance, RuleSpec, Stream, WaitSpec, Wanted};
+pub use steps::{KnownTool, Role, StepTemplate, Variant};
 pub use strategy::{Change, ModelChoice, SessionChoice, Strategy};
 
 use crate::failure::Kind;
 
 /// Why knowledge could not be read.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct KnowledgeError {
     /// The file, and the part of it.
@@ -28,13 +36,15 @@ pub struct KnowledgeError {
     pub problem: String,
 }
 
-/// All that unstuck knows.
+/// What is known about kinds and texts: enough to diagnose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Knowledge {
     /// What is known about each kind.
     pub kinds: BTreeMap<Kind, KindFile>,
     /// How texts are read in general.
     pub reading: Reading,
+    /// The strategies that a user added or changed.
+    pub strategies: BTreeMap<String, Strategy>,
 }
 
 impl Knowledge {
@@ -49,10 +59,14 @@ impl Knowledge {
     }
 
     fn embedded() -> Result<Self, KnowledgeError> {
-        let kinds = Kind::ALL.iter().map(|kind| Ok((*kind, read(&format!("{kind}.toml"), kind.file())?))).collect::<Result<_, _>>()?;
+        let file = |kind: &Kind| Ok((*kind, read(&format!("kinds/{kind}.toml"), kind.file())?));
         let mut reading: Reading = read("reading.toml", include_str!("../../data/reading.toml"))?;
         reading.expand();
-        Ok(Self { kinds, reading })
+        Ok(Self {
+            kinds: Kind::ALL.iter().map(file).collect::<Result<_, _>>()?,
+            reading,
+            strategies: BTreeMap::new(),
+        })
     }
 
     /// What is known about a kind.
@@ -61,6 +75,13 @@ impl Knowledge {
     }
 }
 
-pub(crate) fn read<T: serde::de::DeserializeOwned>(place: &str, text: &str) -> Result<T, KnowledgeError> {
-    toml::from_str(text).map_err(|error| KnowledgeError { place: place.to_owned(), problem: error.to_string().trim().to_owned() })
+/// Reads one knowledge file.
+pub(crate) fn read<T: serde::de::DeserializeOwned>(
+    place: &str,
+    text: &str,
+) -> Result<T, KnowledgeError> {
+    toml::from_str(text).map_err(|error| KnowledgeError {
+        place: place.to_owned(),
+        problem: error.to_string().trim().to_owned(),
+    })
 }

@@ -100,7 +100,11 @@ impl From<LayerArg> for Layer {
 impl FailureArgs {
     /// The failure that the flags, files and standard input describe, and when it happened.
     pub(crate) fn read(&self) -> Result<(Failure, Now)> {
-        let headers = self.header.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect::<std::collections::BTreeMap<_, _>>();
+        let headers = self
+            .header
+            .iter()
+            .map(|(name, value)| (name.clone(), value.as_str().into()))
+            .collect::<std::collections::BTreeMap<_, _>>();
         let case = Case {
             layer: self.layer.map(Layer::from),
             provider: self.provider.clone(),
@@ -111,7 +115,8 @@ impl FailureArgs {
             exit_code: self.exit_code,
             signal: self.signal,
             timed_out: Some(self.timed_out),
-            validation_errors: (!self.validation_error.is_empty()).then(|| self.validation_error.clone()),
+            validation_errors: (!self.validation_error.is_empty())
+                .then(|| self.validation_error.clone()),
             expects_diff: self.expects_diff.then_some(true),
             ..Case::default()
         };
@@ -129,12 +134,19 @@ impl FailureArgs {
     /// The text that came by FILE or standard input belongs to the stream that is most likely for the layer.
     fn add_main_text(&self, failure: &mut Failure) -> Result<()> {
         let given = failure.body.is_some() || failure.stdout.is_some() || failure.stderr.is_some();
-        let told = given || self.exit_code.is_some() || self.status.is_some() || self.signal.is_some() || self.timed_out || !self.validation_error.is_empty();
+        let told = given
+            || self.exit_code.is_some()
+            || self.status.is_some()
+            || self.signal.is_some()
+            || self.timed_out
+            || !self.validation_error.is_empty();
         let text = match &self.file {
             Some(path) => Some(text(path)?),
             None if given || (told && io::stdin().is_terminal()) => None,
             None if io::stdin().is_terminal() => {
-                bail!("nothing to look at\nhint: give a file, or pipe a text in: some-command 2>&1 | unstuck classify --exit-code 1")
+                bail!(
+                    "nothing to look at\nhint: give a file, or pipe a text in: some-command 2>&1 | unstuck classify --exit-code 1"
+                )
             }
             None => Some(standard_input()?),
         };
@@ -148,7 +160,11 @@ impl FailureArgs {
     }
 
     fn program(&self) -> Option<String> {
-        let first = self.command.as_deref()?.split_whitespace().find(|word| !word.contains('='))?;
+        let first = self
+            .command
+            .as_deref()?
+            .split_whitespace()
+            .find(|word| !word.contains('='))?;
         Some(first.rsplit('/').next().unwrap_or(first).to_owned())
     }
 }
@@ -162,20 +178,29 @@ fn text(path: &Path) -> Result<unstuck_core::Text> {
     if path == Path::new("-") {
         return standard_input();
     }
-    Ok(fs::read(path).with_context(|| format!("cannot read {}", path.display()))?.into())
+    Ok(fs::read(path)
+        .with_context(|| format!("cannot read {}", path.display()))?
+        .into())
 }
 
 fn standard_input() -> Result<unstuck_core::Text> {
     let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
+    io::stdin()
+        .lock()
+        .read_to_end(&mut bytes)
+        .context("cannot read standard input")?;
     Ok(bytes.into())
 }
 
 /// The stated moment or the present; an offset such as +01:00 also tells in which zone a bare "3pm" is meant.
 pub(crate) fn now(stated: Option<&str>) -> Result<Now> {
-    let Some(text) = stated else { return Ok(clock::now()) };
+    let Some(text) = stated else {
+        return Ok(clock::now());
+    };
     let at: Timestamp = text.parse()?;
-    Ok(offset(text).and_then(|seconds| Now::at_offset(at, seconds)).unwrap_or_else(|| clock::at(at)))
+    Ok(offset(text)
+        .and_then(|seconds| Now::at_offset(at, seconds))
+        .unwrap_or_else(|| clock::at(at)))
 }
 
 fn offset(text: &str) -> Option<i32> {

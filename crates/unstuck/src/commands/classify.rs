@@ -80,7 +80,13 @@ pub(crate) fn run(args: &ClassifyArgs, out: &mut Output) -> Result<()> {
 }
 
 fn show(diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
-    writeln!(out, "{} ({}, {:.0} % sure)", diagnosis.kind, diagnosis.category(), f64::from(diagnosis.confidence) * 100.0)?;
+    writeln!(
+        out,
+        "{} ({}, {:.0} % sure)",
+        diagnosis.kind,
+        diagnosis.category(),
+        f64::from(diagnosis.confidence) * 100.0
+    )?;
     if !diagnosis.evidence.line.is_empty() {
         writeln!(out, "  seen   {}", diagnosis.evidence.line)?;
     }
@@ -90,7 +96,9 @@ fn show(diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
 
 fn lines(file: Option<&PathBuf>, classifier: &Classifier, out: &mut Output) -> Result<()> {
     let input: Box<dyn Read> = match file {
-        Some(path) => Box::new(std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?),
+        Some(path) => Box::new(
+            std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?,
+        ),
         None => Box::new(std::io::stdin()),
     };
     for (number, line) in BufReader::new(input).split(b'\n').enumerate() {
@@ -104,7 +112,8 @@ fn lines(file: Option<&PathBuf>, classifier: &Classifier, out: &mut Output) -> R
 
 /// The answer to one line; what is wrong with a line is told in its place.
 fn answer(line: &[u8], number: usize, classifier: &Classifier) -> Value {
-    let refused = |id: Value, problem: String| json!({ "id": id, "line": number, "error": problem });
+    let refused =
+        |id: Value, problem: String| json!({ "id": id, "line": number, "error": problem });
     let value: Value = match serde_json::from_str(&String::from_utf8_lossy(line)) {
         Ok(value) => value,
         Err(error) => return refused(Value::Null, format!("not JSON: {error}")),
@@ -120,7 +129,11 @@ fn answer(line: &[u8], number: usize, classifier: &Classifier) -> Value {
     };
     let diagnosis = classifier.diagnose(&case.into_failure(), &now);
     match serde_json::to_value(Answer::from(&diagnosis)) {
-        Ok(Value::Object(fields)) => Value::Object(std::iter::once(("id".to_owned(), id)).chain(fields).collect()),
+        Ok(Value::Object(fields)) => Value::Object(
+            std::iter::once(("id".to_owned(), id))
+                .chain(fields)
+                .collect(),
+        ),
         _ => refused(id, "the answer cannot be written".to_owned()),
     }
 }

@@ -1,0 +1,35 @@
+//! Stage 4: what to do, as a value. Plans of concrete steps, changed settings, changed prompts.
+//!
+//! Nothing here runs anything; whoever drives the recovery performs what it says.
+
+mod advice;
+mod arguments;
+mod call;
+mod change;
+mod excerpt;
+mod facts;
+mod link;
+mod mentions;
+mod note;
+mod order;
+mod plan;
+mod prompt;
+mod prompt_context;
+mod request;
+mod rewrite;
+mod shell;
+mod steps;
+
+#[cfg(test)]
+mod tests;
+
+pub use advice::{Advice, RecoveryRule, advice, recovery_rule};
+pub use call::{Call, SimpleCommand};
+pub use change::{DEFAULT_TIMEOUT, Settings};
+pub use excerpt::{cut_middle, tokens};
+pub use note::without_note;
+pub use plan::plan;
+pub use prompt::{Place, PromptError, PromptLimits, PromptTemplate, Prompts};
+pub use prompt_context::PromptContext;
+pub use request::{DEFAULT_SANDBOX, MOST_STRATEGIES, PlanRequest, PlannedStrategy, Step, TaskType};
+pub use shell::{Token, TokenKind, Unclosed, shell_quote, shell_words};

@@ -1,0 +1,215 @@
+//! The plan: from a diagnosis to the strategies worth trying, each with concrete tool calls.
+//!
+//! A plan is a proposal. Nothing in it has been run or approved.
+
+use serde_json::{Value as Json, json};
+
+use super::arguments::contains_word;
+use super::call::Call;
+use super::order::Rank;
+use super::request::{MOST_STRATEGIES, PlanRequest, PlannedStrategy, Step, TaskType};
+use super::steps::Filler;
+use crate::failure::{Category, Layer};
+use crate::knowledge::{Change, Link, Strategy, Variant};
+
+struct Candidate<'a> {
+    link: &'a Link,
+    rank: Rank,
+    variant: Option<String>,
+    steps: Vec<Step>,
+}
+
+/// Plans how to recover: at most four strategies, the most promising first, and then a person.
+///
+/// The plan is empty only when there is nothing to recover: code of the agent's own, or no failure.
+///
+/// ```
+/// use unstuck_core::action::{PlanRequest, plan};
+/// use unstuck_core::knowledge::Playbook;
+/// # use unstuck_core::{Diagnosis, Evidence, Layer, Level};
+/// use unstuck_core::{Failure, Kind};
+///
+/// # let diagnosis = Diagnosis {
+/// #     kind: Kind::CommandNotFound, layer: Layer::Tool, level: Some(Level::Alternative), confidence: 1.0,
+/// #     retry_after: None, fingerprint: String::new(), message: String::new(), hint: String::new(), truncated: false,
+/// #     evidence: Evidence { rule: String::new(), line: "bash: rg: command not found".into() },
+/// # };
+/// let playbook = Playbook::built_in();
+/// let failure = Failure::tool("Bash").with_command("rg 'fn main' src").with_exit_code(127);
+/// let plan = plan(&PlanRequest::new(&playbook, &failure, &diagnosis));
+/// assert_eq!(plan[0].steps[0].args["command"], "grep -rnIE -e 'fn main' -- src");
+/// assert_eq!(plan[0].fallback_chain, ["manual_installation", "ask_user"]);
+/// ```
+pub fn plan(request: &PlanRequest<'_>) -> Vec<PlannedStrategy> {
+    let diagnosis = request.diagnosis;
+    if matches!(diagnosis.category(), Category::Code | Category::None) {
+        return Vec::new();
+    }
+    let call = Call::read(request.playbook, request.failure, request.args);
+    let planner = Planner {
+        request,
+        filler: Filler::new(request, &call),
+    };
+    let links = request.playbook.chain(diagnosis.kind, diagnosis.layer);
+    let mut chosen: Vec<Candidate<'_>> = Vec::new();
+    for (given, link) in links.enumerate() {
+        if chosen
+            .iter()
+            .all(|known| known.link.strategy != link.strategy)
+        {
+            chosen.extend(planner.candidate(given, link));
+        }
+    }
+    chosen.sort_by(|a, b| a.rank.cmp(&b.rank));
+    chosen.truncate(MOST_STRATEGIES);
+    let mut plan: Vec<PlannedStrategy> = chosen.into_iter().map(planned).collect();
+    plan.push(planner.asking());
+    numbered(plan)
+}
+
+struct Planner<'a> {
+    request: &'a PlanRequest<'a>,
+    filler: Filler<'a>,
+}
+
+impl<'a> Planner<'a> {
+    fn candidate(&self, given: usize, link: &'a Link) -> Option<Candidate<'a>> {
+        let strategy = self.request.playbook.strategy(&link.strategy)?;
+        if strategy.asks
+            || self.forbids(&link.strategy)
+            || strategy.risks.iter().any(|risk| self.forbids(risk))
+        {
+            return None;
+        }
+        let (variant, steps) = self.steps(&link.strategy, strategy)?;
+        let odds = self.request.odds.get(&link.strategy).copied();
+        let writes = strategy
+            .risks
+            .iter()
+            .chain(variant.map(|one| &one.risks).into_iter().flatten());
+        let writes = writes
+            .into_iter()
+            .any(|risk| ["write", "install", "delete"].contains(&risk.as_str()));
+        let explores = self.request.task == Some(TaskType::Exploratory);
+        Some(Candidate {
+            link,
+            rank: Rank {
+                confidence: odds
+                    .filter(|odds| odds.is_finite())
+                    .unwrap_or(link.confidence)
+                    .clamp(0.0, 1.0),
+                iterations: link.iterations,
+                given,
+                fitness: if explores && writes { 0.5 } else { 1.0 },
+            },
+            variant: variant.map(|variant| variant.id.clone()),
+            steps,
+        })
+    }
+
+    fn forbids(&self, word: &str) -> bool {
+        self.request
+            .forbid
+            .iter()
+            .any(|forbidden| forbidden.eq_ignore_ascii_case(word))
+    }
+
+    /// The steps of the first variant that fits, or the changed attempt of a strategy that is no tool call.
+    fn steps(&self, id: &'a str, strategy: &Strategy) -> Option<(Option<&'a Variant>, Vec<Step>)> {
+        let calls = matches!(self.request.diagnosis.layer, Layer::Tool | Layer::Infra);
+        let mut variants = self
+            .request
+            .playbook
+            .variants(id)
+            .filter(|_| calls)
+            .peekable();
+        if variants.peek().is_none() {
+            return Some((None, vec![changed_attempt(strategy)]));
+        }
+        let allowed =
+            variants.filter(|variant| !variant.risks.iter().any(|risk| self.forbids(risk)));
+        allowed
+            .filter_map(|variant| Some((Some(variant), self.filler.fill(variant)?)))
+            .find(|(_, steps)| !steps.iter().any(|step| self.is_forbidden(step)))
+    }
+
+    fn is_forbidden(&self, step: &Step) -> bool {
+        let without_leave =
+            (!self.request.allow.iter().any(|word| word == "sudo")).then_some("sudo");
+        let forbidden = self.request.forbid.iter().map(String::as_str);
+        let text = texts(&step.args).to_lowercase();
+        forbidden
+            .chain(without_leave)
+            .any(|word| contains_word(&text, word.trim().to_lowercase().as_str()))
+    }
+
+    /// The kind's own way of asking, or the general one.
+    fn asking(&self) -> PlannedStrategy {
+        let (playbook, diagnosis) = (self.request.playbook, self.request.diagnosis);
+        let asks = |link: &&Link| {
+            playbook
+                .strategy(&link.strategy)
+                .is_some_and(|one| one.asks)
+        };
+        let own = playbook.chain(diagnosis.kind, diagnosis.layer).find(asks);
+        let (id, confidence) = own.map_or(("ask_user", 0.9), |link| {
+            (link.strategy.as_str(), link.confidence)
+        });
+        let steps = playbook
+            .variants(id)
+            .find_map(|variant| self.filler.fill(variant));
+        PlannedStrategy {
+            priority: 0,
+            strategy: id.to_owned(),
+            variant: None,
+            confidence,
+            estimated_iterations: 1,
+            steps: steps.unwrap_or_default(),
+            fallback_chain: Vec::new(),
+        }
+    }
+}
+
+/// All texts of a value, one after the other.
+fn texts(value: &Json) -> String {
+    match value {
+        Json::String(text) => format!("{text}\n"),
+        Json::Array(items) => items.iter().map(texts).collect(),
+        Json::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| format!("{name}\n{}", texts(value)))
+            .collect(),
+        other => format!("{other}\n"),
+    }
+}
+
+fn changed_attempt(strategy: &Strategy) -> Step {
+    let repairs = strategy.changes.contains(&Change::Repair);
+    Step {
+        action: strategy.title.clone(),
+        tool: if repairs { "repair" } else { "retry" }.to_owned(),
+        args: json!({ "changes": strategy.changes }),
+        expected_outcome: "The next attempt succeeds".to_owned(),
+    }
+}
+
+fn planned(candidate: Candidate<'_>) -> PlannedStrategy {
+    PlannedStrategy {
+        priority: 0,
+        strategy: candidate.link.strategy.clone(),
+        variant: candidate.variant,
+        confidence: candidate.rank.confidence,
+        estimated_iterations: candidate.link.iterations,
+        steps: candidate.steps,
+        fallback_chain: Vec::new(),
+    }
+}
+
+fn numbered(mut plan: Vec<PlannedStrategy>) -> Vec<PlannedStrategy> {
+    let ids: Vec<String> = plan.iter().map(|one| one.strategy.clone()).collect();
+    for ((priority, at), one) in (1..).zip(1..).zip(&mut plan) {
+        one.priority = priority;
+        one.fallback_chain = ids[at..].to_vec();
+    }
+    plan
+}

@@ -1,0 +1,145 @@
+//! Prompts for the next attempt: the old prompt with one marked addition.
+//!
+//! The addition is a block between two tags. A later retry replaces it, so that prompts do not grow. Texts that
+//! come from agents and tools cannot close the block, and are cut so that it never exceeds its limit.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::excerpt::tokens;
+use super::note::{inserted, note, without_note};
+use super::prompt_context::PromptContext;
+use crate::nearest::nearest;
+
+/// A prompt cannot be changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PromptError {
+    /// There is no template of this name.
+    #[error("there is no prompt template `{name}`{}", suggestion.as_ref().map(|known| format!(", did you mean `{known}`?")).unwrap_or_default())]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The template with the nearest name.
+        suggestion: Option<String>,
+    },
+    /// The template has a placeholder for which there is no value.
+    #[error("the prompt template `{template}` needs `{placeholder}`, which has no value")]
+    MissingPlaceholder {
+        /// The template.
+        template: String,
+        /// The placeholder.
+        placeholder: String,
+    },
+    /// The template is not one.
+    #[error("the prompt template `{template}` is broken: {reason}")]
+    Broken {
+        /// The template.
+        template: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Where an addition goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// In front of the prompt.
+    #[default]
+    Front,
+    /// Before the context marker if there is exactly one, else in front.
+    Context,
+}
+
+/// One prompt template.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PromptTemplate {
+    /// Where the addition goes.
+    #[serde(default)]
+    pub place: Place,
+    /// The text, with placeholders.
+    pub text: String,
+}
+
+/// How long additions may be and where they go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptLimits {
+    /// The most tokens of the addition; 2000 by default.
+    pub addition: usize,
+    /// The most tokens of the whole prompt; none means that only the addition is limited.
+    pub prompt: Option<usize>,
+    /// Texts that mark where the context of a prompt begins; `CONTEXT:` and `KONTEXT:` by default.
+    pub markers: Vec<String>,
+}
+
+impl Default for PromptLimits {
+    fn default() -> Self {
+        Self {
+            addition: 2000,
+            prompt: None,
+            markers: vec!["CONTEXT:".to_owned(), "KONTEXT:".to_owned()],
+        }
+    }
+}
+
+/// The prompt templates by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompts(BTreeMap<String, PromptTemplate>);
+
+impl Prompts {
+    /// Reads the embedded templates.
+    pub fn builtin() -> Result<Self, PromptError> {
+        let read = toml::from_str(include_str!("../../data/prompts.toml"));
+        read.map(Self).map_err(|error| PromptError::Broken {
+            template: "prompts.toml".to_owned(),
+            reason: error.message().to_owned(),
+        })
+    }
+
+    /// Adds a template, or replaces the one of this name.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, template: PromptTemplate) -> Self {
+        self.0.insert(name.into(), template);
+        self
+    }
+
+    /// The names of all templates.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Changes a prompt by a template; an addition that was made before is replaced.
+    ///
+    /// ```
+    /// use unstuck_core::action::{PromptContext, PromptLimits, Prompts};
+    ///
+    /// let prompts = Prompts::builtin()?;
+    /// let changed = prompts.apply("Task: X", "focus", &PromptContext::default(), &PromptLimits::default())?;
+    /// assert!(changed.contains("timed out") && changed.ends_with("Task: X"));
+    /// # Ok::<(), unstuck_core::action::PromptError>(())
+    /// ```
+    pub fn apply(
+        &self,
+        prompt: &str,
+        name: &str,
+        context: &PromptContext,
+        limits: &PromptLimits,
+    ) -> Result<String, PromptError> {
+        let template = self.0.get(name).ok_or_else(|| PromptError::Unknown {
+            name: name.to_owned(),
+            suggestion: nearest(
+                name,
+                self.0.keys().map(|known| (known.as_str(), known.clone())),
+            ),
+        })?;
+        let original = without_note(prompt, &limits.markers);
+        let left = limits
+            .prompt
+            .map(|most| most.saturating_sub(tokens(&original)));
+        let most = left.map_or(limits.addition, |left| left.min(limits.addition));
+        let note = note(name, template, context, most)?;
+        Ok(inserted(&original, &note, template.place, &limits.markers))
+    }
+}

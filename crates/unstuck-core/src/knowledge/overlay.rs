@@ -1,0 +1,137 @@
+//! What a user's configuration adds to the knowledge or overrides in it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::{Knowledge, LayerDefaults, Link, RuleSpec, Strategy};
+use crate::failure::{Case, Kind, Layer, Level};
+
+/// The `[kinds]` and `[strategies]` of a configuration.
+///
+/// ```
+/// use unstuck_core::knowledge::{Knowledge, Overlay};
+/// use unstuck_core::{Classifier, Failure, Kind, Now, Timestamp};
+///
+/// let config = r#"
+///     [[kinds.rate_limit.rule]]
+///     id = "our_gateway"
+///     any = ["the gateway is taking a breather"]
+/// "#;
+/// let overlay: Overlay = toml::from_str(config)?;
+/// let classifier = Classifier::new(Knowledge::built_in().overlaid(overlay))?;
+/// let failure = Failure::tool("deploy").with_exit_code(1).with_stderr("The gateway is taking a breather.");
+/// let now = Now::utc(Timestamp::from_seconds(0));
+/// assert_eq!(classifier.diagnose(&failure, &now).kind, Kind::RateLimit);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Overlay {
+    /// What changes about kinds.
+    pub kinds: BTreeMap<Kind, KindOverlay>,
+    /// Strategies that are added or replaced.
+    pub strategies: BTreeMap<String, Strategy>,
+}
+
+/// What changes about one kind; what is absent stays as it is.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct KindOverlay {
+    /// What it is called in a heading.
+    pub title: Option<String>,
+    /// What a person can do about it.
+    pub hint: Option<String>,
+    /// The level at which recovery starts.
+    pub level: Option<Level>,
+    /// What holds in one layer each.
+    #[serde(flatten)]
+    pub layers: BTreeMap<Layer, LayerDefaults>,
+    /// The ways to recover, instead of the known ones.
+    pub chain: Option<Vec<Link>>,
+    /// Further rules; one with a known id replaces that one.
+    pub rule: Vec<RuleSpec>,
+    /// Further failures that must be diagnosed as this kind.
+    pub sample: Vec<Case>,
+    /// Further failures that must not be.
+    pub decoy: Vec<Case>,
+}
+
+impl Knowledge {
+    /// The knowledge with a user's additions.
+    #[must_use]
+    pub fn overlaid(&self, overlay: Overlay) -> Self {
+        let mut knowledge = self.clone();
+        knowledge.strategies.extend(overlay.strategies);
+        for (kind, change) in overlay.kinds {
+            if let Some(file) = knowledge.kinds.get_mut(&kind) {
+                change.apply(file);
+            }
+        }
+        knowledge
+    }
+}
+
+impl KindOverlay {
+    fn apply(self, file: &mut super::KindFile) {
+        file.title = self
+            .title
+            .unwrap_or_else(|| std::mem::take(&mut file.title));
+        file.hint = self.hint.unwrap_or_else(|| std::mem::take(&mut file.hint));
+        file.level = self.level.or(file.level);
+        file.chain = self
+            .chain
+            .unwrap_or_else(|| std::mem::take(&mut file.chain));
+        for (layer, defaults) in self.layers {
+            *file.defaults_mut(layer) = defaults;
+        }
+        for rule in self.rule {
+            file.rule.retain(|known| known.id != rule.id);
+            file.rule.push(rule);
+        }
+        file.sample.extend(self.sample);
+        file.decoy.extend(self.decoy);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overlaid(config: &str) -> Knowledge {
+        Knowledge::built_in().overlaid(toml::from_str(config).unwrap())
+    }
+
+    #[test]
+    fn a_rule_of_a_known_id_replaces_it_and_another_is_added() {
+        let rules = |config| overlaid(config).kind(Kind::DiskFull).rule.len();
+        let known = Knowledge::built_in().kind(Kind::DiskFull).rule.len();
+        assert_eq!(
+            rules("[[kinds.disk_full.rule]]\nid = \"words\"\nany = [\"x y\"]"),
+            known
+        );
+        assert_eq!(
+            rules("[[kinds.disk_full.rule]]\nid = \"mine\"\nany = [\"x y\"]"),
+            known + 1
+        );
+    }
+
+    #[test]
+    fn hints_levels_and_limits_of_a_layer_can_be_changed() {
+        let config = "[kinds.timeout]\nhint = \"ask ops\"\n[kinds.timeout.agent]\nretries = 5";
+        let knowledge = overlaid(config);
+        let file = knowledge.kind(Kind::Timeout);
+        assert_eq!(
+            (file.hint.as_str(), file.agent.retries),
+            ("ask ops", Some(5))
+        );
+        assert_eq!(file.title, Knowledge::built_in().kind(Kind::Timeout).title);
+    }
+
+    #[test]
+    fn unknown_kinds_and_keys_are_refused() {
+        let error = |config: &str| toml::from_str::<Overlay>(config).unwrap_err().to_string();
+        assert!(error("[kinds.rate_limt]\nhint = \"x\"").contains("did you mean `rate_limit`?"));
+        assert!(error("[kinds.rate_limit]\nhnit = \"x\"").contains("hnit"));
+    }
+}
