@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Zoned;
-use jiff::civil::{Date, Time};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 
 use crate::moment::{Now, Timestamp};
@@ -134,69 +134,78 @@ pub(crate) fn date(text: &str, zone: Option<&str>, now: &Now) -> Option<Timestam
     if let Ok(exact) = text.replace(' ', "T").parse::<Timestamp>() {
         return Some(exact);
     }
-    let zone = zone_of(zone, now)?;
-    let here = now.at.jiff().to_zoned(zone);
-    let mut day = None;
-    let mut month = None;
-    let mut year = None;
-    let mut weekday = None;
-    let mut time = None;
-    let spaced = text.replace(['T', ','], " ");
-    let mut words = spaced.split_whitespace().peekable();
-    while let Some(word) = words.next() {
-        let lower = word.to_ascii_lowercase();
-        if let Ok(exact) = word.parse::<Date>() {
-            (year, month, day) = (Some(exact.year()), Some(exact.month()), Some(exact.day()));
-        } else if let Some(number) = month_of(&lower) {
-            month = Some(number);
-        } else if let Some(offset) = days_until(&lower, &here) {
-            weekday = Some(offset);
-        } else if let Some(number) = lower
-            .trim_end_matches(|c: char| c.is_ascii_alphabetic())
-            .parse::<i16>()
-            .ok()
-            .filter(|_| !lower.contains("am") && !lower.contains("pm"))
-        {
-            if number > 31 {
-                year = Some(number);
-            } else if words
-                .peek()
-                .is_some_and(|next| matches!(next.to_ascii_lowercase().as_str(), "am" | "pm"))
-            {
-                time = time_of_day(&format!("{lower}{}", words.next()?));
-            } else {
-                day = i8::try_from(number).ok();
-            }
-        } else if let Some(read) = time_of_day(&lower) {
-            let half =
-                words.next_if(|next| matches!(next.to_ascii_lowercase().as_str(), "am" | "pm"));
-            time = half.map_or(Some(read), |half| time_of_day(&format!("{lower}{half}")));
-        }
-    }
-    let time = time.unwrap_or_else(Time::midnight);
-    let moment = match (weekday, month, day) {
-        (Some(offset), _, _) => on(
-            here.date()
-                .checked_add(jiff::Span::new().days(offset))
-                .ok()?,
-            time,
-            &here,
-        )?,
-        (None, Some(month), Some(day)) => {
-            let this_year = on(
-                Date::new(year.unwrap_or(here.year()), month, day).ok()?,
-                time,
-                &here,
-            )?;
-            if year.is_none() && this_year.timestamp() < here.timestamp() {
-                on(Date::new(here.year() + 1, month, day).ok()?, time, &here)?
-            } else {
-                this_year
-            }
-        }
-        _ => return None,
+    let here = now.at.jiff().to_zoned(zone_of(zone, now)?);
+    let moment = match text.parse::<DateTime>() {
+        Ok(stated) => stated.to_zoned(here.time_zone().clone()).ok()?,
+        Err(_) => Parts::read(text, &here).moment(&here)?,
     };
     Some(moment.timestamp().into())
+}
+
+/// The parts of a date, as far as they are stated.
+#[derive(Default)]
+struct Parts {
+    year: Option<i16>,
+    month: Option<i8>,
+    day: Option<i8>,
+    days_ahead: Option<i64>,
+    time: Option<Time>,
+}
+
+impl Parts {
+    fn read(text: &str, here: &Zoned) -> Self {
+        let mut parts = Self::default();
+        let spaced = text.to_ascii_lowercase().replace(',', " ");
+        let mut words = spaced.split_whitespace().peekable();
+        while let Some(word) = words.next() {
+            let half = words
+                .next_if(|next| matches!(*next, "am" | "pm"))
+                .unwrap_or_default();
+            parts.take(word, half, here);
+        }
+        parts
+    }
+
+    fn take(&mut self, word: &str, half: &str, here: &Zoned) {
+        let ordinal = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        if let Ok(exact) = word.parse::<Date>() {
+            (self.year, self.month, self.day) =
+                (Some(exact.year()), Some(exact.month()), Some(exact.day()));
+        } else if let Some(month) = month_of(word) {
+            self.month = Some(month);
+        } else if let Some(days) = days_until(word, here) {
+            self.days_ahead = Some(days);
+        } else if word.contains(':')
+            || !half.is_empty()
+            || word.ends_with("am")
+            || word.ends_with("pm")
+        {
+            self.time = time_of_day(&format!("{word}{half}")).or(self.time);
+        } else if let Ok(number) = ordinal.parse::<i16>() {
+            match i8::try_from(number) {
+                Ok(day) if day <= 31 => self.day = Some(day),
+                _ => self.year = Some(number),
+            }
+        }
+    }
+
+    /// The stated day, or the next one of that name.
+    fn moment(&self, here: &Zoned) -> Option<Zoned> {
+        let time = self.time.unwrap_or_else(Time::midnight);
+        if let Some(days) = self.days_ahead {
+            return on(
+                here.date().checked_add(jiff::Span::new().days(days)).ok()?,
+                time,
+                here,
+            );
+        }
+        let in_year = |year| on(Date::new(year, self.month?, self.day?).ok()?, time, here);
+        let stated = in_year(self.year.unwrap_or(here.year()))?;
+        if self.year.is_none() && stated.timestamp() < here.timestamp() {
+            return in_year(here.year() + 1);
+        }
+        Some(stated)
+    }
 }
 
 fn month_of(word: &str) -> Option<i8> {

@@ -62,15 +62,6 @@ impl KindFile {
         )
     }
 
-    pub(super) fn defaults_mut(&mut self, layer: Layer) -> &mut LayerDefaults {
-        match layer {
-            Layer::Api => &mut self.api,
-            Layer::Tool => &mut self.tool,
-            Layer::Agent => &mut self.agent,
-            Layer::Infra => &mut self.infra,
-        }
-    }
-
     /// What holds in a layer.
     pub fn defaults(&self, layer: Layer) -> &LayerDefaults {
         match layer {

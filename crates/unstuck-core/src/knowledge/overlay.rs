@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{Knowledge, LayerDefaults, Link, RuleSpec, Strategy};
-use crate::failure::{Case, Kind, Layer, Level};
+use crate::failure::{Case, Kind, Level};
 
 /// The `[kinds]` and `[strategies]` of a configuration.
 ///
@@ -44,9 +44,14 @@ pub struct KindOverlay {
     pub hint: Option<String>,
     /// The level at which recovery starts.
     pub level: Option<Level>,
-    /// What holds in one layer each.
-    #[serde(flatten)]
-    pub layers: BTreeMap<Layer, LayerDefaults>,
+    /// What holds for failures of LLM API calls.
+    pub api: Option<LayerDefaults>,
+    /// What holds for failures of tool calls.
+    pub tool: Option<LayerDefaults>,
+    /// What holds for failures of agent processes.
+    pub agent: Option<LayerDefaults>,
+    /// What holds for failures of the environment.
+    pub infra: Option<LayerDefaults>,
     /// The ways to recover, instead of the known ones.
     pub chain: Option<Vec<Link>>,
     /// Further rules; one with a known id replaces that one.
@@ -82,9 +87,14 @@ impl KindOverlay {
         file.chain = self
             .chain
             .unwrap_or_else(|| std::mem::take(&mut file.chain));
-        for (layer, defaults) in self.layers {
-            *file.defaults_mut(layer) = defaults;
-        }
+        file.api = self.api.unwrap_or_else(|| std::mem::take(&mut file.api));
+        file.tool = self.tool.unwrap_or_else(|| std::mem::take(&mut file.tool));
+        file.agent = self
+            .agent
+            .unwrap_or_else(|| std::mem::take(&mut file.agent));
+        file.infra = self
+            .infra
+            .unwrap_or_else(|| std::mem::take(&mut file.infra));
         for rule in self.rule {
             file.rule.retain(|known| known.id != rule.id);
             file.rule.push(rule);
