@@ -6,6 +6,7 @@ mod clock;
 mod fingerprint;
 mod literals;
 mod loose;
+mod needles;
 mod pattern;
 mod rule;
 mod screen;
