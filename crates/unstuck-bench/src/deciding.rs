@@ -35,16 +35,16 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let too_long = Failure::api("anthropic")
         .with_status(400)
         .with_body("prompt is too long: 214331 tokens > 200000 maximum");
+    let no_model = Failure::api("anthropic")
+        .with_status(404)
+        .with_body(r#"{"error":{"type":"not_found_error","message":"model: claude-x"}}"#);
     let cases = [
         ("a rate limit, the third retry", World::new(&limited, 2)?),
         (
             "a systematic kind with its chain",
             World::new(&too_long, 0)?,
         ),
-        (
-            "retries used up, a change of the model",
-            World::new(&limited, 3)?,
-        ),
+        ("a change of the model", World::new(&no_model, 0)?),
     ];
     table.section("5. A decision")?;
     for (name, world) in &cases {
@@ -82,7 +82,10 @@ impl World {
         Ok(Self {
             diagnosis,
             history,
-            policy: template("standard").context("no such template")?.clone(),
+            policy: RetryPolicy {
+                auto_escalate: true,
+                ..template("standard").context("no such template")?.clone()
+            },
             strategies: strategies
                 .map(|(id, strategy)| (id.to_owned(), strategy.clone()))
                 .collect(),

@@ -34,8 +34,9 @@ impl Table {
         let mut table = Self(io::stdout());
         writeln!(
             table.0,
-            "median (min–max) of {} rounds; every round measures each side once\n",
-            crate::measure::ROUNDS
+            "median (min–max) of {} rounds; every round measures each side once{}",
+            crate::measure::ROUNDS,
+            load().unwrap_or_default()
         )?;
         Ok(table)
     }
@@ -69,6 +70,14 @@ impl Table {
         writeln!(self.0, "{}", line.trim_end())?;
         Ok(self.0.flush()?)
     }
+}
+
+/// How busy the machine is, where the system tells: on a busy one only the ratios count.
+fn load() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    let cores = std::thread::available_parallelism().ok()?;
+    let load = text.split_whitespace().next()?;
+    Some(format!("; load {load} on {cores} cores"))
 }
 
 /// Three digits that matter.

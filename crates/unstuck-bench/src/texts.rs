@@ -41,7 +41,7 @@ const ORDINARY: [&str; 16] = [
     "test @::@ ... ok",
     "Downloading @-#.#.tar.gz (# kB)",
     "added # packages in # s",
-    "  at @ (src/@/@.ts:#:#)",
+    "sent # bytes to @ in # chunks",
     "DEBUG worker-#: picked job @ from the queue",
     "✓ renders the @ page (# ms)",
     "remote: Counting objects: # done.",

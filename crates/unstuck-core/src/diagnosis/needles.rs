@@ -2,8 +2,7 @@
 //!
 //! Every literal is filed under four neighbouring bytes of it, the least common ones. At each byte of a text one
 //! bit tells whether anything is filed under the bytes that end there; only then literals are compared.
-//! An Aho–Corasick automaton of as many literals takes ten times as long to build, which was a third of a cold start,
-//! and does not fit into the cache.
+//! An Aho–Corasick automaton of as many literals takes many times as long to build: it was a third of a cold start.
 
 /// Literals by their number.
 #[derive(Debug)]
@@ -135,7 +134,6 @@ fn rarest(literal: &[u8], width: usize) -> (u32, u32) {
             .iter()
             .fold(0, |key, byte| key << 8 | u32::from(*byte));
         let rarity = rarity(window);
-        // The first one has the end that the others cannot have.
         if start == 0 || rarity > best.0 {
             best = (rarity, key, start);
         }

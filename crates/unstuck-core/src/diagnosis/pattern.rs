@@ -158,7 +158,9 @@ impl LazyRegex {
     /// Without the searches for prefixes that the `regex` crate prepares: a window is short, and its literal is
     /// known to be there.
     fn build(&self, effort: Effort) -> Result<Regex, Box<BuildError>> {
-        let is_named = ["(?P<", "(?<"].iter().any(|group| self.source.contains(group));
+        let is_named = ["(?P<", "(?<"]
+            .iter()
+            .any(|group| self.source.contains(group));
         let captures = if is_named {
             WhichCaptures::All
         } else {
