@@ -45,7 +45,7 @@ const ORDINARY: [&str; 16] = [
     "DEBUG worker-#: picked job @ from the queue",
     "✓ renders the @ page (# ms)",
     "remote: Counting objects: # done.",
-    "warning: unused variable: `@`",
+    "warning: # entries of @ were skipped",
     "checking whether @ is up to date... yes",
     "Reading package lists... #%",
 ];
