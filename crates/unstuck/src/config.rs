@@ -1,5 +1,6 @@
 //! The configuration: the user's, then the project's, then the one that was named; later ones win.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -27,6 +28,7 @@ pub(crate) struct Config {
     policies: Vec<RetryPolicy>,
     policy: Option<RetryPolicy>,
     files: Vec<PathBuf>,
+    own: OnceCell<Classifier>,
 }
 
 /// One configuration file.
@@ -120,18 +122,30 @@ impl Config {
     }
 
     /// The classifier with the user's own rules; the built-in one where there are none.
-    pub(crate) fn classifier(&self) -> Result<Classifier> {
-        let knowledge = self
+    pub(crate) fn classifier(&self) -> Result<&Classifier> {
+        if self
             .overlays
             .iter()
-            .fold(Knowledge::built_in().clone(), |knowledge, overlay| {
-                knowledge.overlaid(overlay.clone())
-            });
-        let classifier = Classifier::new(knowledge)?;
-        if !self.overlays.is_empty() {
-            classifier.check()?;
+            .all(|overlay| *overlay == Overlay::default())
+        {
+            return Ok(Classifier::built_in());
         }
-        Ok(classifier)
+        if self.own.get().is_none() {
+            let knowledge = self.overlaid(Knowledge::built_in());
+            let classifier = Classifier::new(knowledge)?;
+            classifier.check()?;
+            // Nobody else can have set it meanwhile: a configuration is not shared between threads.
+            let _ = self.own.set(classifier);
+        }
+        Ok(self.own.get().unwrap_or_else(|| Classifier::built_in()))
+    }
+
+    /// Some knowledge with the user's additions.
+    pub(crate) fn overlaid(&self, knowledge: &Knowledge) -> Knowledge {
+        let overlays = self.overlays.iter();
+        overlays.fold(knowledge.clone(), |knowledge, overlay| {
+            knowledge.overlaid(overlay.clone())
+        })
     }
 
     /// The policy that counts where nothing else is said.

@@ -1,5 +1,6 @@
 //! Puts the rules together and picks the one that explains a failure best.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
@@ -33,7 +34,7 @@ const MAX_LINE: usize = 300;
 /// ```
 #[derive(Debug)]
 pub struct Classifier {
-    knowledge: Knowledge,
+    knowledge: Cow<'static, Knowledge>,
     automaton: Automaton,
     rules: Vec<Rule>,
     /// Rules that need no text: they are tried on every failure.
@@ -57,7 +58,7 @@ impl Classifier {
     /// The classifier of the embedded knowledge.
     pub fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Classifier> =
-            LazyLock::new(|| match Classifier::new(Knowledge::built_in().clone()) {
+            LazyLock::new(|| match Classifier::new(Knowledge::built_in()) {
                 Ok(classifier) => classifier,
                 // The embedded rules are tested; this can only be reached by a build that skipped its tests.
                 Err(error) => unreachable!("embedded rules: {error}"),
@@ -66,7 +67,8 @@ impl Classifier {
     }
 
     /// Compiles the rules of some knowledge.
-    pub fn new(knowledge: Knowledge) -> Result<Self, KnowledgeError> {
+    pub fn new(knowledge: impl Into<Cow<'static, Knowledge>>) -> Result<Self, KnowledgeError> {
+        let knowledge = knowledge.into();
         let mut builder = Builder::default();
         let mut rules = Vec::new();
         for (kind, file) in &knowledge.kinds {
@@ -278,7 +280,7 @@ impl Classifier {
         );
         let stated = wait::stated(
             &self.waits,
-            best.map(|best| &best.rule.spec),
+            best.map(|best| &*best.rule.spec),
             kind,
             view,
             seen,

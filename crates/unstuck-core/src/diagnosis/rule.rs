@@ -1,5 +1,7 @@
 //! Rules made ready: their patterns are in the automaton, their conditions can be asked.
 
+use std::sync::Arc;
+
 use regex::bytes::Regex;
 use serde_json::Value;
 
@@ -13,7 +15,7 @@ use crate::knowledge::{Circumstance, RuleSpec, Stream, Wanted};
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) kind: Kind,
-    pub(crate) spec: RuleSpec,
+    pub(crate) spec: Arc<RuleSpec>,
     pub(crate) rank: i32,
     streams: Vec<Stream>,
     any: Vec<PatternId>,
@@ -42,7 +44,7 @@ pub(crate) struct Finding {
 impl Rule {
     pub(crate) fn new(
         kind: Kind,
-        spec: &RuleSpec,
+        spec: &Arc<RuleSpec>,
         builder: &mut Builder,
     ) -> Result<Self, PatternError> {
         let mut add = |sources: &[String]| {
@@ -70,7 +72,7 @@ impl Rule {
         };
         Ok(Self {
             kind,
-            spec: spec.clone(),
+            spec: Arc::clone(spec),
             rank: spec.rank(),
             streams,
             any,

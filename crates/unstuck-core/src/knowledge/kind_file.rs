@@ -1,5 +1,7 @@
 //! All that is known about one kind (`data/kinds/<kind>.toml`).
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use crate::failure::{Case, Category, Kind, Layer, Level};
@@ -36,7 +38,7 @@ pub struct KindFile {
     pub long_wait: Option<LongWait>,
     /// How it is recognised.
     #[serde(default)]
-    pub rule: Vec<RuleSpec>,
+    pub rule: Vec<Arc<RuleSpec>>,
     /// Failures that must be diagnosed as this kind.
     #[serde(default)]
     pub sample: Vec<Case>,

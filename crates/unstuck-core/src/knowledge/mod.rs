@@ -12,6 +12,7 @@ mod rule;
 mod steps;
 mod strategy;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -48,18 +49,25 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    /// What is embedded in the program.
+    /// What is embedded in the program, the samples aside.
     pub fn built_in() -> &'static Self {
-        static BUILT_IN: LazyLock<Knowledge> = LazyLock::new(|| match Knowledge::embedded() {
-            Ok(knowledge) => knowledge,
-            // The embedded files are tested; this can only be reached by a build that skipped its tests.
-            Err(error) => unreachable!("embedded knowledge: {error}"),
-        });
+        static BUILT_IN: LazyLock<Knowledge> = LazyLock::new(|| expected(without_samples));
         &BUILT_IN
     }
 
-    fn embedded() -> Result<Self, KnowledgeError> {
-        let file = |kind: &Kind| Ok((*kind, read(&format!("kinds/{kind}.toml"), kind.file())?));
+    /// What is embedded in the program, with the samples by which the rules are tested.
+    ///
+    /// They are half of the text and nothing but tests and people need them, so a cold start leaves them out.
+    pub fn with_samples() -> &'static Self {
+        static WHOLE: LazyLock<Knowledge> = LazyLock::new(|| expected(|text| text));
+        &WHOLE
+    }
+
+    fn embedded(part: impl Fn(&str) -> &str) -> Result<Self, KnowledgeError> {
+        let file = |kind: &Kind| {
+            let read = read(&format!("kinds/{kind}.toml"), part(kind.file()))?;
+            Ok((*kind, read))
+        };
         let mut reading: Reading = read("reading.toml", include_str!("../../data/reading.toml"))?;
         reading.expand();
         Ok(Self {
@@ -75,6 +83,21 @@ impl Knowledge {
     }
 }
 
+/// The line that parts the rules of an embedded kind file from its samples.
+const SAMPLES: &str = "\n# --- samples ---\n";
+
+fn without_samples(text: &str) -> &str {
+    text.split_once(SAMPLES).map_or(text, |(rules, _)| rules)
+}
+
+fn expected(part: impl Fn(&str) -> &str) -> Knowledge {
+    match Knowledge::embedded(part) {
+        Ok(knowledge) => knowledge,
+        // The embedded files are tested; this can only be reached by a build that skipped its tests.
+        Err(error) => unreachable!("embedded knowledge: {error}"),
+    }
+}
+
 /// Reads one knowledge file.
 pub(crate) fn read<T: serde::de::DeserializeOwned>(
     place: &str,
@@ -84,4 +107,16 @@ pub(crate) fn read<T: serde::de::DeserializeOwned>(
         place: place.to_owned(),
         problem: error.to_string().trim().to_owned(),
     })
+}
+
+impl From<Knowledge> for Cow<'static, Knowledge> {
+    fn from(knowledge: Knowledge) -> Self {
+        Self::Owned(knowledge)
+    }
+}
+
+impl From<&'static Knowledge> for Cow<'static, Knowledge> {
+    fn from(knowledge: &'static Knowledge) -> Self {
+        Self::Borrowed(knowledge)
+    }
 }

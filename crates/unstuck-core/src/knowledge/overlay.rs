@@ -1,6 +1,7 @@
 //! What a user's configuration adds to the knowledge or overrides in it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -97,7 +98,7 @@ impl KindOverlay {
             .unwrap_or_else(|| std::mem::take(&mut file.infra));
         for rule in self.rule {
             file.rule.retain(|known| known.id != rule.id);
-            file.rule.push(rule);
+            file.rule.push(Arc::new(rule));
         }
         file.sample.extend(self.sample);
         file.decoy.extend(self.decoy);

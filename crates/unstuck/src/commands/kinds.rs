@@ -30,8 +30,8 @@ pub(crate) struct KindsArgs {
 }
 
 pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result<()> {
-    let classifier = config.classifier()?;
-    let knowledge = classifier.knowledge();
+    config.classifier()?;
+    let knowledge = &config.overlaid(Knowledge::with_samples());
     match (&args.kind, args.json) {
         (None, false) => list(knowledge, out),
         (None, true) => out.json(

@@ -102,14 +102,14 @@ pub(crate) fn run(args: &PlanArgs, config: &Config, out: &mut Output) -> Result<
 }
 
 struct Planner<'a> {
-    classifier: Classifier,
+    classifier: &'a Classifier,
     playbook: Playbook,
     programs: Vec<String>,
     limits: &'a LimitArgs,
 }
 
 impl<'a> Planner<'a> {
-    fn new(config: &Config, limits: &'a LimitArgs) -> Result<Self> {
+    fn new(config: &'a Config, limits: &'a LimitArgs) -> Result<Self> {
         let classifier = config.classifier()?;
         let playbook = Playbook::new(classifier.knowledge())
             .context("the configuration does not fit the knowledge")?;
