@@ -1,5 +1,7 @@
 //! What a user of the commands relies on, tried on the real program.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod classify;
 mod config;
 mod kinds;
