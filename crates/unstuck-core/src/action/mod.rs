@@ -11,7 +11,6 @@ mod facts;
 mod link;
 mod mentions;
 mod note;
-mod order;
 mod plan;
 mod prompt;
 mod prompt_context;

@@ -6,15 +6,16 @@ use serde_json::{Value as Json, json};
 
 use super::arguments::contains_word;
 use super::call::Call;
-use super::order::Rank;
 use super::request::{MOST_STRATEGIES, PlanRequest, PlannedStrategy, Step, TaskType};
 use super::steps::Filler;
+use crate::decision::{Ranked, order};
 use crate::failure::{Category, Layer};
 use crate::knowledge::{Change, Link, Strategy, Variant};
 
 struct Candidate<'a> {
-    link: &'a Link,
-    rank: Rank,
+    ranked: Ranked<'a>,
+    /// What its score is multiplied by, for the task at hand.
+    fitness: f64,
     variant: Option<String>,
     steps: Vec<Step>,
 }
@@ -50,21 +51,38 @@ pub fn plan(request: &PlanRequest<'_>) -> Vec<PlannedStrategy> {
         request,
         filler: Filler::new(request, &call),
     };
-    let links = request.playbook.chain(diagnosis.kind, diagnosis.layer);
-    let mut chosen: Vec<Candidate<'_>> = Vec::new();
-    for (given, link) in links.enumerate() {
-        if chosen
-            .iter()
-            .all(|known| known.link.strategy != link.strategy)
-        {
-            chosen.extend(planner.candidate(given, link));
-        }
-    }
-    chosen.sort_by(|a, b| a.rank.cmp(&b.rank));
+    let asks = |id: &str| request.playbook.strategy(id).is_some_and(|one| one.asks);
+    let chain = request
+        .playbook
+        .kind(diagnosis.kind)
+        .map_or(&[][..], |file| &file.chain);
+    let ranked = order(diagnosis.kind, diagnosis.layer, chain, &request.odds, asks);
+    let mut chosen: Vec<Candidate<'_>> = ranked
+        .into_iter()
+        .filter_map(|one| planner.candidate(one))
+        .collect();
+    // A stable sort keeps the order of the chain where the task makes no difference.
+    chosen.sort_by(|a, b| b.score().total_cmp(&a.score()));
     chosen.truncate(MOST_STRATEGIES);
     let mut plan: Vec<PlannedStrategy> = chosen.into_iter().map(planned).collect();
     plan.push(planner.asking());
     numbered(plan)
+}
+
+impl Candidate<'_> {
+    fn score(&self) -> f64 {
+        self.ranked.score * self.fitness
+    }
+}
+
+fn writes(strategy: &Strategy, variant: Option<&Variant>) -> bool {
+    let risks = strategy
+        .risks
+        .iter()
+        .chain(variant.into_iter().flat_map(|one| &one.risks));
+    risks
+        .into_iter()
+        .any(|risk| ["write", "install", "delete"].contains(&risk.as_str()))
 }
 
 struct Planner<'a> {
@@ -73,36 +91,25 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn candidate(&self, given: usize, link: &'a Link) -> Option<Candidate<'a>> {
-        let strategy = self.request.playbook.strategy(&link.strategy)?;
-        if strategy.asks
-            || self.forbids(&link.strategy)
-            || strategy.risks.iter().any(|risk| self.forbids(risk))
-        {
+    fn candidate(&self, ranked: Ranked<'a>) -> Option<Candidate<'a>> {
+        let id = &ranked.link.strategy;
+        let strategy = self.request.playbook.strategy(id)?;
+        let mut risks = strategy.risks.iter();
+        if strategy.asks || self.forbids(id) || risks.any(|risk| self.forbids(risk)) {
             return None;
         }
-        let (variant, steps) = self.steps(&link.strategy, strategy)?;
-        let odds = self.request.odds.get(&link.strategy).copied();
-        let writes = strategy
-            .risks
-            .iter()
-            .chain(variant.map(|one| &one.risks).into_iter().flatten());
-        let writes = writes
-            .into_iter()
-            .any(|risk| ["write", "install", "delete"].contains(&risk.as_str()));
+        let (variant, steps) = self.steps(id, strategy)?;
         let explores = self.request.task == Some(TaskType::Exploratory);
+        let fitness = if explores && writes(strategy, variant) {
+            0.5
+        } else {
+            1.0
+        };
+        let variant = variant.map(|variant| variant.id.clone());
         Some(Candidate {
-            link,
-            rank: Rank {
-                confidence: odds
-                    .filter(|odds| odds.is_finite())
-                    .unwrap_or(link.confidence)
-                    .clamp(0.0, 1.0),
-                iterations: link.iterations,
-                given,
-                fitness: if explores && writes { 0.5 } else { 1.0 },
-            },
-            variant: variant.map(|variant| variant.id.clone()),
+            ranked,
+            fitness,
+            variant,
             steps,
         })
     }
@@ -196,10 +203,10 @@ fn changed_attempt(strategy: &Strategy) -> Step {
 fn planned(candidate: Candidate<'_>) -> PlannedStrategy {
     PlannedStrategy {
         priority: 0,
-        strategy: candidate.link.strategy.clone(),
+        strategy: candidate.ranked.link.strategy.clone(),
         variant: candidate.variant,
-        confidence: candidate.rank.confidence,
-        estimated_iterations: candidate.link.iterations,
+        confidence: (candidate.ranked.confidence * 100.0).round() / 100.0,
+        estimated_iterations: candidate.ranked.link.iterations,
         steps: candidate.steps,
         fallback_chain: Vec::new(),
     }

@@ -1,10 +1,9 @@
 //! What a plan is made from, and what it is made of.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::decision::Odds;
 use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
 use crate::knowledge::{KnownTool, Playbook, Role};
@@ -49,8 +48,8 @@ pub struct PlanRequest<'a> {
     pub sandbox: String,
     /// The names in the directory of the missing file.
     pub listing: Vec<String>,
-    /// Confidences learnt from what happened before, by strategy.
-    pub odds: BTreeMap<String, f64>,
+    /// What was learnt from what happened before.
+    pub odds: Odds,
     /// What the task is like.
     pub task: Option<TaskType>,
 }
@@ -70,7 +69,7 @@ impl<'a> PlanRequest<'a> {
             root: None,
             sandbox: DEFAULT_SANDBOX.to_owned(),
             listing: Vec::new(),
-            odds: BTreeMap::new(),
+            odds: Odds::none(),
             task: None,
         }
     }

@@ -7,7 +7,7 @@ use super::automaton::{Builder, PatternId, Place, Sightings};
 use super::pattern::{Pattern, PatternError};
 use super::view::View;
 use crate::failure::Kind;
-use crate::knowledge::{Circumstance, RuleSpec, Wanted};
+use crate::knowledge::{Circumstance, RuleSpec, Stream, Wanted};
 
 /// One rule, ready to be tried.
 #[derive(Debug)]
@@ -15,6 +15,7 @@ pub(crate) struct Rule {
     pub(crate) kind: Kind,
     pub(crate) spec: RuleSpec,
     pub(crate) rank: i32,
+    streams: Vec<Stream>,
     any: Vec<PatternId>,
     all: Vec<PatternId>,
     none: Vec<PatternId>,
@@ -62,10 +63,16 @@ impl Rule {
             (_, _, Some(first)) => vec![*first],
             _ => json_triggers(spec, builder)?,
         };
+        // What a check says of an output is not what the program said: only rules that ask for it read it.
+        let streams = match spec.stream.as_slice() {
+            [] => vec![Stream::Body, Stream::Stdout, Stream::Stderr],
+            named => named.to_vec(),
+        };
         Ok(Self {
             kind,
             spec: spec.clone(),
             rank: spec.rank(),
+            streams,
             any,
             all,
             none,
@@ -90,7 +97,7 @@ impl Rule {
             return None;
         }
         let status = self.status_holds(view, stated)?;
-        let streams = &self.spec.stream;
+        let streams = &self.streams;
         let find = |pattern: &PatternId| seen.find(*pattern, streams);
         let last = |patterns: &[PatternId]| {
             patterns

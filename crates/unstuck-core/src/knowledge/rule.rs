@@ -37,7 +37,7 @@ pub struct RuleSpec {
     pub all: Vec<String>,
     /// Patterns that must not match.
     pub none: Vec<String>,
-    /// The streams in which the patterns are looked for; empty means all.
+    /// The streams in which the patterns are looked for; empty means all that the program itself wrote.
     pub stream: Vec<Stream>,
     /// Streams that must be empty or unknown.
     pub blank: Vec<Stream>,

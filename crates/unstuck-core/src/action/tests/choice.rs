@@ -44,13 +44,17 @@ fn strategies_are_ordered_by_confidence_and_simplicity() {
     assert!((3..=5).contains(&plan[1].estimated_iterations));
     // S2-24, S2-28: learnt odds change the order.
     let plan = case.plan_with(|request| {
-        request.odds.insert("alternative_command".into(), 0.1);
+        for _ in 0..36 {
+            request
+                .odds
+                .record(Kind::CommandNotFound, "alternative_command", false);
+        }
     });
     assert_eq!(
         ids(&plan),
         ["manual_installation", "alternative_command", "ask_user"]
     );
-    assert_eq!(plan[1].confidence, 0.1);
+    assert_eq!(plan[1].confidence, 0.09);
 }
 
 /// S2-23: without a shell, what needs one is left out.
