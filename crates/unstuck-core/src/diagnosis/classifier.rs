@@ -290,9 +290,12 @@ impl Classifier {
             kind = long.becomes;
         }
         let file = self.knowledge.kind(kind);
-        let line = best
-            .map(|best| evidence_line(best, view))
-            .unwrap_or_default();
+        let (line, at) = match best {
+            Some(best) => evidence_line(best, view),
+            None if kind == Kind::None => None,
+            None => last_line(view),
+        }
+        .unwrap_or_default();
         let rule = best.map_or_else(
             || kind.name().to_owned(),
             |best| format!("{}/{}", best.rule.kind, best.rule.spec.id),
@@ -313,10 +316,14 @@ impl Classifier {
                 kind,
                 reporter,
                 if line.is_empty() { &rule } else { &line },
+                at,
             ),
-            message: message(&file.title, reporter, &line),
+            message: message(&file.title, reporter, &around(&line, at)),
             hint: file.hint.clone(),
-            evidence: Evidence { rule, line },
+            evidence: Evidence {
+                rule,
+                line: around(&line, at),
+            },
             truncated: candidates
                 .iter()
                 .any(|candidate| candidate.rule.spec.truncated),
@@ -360,29 +367,25 @@ fn confidence(candidates: &[Candidate<'_>], view: &View<'_>) -> f32 {
     }
 }
 
-/// The line that matched, or else the last line that says anything.
-fn evidence_line(best: &Candidate<'_>, view: &View<'_>) -> String {
+/// The line that matched and the byte at which it did, or else the last line that says anything.
+fn evidence_line(best: &Candidate<'_>, view: &View<'_>) -> Option<(String, usize)> {
     let matched = best.place.as_ref().and_then(|place| {
         let screen = view.screen(place.stream)?;
-        Some(around(
-            &screen.lines()[screen.lines_of(&place.range)],
-            place
-                .range
-                .start
-                .saturating_sub(screen.lines_of(&place.range).start),
-        ))
+        let lines = screen.lines_of(&place.range);
+        let at = place.range.start.saturating_sub(lines.start);
+        Some((screen.lines()[lines].replace('\n', " "), at))
     });
-    matched.or_else(|| last_line(view)).unwrap_or_default()
+    matched.or_else(|| last_line(view))
 }
 
-fn last_line(view: &View<'_>) -> Option<String> {
+fn last_line(view: &View<'_>) -> Option<(String, usize)> {
     let line = |stream| {
         view.screen(stream)?
             .lines()
             .lines()
             .rev()
             .find(|line| !line.is_empty())
-            .map(|line| around(line, 0))
+            .map(|line| (line.to_owned(), 0))
     };
     line(Stream::Validation)
         .or_else(|| line(Stream::Stderr))
@@ -392,9 +395,8 @@ fn last_line(view: &View<'_>) -> Option<String> {
 
 /// The part of a very long line around the byte that matters.
 fn around(line: &str, at: usize) -> String {
-    let line = line.replace('\n', " ");
     if line.chars().count() <= MAX_LINE {
-        return line;
+        return line.to_owned();
     }
     let before = line
         .char_indices()
@@ -421,10 +423,96 @@ fn message(title: &str, reporter: &str, line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::string::bytes_regex_parsed;
+    use proptest::test_runner::TestRunner;
+    use regex_syntax::hir::{Capture, Hir, HirKind, Repetition};
+
+    use super::super::screen::Screen;
     use super::*;
 
     #[test]
     fn every_pattern_compiles() {
         Classifier::built_in().check().unwrap();
+    }
+
+    /// The expression without `^`, `$` and `\b`, for which no strings can be made: they only narrow what matches.
+    fn without_looks(hir: &Hir) -> Hir {
+        match hir.kind() {
+            HirKind::Look(_) => Hir::empty(),
+            HirKind::Repetition(repetition) => Hir::repetition(Repetition {
+                sub: Box::new(without_looks(&repetition.sub)),
+                ..repetition.clone()
+            }),
+            HirKind::Capture(capture) => Hir::capture(Capture {
+                sub: Box::new(without_looks(&capture.sub)),
+                ..capture.clone()
+            }),
+            HirKind::Concat(parts) => Hir::concat(parts.iter().map(without_looks).collect()),
+            HirKind::Alternation(ways) => {
+                Hir::alternation(ways.iter().map(without_looks).collect())
+            }
+            HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => hir.clone(),
+        }
+    }
+
+    /// Strings that a regular expression matches; none if none can be made.
+    fn matches_of(source: &str, runner: &mut TestRunner) -> Vec<Vec<u8>> {
+        let hir = regex_syntax::ParserBuilder::new()
+            .utf8(false)
+            .unicode(false)
+            .case_insensitive(true)
+            .build()
+            .parse(source)
+            .unwrap();
+        let Ok(strategy) = bytes_regex_parsed(&without_looks(&hir)) else {
+            return Vec::new();
+        };
+        (0..24)
+            .filter_map(|_| strategy.new_tree(runner).ok())
+            .map(|tree| tree.current())
+            .collect()
+    }
+
+    #[test]
+    fn every_match_of_an_expression_contains_a_literal_that_is_looked_for() {
+        let mut runner = TestRunner::deterministic();
+        let patterns = Classifier::built_in().automaton.patterns();
+        let (mut tried, mut all) = (0, 0);
+        for pattern in patterns {
+            let Some(source) = pattern.source() else {
+                continue;
+            };
+            let strings = matches_of(source, &mut runner);
+            all += 1;
+            tried += usize::from(!strings.is_empty());
+            for string in strings {
+                let text = string.to_ascii_lowercase();
+                let has = |literal: &String| {
+                    let literal = literal.to_ascii_lowercase();
+                    text.windows(literal.len())
+                        .any(|part| part == literal.as_bytes())
+                };
+                assert!(
+                    pattern.literals().iter().any(has),
+                    "`{}` matches /{source}/ and has none of {:?}",
+                    String::from_utf8_lossy(&string),
+                    pattern.literals()
+                );
+            }
+        }
+        assert!(all > 1000 && tried * 100 > all * 95, "{tried} of {all}");
+    }
+
+    /// A literal with two blanks in a row or a typographic quote could never be found.
+    #[test]
+    fn every_literal_looks_the_same_on_a_screen() {
+        for pattern in Classifier::built_in().automaton.patterns() {
+            for literal in pattern.literals() {
+                let framed = format!("x{literal}x");
+                let screen = Screen::new(framed.as_bytes());
+                assert_eq!(screen.lines(), format!("{framed}\n"));
+            }
+        }
     }
 }

@@ -58,13 +58,17 @@ pub(crate) fn next(time: &str, zone: Option<&str>, now: &Now) -> Option<Timestam
     let zone = zone_of(zone, now)?;
     let here = now.at.jiff().to_zoned(zone);
     let time = time_of_day(time)?;
-    let today = on(here.date(), time, &here)?;
-    let moment = if today.timestamp() > here.timestamp() {
-        today
-    } else {
-        on(here.date().tomorrow().ok()?, time, &here)?
-    };
-    Some(moment.timestamp().into())
+    let days = [Ok(here.date()), here.date().tomorrow()];
+    let moments = days.into_iter().flatten().flat_map(|day| {
+        // In the night in which clocks go back, a time of day comes twice.
+        let shown = || here.time_zone().to_ambiguous_zoned(day.to_datetime(time));
+        [shown().compatible(), shown().later()]
+    });
+    moments
+        .flatten()
+        .map(|moment| moment.timestamp())
+        .find(|moment| *moment > here.timestamp())
+        .map(Timestamp::from)
 }
 
 fn on(date: Date, time: Time, here: &Zoned) -> Option<Zoned> {

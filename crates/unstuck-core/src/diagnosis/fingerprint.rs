@@ -6,19 +6,24 @@ use regex::Regex;
 
 use crate::failure::Kind;
 
+/// A masked line that is longer than this is cut.
+const LONG: usize = 300;
+/// No more than this many bytes of a line are masked.
+const REACH: usize = 4096;
+
 /// What varies, and what stands for it; the order matters, since the wider come first.
 static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         (r"https?://[^\s\x22'<>)]+", "<url>"),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
         (r"\b\d{4}-\d\d-\d\d(?:[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d+)?(?:z\b|[+-]\d\d:?\d\d)?)?", "<time>"),
-        (r"\b\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?(?:\s?[ap]m\b)?", "<time>"),
         (r"\b(?:req|msg|org|resp|toolu|call|run|proj|user|sess|gen|chatcmpl)[_-][a-z0-9_-]{3,}", "<id>"),
         (r"\b(?:sha\d+[:-])?[0-9a-f]{12,}\b", "<id>"),
-        (r"0x[0-9a-f]+", "<id>"),
+        (r"\b0x[0-9a-f]+", "<id>"),
         (r"(?:[a-z]:)?[\\/][\w.@+~-]+(?:[\\/][\w.@+~-]+)*[\\/]?|(?:\.{1,2}|~|[\w.@+-]+)(?:[\\/][\w.@+~-]+)+", "<path>"),
         (r#""[^"]{1,200}"|`[^`]{1,200}`|'[^']{1,200}'"#, "<name>"),
-        (r"\d+(?:[.,]\d+)*", "<n>"),
+        // Times of day, addresses with their ports, lines with their columns: they look alike.
+        (r"\d+(?:[.,:]\d+)*(?:\s?[ap]m\b)?", "<n>"),
     ]
     .into_iter()
     .filter_map(|(source, mask)| Regex::new(&format!("(?i){source}")).ok().map(|regex| (regex, mask)))
@@ -36,10 +41,23 @@ pub(crate) fn template(line: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Names a failure by its kind, who reported it and the masked line.
-pub(crate) fn fingerprint(kind: Kind, reporter: &str, line: &str) -> String {
+/// The masked line; of a very long one only what follows the byte that matters. Where it is cut must not
+/// depend on how long the things are that vary.
+fn masked(line: &str, at: usize) -> String {
+    let near = &line[..line.floor_char_boundary(REACH)];
+    let whole = template(near);
+    if near.len() == line.len() && whole.chars().count() <= LONG {
+        return whole;
+    }
+    let rest = &line[line.floor_char_boundary(at)..];
+    let masked = template(&rest[..rest.floor_char_boundary(REACH)]);
+    masked.chars().take(LONG).collect()
+}
+
+/// Names a failure by its kind, who reported it and the masked line around the byte that matters.
+pub(crate) fn fingerprint(kind: Kind, reporter: &str, line: &str, at: usize) -> String {
     let mut hash = Fnv::default();
-    for part in [kind.name(), reporter, &template(line)] {
+    for part in [kind.name(), reporter, &masked(line, at)] {
         hash.write(part.as_bytes());
     }
     format!("{kind}:{:016x}", hash.0)
@@ -96,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_same_failure_tomorrow_has_the_same_fingerprint_and_another_has_not() {
-        let of = |line| fingerprint(Kind::FileNotFound, "cat", line);
+        let of = |line| fingerprint(Kind::FileNotFound, "cat", line, 0);
         assert_eq!(
             of("cat: a/b.txt: No such file or directory"),
             of("cat: c/d/e.txt: No such file or directory")

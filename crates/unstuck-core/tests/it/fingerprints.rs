@@ -9,13 +9,13 @@ use crate::texts;
 
 /// Messages with slots for what varies from one time to the next.
 const MESSAGES: &[(&str, &str)] = &[
-    ("cat", "cat: {path}: No such file or directory"),
+    ("tac", "tac: {path}: No such file or directory"),
     ("server", "listen EADDRINUSE: address already in use :::{n}"),
     (
         "deploy",
         "error: job {uuid} at {time}: no space left on device",
     ),
-    ("python3", "ModuleNotFoundError: No module named '{name}'"),
+    ("pypy", "ModuleNotFoundError: No module named '{name}'"),
     (
         "mkdir",
         "mkdir: cannot create directory ‘{path}’: Permission denied",

