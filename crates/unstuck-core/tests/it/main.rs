@@ -3,6 +3,7 @@
 
 mod bytes;
 mod corpus;
+mod damage;
 mod fingerprints;
 mod requirements;
 mod samples;
