@@ -229,7 +229,7 @@ impl<'a> Sightings<'a> {
     }
 }
 
-/// The line of a hit, and that line with the ones it may have been wrapped to.
+/// The line of a hit, and that line with the one that opened it and the ones it may have been wrapped to.
 fn windows(screen: &Screen, hit: &Hit) -> (Range<usize>, Option<Range<usize>>) {
     let lines = screen.lines_of(&(hit.start..hit.end));
     let near = |range: Range<usize>| {
@@ -242,6 +242,11 @@ fn windows(screen: &Screen, hit: &Hit) -> (Range<usize>, Option<Range<usize>>) {
             break;
         }
         wrapped.end = screen.lines_of(&(next..next)).end;
+    }
+    // What a line opens with a brace stands on the next one.
+    let before = &screen.lines()[..lines.start];
+    if before.ends_with("{\n") {
+        wrapped.start = screen.lines_of(&(lines.start - 1..lines.start)).start;
     }
     let is_wrapped = wrapped != lines;
     (near(lines), is_wrapped.then(|| near(wrapped)))

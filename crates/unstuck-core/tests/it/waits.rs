@@ -232,6 +232,10 @@ fn google_says_it_in_a_detail() {
         let failure = Failure::api("gemini").with_status(429).with_body(body);
         assert_eq!(wait(&failure), Some(seconds), "{delay}");
     }
+    let printed = Failure::api("gemini").with_status(429).with_body(
+        "429 You exceeded your current quota.\nviolations {\n  quota_id: \"GenerateRequestsPerMinutePerProject\"\n}\nretry_delay {\n  seconds: 44\n}\n",
+    );
+    assert_eq!(wait(&printed), Some(44.0));
 }
 
 #[test]
