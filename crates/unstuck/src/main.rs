@@ -1,40 +1,73 @@
-//! unstuck keeps AI agents working.
+//! unstuck keeps AI agents working: it knows every failure, and what to do about it.
 
 mod clock;
 mod commands;
+mod config;
+mod environment;
 mod output;
+mod report;
 
-use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use output::Output;
 
-/// Keeps AI agents working
+use crate::commands::{classify, kinds, plan, policy};
+use crate::config::Config;
+use crate::output::{Color, Output};
+
+/// Keeps AI agents working: tells what failed, why, and what to do about it
 #[derive(Debug, Parser)]
-#[command(name = "unstuck", version, arg_required_else_help = true)]
+#[command(
+    name = "unstuck",
+    version,
+    arg_required_else_help = true,
+    propagate_version = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
+
+    /// Read this configuration too, after the user's and the project's
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "UNSTUCK_CONFIG",
+        hide_env_values = true
+    )]
+    config: Option<PathBuf>,
+
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    color: Color,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Classify(commands::classify::ClassifyArgs),
+    Classify(classify::ClassifyArgs),
+    Plan(plan::PlanArgs),
+    Kinds(kinds::KindsArgs),
+    Policy(policy::PolicyArgs),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let mut out = Output::new();
-    let done = match &cli.command {
-        Command::Classify(args) => commands::classify::run(args, &mut out),
-    };
-    let done = done.and_then(|()| out.flush().map_err(Into::into));
-    match done {
+    let mut out = Output::new(cli.color);
+    match run(&cli, &mut out).and_then(|()| out.finish()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
-            ExitCode::from(2)
-        }
+        // Whoever read our output has seen enough.
+        Err(error) if report::is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => report::show(&error, cli.color),
+    }
+}
+
+fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<()> {
+    let config = Config::load(cli.config.as_deref())?;
+    match &cli.command {
+        Command::Classify(args) => classify::run(args, &config, out),
+        Command::Plan(args) => plan::run(args, &config, out),
+        Command::Kinds(args) => kinds::run(args, &config, out),
+        Command::Policy(args) => policy::run(args, &config, out),
     }
 }

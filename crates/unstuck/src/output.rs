@@ -1,36 +1,80 @@
 //! Where results go: data to standard output, everything else to standard error.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
 use anyhow::Result;
+use clap::ValueEnum;
 use serde::Serialize;
 
-/// Standard output, written in large pieces.
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+
+/// When to use colours; `auto` respects `NO_COLOR` and what the terminal can do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Everywhere
+    Always,
+    /// Nowhere
+    Never,
+}
+
+impl Color {
+    pub(crate) fn choice(self) -> ColorChoice {
+        match self {
+            Self::Auto => ColorChoice::Auto,
+            Self::Always => ColorChoice::Always,
+            Self::Never => ColorChoice::Never,
+        }
+    }
+}
+
+/// Standard output, written in large pieces, without colours where they are not wanted.
 pub(crate) struct Output {
-    writer: BufWriter<io::StdoutLock<'static>>,
+    writer: AutoStream<io::Stdout>,
+    pending: Vec<u8>,
 }
 
 impl Output {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(color: Color) -> Self {
         Self {
-            writer: BufWriter::new(io::stdout().lock()),
+            writer: AutoStream::new(io::stdout(), color.choice()),
+            pending: Vec::new(),
         }
     }
 
-    /// Writes a value as JSON for machines and people.
+    /// Writes a value as JSON for machines.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer_pretty(&mut self.writer, value)?;
+        serde_json::to_writer_pretty(&mut *self, value)?;
         writeln!(self)?;
+        Ok(())
+    }
+
+    /// Writes all that is still to be written.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.flush()?;
         Ok(())
     }
 }
 
 impl Write for Output {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.writer.write(buffer)
+        self.pending.extend_from_slice(buffer);
+        if self.pending.len() > 1 << 16 {
+            self.flush()?;
+        }
+        Ok(buffer.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.writer.write_all(&std::mem::take(&mut self.pending))?;
         self.writer.flush()
     }
 }

@@ -74,6 +74,11 @@ impl<'a> PlanRequest<'a> {
         }
     }
 
+    /// The directory whose names belong into [`listing`](Self::listing), if the failure is about a path.
+    pub fn directory(&self) -> Option<String> {
+        super::facts::directory(self)
+    }
+
     /// The tool that the agent has for a role, the most usual one if there are several.
     pub(super) fn tool(&self, role: Role) -> Option<&'a KnownTool> {
         let listed = |tool: &&KnownTool| {

@@ -1,4 +1,9 @@
 //! Stage 2: which kind of failure it is, how sure that is, and when it may pass.
+//!
+//! Rules are data (`data/kinds/<kind>.toml`). A failure's texts are first made
+//! as a person would see them on a screen; one automaton looks for the literals of all patterns at once; the
+//! rules whose literals were seen are tried; what holds is weighed: structure beats text, text beats a
+//! mere number, and the last error in a log beats early noise unless the earlier one explains more.
 
 mod automaton;
 mod classifier;
@@ -19,7 +24,8 @@ pub use pattern::PatternError;
 
 use serde::Serialize;
 
-use crate::failure::{Category, Kind, Layer, Level};
+use crate::failure::{Category, Failure, Kind, Layer, Level};
+use crate::moment::Now;
 
 /// What a failure was found to be.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,4 +71,17 @@ pub struct Evidence {
     pub rule: String,
     /// The line that it matched, as a person would see it.
     pub line: String,
+}
+
+/// Tells what kind of failure it is, by the embedded rules.
+///
+/// ```
+/// use unstuck_core::{Failure, Kind, Now, Timestamp, classify};
+///
+/// let now = Now::utc(Timestamp::from_seconds(0));
+/// let failure = Failure::tool("bash").with_exit_code(127).with_stderr("bash: line 1: rg: command not found");
+/// assert_eq!(classify(&failure, &now).kind, Kind::CommandNotFound);
+/// ```
+pub fn classify(failure: &Failure, now: &Now) -> Diagnosis {
+    Classifier::built_in().diagnose(failure, now)
 }

@@ -1,16 +1,17 @@
 //! `unstuck classify`: what kind of failure is this?
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::io::Write;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
-use serde_json::{Value, json};
-use unstuck_core::{Case, Classifier, Diagnosis};
+use unstuck_core::duration::Human;
+use unstuck_core::knowledge::Knowledge;
+use unstuck_core::{Category, Diagnosis, Level};
 
-use super::case_input::{FailureArgs, now};
-use crate::output::Output;
+use super::case_input::{self, FailureArgs};
+use crate::config::Config;
+use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 
 /// Tell what kind of failure a text is
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ pub(crate) struct ClassifyArgs {
 
 /// The diagnosis as machines read it.
 #[derive(Serialize)]
-pub(crate) struct Answer<'d> {
+struct Answer<'d> {
     kind: &'static str,
     category: &'static str,
     level: Option<&'static str>,
@@ -66,74 +67,70 @@ impl<'d> From<&'d Diagnosis> for Answer<'d> {
     }
 }
 
-pub(crate) fn run(args: &ClassifyArgs, out: &mut Output) -> Result<()> {
-    let classifier = Classifier::built_in();
+pub(crate) fn run(args: &ClassifyArgs, config: &Config, out: &mut Output) -> Result<()> {
+    let classifier = config.classifier()?;
     if args.jsonl {
-        return lines(args.failure.file.as_ref(), classifier, out);
+        return case_input::each_line(args.failure.file.as_deref(), out, |case, now| {
+            let diagnosis = classifier.diagnose(&case.into_failure(), &now);
+            Ok(serde_json::to_value(Answer::from(&diagnosis))?)
+        });
     }
     let (failure, now) = args.failure.read()?;
     let diagnosis = classifier.diagnose(&failure, &now);
     if args.json {
         return out.json(&Answer::from(&diagnosis));
     }
-    show(&diagnosis, out)
+    show(&diagnosis, classifier.knowledge(), out)
 }
 
-fn show(diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
+/// What a person needs at a glance: what, how sure, by which line, and what next.
+pub(crate) fn show(diagnosis: &Diagnosis, knowledge: &Knowledge, out: &mut Output) -> Result<()> {
+    let style = match diagnosis.category() {
+        Category::None => GREEN,
+        Category::Fatal | Category::Code => RED,
+        _ => YELLOW,
+    };
+    let title = &knowledge.kind(diagnosis.kind).title;
+    let sure = f64::from(diagnosis.confidence) * 100.0;
     writeln!(
         out,
-        "{} ({}, {:.0} % sure)",
+        "{style}{}{style:#}  {title} ({}, {sure:.0} % sure)",
         diagnosis.kind,
-        diagnosis.category(),
-        f64::from(diagnosis.confidence) * 100.0
+        diagnosis.category()
     )?;
-    if !diagnosis.evidence.line.is_empty() {
-        writeln!(out, "  seen   {}", diagnosis.evidence.line)?;
-    }
-    writeln!(out, "  rule   {}", diagnosis.evidence.rule)?;
+    let mut line = |label: &str, text: &str| match text {
+        "" => Ok(()),
+        text => writeln!(out, "  {DIM}{label:<5}{DIM:#} {text}"),
+    };
+    line("seen", &diagnosis.evidence.line)?;
+    line(
+        "wait",
+        &diagnosis
+            .retry_after
+            .map(|wait| format!("{} (stated)", Human(wait)))
+            .unwrap_or_default(),
+    )?;
+    line(
+        "cut",
+        if diagnosis.truncated {
+            "the answer ended at its length limit"
+        } else {
+            ""
+        },
+    )?;
+    line("next", next_step(diagnosis))?;
+    line("hint", &diagnosis.hint)?;
+    line("rule", &diagnosis.evidence.rule)?;
     Ok(())
 }
 
-fn lines(file: Option<&PathBuf>, classifier: &Classifier, out: &mut Output) -> Result<()> {
-    let input: Box<dyn Read> = match file {
-        Some(path) => Box::new(
-            std::fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?,
-        ),
-        None => Box::new(std::io::stdin()),
-    };
-    for (number, line) in BufReader::new(input).split(b'\n').enumerate() {
-        let line = line.context("cannot read the cases")?;
-        if !line.trim_ascii().is_empty() {
-            writeln!(out, "{}", answer(&line, number + 1, classifier))?;
-        }
-    }
-    Ok(())
-}
-
-/// The answer to one line; what is wrong with a line is told in its place.
-fn answer(line: &[u8], number: usize, classifier: &Classifier) -> Value {
-    let refused =
-        |id: Value, problem: String| json!({ "id": id, "line": number, "error": problem });
-    let value: Value = match serde_json::from_str(&String::from_utf8_lossy(line)) {
-        Ok(value) => value,
-        Err(error) => return refused(Value::Null, format!("not JSON: {error}")),
-    };
-    let id = value.get("id").cloned().unwrap_or(Value::Null);
-    let case = match serde_json::from_value::<Case>(value) {
-        Ok(case) => case,
-        Err(error) => return refused(id, error.to_string()),
-    };
-    let now = match now(case.now.as_deref()) {
-        Ok(now) => now,
-        Err(error) => return refused(id, error.to_string()),
-    };
-    let diagnosis = classifier.diagnose(&case.into_failure(), &now);
-    match serde_json::to_value(Answer::from(&diagnosis)) {
-        Ok(Value::Object(fields)) => Value::Object(
-            std::iter::once(("id".to_owned(), id))
-                .chain(fields)
-                .collect(),
-        ),
-        _ => refused(id, "the answer cannot be written".to_owned()),
+fn next_step(diagnosis: &Diagnosis) -> &'static str {
+    match (diagnosis.level, diagnosis.category()) {
+        (Some(Level::Same), _) => "the same again after a wait (level 1)",
+        (Some(Level::Alternative), _) => "again, changed: `unstuck plan` shows how (level 2)",
+        (Some(Level::Clarify), _) => "again with a person's words (level 3)",
+        (Some(Level::Escalate), _) => "a person has to decide (level 4)",
+        (None, Category::Code) => "the agent has to fix its own code",
+        (None, _) => "",
     }
 }

@@ -2,3 +2,6 @@
 
 mod case_input;
 pub(crate) mod classify;
+pub(crate) mod kinds;
+pub(crate) mod plan;
+pub(crate) mod policy;

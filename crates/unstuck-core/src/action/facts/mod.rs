@@ -57,6 +57,17 @@ pub(super) struct Source<'a> {
     pub(super) message: String,
 }
 
+/// The directory that a failed call is about, so that the caller can say what is in it.
+pub(super) fn directory(request: &PlanRequest<'_>) -> Option<String> {
+    let call = Call::read(request.playbook, request.failure, request.args);
+    let message = mentions::message(request.failure, request.diagnosis);
+    place::directory(&Source {
+        request,
+        call: &call,
+        message,
+    })
+}
+
 impl Facts {
     /// Gathers all facts of a failed call.
     pub(super) fn gather(request: &PlanRequest<'_>, call: &Call) -> Self {

@@ -38,6 +38,11 @@ pub(super) fn gather(facts: &mut Facts, source: &Source<'_>) {
     }
 }
 
+/// The directory of the path that the failure is about.
+pub(super) fn directory(source: &Source<'_>) -> Option<String> {
+    path(source).map(|path| split(&path).0.to_owned())
+}
+
 fn path(source: &Source<'_>) -> Option<String> {
     let args = &source.call.args;
     let given = PATH_ARGS.iter().find_map(|name| args.get(*name)?.as_str());

@@ -10,7 +10,7 @@ use crate::decision::model::{Catalog, Tokens};
 use crate::decision::odds::Odds;
 use crate::decision::policy::{Overrides, RetryPolicy};
 use crate::diagnosis::Diagnosis;
-use crate::knowledge::{Change, KindFile, SessionChoice, Strategy};
+use crate::knowledge::{Change, KindFile, Playbook, SessionChoice, Strategy};
 use crate::moment::Timestamp;
 
 static NOTHING_LEARNED: Odds = Odds::none();
@@ -93,6 +93,12 @@ impl<'a> Situation<'a> {
 pub trait Strategies {
     /// The strategy of that id.
     fn strategy(&self, id: &str) -> Option<&Strategy>;
+}
+
+impl Strategies for Playbook {
+    fn strategy(&self, id: &str) -> Option<&Strategy> {
+        Self::strategy(self, id)
+    }
 }
 
 impl Strategies for BTreeMap<String, Strategy> {

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::failure::Kind;
 
-use super::backoff::{Curve, Jitter};
+use super::backoff::{Backoff, Curve, Jitter};
 
 /// How far to go before a person is asked.
 ///
@@ -141,6 +141,17 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
+    /// How the waits go where nothing more specific is said.
+    pub fn backoff(&self) -> Backoff {
+        Backoff {
+            curve: self.curve,
+            jitter: self.jitter,
+            base: self.backoff_base,
+            multiplier: self.backoff_multiplier,
+            cap: self.max_backoff,
+        }
+    }
+
     /// Whether a kind may be repeated unchanged.
     pub fn repeats(&self, kind: Kind) -> bool {
         self.retryable_errors.is_empty() || self.retryable_errors.contains(&kind)

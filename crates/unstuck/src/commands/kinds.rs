@@ -1,0 +1,251 @@
+//! `unstuck kinds`: what does unstuck know?
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+use unstuck_core::knowledge::{KindFile, Knowledge, Playbook, RuleSpec, Wanted};
+use unstuck_core::{Category, Kind, Layer, UnknownKind};
+
+use crate::config::Config;
+use crate::output::{BOLD, DIM, Output};
+use crate::report::hinted;
+
+const LAYERS: [Layer; 4] = [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra];
+
+/// Show the kinds of failures, and all that is known about one
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck kinds
+  unstuck kinds rate_limit_timed
+  unstuck kinds --json")]
+pub(crate) struct KindsArgs {
+    /// The kind to show: its levels, its recovery chain and its rules
+    kind: Option<String>,
+
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result<()> {
+    let classifier = config.classifier()?;
+    let knowledge = classifier.knowledge();
+    match (&args.kind, args.json) {
+        (None, false) => list(knowledge, out),
+        (None, true) => out.json(
+            &Kind::ALL
+                .iter()
+                .map(|kind| summary(*kind, knowledge.kind(*kind)))
+                .collect::<Vec<_>>(),
+        ),
+        (Some(name), json) => {
+            let kind = name.parse().map_err(|error: UnknownKind| {
+                hinted(error.to_string(), "`unstuck kinds` lists them all")
+            })?;
+            let playbook = Playbook::new(knowledge)?;
+            if json {
+                out.json(&whole(kind, &playbook, knowledge))
+            } else {
+                show(kind, &playbook, knowledge, out)
+            }
+        }
+    }
+}
+
+fn list(knowledge: &Knowledge, out: &mut Output) -> Result<()> {
+    let headings = [
+        (
+            Category::Transient,
+            "passes by itself: the same again after a wait",
+        ),
+        (
+            Category::Systematic,
+            "comes back unless something is changed",
+        ),
+        (Category::Fatal, "a person has to act"),
+        (
+            Category::Code,
+            "the agent's own code is wrong: not ours to repair",
+        ),
+        (Category::Unknown, "one plain retry, then a person"),
+        (Category::None, "a success, or a normal end"),
+    ];
+    for (category, meaning) in headings {
+        writeln!(out, "{BOLD}{category}{BOLD:#} {DIM}{meaning}{DIM:#}")?;
+        for kind in Kind::ALL.iter().filter(|kind| kind.category() == category) {
+            writeln!(out, "  {kind:<20} {}", knowledge.kind(*kind).title)?;
+        }
+    }
+    writeln!(
+        out,
+        "\n`unstuck kinds <kind>` shows how one is recognised and what is done about it."
+    )?;
+    Ok(())
+}
+
+fn summary(kind: Kind, file: &KindFile) -> Value {
+    let levels: serde_json::Map<String, Value> = LAYERS
+        .iter()
+        .map(|layer| (layer.name().to_owned(), json!(file.level(kind, *layer))))
+        .collect();
+    json!({
+        "id": kind,
+        "title": file.title,
+        "category": kind.category(),
+        "levels": levels,
+        "hint": file.hint,
+        "rules": file.rule.len(),
+        "samples": file.sample.len(),
+    })
+}
+
+fn whole(kind: Kind, playbook: &Playbook, knowledge: &Knowledge) -> Value {
+    let file = knowledge.kind(kind);
+    let mut value = summary(kind, file);
+    value["chain"] = LAYERS
+        .iter()
+        .map(|layer| {
+            let links = playbook.chain(kind, *layer).map(|link| json!({ "strategy": link.strategy, "confidence": link.confidence, "estimatedIterations": link.iterations }));
+            (layer.name().to_owned(), links.collect::<Value>())
+        })
+        .collect();
+    value["rules"] = file.rule.iter().map(|rule| json!({ "id": rule.id, "priority": rule.rank(), "conditions": conditions(rule) })).collect();
+    value
+}
+
+fn show(kind: Kind, playbook: &Playbook, knowledge: &Knowledge, out: &mut Output) -> Result<()> {
+    let file = knowledge.kind(kind);
+    writeln!(
+        out,
+        "{BOLD}{kind}{BOLD:#}  {} ({})",
+        file.title,
+        kind.category()
+    )?;
+    if !file.hint.is_empty() {
+        writeln!(out, "  {}", file.hint)?;
+    }
+    writeln!(out, "\n{BOLD}What is done{BOLD:#}")?;
+    for (layers, lines) in grouped(kind, file, playbook) {
+        writeln!(out, "  {layers}")?;
+        for line in lines {
+            writeln!(out, "    {line}")?;
+        }
+    }
+    writeln!(
+        out,
+        "\n{BOLD}How it is recognised{BOLD:#} {DIM}the higher number wins; a later line beats an earlier one{DIM:#}"
+    )?;
+    for rule in &file.rule {
+        writeln!(out, "  {:>3}  {}", rule.rank(), rule.id)?;
+        for condition in conditions(rule) {
+            writeln!(out, "       {DIM}{condition}{DIM:#}")?;
+        }
+    }
+    writeln!(
+        out,
+        "\n{} samples and {} look-alikes are tested.",
+        file.sample.len(),
+        file.decoy.len()
+    )?;
+    Ok(())
+}
+
+/// What is done in each layer; layers with the same answer are told together.
+fn grouped(kind: Kind, file: &KindFile, playbook: &Playbook) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for layer in LAYERS {
+        let lines = done(kind, layer, file, playbook);
+        match groups.iter_mut().find(|(_, known)| *known == lines) {
+            Some((names, _)) => *names = format!("{names}, {}", layer.name()),
+            None => groups.push((layer.name().to_owned(), lines)),
+        }
+    }
+    groups
+}
+
+fn done(kind: Kind, layer: Layer, file: &KindFile, playbook: &Playbook) -> Vec<String> {
+    let Some(level) = file.level(kind, layer) else {
+        return vec!["nothing: it is not ours to recover from".to_owned()];
+    };
+    let retries = file
+        .defaults(layer)
+        .retries
+        .map(|retries| format!(", at most {retries} retries"))
+        .unwrap_or_default();
+    let mut lines = vec![format!("starts at level {level}{retries}")];
+    lines.extend(
+        (1..)
+            .zip(playbook.chain(kind, layer))
+            .map(|(number, link)| {
+                let title = playbook
+                    .strategy(&link.strategy)
+                    .map_or("", |strategy| strategy.title.as_str());
+                format!(
+                    "{number}. {} ({}, {:.0} %)",
+                    title,
+                    link.strategy,
+                    link.confidence * 100.0
+                )
+            }),
+    );
+    lines
+}
+
+/// The conditions of a rule, one sentence each.
+fn conditions(rule: &RuleSpec) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut say = |label: &str, values: Vec<String>| {
+        if !values.is_empty() {
+            all.push(format!("{label} {}", values.join(" | ")));
+        }
+    };
+    let numbers = |list: &[i32]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    say(
+        "layer is",
+        rule.layer
+            .iter()
+            .map(|layer| layer.name().to_owned())
+            .collect(),
+    );
+    say("provider is", rule.provider.clone());
+    say("tool is", rule.tool.clone());
+    say(
+        "HTTP status is",
+        rule.status.iter().map(ToString::to_string).collect(),
+    );
+    say("exit code is", numbers(&rule.exit_code));
+    say("signal is", numbers(&rule.signal));
+    for (name, pattern) in &rule.header {
+        say(&format!("header {name} is"), vec![pattern.clone()]);
+    }
+    for (pointer, wanted) in &rule.json {
+        say(&format!("JSON {pointer} is"), alternatives(wanted));
+    }
+    for (name, wanted) in &rule.field {
+        say(&format!("field {name} is"), alternatives(wanted));
+    }
+    say("one of", rule.any.clone());
+    say("all of", rule.all.clone());
+    say("none of", rule.none.clone());
+    if rule.on_success {
+        say(
+            "also",
+            vec!["when the exit code says that all is well".to_owned()],
+        );
+    }
+    all
+}
+
+fn alternatives(wanted: &Wanted) -> Vec<String> {
+    wanted
+        .values()
+        .iter()
+        .map(|value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        })
+        .collect()
+}

@@ -1,0 +1,201 @@
+//! `unstuck plan`: which ways to recover are worth trying, in which order?
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use unstuck_core::action::{DEFAULT_SANDBOX, PlanRequest, PlannedStrategy, TaskType, plan};
+use unstuck_core::knowledge::Playbook;
+use unstuck_core::{Classifier, Diagnosis, Failure, Now};
+
+use super::case_input::{self, FailureArgs};
+use super::classify;
+use crate::config::Config;
+use crate::environment;
+use crate::output::{BOLD, DIM, Output};
+
+/// Show how to recover from a failure: the most promising way first, a person last
+///
+/// A plan is a proposal: nothing in it is run.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck plan --command 'git clone https://github.com/u/r' --exit-code 127 err.txt
+  unstuck plan --command 'cat confg.yaml' --exit-code 1 --forbid sudo,install --json < err.txt
+  unstuck plan --agent claude --exit-code 124 --timed-out --stdout out.txt
+  unstuck plan --jsonl --tools Bash,Read,Write < cases.jsonl")]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    failure: FailureArgs,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Print the plan as JSON: an array, the first strategy first
+    #[arg(long)]
+    json: bool,
+
+    /// Read one case a line (JSON) from FILE or standard input, print one plan a line
+    #[arg(long, conflicts_with = "json")]
+    jsonl: bool,
+}
+
+/// What the agent has and what it may do.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What a plan may use")]
+struct LimitArgs {
+    /// The tools that the agent has, such as Bash,Read,Write [default: all usual ones]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    tools: Option<Vec<String>>,
+
+    /// The programs that may be used [default: those on the search path]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    programs: Option<Vec<String>>,
+
+    /// What must not be: strategies, risks (sudo, install, delete, network, write), or words of a command
+    #[arg(long, value_delimiter = ',', value_name = "WORD,…")]
+    forbid: Vec<String>,
+
+    /// What may be although it is not proposed by default: sudo
+    #[arg(long, value_delimiter = ',', value_name = "WORD,…")]
+    allow: Vec<String>,
+
+    /// The folder that the agent may work in
+    #[arg(long, value_name = "DIR")]
+    root: Option<String>,
+
+    /// Where the agent may always write
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_SANDBOX)]
+    sandbox: String,
+
+    /// The arguments of the failed tool call, as JSON
+    #[arg(long, value_name = "JSON", value_parser = |text: &str| serde_json::from_str::<Value>(text))]
+    args: Option<Value>,
+
+    /// What the task is like: exploring prefers ways that change nothing
+    #[arg(long, value_enum)]
+    task: Option<Task>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Task {
+    Exploratory,
+    Implementation,
+}
+
+pub(crate) fn run(args: &PlanArgs, config: &Config, out: &mut Output) -> Result<()> {
+    let planner = Planner::new(config, &args.limits)?;
+    if args.jsonl {
+        return case_input::each_line(args.failure.file.as_deref(), out, |case, now| {
+            let (diagnosis, plan) = planner.plan(&case.into_failure(), &now);
+            Ok(json!({ "kind": diagnosis.kind, "plan": plan }))
+        });
+    }
+    let (failure, now) = args.failure.read()?;
+    let (diagnosis, plan) = planner.plan(&failure, &now);
+    if args.json {
+        return out.json(&plan);
+    }
+    classify::show(&diagnosis, planner.classifier.knowledge(), out)?;
+    show(&plan, &planner.playbook, out)
+}
+
+struct Planner<'a> {
+    classifier: Classifier,
+    playbook: Playbook,
+    programs: Vec<String>,
+    limits: &'a LimitArgs,
+}
+
+impl<'a> Planner<'a> {
+    fn new(config: &Config, limits: &'a LimitArgs) -> Result<Self> {
+        let classifier = config.classifier()?;
+        let playbook = Playbook::new(classifier.knowledge())
+            .context("the configuration does not fit the knowledge")?;
+        let programs = limits
+            .programs
+            .clone()
+            .unwrap_or_else(|| environment::programs().into_iter().collect());
+        Ok(Self {
+            classifier,
+            playbook,
+            programs,
+            limits,
+        })
+    }
+
+    fn plan(&self, failure: &Failure, now: &Now) -> (Diagnosis, Vec<PlannedStrategy>) {
+        let diagnosis = self.classifier.diagnose(failure, now);
+        let mut request = PlanRequest::new(&self.playbook, failure, &diagnosis);
+        request.args = self.limits.args.as_ref();
+        request.tools.clone_from(&self.limits.tools);
+        request.programs = Some(self.programs.clone());
+        request.forbid.clone_from(&self.limits.forbid);
+        request.allow.clone_from(&self.limits.allow);
+        request.root.clone_from(&self.limits.root);
+        request.sandbox.clone_from(&self.limits.sandbox);
+        request.task = self.limits.task.map(|task| match task {
+            Task::Exploratory => TaskType::Exploratory,
+            Task::Implementation => TaskType::Implementation,
+        });
+        request.listing = request
+            .directory()
+            .map(|folder| names_in(Path::new(&folder)))
+            .unwrap_or_default();
+        let plan = plan(&request);
+        (diagnosis, plan)
+    }
+}
+
+/// The names in a folder; none if it cannot be read.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+fn show(plan: &[PlannedStrategy], playbook: &Playbook, out: &mut Output) -> Result<()> {
+    if plan.is_empty() {
+        writeln!(out, "\nThere is nothing to recover from.")?;
+    }
+    for one in plan {
+        let title = playbook
+            .strategy(&one.strategy)
+            .map_or(one.strategy.as_str(), |strategy| &strategy.title);
+        let turns = if one.estimated_iterations == 1 {
+            "turn"
+        } else {
+            "turns"
+        };
+        writeln!(
+            out,
+            "\n{BOLD}{}. {title}{BOLD:#} {DIM}({}, {:.0} %, about {} {turns}){DIM:#}",
+            one.priority,
+            one.strategy,
+            one.confidence * 100.0,
+            one.estimated_iterations
+        )?;
+        for step in &one.steps {
+            writeln!(out, "   {}", step.action)?;
+            writeln!(out, "     {DIM}{}{DIM:#} {}", step.tool, shown(&step.args))?;
+        }
+    }
+    Ok(())
+}
+
+/// The arguments of a step as a person reads them: a lone text as it is, anything else as JSON.
+fn shown(args: &Value) -> String {
+    let texts = args
+        .as_object()
+        .map(|fields| fields.values().collect::<Vec<_>>())
+        .unwrap_or_default();
+    match texts.as_slice() {
+        [Value::String(text)] => text.replace('\n', "\n     "),
+        [] => String::new(),
+        _ => args.to_string(),
+    }
+}

@@ -1,0 +1,269 @@
+//! `unstuck policy`: how far does unstuck go before it asks?
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use unstuck_core::RetryPolicy;
+use unstuck_core::duration::Human;
+
+use crate::config::Config;
+use crate::output::{BOLD, DIM, GREEN, Output};
+use crate::report::hinted;
+
+/// Show and check retry policies: how far to go before a person is asked
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck policy list
+  unstuck policy show patient --json
+  unstuck policy check my-policy.json")]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// List the policies that can be named
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one policy, or the one that counts here
+    Show {
+        /// The id of the policy [default: the configured one, else standard]
+        id: Option<String>,
+        /// Print as JSON, as the REST API serves it
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check policies in JSON or TOML files, or the configuration that counts here
+    Check {
+        /// Files with one policy each
+        files: Vec<PathBuf>,
+    },
+}
+
+pub(crate) fn run(args: &PolicyArgs, config: &Config, out: &mut Output) -> Result<()> {
+    match &args.command {
+        PolicyCommand::List { json: true } => out.json(&config.policies().collect::<Vec<_>>()),
+        PolicyCommand::List { json: false } => list(config, out),
+        PolicyCommand::Show { id, json } => {
+            let policy = find(config, id.as_deref())?;
+            if *json {
+                out.json(policy)
+            } else {
+                show(policy, out)
+            }
+        }
+        PolicyCommand::Check { files } if files.is_empty() => check_config(config, out),
+        PolicyCommand::Check { files } => check(files, out),
+    }
+}
+
+fn find<'c>(config: &'c Config, id: Option<&str>) -> Result<&'c RetryPolicy> {
+    let wanted = id.unwrap_or("standard");
+    if let (None, Some(policy)) = (id, config.policy()) {
+        return Ok(policy);
+    }
+    let found = config.policies().find(|policy| policy.id == wanted);
+    found.ok_or_else(|| {
+        let known: Vec<_> = config.policies().map(|policy| policy.id.as_str()).collect();
+        hinted(
+            format!("there is no policy `{wanted}`"),
+            format!("there are {}", known.join(", ")),
+        )
+    })
+}
+
+fn list(config: &Config, out: &mut Output) -> Result<()> {
+    for policy in config.policies() {
+        writeln!(
+            out,
+            "{BOLD}{:<10}{BOLD:#} {}",
+            policy.id, policy.description
+        )?;
+        writeln!(out, "           {DIM}{}{DIM:#}", in_short(policy))?;
+    }
+    Ok(())
+}
+
+fn in_short(policy: &RetryPolicy) -> String {
+    if !policy.enabled {
+        return "no retries".to_owned();
+    }
+    let model = if policy.auto_escalate {
+        "changes the model by itself"
+    } else {
+        "keeps the model"
+    };
+    let retries = if policy.max_retries == 1 {
+        "retry"
+    } else {
+        "retries"
+    };
+    format!(
+        "{} {retries} after {}; {model}",
+        policy.max_retries,
+        waits(policy)
+    )
+}
+
+/// The waits before each retry, without the spread.
+fn waits(policy: &RetryPolicy) -> String {
+    let backoff = policy.backoff();
+    let waits: Vec<_> = (1..=policy.max_retries.min(8))
+        .map(|n| Human(backoff.curve_delay(n)).to_string())
+        .collect();
+    waits.join(", ")
+}
+
+fn show(policy: &RetryPolicy, out: &mut Output) -> Result<()> {
+    writeln!(out, "{BOLD}{}{BOLD:#}  {}", policy.id, policy.name)?;
+    if !policy.description.is_empty() {
+        writeln!(out, "  {}", policy.description)?;
+    }
+    let money = |usd: Option<f64>, none: &str| {
+        usd.map_or_else(|| none.to_owned(), |usd| format!("{usd} USD"))
+    };
+    let time = |limit: Option<std::time::Duration>, none: &str| {
+        limit.map_or_else(|| none.to_owned(), |limit| Human(limit).to_string())
+    };
+    let kinds = policy
+        .retryable_errors
+        .iter()
+        .map(|kind| kind.name())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let rows = [
+        ("retries", policy.max_retries.to_string()),
+        (
+            "waits",
+            if policy.max_retries == 0 {
+                "none".to_owned()
+            } else {
+                format!(
+                    "{} (cap {} s, jitter {})",
+                    waits(policy),
+                    policy.max_backoff,
+                    name(&policy.jitter)
+                )
+            },
+        ),
+        (
+            "repeats",
+            if kinds.is_empty() {
+                "every transient kind".to_owned()
+            } else {
+                kinds
+            },
+        ),
+        (
+            "model",
+            if policy.auto_escalate {
+                format!(
+                    "may change by itself after {} retries",
+                    policy.escalate_after_retries
+                )
+            } else {
+                "is never changed without asking".to_owned()
+            },
+        ),
+        (
+            "asks",
+            format!(
+                "before a dearer model costs more than {}",
+                money(policy.confirm_above, "any amount")
+            ),
+        ),
+        ("longest wait", time(policy.max_wait, "any")),
+        ("in all", time(policy.max_elapsed, "any time")),
+        ("money", money(policy.max_cost, "no cap")),
+    ];
+    for (label, value) in rows {
+        writeln!(out, "  {DIM}{label:<13}{DIM:#}{value}")?;
+    }
+    for (place, of) in policy
+        .kinds
+        .iter()
+        .map(|(kind, of)| (kind.name(), of))
+        .chain(policy.tools.iter().map(|(tool, of)| (tool.as_str(), of)))
+    {
+        writeln!(
+            out,
+            "  {DIM}{place:<13}{DIM:#}{}",
+            serde_json::to_string(of)?
+        )?;
+    }
+    Ok(())
+}
+
+fn name(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+fn check_config(config: &Config, out: &mut Output) -> Result<()> {
+    // Loading has refused whatever is wrong.
+    let policy = find(config, None)?;
+    let from = config
+        .files()
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let from = if from.is_empty() {
+        "no configuration file, so the built-in".to_owned()
+    } else {
+        from
+    };
+    writeln!(
+        out,
+        "{GREEN}ok{GREEN:#}: {from}: {} ({})",
+        policy.id,
+        in_short(policy)
+    )?;
+    Ok(())
+}
+
+fn check(files: &[PathBuf], out: &mut Output) -> Result<()> {
+    for path in files {
+        let policy = read(path)?;
+        writeln!(
+            out,
+            "{GREEN}ok{GREEN:#}: {}: {} ({})",
+            path.display(),
+            policy.id,
+            in_short(&policy)
+        )?;
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<RetryPolicy> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let is_json =
+        path.extension().is_some_and(|end| end == "json") || text.trim_start().starts_with('{');
+    let policy = if is_json {
+        RetryPolicy::from_json(&text)
+    } else {
+        RetryPolicy::from_toml(&text)
+    };
+    policy.map_err(|error| {
+        let problems = error
+            .problems
+            .iter()
+            .map(|problem| format!("\n  {problem}"))
+            .collect::<String>();
+        hinted(
+            format!("{} is not a policy:{problems}", path.display()),
+            "`unstuck policy show standard --json` shows every field",
+        )
+    })
+}

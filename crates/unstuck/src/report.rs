@@ -1,0 +1,52 @@
+//! How errors are shown: what went wrong, where, and what to do next.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use crate::output::{self, Color};
+
+/// The exit code of errors that are our own: usage, configuration, files.
+const OUR_ERROR: u8 = 2;
+
+/// An error with the next step for the person who reads it.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Hinted {
+    message: String,
+    hint: String,
+}
+
+/// An error that says what to do next.
+pub(crate) fn hinted(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Hinted {
+        message: message.into(),
+        hint: hint.into(),
+    })
+}
+
+/// Whether whoever read our output has gone.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let is_pipe = |cause: &(dyn std::error::Error + 'static)| {
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = cause
+            .downcast_ref::<serde_json::Error>()
+            .and_then(serde_json::Error::io_error_kind);
+        io.or(json) == Some(io::ErrorKind::BrokenPipe)
+    };
+    error.chain().any(is_pipe)
+}
+
+/// Writes an error to standard error.
+pub(crate) fn show(error: &anyhow::Error, color: Color) -> ExitCode {
+    let mut to = anstream::AutoStream::new(io::stderr(), color.choice());
+    let (red, bold) = (output::RED, output::BOLD);
+    // Nothing can be done if not even this can be written.
+    let _ = writeln!(to, "{red}error{red:#}: {error:#}");
+    if let Some(hinted) = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Hinted>())
+    {
+        let _ = writeln!(to, "{bold}hint{bold:#}: {}", hinted.hint);
+    }
+    ExitCode::from(OUR_ERROR)
+}

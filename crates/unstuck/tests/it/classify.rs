@@ -1,0 +1,158 @@
+//! `unstuck classify`
+
+use serde_json::{Value, json};
+
+use crate::Place;
+
+#[test]
+fn a_piped_text_gets_a_short_diagnosis() {
+    let ended = Place::new().run(
+        &["classify", "--exit-code", "1"],
+        "bash: line 1: rg: command not found\n",
+    );
+    insta::assert_snapshot!(ended.stdout, @"
+    command_not_found  Command not found (systematic, 85 % sure)
+      seen  bash: line 1: rg: command not found
+      next  again, changed: `unstuck plan` shows how (level 2)
+      hint  Install the command, or tell the agent what to use instead.
+      rule  command_not_found/shell
+    ");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn flags_describe_an_api_answer() {
+    let place = Place::new();
+    let body = place.write(
+        "answer.json",
+        r#"{"error":{"code":"rate_limit_exceeded","message":"Slow down"}}"#,
+    );
+    let args = [
+        "classify",
+        "--provider",
+        "openai",
+        "--status",
+        "429",
+        "--header",
+        "Retry-After: 7",
+        "--json",
+        "--body",
+    ];
+    let answer = place.json(&[&args[..], &[body.to_str().unwrap()]].concat(), "");
+    assert_eq!(answer["kind"], "rate_limit");
+    assert_eq!(answer["category"], "transient");
+    assert_eq!(answer["level"], "same");
+    assert_eq!(answer["retryable"], true);
+    assert_eq!(answer["retry_after_s"], 7.0);
+    assert_eq!(answer["evidence"]["rule"], "rate_limit/code");
+}
+
+#[test]
+fn each_line_of_jsonl_is_answered_in_order_and_a_bad_one_does_not_stop_the_rest() {
+    let lines = [
+        r#"{"id":1,"layer":"agent","tool":"claude","exit_code":1,"stdout":"You've hit your limit · resets 11pm","now":"2026-11-15T20:00:00+01:00","family":"ignored"}"#,
+        "{broken",
+        "",
+        r#"{"id":"two","status":"x"}"#,
+        r#"{"id":null,"tool":"grep","exit_code":1,"stdout":"","stderr":null}"#,
+    ];
+    let ended = Place::new().run(&["classify", "--jsonl"], lines.join("\n"));
+    let answers: Vec<Value> = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(ended.code, 0);
+    assert_eq!(answers.len(), 4);
+    assert_eq!(
+        (
+            &answers[0]["id"],
+            &answers[0]["kind"],
+            &answers[0]["retry_after_s"]
+        ),
+        (&json!(1), &json!("rate_limit_timed"), &json!(10800.0))
+    );
+    assert!(
+        answers[1]["error"]
+            .as_str()
+            .unwrap()
+            .starts_with("not JSON")
+    );
+    assert_eq!(
+        (&answers[2]["id"], &answers[2]["line"]),
+        (&json!("two"), &json!(4))
+    );
+    assert_eq!(
+        (&answers[3]["id"], &answers[3]["kind"], &answers[3]["level"]),
+        (&Value::Null, &json!("none"), &Value::Null)
+    );
+    for field in [
+        "id",
+        "kind",
+        "category",
+        "level",
+        "retryable",
+        "retry_after_s",
+        "confidence",
+        "evidence",
+        "fingerprint",
+    ] {
+        assert!(answers[0].get(field).is_some(), "{field}");
+    }
+}
+
+#[test]
+fn any_bytes_and_megabytes_are_fine() {
+    let mut bytes = vec![0xff, 0xfe, 0, b'\r', 0x1b, b'['];
+    bytes.extend(std::iter::repeat_n(b"some progress 10%\r".as_slice(), 200_000).flatten());
+    bytes.extend_from_slice(b"\nOSError: [Errno 28] No space left on device\n");
+    let ended = Place::new().run(&["classify", "--exit-code", "1"], bytes);
+    assert!(ended.stdout.starts_with("disk_full"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_wrong_input_is_named_with_exit_code_2() {
+    let place = Place::new();
+    for (args, told) in [
+        (
+            vec!["classify", "gone.txt"],
+            "error: cannot read gone.txt: No such file or directory",
+        ),
+        (
+            vec!["classify", "--status", "7"],
+            "error: invalid value '7' for '--status <STATUS>'",
+        ),
+        (
+            vec!["classify", "--signal", "SIGNOPE"],
+            "error: invalid value 'SIGNOPE' for '--signal <SIGNAL>': not a signal",
+        ),
+        (
+            vec!["classify", "--header", "x"],
+            "expected \"name: value\"",
+        ),
+        (
+            vec!["classify", "--now", "yesterday"],
+            "error: `yesterday` is not a moment like 2026-11-15T21:30:00Z",
+        ),
+        (vec!["classify", "--json", "--jsonl"], "cannot be used with"),
+    ] {
+        let ended = place.run(&args, "x");
+        assert_eq!(ended.code, 2, "{args:?}");
+        assert!(ended.stderr.contains(told), "{args:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_unless_they_are_asked_for() {
+    let place = Place::new();
+    let run = |color: &[&str]| {
+        place
+            .run(
+                &[&["classify", "--exit-code", "1"], color].concat(),
+                "Killed",
+            )
+            .stdout
+    };
+    assert!(!run(&[]).contains('\u{1b}'));
+    assert!(run(&["--color", "always"]).contains("\u{1b}["));
+}

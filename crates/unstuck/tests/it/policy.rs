@@ -1,0 +1,90 @@
+//! `unstuck policy`
+
+use serde_json::json;
+
+use crate::Place;
+
+/// S4-18: the agreed fields in camelCase, as the REST API will serve them.
+#[test]
+fn a_policy_is_shown_as_json_in_the_agreed_form() {
+    let policy = Place::new().json(&["policy", "show", "standard", "--json"], "");
+    for (field, value) in [
+        ("id", json!("standard")),
+        ("maxRetries", json!(3)),
+        ("backoffBase", json!(1.0)),
+        ("backoffMultiplier", json!(2.0)),
+        ("maxBackoff", json!(30.0)),
+        ("autoEscalate", json!(false)),
+        ("jitter", json!("full")),
+        ("curve", json!("exponential")),
+    ] {
+        assert_eq!(policy[field], value, "{field}");
+    }
+    assert!(
+        policy["retryableErrors"].is_array()
+            && policy["name"].is_string()
+            && policy["escalateAfterRetries"].is_u64()
+    );
+}
+
+#[test]
+fn the_templates_are_listed() {
+    let list = Place::new().json(&["policy", "list", "--json"], "");
+    let ids: Vec<_> = list
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        ids,
+        [
+            "standard", "patient", "pipeline", "critical", "thrifty", "off"
+        ]
+    );
+    let shown = Place::new().run(&["policy", "list"], "").stdout;
+    assert!(
+        shown.contains("3 retries after 5 s, 10 s, 20 s; keeps the model"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_policy_file_is_checked_as_a_whole() {
+    let place = Place::new();
+    place.write("good.toml", "template = \"patient\"\nmaxRetries = 5\n");
+    place.write(
+        "bad.json",
+        r#"{"maxRetries": -1, "backofBase": 2, "retryableErrors": ["rate_limt"]}"#,
+    );
+    let good = place.run(&["policy", "check", "good.toml"], "");
+    assert_eq!(
+        (good.code, good.stdout.as_str()),
+        (
+            0,
+            "ok: good.toml: patient (5 retries after 5 s, 10 s, 20 s, 40 s, 1 min 20 s; keeps the model)\n"
+        )
+    );
+    let bad = place.run(&["policy", "check", "bad.json"], "");
+    assert_eq!((bad.code, bad.stdout.as_str()), (2, ""));
+    for part in [
+        "maxRetries",
+        "backofBase",
+        "backoffBase",
+        "rate_limt",
+        "did you mean `rate_limit`?",
+        "hint: ",
+    ] {
+        assert!(bad.stderr.contains(part), "{part} in {}", bad.stderr);
+    }
+}
+
+#[test]
+fn an_unknown_policy_is_told_with_the_known_ones() {
+    let ended = Place::new().run(&["policy", "show", "brave"], "");
+    assert_eq!(ended.code, 2);
+    assert_eq!(
+        ended.stderr,
+        "error: there is no policy `brave`\nhint: there are standard, patient, pipeline, critical, thrifty, off\n"
+    );
+}
