@@ -1,10 +1,9 @@
-//! One automaton that looks for the literals of all patterns at once.
+//! Looks for the literals of all patterns at once, and for the patterns where a literal was seen.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
-
+use super::needles::Needles;
 use super::pattern::{Pattern, PatternError};
 use super::screen::Screen;
 use super::view::View;
@@ -49,7 +48,7 @@ impl Builder {
         Ok(id)
     }
 
-    pub(crate) fn build(self) -> Result<Automaton, PatternError> {
+    pub(crate) fn build(self) -> Automaton {
         let mut literals: Vec<&str> = Vec::new();
         let mut index: HashMap<String, usize> = HashMap::new();
         let mut owners: Vec<Vec<PatternId>> = Vec::new();
@@ -65,17 +64,12 @@ impl Builder {
                 owners[at].push(PatternId(number));
             }
         }
-        let literals = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .build(literals)
-            .map_err(|error| PatternError::Syntax("all literals".into(), error.to_string()))?;
-        Ok(Automaton {
+        let literals = Needles::new(literals);
+        Automaton {
             patterns: self.patterns,
             literals,
             owners,
-        })
+        }
     }
 }
 
@@ -83,7 +77,7 @@ impl Builder {
 #[derive(Debug)]
 pub(crate) struct Automaton {
     patterns: Vec<Pattern>,
-    literals: AhoCorasick,
+    literals: Needles,
     owners: Vec<Vec<PatternId>>,
 }
 
@@ -113,27 +107,23 @@ impl Automaton {
             let Some(screen) = view.screen(stream) else {
                 continue;
             };
-            for found in self.literals.find_overlapping_iter(screen.flat()) {
-                for pattern in &self.owners[found.pattern().as_usize()] {
+            self.literals.each(screen.flat(), |found| {
+                for pattern in &self.owners[found.needle] {
                     hits.push(Hit {
                         pattern: *pattern,
                         stream,
-                        start: found.start(),
-                        end: found.end(),
+                        start: found.start,
+                        end: found.end,
                     });
                 }
                 if hits.len() > MAX_HITS {
                     hits.drain(MAX_HITS / 10..MAX_HITS / 2);
                 }
-            }
+            });
         }
-        // A stable sort keeps the order of the text within one pattern.
-        hits.sort_by_key(|hit| hit.pattern);
-        Sightings {
-            automaton: self,
-            view,
-            hits,
-        }
+        // Within one pattern in the order of the text.
+        hits.sort_unstable_by_key(|hit| (hit.pattern, hit.stream, hit.end, hit.start));
+        Sightings::new(self, view, hits)
     }
 
     #[cfg(test)]
@@ -152,9 +142,28 @@ pub(crate) struct Sightings<'a> {
     automaton: &'a Automaton,
     view: &'a View<'a>,
     hits: Vec<Hit>,
+    /// For each pattern where its hits are, since rules ask for many patterns that were not seen.
+    of_pattern: Vec<Range<u32>>,
 }
 
 impl<'a> Sightings<'a> {
+    fn new(automaton: &'a Automaton, view: &'a View<'a>, hits: Vec<Hit>) -> Self {
+        let mut of_pattern = vec![0..0; automaton.patterns.len()];
+        for (at, hit) in (0_u32..).zip(&hits) {
+            let range = &mut of_pattern[hit.pattern.0 as usize];
+            if range.end == 0 {
+                range.start = at;
+            }
+            range.end = at + 1;
+        }
+        Self {
+            automaton,
+            view,
+            hits,
+            of_pattern,
+        }
+    }
+
     /// The patterns whose literal was seen.
     pub(crate) fn seen(&self) -> impl Iterator<Item = PatternId> + '_ {
         self.hits
@@ -163,9 +172,8 @@ impl<'a> Sightings<'a> {
     }
 
     fn hits(&self, pattern: PatternId) -> &[Hit] {
-        let start = self.hits.partition_point(|hit| hit.pattern < pattern);
-        let len = self.hits[start..].partition_point(|hit| hit.pattern == pattern);
-        &self.hits[start..start + len]
+        let range = &self.of_pattern[pattern.0 as usize];
+        &self.hits[range.start as usize..range.end as usize]
     }
 
     /// The last place in one of the streams at which a pattern matches.
@@ -175,22 +183,28 @@ impl<'a> Sightings<'a> {
             .iter()
             .rev()
             .filter(|hit| streams.is_empty() || streams.contains(&hit.stream));
+        let pattern = &self.automaton.patterns[pattern.0 as usize];
+        let mut tried_before = None;
         tried.take(MAX_TRIES).find_map(|hit| {
             let screen = self.view.screen(hit.stream)?;
-            let range = self.find_at(pattern, screen, hit)?;
+            let range = if pattern.is_literal() {
+                hit.start..hit.end
+            } else {
+                let windows = windows(screen, hit);
+                // A literal often stands twice in one line.
+                let trying = Some((hit.stream, windows));
+                if tried_before == trying {
+                    return None;
+                }
+                let range = find_within(pattern, screen, &trying.as_ref()?.1);
+                tried_before = trying;
+                range?
+            };
             Some(Place {
                 stream: hit.stream,
                 range,
             })
         })
-    }
-
-    fn find_at(&self, pattern: PatternId, screen: &Screen, hit: &Hit) -> Option<Range<usize>> {
-        let pattern = &self.automaton.patterns[pattern.0 as usize];
-        let (line, wrapped) = windows(screen, hit);
-        pattern
-            .find(screen.lines().as_bytes(), line, hit.start..hit.end)
-            .or_else(|| pattern.find(screen.flat(), wrapped?, hit.start..hit.end))
     }
 
     /// Every place at which a pattern matches, from the last one on, with the named groups that are wanted.
@@ -207,30 +221,29 @@ impl<'a> Sightings<'a> {
                 let screen = self.view.screen(hit.stream)?;
                 let regex = &self.automaton.patterns[pattern.0 as usize];
                 let (line, wrapped) = windows(screen, hit);
-                let captures = regex
-                    .captures(screen.lines().as_bytes(), line)
-                    .or_else(|| regex.captures(screen.flat(), wrapped?))?;
-                let named = |name: &&'static str| {
-                    captures.name(name).map(|group| {
-                        (
-                            *name,
-                            String::from_utf8_lossy(group.as_bytes()).into_owned(),
-                        )
-                    })
-                };
+                let (range, named) = regex
+                    .captures(screen.lines().as_bytes(), line, groups)
+                    .or_else(|| regex.captures(screen.flat(), wrapped?, groups))?;
                 let place = Place {
                     stream: hit.stream,
-                    range: captures
-                        .get(0)
-                        .map_or(hit.start..hit.end, |all| all.range()),
+                    range,
                 };
-                Some((place, groups.iter().filter_map(named).collect()))
+                Some((place, named))
             })
     }
 }
 
+fn find_within(pattern: &Pattern, screen: &Screen, windows: &Windows) -> Option<Range<usize>> {
+    let (line, wrapped) = windows;
+    pattern
+        .find(screen.lines().as_bytes(), line.clone())
+        .or_else(|| pattern.find(screen.flat(), wrapped.clone()?))
+}
+
 /// The line of a hit, and that line with the one that opened it and the ones it may have been wrapped to.
-fn windows(screen: &Screen, hit: &Hit) -> (Range<usize>, Option<Range<usize>>) {
+type Windows = (Range<usize>, Option<Range<usize>>);
+
+fn windows(screen: &Screen, hit: &Hit) -> Windows {
     let lines = screen.lines_of(&(hit.start..hit.end));
     let near = |range: Range<usize>| {
         range.start.max(hit.start.saturating_sub(REACH))..range.end.min(hit.end + REACH)

@@ -100,7 +100,7 @@ impl Classifier {
         let noise = add(&knowledge.reading.noise)?;
         let status = add(&knowledge.reading.status)?;
         let waits = Waits::new(add(&knowledge.reading.wait)?);
-        let automaton = builder.build().map_err(in_reading)?;
+        let automaton = builder.build();
         let plain = (0..rules.len())
             .filter(|at| rules[*at].triggers().is_empty())
             .collect();

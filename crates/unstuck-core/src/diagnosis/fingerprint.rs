@@ -1,8 +1,9 @@
 //! Recognises the same failure again: what varies from one time to the next is masked.
 
-use std::sync::LazyLock;
+use std::borrow::Cow;
+use std::sync::OnceLock;
 
-use regex::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 
 use crate::failure::Kind;
 
@@ -11,33 +12,101 @@ const LONG: usize = 300;
 /// No more than this many bytes of a line are masked.
 const REACH: usize = 4096;
 
+/// Something that varies.
+struct Mask {
+    regex: &'static str,
+    /// A match contains one of these bytes; empty means that nothing of the kind is known.
+    needs: &'static [u8],
+    stands_in: &'static str,
+}
+
+const fn mask(stands_in: &'static str, needs: &'static [u8], regex: &'static str) -> Mask {
+    Mask {
+        regex,
+        needs,
+        stands_in,
+    }
+}
+
 /// What varies, and what stands for it; the order matters, since the wider come first.
-static MASKS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    [
-        (r"https?://[^\s\x22'<>)]+", "<url>"),
-        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
-        (r"\b\d{4}-\d\d-\d\d(?:[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d+)?(?:z\b|[+-]\d\d:?\d\d)?)?", "<time>"),
-        (r"\b(?:req|msg|org|resp|toolu|call|run|proj|user|sess|gen|chatcmpl)[_-][a-z0-9_-]{3,}", "<id>"),
-        (r"\b(?:sha\d+[:-])?[0-9a-f]{12,}\b", "<id>"),
-        (r"\b0x[0-9a-f]+", "<id>"),
-        (r"(?:[a-z]:)?[\\/][\w.@+~-]+(?:[\\/][\w.@+~-]+)*[\\/]?|(?:\.{1,2}|~|[\w.@+-]+)(?:[\\/][\w.@+~-]+)+", "<path>"),
-        (r#""[^"]{1,200}"|`[^`]{1,200}`|'[^']{1,200}'"#, "<name>"),
-        // Times of day, addresses with their ports, lines with their columns: they look alike.
-        (r"\d+(?:[.,:]\d+)*(?:\s?[ap]m\b)?", "<n>"),
-    ]
-    .into_iter()
-    .filter_map(|(source, mask)| Regex::new(&format!("(?i){source}")).ok().map(|regex| (regex, mask)))
-    .collect()
-});
+static MASKS: [Mask; 9] = [
+    mask("<url>", b"/", r"https?://[^\s\x22'<>)]+"),
+    mask(
+        "<id>",
+        b"-",
+        r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+    ),
+    mask(
+        "<time>",
+        b"-",
+        r"\b\d{4}-\d\d-\d\d(?:[T _]\d\d[:_]\d\d(?:[:_]\d\d)?(?:[.,_]\d+)?(?:z\b|[+-]\d\d:?\d\d)?)?",
+    ),
+    mask(
+        "<id>",
+        b"_-",
+        r"\b(?:req|msg|org|resp|toolu|call|run|proj|user|sess|gen|chatcmpl)[_-][a-z0-9_-]{3,}",
+    ),
+    mask("<id>", b"", r"\b(?:sha\d+[:-])?[0-9a-f]{12,}\b"),
+    mask("<id>", b"x", r"\b0x[0-9a-f]+"),
+    mask(
+        "<path>",
+        b"/\\",
+        r"(?:[a-z]:)?[\\/][\w.@+~-]+(?:[\\/][\w.@+~-]+)*[\\/]?|(?:\.{1,2}|~|[\w.@+-]+)(?:[\\/][\w.@+~-]+)+",
+    ),
+    mask(
+        "<name>",
+        b"\"`'",
+        r#""[^"]{1,200}"|`[^`]{1,200}`|'[^']{1,200}'"#,
+    ),
+    // Times of day, addresses with their ports, lines with their columns: they look alike.
+    mask("<n>", b"", r"\d+(?:[.,:]\d+)*(?:\s?[ap]m\b)?"),
+];
+
+type Compiled = [OnceLock<Option<Regex>>; MASKS.len()];
+
+/// Nearly all lines are ASCII, and for these the expressions compile several times as fast.
+static FOR_ASCII: Compiled = [const { OnceLock::new() }; MASKS.len()];
+static FOR_ALL: Compiled = [const { OnceLock::new() }; MASKS.len()];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Letters {
+    Ascii,
+    All,
+}
+
+impl Mask {
+    fn compile(&self, letters: Letters) -> Option<Regex> {
+        RegexBuilder::new(self.regex)
+            .case_insensitive(true)
+            .unicode(letters == Letters::All)
+            .build()
+            .ok()
+    }
+
+    fn may_match(&self, text: &[u8]) -> bool {
+        self.needs.is_empty() || text.iter().any(|byte| self.needs.contains(byte))
+    }
+}
 
 /// The line with everything that varies masked.
 pub(crate) fn template(line: &str) -> String {
-    let mut text = line.to_lowercase();
-    for (regex, mask) in MASKS.iter() {
-        if let std::borrow::Cow::Owned(masked) = regex.replace_all(&text, *mask) {
+    let mut text = line.to_lowercase().into_bytes();
+    let (letters, compiled) = if text.is_ascii() {
+        (Letters::Ascii, &FOR_ASCII)
+    } else {
+        (Letters::All, &FOR_ALL)
+    };
+    for (mask, compiled) in MASKS.iter().zip(compiled) {
+        if !mask.may_match(&text) {
+            continue;
+        }
+        let regex = compiled.get_or_init(|| mask.compile(letters)).as_ref();
+        let masked = regex.map(|regex| regex.replace_all(&text, mask.stands_in.as_bytes()));
+        if let Some(Cow::Owned(masked)) = masked {
             text = masked;
         }
     }
+    let text = String::from_utf8_lossy(&text);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -110,6 +179,17 @@ mod tests {
         ] {
             assert_eq!(template(line), masked);
         }
+    }
+
+    #[test]
+    fn every_mask_compiles_and_other_alphabets_are_masked_alike() {
+        for mask in &MASKS {
+            assert!(mask.compile(Letters::Ascii).is_some() && mask.compile(Letters::All).is_some());
+        }
+        assert_eq!(
+            template("Datei „a/b.txt“ fehlt seit 10:30: 0x1F ≠ ٣"),
+            "datei „<path>“ fehlt seit <n>: <id> ≠ <n>"
+        );
     }
 
     #[test]

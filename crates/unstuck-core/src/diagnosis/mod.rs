@@ -11,6 +11,7 @@ mod clock;
 mod fingerprint;
 mod literals;
 mod loose;
+mod needles;
 mod pattern;
 mod rule;
 mod screen;

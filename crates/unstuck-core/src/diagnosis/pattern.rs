@@ -9,8 +9,12 @@
 
 use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::meta::{BuildError, Config, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
+use regex_automata::util::syntax;
 
 use super::literals;
 
@@ -35,11 +39,23 @@ pub(crate) struct Pattern {
     regex: Option<LazyRegex>,
 }
 
+/// A regular expression that is compiled when it is needed, and well when it is needed often.
 #[derive(Debug)]
 struct LazyRegex {
     source: String,
-    compiled: OnceLock<Option<Regex>>,
+    uses: AtomicU32,
+    /// Soon compiled, and quick enough on a line.
+    light: OnceLock<Option<Regex>>,
+    /// Takes longer to compile and to get going, then is several times as fast.
+    swift: OnceLock<Option<Regex>>,
 }
+
+/// After so many uses it pays to compile well.
+const OFTEN: u32 = 24;
+/// In a longer text it pays at once.
+const LONG: usize = 512;
+/// An expression may take up so many bytes when compiled.
+const SIZE_LIMIT: usize = 10 << 20;
 
 impl Pattern {
     /// Reads a pattern as it is written in a knowledge file.
@@ -62,7 +78,9 @@ impl Pattern {
         let literals = literals.ok_or_else(|| PatternError::NoLiteral(source.to_owned()))?;
         let regex = LazyRegex {
             source: source.to_owned(),
-            compiled: OnceLock::new(),
+            uses: AtomicU32::new(0),
+            light: OnceLock::new(),
+            swift: OnceLock::new(),
         };
         Ok(Self {
             literals,
@@ -79,41 +97,40 @@ impl Pattern {
     pub(crate) fn check(&self) -> Result<(), PatternError> {
         match &self.regex {
             Some(regex) => regex
-                .build()
+                .build(Effort::Swift)
                 .map(|_| ())
                 .map_err(|error| PatternError::Syntax(regex.source.clone(), error.to_string())),
             None => Ok(()),
         }
     }
 
-    /// The match nearest to the literal that was seen at `hit`, within `window`.
-    pub(crate) fn find(
+    /// Whether the literal is all there is to it.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.regex.is_none()
+    }
+
+    /// The first match of the regular expression within `window`.
+    pub(crate) fn find(&self, text: &[u8], window: Range<usize>) -> Option<Range<usize>> {
+        let regex = self.regex.as_ref()?.get(window.len())?;
+        regex.find(within(text, window)).map(|found| found.range())
+    }
+
+    /// The first match of the regular expression within `window`, with the named groups that are wanted.
+    pub(crate) fn captures(
         &self,
         text: &[u8],
         window: Range<usize>,
-        hit: Range<usize>,
-    ) -> Option<Range<usize>> {
-        match &self.regex {
-            None => Some(hit),
-            // The window's end is cut off but its start is only where the search begins, so that `^` still
-            // means the start of a line.
-            Some(regex) => regex
-                .get()?
-                .find_at(&text[..window.end], window.start)
-                .map(|found| found.range()),
-        }
-    }
-
-    /// The named groups of the match within `window`.
-    pub(crate) fn captures<'t>(
-        &self,
-        text: &'t [u8],
-        window: Range<usize>,
-    ) -> Option<regex::bytes::Captures<'t>> {
-        self.regex
-            .as_ref()?
-            .get()?
-            .captures_at(&text[..window.end], window.start)
+        groups: &[&'static str],
+    ) -> Option<(Range<usize>, Groups)> {
+        let regex = self.regex.as_ref()?.get(window.len())?;
+        let mut captures = regex.create_captures();
+        regex.captures(within(text, window), &mut captures);
+        let range = captures.get_match()?.range();
+        let named = |name: &&'static str| {
+            let group = &text[captures.get_group_by_name(name)?.range()];
+            Some((*name, String::from_utf8_lossy(group).into_owned()))
+        };
+        Some((range, groups.iter().filter_map(named).collect()))
     }
 
     #[cfg(test)]
@@ -122,17 +139,62 @@ impl Pattern {
     }
 }
 
+/// Named groups, each with what it matched.
+pub(crate) type Groups = Vec<(&'static str, String)>;
+
+/// The window's end is cut off but its start is only where the search begins, so that `^` still means the start of
+/// a line.
+fn within(text: &[u8], window: Range<usize>) -> Input<'_> {
+    Input::new(&text[..window.end]).range(window.start..)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    Light,
+    Swift,
+}
+
 impl LazyRegex {
-    fn build(&self) -> Result<Regex, regex::Error> {
-        RegexBuilder::new(&self.source)
+    /// Without the searches for prefixes that the `regex` crate prepares: a window is short, and its literal is
+    /// known to be there.
+    fn build(&self, effort: Effort) -> Result<Regex, Box<BuildError>> {
+        let is_named = ["(?P<", "(?<"]
+            .iter()
+            .any(|group| self.source.contains(group));
+        let captures = if is_named {
+            WhichCaptures::All
+        } else {
+            WhichCaptures::Implicit
+        };
+        let config = Config::new()
+            .utf8_empty(false)
+            .nfa_size_limit(Some(SIZE_LIMIT))
+            .which_captures(captures)
+            .auto_prefilter(false)
+            .onepass(false)
+            .dfa(false)
+            .hybrid(effort == Effort::Swift);
+        let syntax = syntax::Config::new()
             .case_insensitive(true)
             .multi_line(true)
             .unicode(false)
-            .build()
+            .utf8(false);
+        Regex::builder()
+            .configure(config)
+            .syntax(syntax)
+            .build(&self.source)
+            .map_err(Box::new)
     }
 
-    fn get(&self) -> Option<&Regex> {
-        self.compiled.get_or_init(|| self.build().ok()).as_ref()
+    /// The expression, compiled for a window of this length.
+    fn get(&self, len: usize) -> Option<&Regex> {
+        let is_rare = || self.uses.fetch_add(1, Ordering::Relaxed) < OFTEN;
+        let (compiled, effort) = if len <= LONG && is_rare() {
+            (&self.light, Effort::Light)
+        } else {
+            (&self.swift, Effort::Swift)
+        };
+        compiled.get_or_init(|| self.build(effort).ok()).as_ref()
     }
 }
 

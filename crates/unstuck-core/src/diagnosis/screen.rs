@@ -17,13 +17,21 @@ pub(crate) struct Screen {
     lines: String,
     /// The same bytes with blanks for line ends, so that a phrase that was wrapped is still found.
     flat: String,
+    /// Where the lines end.
+    ends: Vec<usize>,
 }
 
 impl Screen {
     pub(crate) fn new(bytes: &[u8]) -> Self {
         let lines = screened(&shortened(bytes));
         let flat = lines.replace('\n', " ");
-        Self { lines, flat }
+        let ends = lines.bytes().enumerate();
+        let ends = ends.filter_map(|(at, byte)| (byte == b'\n').then_some(at));
+        Self {
+            ends: ends.collect(),
+            lines,
+            flat,
+        }
     }
 
     /// The lines, each ended by `\n`.
@@ -42,25 +50,19 @@ impl Screen {
 
     /// The lines that a range of bytes touches.
     pub(crate) fn lines_of(&self, range: &Range<usize>) -> Range<usize> {
-        let bytes = self.lines.as_bytes();
-        let start = bytes[..range.start]
-            .iter()
-            .rposition(|b| *b == b'\n')
-            .map_or(0, |at| at + 1);
-        let last = range.end.max(range.start + 1).min(bytes.len());
-        let end = bytes[last - 1..]
-            .iter()
-            .position(|b| *b == b'\n')
-            .map_or(bytes.len(), |at| last - 1 + at);
-        start..end.max(range.end)
+        let start = match self.line_number(range.start) {
+            0 => 0,
+            before => self.ends[before - 1] + 1,
+        };
+        let len = self.lines.len();
+        let last = range.end.max(range.start + 1).min(len) - 1;
+        let end = self.ends.get(self.line_number(last)).copied();
+        start..end.unwrap_or(len).max(range.end)
     }
 
     /// How many lines come before this byte.
     pub(crate) fn line_number(&self, at: usize) -> usize {
-        self.lines.as_bytes()[..at]
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count()
+        self.ends.partition_point(|end| *end < at)
     }
 }
 

@@ -53,7 +53,7 @@ prop_compose! {
         path in "(/zq[bcdfg0-9_]{1,8}){1,4}\\.zq[bcd]?",
         time in "20[2-9][0-9]-(0[1-9]|1[0-2])-[0-2][0-9]T[01][0-9]:[0-5][0-9]:[0-5][0-9](\\.[0-9]{3})?Z",
         uuid in "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
-        request in "req_[0-9a-zA-Z]{6,24}",
+        request in "req_[0-9b-dB-D]{6,24}",
         hex in "[0-9a-f]{4,12}",
     ) -> Fill {
         Fill { n, name, path, time, uuid, request, hex }

@@ -1,0 +1,103 @@
+//! Times, their medians and their ratios.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// How often everything is measured.
+pub(crate) const ROUNDS: u64 = 7;
+
+/// Short work is repeated for about this long in each round.
+const AT_LEAST: Duration = Duration::from_millis(40);
+
+/// The moment, as far as a stopwatch needs it.
+pub(crate) fn moment() -> Instant {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a benchmark is about the time that passes"
+    )]
+    Instant::now()
+}
+
+/// The seconds that some work takes once.
+pub(crate) fn once<T>(work: impl FnOnce() -> T) -> f64 {
+    let begin = moment();
+    black_box(work());
+    begin.elapsed().as_secs_f64()
+}
+
+/// The seconds that some short work takes on average, repeated until the clock can tell.
+pub(crate) fn repeated<T>(mut work: impl FnMut() -> T) -> f64 {
+    let begin = moment();
+    let mut times = 0.0;
+    loop {
+        black_box(work());
+        times += 1.0;
+        let passed = begin.elapsed();
+        if passed >= AT_LEAST {
+            return passed.as_secs_f64() / times;
+        }
+    }
+}
+
+/// The same thing measured in every round.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Samples(Vec<f64>);
+
+impl Samples {
+    pub(crate) fn push(&mut self, value: f64) {
+        self.0.push(value);
+    }
+
+    /// Every sample, changed.
+    pub(crate) fn map(&self, change: impl Fn(f64) -> f64) -> Self {
+        self.0.iter().copied().map(change).collect()
+    }
+
+    /// Round by round, how many times the other these are.
+    pub(crate) fn over(&self, other: &Self) -> Self {
+        self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect()
+    }
+
+    pub(crate) fn median(&self) -> f64 {
+        let sorted = self.sorted();
+        let middle = sorted.len() / 2;
+        match sorted.len() {
+            0 => f64::NAN,
+            odd if odd % 2 == 1 => sorted[middle],
+            _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+        }
+    }
+
+    /// The smallest and the largest.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        let sorted = self.sorted();
+        let end = |value: Option<&f64>| value.copied().unwrap_or(f64::NAN);
+        (end(sorted.first()), end(sorted.last()))
+    }
+
+    fn sorted(&self) -> Vec<f64> {
+        let mut sorted = self.0.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted
+    }
+}
+
+impl FromIterator<f64> for Samples {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_and_ratios_are_taken_round_by_round() {
+        let samples: Samples = [4.0, 1.0, 2.0].into_iter().collect();
+        assert_eq!((samples.median(), samples.range()), (2.0, (1.0, 4.0)));
+        let even: Samples = [1.0, 3.0].into_iter().collect();
+        assert_eq!(even.median(), 2.0);
+        assert_eq!(even.over(&even).median(), 1.0);
+    }
+}

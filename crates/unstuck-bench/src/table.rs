@@ -1,0 +1,107 @@
+//! The figures as a table for people: median, and from the smallest to the largest in parentheses.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+
+use crate::measure::Samples;
+
+/// What a figure ought to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target {
+    /// Nothing is promised about it.
+    Open,
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Target {
+    fn verdict(self, value: f64) -> String {
+        let (met, text) = match self {
+            Self::Open => return String::new(),
+            Self::AtLeast(least) => (value >= least, format!("at least {least}")),
+            Self::AtMost(most) => (value <= most, format!("at most {most}")),
+        };
+        format!("{text}: {}", if met { "met" } else { "MISSED" })
+    }
+}
+
+/// Writes each row as soon as it is measured.
+pub(crate) struct Table(io::Stdout);
+
+impl Table {
+    pub(crate) fn begin() -> Result<Self> {
+        let mut table = Self(io::stdout());
+        writeln!(
+            table.0,
+            "median (min–max) of {} rounds; every round measures each side once{}",
+            crate::measure::ROUNDS,
+            load().unwrap_or_default()
+        )?;
+        Ok(table)
+    }
+
+    pub(crate) fn section(&mut self, title: &str) -> Result<()> {
+        Ok(writeln!(self.0, "\n{title}")?)
+    }
+
+    pub(crate) fn note(&mut self, text: &str) -> Result<()> {
+        Ok(writeln!(self.0, "  {text}")?)
+    }
+
+    pub(crate) fn row(
+        &mut self,
+        what: &str,
+        samples: &Samples,
+        unit: &str,
+        target: Target,
+    ) -> Result<()> {
+        let (least, most) = samples.range();
+        let shown = format!(
+            "{} ({}–{}) {unit}",
+            digits(samples.median()),
+            digits(least),
+            digits(most)
+        );
+        let line = format!(
+            "  {what:<52} {shown:<34} {}",
+            target.verdict(samples.median())
+        );
+        writeln!(self.0, "{}", line.trim_end())?;
+        Ok(self.0.flush()?)
+    }
+}
+
+/// How busy the machine is, where the system tells: on a busy one only the ratios count.
+fn load() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    let cores = std::thread::available_parallelism().ok()?;
+    let load = text.split_whitespace().next()?;
+    Some(format!("; load {load} on {cores} cores"))
+}
+
+/// Three digits that matter.
+fn digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_says_whether_it_is_met() {
+        assert_eq!(Target::AtLeast(8.0).verdict(9.0), "at least 8: met");
+        assert_eq!(Target::AtMost(10.0).verdict(10.5), "at most 10: MISSED");
+        assert_eq!(Target::Open.verdict(1.0), "");
+        assert_eq!(
+            [digits(1234.5), digits(12.34), digits(1.234)],
+            ["1234", "12.3", "1.23"]
+        );
+    }
+}
