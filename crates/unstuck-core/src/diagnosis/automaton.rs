@@ -240,7 +240,7 @@ fn find_within(pattern: &Pattern, screen: &Screen, windows: &Windows) -> Option<
         .or_else(|| pattern.find(screen.flat(), wrapped.clone()?))
 }
 
-/// The line of a hit, and that line with the ones it may have been wrapped to.
+/// The line of a hit, and that line with the one that opened it and the ones it may have been wrapped to.
 type Windows = (Range<usize>, Option<Range<usize>>);
 
 fn windows(screen: &Screen, hit: &Hit) -> Windows {
@@ -255,6 +255,11 @@ fn windows(screen: &Screen, hit: &Hit) -> Windows {
             break;
         }
         wrapped.end = screen.lines_of(&(next..next)).end;
+    }
+    // What a line opens with a brace stands on the next one.
+    let before = &screen.lines()[..lines.start];
+    if before.ends_with("{\n") {
+        wrapped.start = screen.lines_of(&(lines.start - 1..lines.start)).start;
     }
     let is_wrapped = wrapped != lines;
     (near(lines), is_wrapped.then(|| near(wrapped)))

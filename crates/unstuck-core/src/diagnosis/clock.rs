@@ -58,13 +58,17 @@ pub(crate) fn next(time: &str, zone: Option<&str>, now: &Now) -> Option<Timestam
     let zone = zone_of(zone, now)?;
     let here = now.at.jiff().to_zoned(zone);
     let time = time_of_day(time)?;
-    let today = on(here.date(), time, &here)?;
-    let moment = if today.timestamp() > here.timestamp() {
-        today
-    } else {
-        on(here.date().tomorrow().ok()?, time, &here)?
-    };
-    Some(moment.timestamp().into())
+    let days = [Ok(here.date()), here.date().tomorrow()];
+    let moments = days.into_iter().flatten().flat_map(|day| {
+        // In the night in which clocks go back, a time of day comes twice.
+        let shown = || here.time_zone().to_ambiguous_zoned(day.to_datetime(time));
+        [shown().compatible(), shown().later()]
+    });
+    moments
+        .flatten()
+        .map(|moment| moment.timestamp())
+        .find(|moment| *moment > here.timestamp())
+        .map(Timestamp::from)
 }
 
 fn on(date: Date, time: Time, here: &Zoned) -> Option<Zoned> {
@@ -80,8 +84,27 @@ fn zone_of(name: Option<&str>, now: &Now) -> Option<TimeZone> {
         Some(name) => TimeZone::get(name)
             .ok()
             .or_else(|| abbreviation(name))
+            .or_else(|| offset(name))
             .or_else(|| Some(now.zone().clone())),
     }
+}
+
+/// `GMT-3`, `UTC+8`, `UTC+05:30`.
+fn offset(name: &str) -> Option<TimeZone> {
+    let name = name.to_ascii_lowercase();
+    let stated = name
+        .strip_prefix("utc")
+        .or_else(|| name.strip_prefix("gmt"))?;
+    let sign = if stated.starts_with('-') { -1 } else { 1 };
+    let digits = stated.trim_start_matches(['+', '-']).replace(':', "");
+    let (hours, minutes) = digits.split_at(digits.len().min(2));
+    let part = |text: &str| match text {
+        "" => Some(0),
+        text => text.parse::<i32>().ok(),
+    };
+    let seconds = part(hours)? * 3600 + part(minutes)? * 60;
+    let offset = jiff::tz::Offset::from_seconds(sign * seconds).ok()?;
+    Some(TimeZone::fixed(offset))
 }
 
 /// The zones that American providers write by their letters.

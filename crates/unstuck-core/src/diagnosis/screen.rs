@@ -121,6 +121,22 @@ fn is_blank(c: char) -> bool {
         || c == '\u{feff}'
 }
 
+/// The text without terminal control sequences, else as it is.
+pub(crate) fn without_escapes(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' => skip_escape(&mut chars),
+            _ => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Skips a terminal control sequence whose escape character was just read.
 fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match chars.next() {

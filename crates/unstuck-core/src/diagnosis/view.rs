@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::loose;
-use super::screen::Screen;
+use super::screen::{Screen, without_escapes};
 use crate::failure::{Failure, Layer};
 use crate::knowledge::{Reading, Stream};
 
@@ -59,7 +59,7 @@ impl<'f> View<'f> {
                 _ => self.failure.stderr.as_ref(),
             };
             let found = raw
-                .map(|raw| loose::documents(&raw.to_str()))
+                .map(|raw| loose::documents(&without_escapes(&raw.to_str())))
                 .unwrap_or_default();
             if let Some(failed_only) = events_that_failed(screen.lines()) {
                 self.screens[stream as usize] = Some(Screen::new(failed_only.as_bytes()));

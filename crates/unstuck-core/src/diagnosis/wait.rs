@@ -47,14 +47,22 @@ pub(crate) fn stated(
         Some(WaitSpec::Unstated) => return None,
         Some(WaitSpec::Daily(at)) => {
             let (time, zone) = at.split_once(' ').unwrap_or((at, "UTC"));
-            return clock::next(time, Some(zone), now).map(|at| at.since(now.at));
+            return clock::next(time, Some(zone), now).and_then(|at| until(at, now));
         }
         None => {}
     }
     from_retry_headers(headers, now)
         .or_else(|| from_text(waits, seen, now))
         .or_else(|| from_reset_headers(headers, now))
-        .filter(|wait| !wait.is_zero() && *wait < LONGEST)
+}
+
+/// No wait at all is not worth stating, and one beyond all measure was misread: another word may know better.
+fn sensible(wait: Duration) -> Option<Duration> {
+    (!wait.is_zero() && wait < LONGEST).then_some(wait)
+}
+
+fn until(moment: Timestamp, now: &Now) -> Option<Duration> {
+    sensible(moment.since(now.at))
 }
 
 fn from_retry_headers(headers: &Headers, now: &Now) -> Option<Duration> {
@@ -77,9 +85,9 @@ fn from_retry_headers(headers: &Headers, now: &Now) -> Option<Duration> {
 fn seconds_or_date(value: &str, now: &Now) -> Option<Duration> {
     match value.parse::<f64>() {
         Ok(number) => seconds(number),
-        Err(_) => {
-            clock::duration(value).or_else(|| clock::http_date(value).map(|at| at.since(now.at)))
-        }
+        Err(_) => clock::duration(value)
+            .and_then(sensible)
+            .or_else(|| until(clock::http_date(value)?, now)),
     }
 }
 
@@ -87,6 +95,7 @@ fn seconds(value: f64) -> Option<Duration> {
     (value > 0.0)
         .then(|| Duration::try_from_secs_f64(value).ok())
         .flatten()
+        .and_then(sensible)
 }
 
 /// The last wait that the text states.
@@ -111,23 +120,14 @@ fn from_groups(groups: &[(&str, String)], now: &Now) -> Option<Duration> {
     };
     let number =
         |name: &str| group(name).and_then(|text| text.replace(',', "").parse::<f64>().ok());
-    let until = |moment: Timestamp| moment.since(now.at);
     group("wait")
         .and_then(clock::duration)
+        .and_then(sensible)
         .or_else(|| number("seconds").and_then(seconds))
         .or_else(|| number("millis").and_then(|millis| seconds(millis / 1000.0)))
-        .or_else(|| number("epoch").map(|epoch| until(from_epoch(epoch))))
-        .or_else(|| {
-            group("date")
-                .and_then(|date| clock::date(date, group("zone"), now))
-                .map(until)
-        })
-        .or_else(|| {
-            group("clock")
-                .and_then(|time| clock::next(time, group("zone"), now))
-                .map(until)
-        })
-        .filter(|wait| !wait.is_zero())
+        .or_else(|| until(from_epoch(number("epoch")?), now))
+        .or_else(|| until(clock::date(group("date")?, group("zone"), now)?, now))
+        .or_else(|| until(clock::next(group("clock")?, group("zone"), now)?, now))
 }
 
 /// Epochs come in seconds and in milliseconds; the size tells which.
@@ -152,9 +152,12 @@ fn from_reset_headers(headers: &Headers, now: &Now) -> Option<Duration> {
         name.contains("ratelimit") && name.contains("reset") || name.ends_with("-reset-at")
     });
     let spent = |name: &str| {
-        headers
-            .get(&name.replace("reset", "remaining"))
-            .is_some_and(|left| left.trim() == "0")
+        let left = headers.get(&name.replace("reset", "remaining"));
+        let used = name
+            .strip_suffix("reset-at")
+            .and_then(|bucket| headers.get(&format!("{bucket}used-percent")))
+            .and_then(|used| used.parse::<f64>().ok());
+        left == Some("0") || used.is_some_and(|used| used >= 100.0)
     };
     let (exact, rest): (Vec<_>, Vec<_>) = resets.partition(|(name, _)| spent(name));
     let chosen = if exact.is_empty() { rest } else { exact };
@@ -167,10 +170,12 @@ fn from_reset_headers(headers: &Headers, now: &Now) -> Option<Duration> {
 fn reset_value(value: &str, now: &Now) -> Option<Duration> {
     if let Ok(number) = value.parse::<f64>() {
         return if number > 1e9 {
-            Some(from_epoch(number).since(now.at))
+            until(from_epoch(number), now)
         } else {
             seconds(number)
         };
     }
-    clock::duration(value).or_else(|| value.parse::<Timestamp>().ok().map(|at| at.since(now.at)))
+    clock::duration(value)
+        .and_then(sensible)
+        .or_else(|| until(value.parse().ok()?, now))
 }

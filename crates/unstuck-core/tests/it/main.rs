@@ -1,0 +1,28 @@
+//! Integration tests of the core: what it promises to whoever calls it, seen from outside.
+#![cfg(test)]
+
+mod bytes;
+mod corpus;
+mod damage;
+mod fingerprints;
+mod requirements;
+mod samples;
+mod texts;
+mod waits;
+
+use unstuck_core::{Classifier, Diagnosis, Failure, Kind, Now};
+
+/// Sunday evening in Europe, half past eight in UTC.
+const NOW: &str = "2026-11-15T20:30:00Z";
+
+fn now() -> Now {
+    Now::utc(NOW.parse().unwrap())
+}
+
+fn diagnose(failure: &Failure) -> Diagnosis {
+    Classifier::built_in().diagnose(failure, &now())
+}
+
+fn kind(failure: &Failure) -> Kind {
+    diagnose(failure).kind
+}

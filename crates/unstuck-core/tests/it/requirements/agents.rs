@@ -1,0 +1,113 @@
+//! Seed 001: how an agent in a pipeline fails.
+
+use super::*;
+
+/// S1-01: the error types of the pipeline are kinds of ours, by the same names.
+#[test]
+fn every_error_type_of_the_pipeline_is_a_kind() {
+    for name in [
+        "timeout",
+        "empty_output",
+        "format_validation",
+        "missing_sections",
+        "diff_parse_error",
+        "context_error",
+        "unknown",
+    ] {
+        assert_eq!(name.parse::<Kind>().unwrap().name(), name);
+    }
+}
+
+/// S1-02, S1-03, S1-39: code 124 is a timeout, also if the output is empty, wrong or without its diff.
+#[test]
+fn code_124_is_a_timeout() {
+    assert_eq!(kind(&agent(124, "", "", &[])), Kind::Timeout);
+    let all = agent(124, "", "", &["Missing section: # Tests"]);
+    assert_eq!(kind(&all.with_diff_expected()), Kind::Timeout);
+}
+
+/// S1-04: an empty output is that, also if checks failed because of it.
+#[test]
+fn no_output_is_empty_output() {
+    for stdout in ["", "  \n\t\n"] {
+        assert_eq!(kind(&agent(0, stdout, "", &[])), Kind::EmptyOutput);
+        assert_eq!(kind(&agent(1, stdout, "", &[])), Kind::EmptyOutput);
+        let checked = agent(0, stdout, "", &["Missing section: # Tests", "too short"]);
+        assert_eq!(kind(&checked), Kind::EmptyOutput);
+        assert_eq!(kind(&checked.with_diff_expected()), Kind::EmptyOutput);
+    }
+}
+
+/// S1-05, S1-40: a check that misses a section says so, in any letter case.
+#[test]
+fn a_missing_section_is_told_from_other_checks() {
+    for check in ["Missing section: # Tests", "MISSING SECTION `Plan`"] {
+        let failure = agent(0, "output", "", &[check]);
+        assert_eq!(kind(&failure), Kind::MissingSections, "{check}");
+        let both = agent(0, "output", "", &["line 3 is too long", check]);
+        assert_eq!(kind(&both), Kind::MissingSections, "{check}");
+    }
+}
+
+/// S1-06: any other failed check is a format that is wrong.
+#[test]
+fn another_failed_check_is_format_validation() {
+    for check in ["line 3 is too long", "expected a table", "x"] {
+        let failure = agent(0, "output", "", &[check]);
+        assert_eq!(kind(&failure), Kind::FormatValidation, "{check}");
+        assert_eq!(kind(&failure.with_diff_expected()), Kind::FormatValidation);
+    }
+}
+
+/// S1-07: an output that has to contain a diff and has none.
+#[test]
+fn a_diff_that_was_expected_and_is_absent_is_a_diff_parse_error() {
+    let without = agent(0, "I changed the file as you asked.", "", &[]);
+    assert_eq!(kind(&without), Kind::None);
+    assert_eq!(kind(&without.with_diff_expected()), Kind::DiffParseError);
+    let with = agent(0, "diff --git a/x b/x\n--- a/x\n+++ b/x\n", "", &[]);
+    assert_eq!(kind(&with.with_diff_expected()), Kind::None);
+    let refused = agent(1, "patching", "error: patch does not apply", &[]);
+    assert_eq!(kind(&refused), Kind::DiffParseError);
+}
+
+/// S1-08: a prompt that could not be filled is a context error.
+#[test]
+fn a_missing_placeholder_is_a_context_error() {
+    for stderr in [
+        "KeyError: 'design'",
+        "Missing placeholder: {plan}",
+        "MISSING PLACEHOLDER",
+    ] {
+        let failure = agent(1, "output", stderr, &[]);
+        assert_eq!(kind(&failure), Kind::ContextError, "{stderr}");
+    }
+}
+
+/// S1-09: the rules come in this order: 124, empty, checks, diff, context, unknown.
+#[test]
+fn the_first_of_the_pipelines_rules_counts() {
+    let context = agent(1, "output", "KeyError: 'x'", &[]);
+    assert_eq!(kind(&context), Kind::ContextError);
+    let diff = context.with_diff_expected();
+    assert_eq!(kind(&diff), Kind::DiffParseError);
+    let checked = diff.clone().with_validation_errors(["too short"]);
+    assert_eq!(kind(&checked), Kind::FormatValidation);
+    let empty = checked.with_stdout("").with_stderr("");
+    assert_eq!(kind(&empty), Kind::EmptyOutput);
+    assert_eq!(kind(&empty.with_exit_code(124)), Kind::Timeout);
+    assert_eq!(
+        kind(&agent(1, "output", "it did not go well", &[])),
+        Kind::Unknown
+    );
+}
+
+/// A typed cause wins over what follows from it: nothing was written because nobody was logged in.
+#[test]
+fn a_known_cause_wins_over_its_symptoms() {
+    let refused = r#"API Error: 401 {"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#;
+    let failure = agent(1, "", refused, &["Missing section: # Tests"]);
+    assert_eq!(kind(&failure.with_diff_expected()), Kind::AuthRequired);
+    let limited = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
+    assert_eq!(kind(&agent(1, "", limited, &[])), Kind::RateLimit);
+}

@@ -1,0 +1,78 @@
+//! Seed 004: how the answers of an API are read.
+
+use super::*;
+
+/// S4-19, S4-23: what a status says if nothing else does.
+#[test]
+fn a_status_alone_tells_the_kind() {
+    for (status, expected, retryable) in [
+        (429, Kind::RateLimit, true),
+        (500, Kind::ServerError, true),
+        (502, Kind::ServerError, true),
+        (503, Kind::ServerError, true),
+        (504, Kind::ServerError, true),
+        (529, Kind::ServerOverloaded, true),
+        (400, Kind::InvalidRequest, false),
+        (402, Kind::QuotaExhausted, false),
+        (401, Kind::AuthRequired, false),
+        (403, Kind::AuthRequired, false),
+        (408, Kind::Timeout, true),
+    ] {
+        let diagnosis = diagnose(&answer(status, ""));
+        assert_eq!(diagnosis.kind, expected, "{status}");
+        assert_eq!(diagnosis.retryable(), retryable, "{status}");
+    }
+}
+
+/// S4-19: the names of the error types are read as kinds.
+#[test]
+fn every_error_type_of_the_api_is_read_as_a_kind() {
+    for (name, expected) in [
+        ("rate_limit", Kind::RateLimit),
+        ("server_error", Kind::ServerError),
+        ("timeout", Kind::Timeout),
+        ("context_limit", Kind::ContextLimit),
+        ("content_filter", Kind::ContentFilter),
+        ("invalid_request", Kind::InvalidRequest),
+        ("auth_error", Kind::AuthRequired),
+        ("unknown", Kind::Unknown),
+    ] {
+        assert_eq!(name.parse(), Ok(expected));
+    }
+}
+
+/// S4-23: 400 with context_length, or in any provider's words, is a context limit and is not retried.
+#[test]
+fn a_context_that_is_too_long_is_told_from_other_bad_requests() {
+    for body in [
+        r#"{"error":{"code":"context_length_exceeded"}}"#,
+        r#"{"error":{"message":"This model's maximum context length is 8192 tokens."}}"#,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 215342 tokens > 200000 maximum"}}"#,
+        r#"{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}"#,
+    ] {
+        let diagnosis = diagnose(&answer(400, body));
+        assert_eq!(diagnosis.kind, Kind::ContextLimit, "{body}");
+        assert!(!diagnosis.retryable());
+    }
+    let other = answer(
+        400,
+        r#"{"error":{"message":"Unknown parameter: 'temprature'."}}"#,
+    );
+    assert_eq!(kind(&other), Kind::InvalidRequest);
+}
+
+/// S4-23: a timeout of ours may be retried, and what is not an error of the API is unknown.
+#[test]
+fn timeouts_are_retried_and_the_rest_is_unknown() {
+    for failure in [
+        Failure::api("openai").with_body("TimeoutError: Request timed out"),
+        Failure::api("openai").with_time_up(),
+    ] {
+        let diagnosis = diagnose(&failure);
+        assert_eq!(diagnosis.kind, Kind::Timeout);
+        assert!(diagnosis.retryable());
+    }
+    let other = Failure::api("openai").with_body("something else went wrong here");
+    assert_eq!(kind(&other), Kind::Unknown);
+    assert_eq!(kind(&answer(418, "I'm a teapot")), Kind::Unknown);
+}

@@ -1,0 +1,76 @@
+//! The knowledge files' own samples and decoys, each against all rules.
+
+use unstuck_core::knowledge::{KindFile, Knowledge};
+use unstuck_core::{Case, Classifier, Diagnosis, Kind, Now};
+
+fn read(case: &Case) -> Diagnosis {
+    let at = case.now.as_deref().unwrap_or(super::NOW).parse().unwrap();
+    Classifier::built_in().diagnose(&case.clone().into_failure(), &Now::utc(at))
+}
+
+fn described(case: &Case, diagnosis: &Diagnosis) -> String {
+    let text = [&case.body, &case.stdout, &case.stderr]
+        .into_iter()
+        .flatten()
+        .map(|text| text.to_str().trim().chars().take(160).collect::<String>())
+        .collect::<Vec<_>>()
+        .join(" / ");
+    format!(
+        "got {} by {} at `{}`: {text}",
+        diagnosis.kind, diagnosis.evidence.rule, diagnosis.evidence.line
+    )
+}
+
+fn misread(kind: Kind, file: &KindFile) -> Vec<String> {
+    let numbered = |word: &str, at: usize, case: &Case, read: &Diagnosis| {
+        format!("{kind}, {word} {}: {}", at + 1, described(case, read))
+    };
+    let samples = file.sample.iter().enumerate().filter_map(|(at, case)| {
+        let read = read(case);
+        (read.kind != kind).then(|| numbered("sample", at, case, &read))
+    });
+    let decoys = file.decoy.iter().enumerate().filter_map(|(at, case)| {
+        let read = read(case);
+        (read.kind == kind).then(|| numbered("decoy", at, case, &read))
+    });
+    samples.chain(decoys).collect()
+}
+
+#[test]
+fn every_sample_lands_on_its_kind_and_no_decoy_does() {
+    let misread: Vec<_> = Knowledge::built_in()
+        .kinds
+        .iter()
+        .flat_map(|(kind, file)| misread(*kind, file))
+        .collect();
+    assert!(
+        misread.is_empty(),
+        "{} of the samples and decoys are misread:\n{}",
+        misread.len(),
+        misread.join("\n")
+    );
+}
+
+#[test]
+fn every_kind_but_unknown_has_three_samples_and_a_decoy() {
+    let thin: Vec<_> = Knowledge::built_in()
+        .kinds
+        .iter()
+        .filter(|(kind, file)| {
+            **kind != Kind::Unknown && (file.sample.len() < 3 || file.decoy.is_empty())
+        })
+        .map(|(kind, file)| {
+            format!(
+                "{kind}: {} samples, {} decoys",
+                file.sample.len(),
+                file.decoy.len()
+            )
+        })
+        .collect();
+    assert!(
+        thin.is_empty(),
+        "{} kinds have fewer than three samples or no decoy:\n{}",
+        thin.len(),
+        thin.join("\n")
+    );
+}

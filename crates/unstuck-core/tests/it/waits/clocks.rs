@@ -1,0 +1,187 @@
+//! Clock times and dates, with their zones and the nights in which clocks change.
+
+use unstuck_core::Now;
+
+use super::{moment, said, until, wait};
+use crate::NOW;
+
+#[test]
+fn a_clock_time_is_meant_in_the_stated_zone_or_here() {
+    let at = moment(NOW);
+    let utc = Now::utc(at);
+    let berlin = Now::in_zone(at, "Europe/Berlin").unwrap();
+    let india = Now::at_offset(at, 19_800).unwrap();
+    for (text, now, moment) in [
+        (
+            "5-hour limit reached · resets 3pm (Europe/Berlin)",
+            &utc,
+            "2026-11-16T14:00:00Z",
+        ),
+        (
+            "5-hour limit reached - resets 11:30am (Asia/Colombo)",
+            &utc,
+            "2026-11-16T06:00:00Z",
+        ),
+        (
+            "You've hit your 5-hour limit · resets 9:30pm (UTC)",
+            &berlin,
+            "2026-11-15T21:30:00Z",
+        ),
+        (
+            "5-hour limit reached - resets 3pm",
+            &utc,
+            "2026-11-16T15:00:00Z",
+        ),
+        (
+            "5-hour limit reached - resets 3pm",
+            &berlin,
+            "2026-11-16T14:00:00Z",
+        ),
+        (
+            "5-hour limit reached - resets 3pm",
+            &india,
+            "2026-11-16T09:30:00Z",
+        ),
+        (
+            "5-hour limit reached - resets 11pm",
+            &berlin,
+            "2026-11-15T22:00:00Z",
+        ),
+        (
+            "You’ve hit your usage limit. Visit x or try again at 8:36 PM.",
+            &utc,
+            "2026-11-15T20:36:00Z",
+        ),
+        (
+            "You’ve hit your usage limit. Visit x or try again at 8:36 PM.",
+            &berlin,
+            "2026-11-16T19:36:00Z",
+        ),
+        (
+            "Your limit will reset at 12am (America/New_York).",
+            &utc,
+            "2026-11-16T05:00:00Z",
+        ),
+        (
+            "Your limit will reset at 12pm (America/New_York).",
+            &utc,
+            "2026-11-16T17:00:00Z",
+        ),
+    ] {
+        assert_eq!(until(&said(text), now), moment, "{text} {now:?}");
+    }
+}
+
+#[test]
+fn a_zone_is_a_place_some_letters_or_an_offset() {
+    let now = Now::in_zone(moment(NOW), "Asia/Tokyo").unwrap();
+    for (text, moment) in [
+        (
+            "resets 3am (America/Port-au-Prince)",
+            "2026-11-16T08:00:00Z",
+        ),
+        (
+            "resets 3am (America/Argentina/Buenos_Aires)",
+            "2026-11-16T06:00:00Z",
+        ),
+        ("Access resets at 10:57 PM GMT-3.", "2026-11-16T01:57:00Z"),
+        ("resets at 09:00 UTC+8", "2026-11-16T01:00:00Z"),
+        ("resets at 09:00 (UTC+05:30)", "2026-11-16T03:30:00Z"),
+        ("resets 3pm PT", "2026-11-15T23:00:00Z"),
+        ("resets 3pm CET", "2026-11-16T14:00:00Z"),
+        ("resets 3pm but not for you", "2026-11-16T06:00:00Z"),
+        ("resets Nov 20 at 9am UTC+2", "2026-11-20T07:00:00Z"),
+    ] {
+        let failure = said(&format!("5-hour limit reached · {text}"));
+        assert_eq!(until(&failure, &now), moment, "{text}");
+    }
+}
+
+#[test]
+fn a_date_is_the_next_such_day() {
+    let now = Now::utc(moment(NOW));
+    for (text, moment) in [
+        (
+            "Weekly limit reached ∙ resets Nov 20, 9am (Europe/Rome)",
+            "2026-11-20T08:00:00Z",
+        ),
+        (
+            "Weekly limit reached ∙ resets Jan 3 at 4pm (UTC)",
+            "2027-01-03T16:00:00Z",
+        ),
+        (
+            "Weekly limit reached ∙ resets Thursday 3pm (UTC)",
+            "2026-11-19T15:00:00Z",
+        ),
+        (
+            "Daily limit reached, resets tomorrow at 9am (UTC)",
+            "2026-11-16T09:00:00Z",
+        ),
+        (
+            "Daily limit reached, resets at midnight PST",
+            "2026-11-16T08:00:00Z",
+        ),
+    ] {
+        assert_eq!(until(&said(text), &now), moment, "{text}");
+    }
+}
+
+#[test]
+fn in_the_nights_when_clocks_change_the_next_such_time_is_taken() {
+    for (text, at, moment) in [
+        // Spring: 02:00 to 03:00 does not exist in Berlin on 29 March 2026.
+        (
+            "resets 3am (Europe/Berlin)",
+            "2026-03-29T00:00:00Z",
+            "2026-03-29T01:00:00Z",
+        ),
+        (
+            "resets 2:30am (Europe/Berlin)",
+            "2026-03-29T00:00:00Z",
+            "2026-03-29T01:30:00Z",
+        ),
+        (
+            "resets 9am (Europe/Berlin)",
+            "2026-03-28T09:00:00Z",
+            "2026-03-29T07:00:00Z",
+        ),
+        // Autumn: 02:00 to 03:00 comes twice on 25 October 2026.
+        (
+            "resets 3am (Europe/Berlin)",
+            "2026-10-24T22:00:00Z",
+            "2026-10-25T02:00:00Z",
+        ),
+        (
+            "resets 2:30am (Europe/Berlin)",
+            "2026-10-24T22:00:00Z",
+            "2026-10-25T00:30:00Z",
+        ),
+        (
+            "resets 2:30am (Europe/Berlin)",
+            "2026-10-25T00:40:00Z",
+            "2026-10-25T01:30:00Z",
+        ),
+        (
+            "resets 2:30am (Europe/Berlin)",
+            "2026-10-25T01:40:00Z",
+            "2026-10-26T01:30:00Z",
+        ),
+        (
+            "resets 1:30am (America/New_York)",
+            "2026-11-01T05:45:00Z",
+            "2026-11-01T06:30:00Z",
+        ),
+    ] {
+        let failure = said(&format!("5-hour limit reached · {text}"));
+        let now = Now::utc(super::moment(at));
+        assert_eq!(until(&failure, &now), moment, "{text} at {at}");
+    }
+}
+
+#[test]
+fn an_unknown_zone_or_time_does_not_invent_a_wait() {
+    assert_eq!(wait(&said("5-hour limit reached · resets 25:99")), None);
+    assert_eq!(wait(&said("5-hour limit reached · resets 13pm")), None);
+    assert_eq!(Now::in_zone(moment(NOW), "Nowhere/Land"), None);
+    assert_eq!(Now::at_offset(moment(NOW), i32::MAX), None);
+}
