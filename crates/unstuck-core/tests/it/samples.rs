@@ -38,7 +38,7 @@ fn misread(kind: Kind, file: &KindFile) -> Vec<String> {
 
 #[test]
 fn every_sample_lands_on_its_kind_and_no_decoy_does() {
-    let misread: Vec<_> = Knowledge::built_in()
+    let misread: Vec<_> = Knowledge::with_samples()
         .kinds
         .iter()
         .flat_map(|(kind, file)| misread(*kind, file))
@@ -53,7 +53,7 @@ fn every_sample_lands_on_its_kind_and_no_decoy_does() {
 
 #[test]
 fn every_kind_but_unknown_has_three_samples_and_a_decoy() {
-    let thin: Vec<_> = Knowledge::built_in()
+    let thin: Vec<_> = Knowledge::with_samples()
         .kinds
         .iter()
         .filter(|(kind, file)| {
