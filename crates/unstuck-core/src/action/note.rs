@@ -3,8 +3,8 @@
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
 
 use super::excerpt::cut_middle;
-use super::prompt::{Place, PromptError, PromptTemplate};
 use super::prompt_context::PromptContext;
+use super::prompt_template::{Place, PromptError, PromptTemplate};
 
 const OPEN: &str = "<unstuck-note>";
 const CLOSE: &str = "</unstuck-note>";

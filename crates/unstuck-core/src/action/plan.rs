@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::arguments::contains_word;
 use super::call::Call;
+use super::facts;
 use super::request::{MOST_STRATEGIES, PlanRequest, PlannedStrategy, Step, TaskType};
 use super::steps::Filler;
 use crate::decision::{Ranked, order};
@@ -83,6 +84,11 @@ fn writes(strategy: &Strategy, variant: Option<&Variant>) -> bool {
     risks
         .into_iter()
         .any(|risk| ["write", "install", "delete"].contains(&risk.as_str()))
+}
+
+/// The directory that a failure is about, if it is about a path: its names belong into the request's listing.
+pub fn directory(request: &PlanRequest<'_>) -> Option<String> {
+    facts::directory(request)
 }
 
 struct Planner<'a> {

@@ -5,63 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
 use super::excerpt::tokens;
 use super::note::{inserted, note, without_note};
 use super::prompt_context::PromptContext;
+use super::prompt_template::{PromptError, PromptTemplate};
 use crate::nearest::nearest;
-
-/// A prompt cannot be changed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PromptError {
-    /// There is no template of this name.
-    #[error("there is no prompt template `{name}`{}", suggestion.as_ref().map(|known| format!(", did you mean `{known}`?")).unwrap_or_default())]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// The template with the nearest name.
-        suggestion: Option<String>,
-    },
-    /// The template has a placeholder for which there is no value.
-    #[error("the prompt template `{template}` needs `{placeholder}`, which has no value")]
-    MissingPlaceholder {
-        /// The template.
-        template: String,
-        /// The placeholder.
-        placeholder: String,
-    },
-    /// The template is not one.
-    #[error("the prompt template `{template}` is broken: {reason}")]
-    Broken {
-        /// The template.
-        template: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-}
-
-/// Where an addition goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Place {
-    /// In front of the prompt.
-    #[default]
-    Front,
-    /// Before the context marker if there is exactly one, else in front.
-    Context,
-}
-
-/// One prompt template.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PromptTemplate {
-    /// Where the addition goes.
-    #[serde(default)]
-    pub place: Place,
-    /// The text, with placeholders.
-    pub text: String,
-}
 
 /// How long additions may be and where they go.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -46,7 +46,7 @@ pub struct PlanRequest<'a> {
     pub root: Option<String>,
     /// Where the agent may always write.
     pub sandbox: String,
-    /// The names in the directory of the missing file.
+    /// The names in the [directory](super::directory) that the failure is about.
     pub listing: Vec<String>,
     /// What was learnt from what happened before.
     pub odds: Odds,
@@ -72,11 +72,6 @@ impl<'a> PlanRequest<'a> {
             odds: Odds::none(),
             task: None,
         }
-    }
-
-    /// The directory whose names belong into [`listing`](Self::listing), if the failure is about a path.
-    pub fn directory(&self) -> Option<String> {
-        super::facts::directory(self)
     }
 
     /// The tool that the agent has for a role, the most usual one if there are several.

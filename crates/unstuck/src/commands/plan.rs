@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use unstuck_core::action::{DEFAULT_SANDBOX, PlanRequest, PlannedStrategy, TaskType, plan};
+use unstuck_core::action::{
+    DEFAULT_SANDBOX, PlanRequest, PlannedStrategy, TaskType, directory, plan,
+};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::{Classifier, Diagnosis, Failure, Now};
 
@@ -139,8 +141,7 @@ impl<'a> Planner<'a> {
             Task::Exploratory => TaskType::Exploratory,
             Task::Implementation => TaskType::Implementation,
         });
-        request.listing = request
-            .directory()
+        request.listing = directory(&request)
             .map(|folder| names_in(Path::new(&folder)))
             .unwrap_or_default();
         let plan = plan(&request);
