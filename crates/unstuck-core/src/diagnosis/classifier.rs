@@ -8,13 +8,15 @@ use super::automaton::{Automaton, Builder, PatternId, Place, Sightings};
 use super::rule::{Finding, Rule, StatedStatus, is_same_name};
 use super::view::View;
 use super::wait::{self, Waits};
-use super::{Diagnosis, Evidence, fingerprint};
+use super::{Diagnosis, Evidence, fingerprint, loose};
 use crate::failure::{Failure, Kind};
 use crate::knowledge::{Admission, Knowledge, KnowledgeError, Stream};
 use crate::moment::Now;
 
 /// What a rule loses for a match on a line that only warns.
 const NOISE: i32 = 30;
+/// What a rule loses for a match inside a path or an address: a file called `timeout.rs` is no timeout.
+const IN_A_PATH: i32 = 25;
 /// What a rule loses at most for a match that was followed by others much later.
 const EARLY: usize = 20;
 /// What a rule loses if only the text states the status.
@@ -257,6 +259,9 @@ impl Classifier {
             {
                 candidate.score -= NOISE;
             }
+            if screen.is_inside_a_path(&place.range) {
+                candidate.score -= IN_A_PATH;
+            }
         }
     }
 
@@ -375,9 +380,19 @@ fn evidence_line(best: &Candidate<'_>, view: &View<'_>) -> Option<(String, usize
         let screen = view.screen(place.stream)?;
         let lines = screen.lines_of(&place.range);
         let at = place.range.start.saturating_sub(lines.start);
-        Some((screen.lines()[lines].replace('\n', " "), at))
+        let line = screen.lines()[lines].replace('\n', " ");
+        Some(said_in(&line).map_or((line, at), |message| (message, 0)))
     });
     matched.or_else(|| last_line(view))
+}
+
+/// What a line says, if it is a JSON document: people should not have to read that.
+fn said_in(line: &str) -> Option<String> {
+    const MESSAGES: [&str; 6] = ["/error/message", "/response/error/message", "/message", "/result", "/error", "/detail"];
+    let payload = line.strip_prefix("data: ").unwrap_or(line);
+    let document = loose::documents(payload).pop().filter(|_| payload.starts_with('{'))?;
+    let texts = MESSAGES.iter().filter_map(|pointer| document.pointer(pointer)?.as_str());
+    texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).find(|text| !text.is_empty())
 }
 
 fn last_line(view: &View<'_>) -> Option<(String, usize)> {

@@ -208,10 +208,10 @@ impl Rule {
 
 /// Names compare without regard to case; a known name also covers its variants (`gemini` covers `gemini-cli`).
 pub(crate) fn is_same_name(known: &str, name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
+    let (known, name) = (known.to_ascii_lowercase(), name.to_ascii_lowercase());
     let base = name.rsplit(['/', '\\']).next().unwrap_or(&name);
     base == known
-        || base.strip_prefix(known).is_some_and(|rest| {
+        || base.strip_prefix(known.as_str()).is_some_and(|rest| {
             rest.starts_with(['-', '_', '.', '@'])
                 || rest.bytes().all(|b| b.is_ascii_digit() || b == b'.')
         })

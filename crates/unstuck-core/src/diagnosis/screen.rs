@@ -60,6 +60,19 @@ impl Screen {
         start..end.unwrap_or(len).max(range.end)
     }
 
+    /// Whether a range is a part of a path or an address, without being one itself.
+    pub(crate) fn is_inside_a_path(&self, range: &Range<usize>) -> bool {
+        let ends_word = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;(){}[]<>=|".contains(byte);
+        let bytes = self.lines.as_bytes();
+        let inner = &bytes[range.clone()];
+        if inner.iter().any(|byte| ends_word(byte) || matches!(byte, b'/' | b'\\')) {
+            return false;
+        }
+        let before = bytes[..range.start].iter().rev().take_while(|byte| !ends_word(byte));
+        let after = bytes[range.end..].iter().take_while(|byte| !ends_word(byte));
+        before.chain(after).any(|byte| matches!(byte, b'/' | b'\\'))
+    }
+
     /// How many lines come before this byte.
     pub(crate) fn line_number(&self, at: usize) -> usize {
         self.ends.partition_point(|end| *end < at)
@@ -185,6 +198,18 @@ mod tests {
         let screen = Screen::new(huge.as_bytes());
         assert!(screen.lines.len() <= MAX_BYTES + 10);
         assert!(screen.lines.starts_with("first\n") && screen.lines.ends_with("\nlast\n"));
+    }
+
+    #[test]
+    fn a_word_in_a_path_or_an_address_is_told_from_the_word() {
+        let text = "cat: src/timeout.rs: gone, see https://x.org/rate-limits, timeout after \"dist/x.js\"";
+        let screen = Screen::new(text.as_bytes());
+        let inside = |word: &str, from: usize| {
+            let start = text[from..].find(word).unwrap() + from;
+            screen.is_inside_a_path(&(start..start + word.len()))
+        };
+        assert!(inside("timeout", 0) && inside("rate-limit", 0));
+        assert!(!inside("timeout", 30) && !inside("dist/", 0));
     }
 
     #[test]
