@@ -12,7 +12,7 @@ use serde_json::Value;
 use unstuck_core::Classifier;
 use unstuck_core::Kind;
 use unstuck_core::RetryPolicy;
-use unstuck_core::decision::{template, templates};
+use unstuck_core::decision::templates;
 use unstuck_core::knowledge::{KindOverlay, Knowledge, Overlay, Strategy};
 
 use crate::environment;
@@ -70,11 +70,7 @@ impl Config {
                 "`unstuck kinds` and `unstuck policy list` show what can be set",
             )
         })?;
-        for (id, changes) in file.policies {
-            let policy = self.policy_from(path, &format!("policies.{id}"), Some(&id), &changes)?;
-            self.policies.retain(|known| known.id != id);
-            self.policies.push(policy);
-        }
+        self.read_policies(path, file.policies)?;
         if let Some(changes) = file.policy {
             self.policy = Some(self.policy_from(path, "policy", None, &changes)?);
         }
@@ -86,6 +82,31 @@ impl Config {
         Ok(())
     }
 
+    /// Reads policies that may build on each other, whatever their order.
+    fn read_policies(&mut self, path: &Path, mut waiting: BTreeMap<String, Value>) -> Result<()> {
+        while !waiting.is_empty() {
+            let builds_on_none = |changes: &Value| {
+                changes
+                    .get("template")
+                    .and_then(Value::as_str)
+                    .is_none_or(|base| !waiting.contains_key(base))
+            };
+            // One that builds on itself or in a circle is read first, and refused if there is no such template.
+            let next = waiting
+                .iter()
+                .find(|(_, changes)| builds_on_none(changes))
+                .or(waiting.iter().next())
+                .map(|(id, _)| id.clone());
+            let Some((id, changes)) = next.and_then(|id| waiting.remove_entry(&id)) else {
+                break;
+            };
+            let policy = self.policy_from(path, &format!("policies.{id}"), Some(&id), &changes)?;
+            self.policies.retain(|known| known.id != id);
+            self.policies.push(policy);
+        }
+        Ok(())
+    }
+
     /// A policy as changes to the template, or to the configured policy, that it names.
     fn policy_from(
         &self,
@@ -94,26 +115,29 @@ impl Config {
         id: Option<&str>,
         changes: &Value,
     ) -> Result<RetryPolicy> {
-        let base = changes
-            .get("template")
-            .and_then(Value::as_str)
-            .unwrap_or("standard");
-        let known = self.policies.iter().find(|policy| policy.id == base);
+        let named = changes.get("template").and_then(Value::as_str);
+        let base = self
+            .policies()
+            .find(|policy| policy.id == named.unwrap_or("standard"));
+        let base = base.ok_or_else(|| {
+            let known: Vec<_> = self.policies().map(|policy| policy.id.as_str()).collect();
+            hinted(
+                format!(
+                    "{}: [{section}]: there is no template `{}`",
+                    path.display(),
+                    named.unwrap_or_default()
+                ),
+                format!("there are {}", known.join(", ")),
+            )
+        })?;
         let mut changes = changes.clone();
-        if let (Some(fields), true) = (changes.as_object_mut(), known.is_some()) {
+        if let Some(fields) = changes.as_object_mut() {
             fields.remove("template");
+            if let Some(id) = id {
+                fields.entry("id").or_insert_with(|| id.into());
+            }
         }
-        if let (Some(fields), Some(id)) = (changes.as_object_mut(), id) {
-            fields.entry("id").or_insert_with(|| id.into());
-        }
-        let policy = match known
-            .or_else(|| template(base))
-            .or_else(|| template("standard"))
-        {
-            Some(base) => base.with(&changes),
-            None => RetryPolicy::from_json(&changes.to_string()),
-        };
-        policy.map_err(|error| {
+        base.with(&changes).map_err(|error| {
             hinted(
                 format!("{}: [{section}]: {error}", path.display()),
                 "`unstuck policy show standard --json` shows every field",

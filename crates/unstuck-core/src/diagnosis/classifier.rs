@@ -75,7 +75,13 @@ impl Classifier {
         let mut rules = Vec::new();
         for (kind, file) in &knowledge.kinds {
             for spec in file.rule.iter().filter(|spec| !spec.disabled) {
-                let place = || format!("{kind}.toml, rule `{}`", spec.id);
+                let place = || format!("kind `{kind}`, rule `{}`", spec.id);
+                if let Some(problem) = spec.problem() {
+                    return Err(KnowledgeError {
+                        place: place(),
+                        problem: problem.to_owned(),
+                    });
+                }
                 rules.push(Rule::new(*kind, spec, &mut builder).map_err(|error| {
                     KnowledgeError {
                         place: place(),
@@ -388,11 +394,24 @@ fn evidence_line(best: &Candidate<'_>, view: &View<'_>) -> Option<(String, usize
 
 /// What a line says, if it is a JSON document: people should not have to read that.
 fn said_in(line: &str) -> Option<String> {
-    const MESSAGES: [&str; 6] = ["/error/message", "/response/error/message", "/message", "/result", "/error", "/detail"];
+    const MESSAGES: [&str; 6] = [
+        "/error/message",
+        "/response/error/message",
+        "/message",
+        "/result",
+        "/error",
+        "/detail",
+    ];
     let payload = line.strip_prefix("data: ").unwrap_or(line);
-    let document = loose::documents(payload).pop().filter(|_| payload.starts_with('{'))?;
-    let texts = MESSAGES.iter().filter_map(|pointer| document.pointer(pointer)?.as_str());
-    texts.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ")).find(|text| !text.is_empty())
+    let document = loose::documents(payload)
+        .pop()
+        .filter(|_| payload.starts_with('{'))?;
+    let texts = MESSAGES
+        .iter()
+        .filter_map(|pointer| document.pointer(pointer)?.as_str());
+    texts
+        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+        .find(|text| !text.is_empty())
 }
 
 fn last_line(view: &View<'_>) -> Option<(String, usize)> {

@@ -96,10 +96,13 @@ impl Pattern {
     /// Compiles the regular expression now, to find its mistakes.
     pub(crate) fn check(&self) -> Result<(), PatternError> {
         match &self.regex {
-            Some(regex) => regex
-                .build(Effort::Swift)
-                .map(|_| ())
-                .map_err(|error| PatternError::Syntax(regex.source.clone(), error.to_string())),
+            Some(regex) => regex.build(Effort::Swift).map(|_| ()).map_err(|error| {
+                let cause = error.syntax_error().map(ToString::to_string);
+                PatternError::Syntax(
+                    regex.source.clone(),
+                    cause.unwrap_or_else(|| error.to_string()),
+                )
+            }),
             None => Ok(()),
         }
     }

@@ -62,14 +62,23 @@ impl Screen {
 
     /// Whether a range is a part of a path or an address, without being one itself.
     pub(crate) fn is_inside_a_path(&self, range: &Range<usize>) -> bool {
-        let ends_word = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;(){}[]<>=|".contains(byte);
+        let ends_word =
+            |byte: &u8| byte.is_ascii_whitespace() || b"\"'`,;(){}[]<>=|".contains(byte);
         let bytes = self.lines.as_bytes();
         let inner = &bytes[range.clone()];
-        if inner.iter().any(|byte| ends_word(byte) || matches!(byte, b'/' | b'\\')) {
+        if inner
+            .iter()
+            .any(|byte| ends_word(byte) || matches!(byte, b'/' | b'\\'))
+        {
             return false;
         }
-        let before = bytes[..range.start].iter().rev().take_while(|byte| !ends_word(byte));
-        let after = bytes[range.end..].iter().take_while(|byte| !ends_word(byte));
+        let before = bytes[..range.start]
+            .iter()
+            .rev()
+            .take_while(|byte| !ends_word(byte));
+        let after = bytes[range.end..]
+            .iter()
+            .take_while(|byte| !ends_word(byte));
         before.chain(after).any(|byte| matches!(byte, b'/' | b'\\'))
     }
 
@@ -202,7 +211,8 @@ mod tests {
 
     #[test]
     fn a_word_in_a_path_or_an_address_is_told_from_the_word() {
-        let text = "cat: src/timeout.rs: gone, see https://x.org/rate-limits, timeout after \"dist/x.js\"";
+        let text =
+            "cat: src/timeout.rs: gone, see https://x.org/rate-limits, timeout after \"dist/x.js\"";
         let screen = Screen::new(text.as_bytes());
         let inside = |word: &str, from: usize| {
             let start = text[from..].find(word).unwrap() + from;

@@ -75,6 +75,36 @@ impl RuleSpec {
     }
 }
 
+impl RuleSpec {
+    /// What is wrong with the rule apart from its patterns.
+    pub(crate) fn problem(&self) -> Option<&'static str> {
+        let confident = self
+            .confidence
+            .is_none_or(|sure| (0.0..=1.0).contains(&sure));
+        let literals = [&self.any, &self.all, &self.none].into_iter().flatten();
+        let unmatchable = |text: &String| !text.starts_with('/') && text.contains("  ");
+        if self.id.trim().is_empty() {
+            Some("it needs an `id`")
+        } else if !confident {
+            Some("`confidence` must be between 0 and 1")
+        } else if !self.has_condition() {
+            Some("it has no condition, so it would match everything")
+        } else if literals.into_iter().any(unmatchable) {
+            Some("a text with two spaces in a row never matches: blanks count as one")
+        } else {
+            None
+        }
+    }
+
+    fn has_condition(&self) -> bool {
+        let texts = [&self.any, &self.all, &self.tool, &self.provider];
+        texts.iter().any(|list| !list.is_empty())
+            || !(self.status.is_empty() && self.exit_code.is_empty() && self.signal.is_empty())
+            || !(self.header.is_empty() && self.json.is_empty() && self.field.is_empty())
+            || !(self.when.is_empty() && self.blank.is_empty() && self.empty.is_empty())
+    }
+}
+
 /// One value or several alternatives: a text (`/…/` is a regular expression, `*` anything at all), number or bool.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]

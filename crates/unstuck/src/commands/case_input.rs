@@ -29,9 +29,13 @@ pub(crate) struct FailureArgs {
     #[arg(long)]
     provider: Option<String>,
 
-    /// The tool's or agent's name (bash, npm, claude, …)
-    #[arg(long, visible_alias = "agent", value_name = "NAME")]
+    /// The tool's name (bash, npm, git, …)
+    #[arg(long, value_name = "NAME")]
     tool: Option<String>,
+
+    /// The agent's name (claude, codex, …): says that an agent process failed
+    #[arg(long, value_name = "NAME", conflicts_with = "tool")]
+    agent: Option<String>,
 
     /// The command line that was run
     #[arg(long)]
@@ -110,9 +114,16 @@ impl FailureArgs {
             .map(|(name, value)| (name.clone(), value.as_str().into()))
             .collect::<std::collections::BTreeMap<_, _>>();
         let case = Case {
-            layer: self.layer.map(Layer::from),
+            layer: self
+                .layer
+                .map(Layer::from)
+                .or(self.agent.as_ref().map(|_| Layer::Agent)),
             provider: self.provider.clone(),
-            tool: self.tool.clone().or_else(|| self.program()),
+            tool: self
+                .agent
+                .clone()
+                .or_else(|| self.tool.clone())
+                .or_else(|| self.program()),
             command: self.command.clone(),
             status: self.status,
             headers: (!headers.is_empty()).then_some(headers),
@@ -128,7 +139,7 @@ impl FailureArgs {
         failure.body = self.body.as_deref().map(text).transpose()?;
         failure.stdout = self.stdout.as_deref().map(text).transpose()?;
         failure.stderr = self.stderr.as_deref().map(text).transpose()?;
-        if self.layer.is_none() && failure.body.is_some() {
+        if self.layer.is_none() && self.agent.is_none() && failure.body.is_some() {
             failure.layer = Layer::Api;
         }
         self.add_main_text(&mut failure)?;

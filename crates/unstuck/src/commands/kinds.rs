@@ -5,12 +5,16 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use unstuck_core::knowledge::{KindFile, Knowledge, Playbook, RuleSpec, Wanted};
-use unstuck_core::{Category, Kind, Layer, UnknownKind};
+use unstuck_core::knowledge::{KindFile, Knowledge, Playbook, RuleSpec, Stream, Wanted};
+use unstuck_core::{Category, Classifier, Kind, Layer, UnknownKind};
 
+use super::case_input;
 use crate::config::Config;
-use crate::output::{BOLD, DIM, Output};
+use crate::output::{BOLD, DIM, GREEN, Output};
 use crate::report::hinted;
+
+/// So many alternatives of a condition are shown.
+const SHOWN: usize = 8;
 
 const LAYERS: [Layer; 4] = [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra];
 
@@ -19,10 +23,19 @@ const LAYERS: [Layer; 4] = [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra]
 #[command(after_help = "Examples:
   unstuck kinds
   unstuck kinds rate_limit_timed
+  unstuck kinds --check
   unstuck kinds --json")]
 pub(crate) struct KindsArgs {
     /// The kind to show: its levels, its recovery chain and its rules
     kind: Option<String>,
+
+    /// Show every pattern of every rule, however long
+    #[arg(long)]
+    all: bool,
+
+    /// Try every sample and look-alike, also those of the configuration, and tell which are diagnosed wrongly
+    #[arg(long, conflicts_with_all = ["kind", "json", "all"])]
+    check: bool,
 
     /// Print as JSON
     #[arg(long)]
@@ -32,6 +45,9 @@ pub(crate) struct KindsArgs {
 pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result<()> {
     config.classifier()?;
     let knowledge = &config.overlaid(Knowledge::with_samples());
+    if args.check {
+        return check(knowledge, config.classifier()?, out);
+    }
     match (&args.kind, args.json) {
         (None, false) => list(knowledge, out),
         (None, true) => out.json(
@@ -48,7 +64,7 @@ pub(crate) fn run(args: &KindsArgs, config: &Config, out: &mut Output) -> Result
             if json {
                 out.json(&whole(kind, &playbook, knowledge))
             } else {
-                show(kind, &playbook, knowledge, out)
+                show(kind, &playbook, knowledge, args.all, out)
             }
         }
     }
@@ -73,7 +89,7 @@ fn list(knowledge: &Knowledge, out: &mut Output) -> Result<()> {
         (Category::None, "a success, or a normal end"),
     ];
     for (category, meaning) in headings {
-        writeln!(out, "{BOLD}{category}{BOLD:#} {DIM}{meaning}{DIM:#}")?;
+        writeln!(out, "{BOLD}{category}{BOLD:#} {DIM}({meaning}){DIM:#}")?;
         for kind in Kind::ALL.iter().filter(|kind| kind.category() == category) {
             writeln!(out, "  {kind:<20} {}", knowledge.kind(*kind).title)?;
         }
@@ -111,11 +127,17 @@ fn whole(kind: Kind, playbook: &Playbook, knowledge: &Knowledge) -> Value {
             (layer.name().to_owned(), links.collect::<Value>())
         })
         .collect();
-    value["rules"] = file.rule.iter().map(|rule| json!({ "id": rule.id, "priority": rule.rank(), "conditions": conditions(rule) })).collect();
+    value["rules"] = file.rule.iter().map(|rule| json!({ "id": rule.id, "priority": rule.rank(), "conditions": conditions(rule, usize::MAX) })).collect();
     value
 }
 
-fn show(kind: Kind, playbook: &Playbook, knowledge: &Knowledge, out: &mut Output) -> Result<()> {
+fn show(
+    kind: Kind,
+    playbook: &Playbook,
+    knowledge: &Knowledge,
+    whole: bool,
+    out: &mut Output,
+) -> Result<()> {
     let file = knowledge.kind(kind);
     writeln!(
         out,
@@ -135,11 +157,11 @@ fn show(kind: Kind, playbook: &Playbook, knowledge: &Knowledge, out: &mut Output
     }
     writeln!(
         out,
-        "\n{BOLD}How it is recognised{BOLD:#} {DIM}the higher number wins; a later line beats an earlier one{DIM:#}"
+        "\n{BOLD}How it is recognised{BOLD:#} {DIM}(the higher number wins; a later line beats an earlier one){DIM:#}"
     )?;
     for rule in &file.rule {
         writeln!(out, "  {:>3}  {}", rule.rank(), rule.id)?;
-        for condition in conditions(rule) {
+        for condition in conditions(rule, if whole { usize::MAX } else { SHOWN }) {
             writeln!(out, "       {DIM}{condition}{DIM:#}")?;
         }
     }
@@ -193,15 +215,27 @@ fn done(kind: Kind, layer: Layer, file: &KindFile, playbook: &Playbook) -> Vec<S
     lines
 }
 
-/// The conditions of a rule, one sentence each.
-fn conditions(rule: &RuleSpec) -> Vec<String> {
+/// The conditions of a rule, one sentence each, with at most so many alternatives.
+fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
     let mut all = Vec::new();
     let mut say = |label: &str, values: Vec<String>| {
         if !values.is_empty() {
-            all.push(format!("{label} {}", values.join(" | ")));
+            let more = values.len().saturating_sub(most);
+            let rest = if more > 0 {
+                format!(" … and {more} more (--all)")
+            } else {
+                String::new()
+            };
+            let shown: Vec<_> = values.into_iter().take(most).collect();
+            all.push(format!("{label} {}{rest}", shown.join(" | ")));
         }
     };
     let numbers = |list: &[i32]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let names = |list: &[Stream]| {
+        list.iter()
+            .map(|stream| format!("{stream:?}").to_lowercase())
+            .collect::<Vec<_>>()
+    };
     say(
         "layer is",
         rule.layer
@@ -229,13 +263,71 @@ fn conditions(rule: &RuleSpec) -> Vec<String> {
     say("one of", rule.any.clone());
     say("all of", rule.all.clone());
     say("none of", rule.none.clone());
-    if rule.on_success {
-        say(
-            "also",
-            vec!["when the exit code says that all is well".to_owned()],
-        );
-    }
+    say("looked for in", names(&rule.stream));
+    say("empty or unknown:", names(&rule.blank));
+    say("known to be empty:", names(&rule.empty));
+    say(
+        "when",
+        rule.when
+            .iter()
+            .map(|when| format!("{when:?}").to_lowercase())
+            .collect(),
+    );
+    say(
+        "also",
+        rule.on_success
+            .then(|| "when the exit code says that all is well".to_owned())
+            .into_iter()
+            .collect(),
+    );
+    say(
+        "also",
+        rule.on_warning
+            .then(|| "on a line that only warns".to_owned())
+            .into_iter()
+            .collect(),
+    );
     all
+}
+
+/// Tries every sample and look-alike.
+fn check(knowledge: &Knowledge, classifier: &Classifier, out: &mut Output) -> Result<()> {
+    let mut wrong = Vec::new();
+    let mut tried = 0_usize;
+    for (kind, file) in &knowledge.kinds {
+        let cases = file
+            .sample
+            .iter()
+            .map(|case| (true, case))
+            .chain(file.decoy.iter().map(|case| (false, case)));
+        for (must, case) in cases {
+            let now = case_input::now(case.now.as_deref())?;
+            let diagnosis = classifier.diagnose(&case.clone().into_failure(), &now);
+            tried += 1;
+            if (diagnosis.kind == *kind) != must {
+                let should = if must { "should be" } else { "must not be" };
+                wrong.push(format!(
+                    "{should} {kind}, is {} by {}: {}",
+                    diagnosis.kind, diagnosis.evidence.rule, diagnosis.evidence.line
+                ));
+            }
+        }
+    }
+    if wrong.is_empty() {
+        writeln!(
+            out,
+            "{GREEN}ok{GREEN:#}: {tried} samples and look-alikes are diagnosed as they should be"
+        )?;
+        return Ok(());
+    }
+    let count = wrong.len();
+    Err(hinted(
+        format!(
+            "{count} of {tried} samples are diagnosed wrongly:\n  {}",
+            wrong.join("\n  ")
+        ),
+        "make the rule more precise, or give it a higher priority",
+    ))
 }
 
 fn alternatives(wanted: &Wanted) -> Vec<String> {

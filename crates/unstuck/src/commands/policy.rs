@@ -174,10 +174,12 @@ fn show(policy: &RetryPolicy, out: &mut Output) -> Result<()> {
         ),
         (
             "asks",
-            format!(
-                "before a dearer model costs more than {}",
-                money(policy.confirm_above, "any amount")
-            ),
+            if policy.auto_escalate {
+                let above = money(policy.confirm_above, "any amount");
+                format!("before a dearer model costs more than {above}")
+            } else {
+                "when the ways are used up".to_owned()
+            },
         ),
         ("longest wait", time(policy.max_wait, "any")),
         ("in all", time(policy.max_elapsed, "any time")),

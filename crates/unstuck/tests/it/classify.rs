@@ -156,3 +156,17 @@ fn colours_are_for_terminals_unless_they_are_asked_for() {
     assert!(!run(&[]).contains('\u{1b}'));
     assert!(run(&["--color", "always"]).contains("\u{1b}["));
 }
+
+#[test]
+fn naming_an_agent_says_that_an_agent_process_failed() {
+    let place = Place::new();
+    let level = |args: &[&str]| {
+        place.json(
+            &[&["classify", "--json", "--exit-code", "124"], args].concat(),
+            "working",
+        )["level"]
+            .clone()
+    };
+    assert_eq!(level(&["--agent", "claude"]), "alternative");
+    assert_eq!(level(&["--tool", "make"]), "same");
+}

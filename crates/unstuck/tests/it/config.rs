@@ -23,6 +23,22 @@ fn a_named_file_wins_over_the_project() {
     let more = place.write("more.toml", "[policies.night]\ntemplate = \"patient\"\nmaxRetries = 9\n[policy]\ntemplate = \"night\"\nmaxRetries = 7\n");
     let policy = |args: &[&str]| place.json(&[&["policy", "show", "--json"], args].concat(), "");
     assert_eq!(policy(&[])["maxRetries"], 1);
+    let layered = place.write(
+        "layered.toml",
+        "[policies.a]\ntemplate = \"z\"\n[policies.z]\nmaxRetries = 8\n",
+    );
+    let built_on = place.json(
+        &[
+            "policy",
+            "show",
+            "a",
+            "--json",
+            "--config",
+            layered.to_str().unwrap(),
+        ],
+        "",
+    );
+    assert_eq!(built_on["maxRetries"], 8);
     let named = policy(&["--config", more.to_str().unwrap()]);
     assert_eq!(
         (&named["maxRetries"], &named["backoffBase"]),
@@ -51,6 +67,22 @@ fn mistakes_in_a_configuration_are_shown_where_they_are() {
         (
             "[[kinds.rate_limit.chain]]\nstrategy = \"nope\"\nconfidence = 0.5\n",
             "there is no strategy `nope`",
+        ),
+        (
+            "[[kinds.rate_limit.rule]]\nany = [\"x y\"]\n",
+            "it needs an `id`",
+        ),
+        (
+            "[[kinds.rate_limit.rule]]\nid = \"x\"\n",
+            "would match everything",
+        ),
+        (
+            "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = [\"x y\"]\nconfidence = 7\n",
+            "between 0 and 1",
+        ),
+        (
+            "[policy]\ntemplate = \"patiant\"\n",
+            "there is no template `patiant`",
         ),
         ("oops", "unstuck.toml"),
     ] {

@@ -49,3 +49,24 @@ fn a_mistyped_kind_gets_a_suggestion() {
         "error: there is no kind `rate_limt`, did you mean `rate_limit`?\nhint: `unstuck kinds` lists them all\n"
     );
 }
+
+#[test]
+fn every_sample_is_tried_also_those_of_the_configuration() {
+    let place = Place::new();
+    let ended = place.run(&["kinds", "--check"], "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stdout.starts_with("ok: "), "{}", ended.stdout);
+    place.write(
+        "unstuck.toml",
+        "[[kinds.disk_full.sample]]\nexit_code = 1\nstderr = \"the barn is full\"\n",
+    );
+    let ended = place.run(&["kinds", "--check"], "");
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended
+            .stderr
+            .contains("should be disk_full, is unknown by unknown: the barn is full"),
+        "{}",
+        ended.stderr
+    );
+}

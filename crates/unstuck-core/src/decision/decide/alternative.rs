@@ -292,7 +292,7 @@ fn changes_model(strategy: &Strategy) -> bool {
     strategy.changes.iter().any(model)
 }
 
-/// A whole number times a factor, rounded down as the seeds do, and at least 1.
+/// A whole number times a factor, rounded down, and at least 1.
 fn scaled(number: u64, factor: f64) -> u64 {
     ((number as f64 * factor) as u64).max(1)
 }
