@@ -45,8 +45,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Classify(classify::ClassifyArgs),
-    Plan(plan::PlanArgs),
+    Classify(Box<classify::ClassifyArgs>),
+    Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
 }
