@@ -5,24 +5,14 @@ use std::cmp::Reverse;
 use std::sync::LazyLock;
 
 use super::automaton::{Automaton, Builder, PatternId, Place, Sightings};
-use super::rule::{Finding, Rule, StatedStatus, is_same_name};
+use super::rule::{Rule, StatedStatus, is_same_name};
 use super::view::View;
 use super::wait::{self, Waits};
-use super::{Diagnosis, Evidence, fingerprint, loose};
+use super::weigh::{self, Candidate};
+use super::{Diagnosis, Evidence, evidence, fingerprint};
 use crate::failure::{Failure, Kind};
-use crate::knowledge::{Admission, Knowledge, KnowledgeError, Stream};
+use crate::knowledge::{Admission, Knowledge, KnowledgeError};
 use crate::moment::Now;
-
-/// What a rule loses for a match on a line that only warns.
-const NOISE: i32 = 30;
-/// What a rule loses for a match inside a path or an address: a file called `timeout.rs` is no timeout.
-const IN_A_PATH: i32 = 25;
-/// What a rule loses at most for a match that was followed by others much later.
-const EARLY: usize = 20;
-/// What a rule loses if only the text states the status.
-const STATED: i32 = 3;
-/// A line of evidence is cut to this many characters.
-const MAX_LINE: usize = 300;
 
 /// Tells what kind of failure it is.
 ///
@@ -47,13 +37,6 @@ pub struct Classifier {
     noise: Vec<PatternId>,
     status: Vec<PatternId>,
     waits: Waits,
-}
-
-struct Candidate<'c> {
-    rule: &'c Rule,
-    place: Option<Place>,
-    line_number: usize,
-    score: i32,
 }
 
 impl Classifier {
@@ -155,7 +138,12 @@ impl Classifier {
         let seen = self.automaton.scan(&view);
         let stated = self.stated_statuses(&seen);
         let mut candidates = self.candidates(&view, &seen, &stated);
-        self.weigh(&mut candidates, &view, &seen);
+        let noisy: Vec<Place> = self
+            .noise
+            .iter()
+            .flat_map(|pattern| seen.captures(*pattern, &[]).map(|(place, _)| place))
+            .collect();
+        weigh::weigh(&mut candidates, &view, &noisy);
         candidates.sort_by_key(|candidate| {
             Reverse((
                 candidate.score,
@@ -226,49 +214,9 @@ impl Classifier {
         tried
             .filter_map(|rule| {
                 rule.holds(view, seen, stated)
-                    .map(|finding| candidate(rule, finding, view))
+                    .map(|finding| weigh::candidate(rule, finding, view))
             })
             .collect()
-    }
-
-    /// The last error in a log wins over early noise, unless the earlier one explains more.
-    fn weigh(&self, candidates: &mut [Candidate<'_>], view: &View<'_>, seen: &Sightings<'_>) {
-        let noisy: Vec<Place> = self
-            .noise
-            .iter()
-            .flat_map(|pattern| seen.captures(*pattern, &[]).map(|(place, _)| place))
-            .collect();
-        let mut last_line = [0_usize; Stream::ALL.len()];
-        for candidate in candidates.iter() {
-            if let Some(place) = &candidate.place {
-                let last = &mut last_line[place.stream as usize];
-                *last = (*last).max(candidate.line_number);
-            }
-        }
-        for candidate in candidates {
-            let (Some(place), Some(screen)) = (
-                &candidate.place,
-                candidate
-                    .place
-                    .as_ref()
-                    .and_then(|place| view.screen(place.stream)),
-            ) else {
-                continue;
-            };
-            let early = (last_line[place.stream as usize] - candidate.line_number) / 2;
-            candidate.score -= i32::try_from(early.min(EARLY)).unwrap_or(0);
-            let line = screen.lines_of(&place.range);
-            if !candidate.rule.spec.on_warning
-                && noisy
-                    .iter()
-                    .any(|noise| noise.stream == place.stream && line.contains(&noise.range.start))
-            {
-                candidate.score -= NOISE;
-            }
-            if screen.is_inside_a_path(&place.range) {
-                candidate.score -= IN_A_PATH;
-            }
-        }
     }
 
     fn conclude(
@@ -304,9 +252,9 @@ impl Classifier {
         }
         let file = self.knowledge.kind(kind);
         let (line, at) = match best {
-            Some(best) => evidence_line(best, view),
+            Some(best) => evidence::line_at(best.place.as_ref(), view),
             None if kind == Kind::None => None,
-            None => last_line(view),
+            None => evidence::last_line(view),
         }
         .unwrap_or_default();
         let rule = best.map_or_else(
@@ -323,7 +271,7 @@ impl Classifier {
             kind,
             layer: view.failure.layer,
             level: file.level(kind, view.failure.layer),
-            confidence: confidence(candidates, view),
+            confidence: weigh::confidence(candidates, view),
             retry_after: stated,
             fingerprint: fingerprint::fingerprint(
                 kind,
@@ -331,129 +279,16 @@ impl Classifier {
                 if line.is_empty() { &rule } else { &line },
                 at,
             ),
-            message: message(&file.title, reporter, &around(&line, at)),
+            message: evidence::message(&file.title, reporter, &evidence::around(&line, at)),
             hint: file.hint.clone(),
             evidence: Evidence {
                 rule,
-                line: around(&line, at),
+                line: evidence::around(&line, at),
             },
             truncated: candidates
                 .iter()
                 .any(|candidate| candidate.rule.spec.truncated),
         }
-    }
-}
-
-fn candidate<'c>(rule: &'c Rule, finding: Finding, view: &View<'_>) -> Candidate<'c> {
-    let line_number = finding.place.as_ref().and_then(|place| {
-        view.screen(place.stream)
-            .map(|screen| screen.line_number(place.range.start))
-    });
-    let score = rule.rank - if finding.by_stated_status { STATED } else { 0 };
-    Candidate {
-        rule,
-        place: finding.place,
-        line_number: line_number.unwrap_or(0),
-        score,
-    }
-}
-
-/// By the weight of the rule, less if another kind explains it nearly as well.
-fn confidence(candidates: &[Candidate<'_>], view: &View<'_>) -> f32 {
-    let Some(best) = candidates.first() else {
-        return if view.ended_well() { 0.9 } else { 0.2 };
-    };
-    let own = best.rule.spec.confidence.unwrap_or(match best.score {
-        75.. => 0.95,
-        50.. => 0.85,
-        30.. => 0.7,
-        20.. => 0.6,
-        _ => 0.4,
-    });
-    let rival = candidates
-        .iter()
-        .find(|candidate| candidate.rule.kind != best.rule.kind);
-    if rival.is_some_and(|rival| best.score - rival.score < 5) {
-        own - 0.15
-    } else {
-        own
-    }
-}
-
-/// The line that matched and the byte at which it did, or else the last line that says anything.
-fn evidence_line(best: &Candidate<'_>, view: &View<'_>) -> Option<(String, usize)> {
-    let matched = best.place.as_ref().and_then(|place| {
-        let screen = view.screen(place.stream)?;
-        let lines = screen.lines_of(&place.range);
-        let at = place.range.start.saturating_sub(lines.start);
-        let line = screen.lines()[lines].replace('\n', " ");
-        Some(said_in(&line).map_or((line, at), |message| (message, 0)))
-    });
-    matched.or_else(|| last_line(view))
-}
-
-/// What a line says, if it is a JSON document: people should not have to read that.
-fn said_in(line: &str) -> Option<String> {
-    const MESSAGES: [&str; 6] = [
-        "/error/message",
-        "/response/error/message",
-        "/message",
-        "/result",
-        "/error",
-        "/detail",
-    ];
-    let payload = line.strip_prefix("data: ").unwrap_or(line);
-    let document = loose::documents(payload)
-        .pop()
-        .filter(|_| payload.starts_with('{'))?;
-    let texts = MESSAGES
-        .iter()
-        .filter_map(|pointer| document.pointer(pointer)?.as_str());
-    texts
-        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
-        .find(|text| !text.is_empty())
-}
-
-fn last_line(view: &View<'_>) -> Option<(String, usize)> {
-    let line = |stream| {
-        view.screen(stream)?
-            .lines()
-            .lines()
-            .rev()
-            .find(|line| !line.is_empty())
-            .map(|line| (line.to_owned(), 0))
-    };
-    line(Stream::Validation)
-        .or_else(|| line(Stream::Stderr))
-        .or_else(|| line(Stream::Body))
-        .or_else(|| line(Stream::Stdout))
-}
-
-/// The part of a very long line around the byte that matters.
-fn around(line: &str, at: usize) -> String {
-    if line.chars().count() <= MAX_LINE {
-        return line.to_owned();
-    }
-    let before = line
-        .char_indices()
-        .map(|(index, _)| index)
-        .take_while(|index| *index <= at)
-        .count();
-    let skip = before.saturating_sub(MAX_LINE / 3);
-    let part: String = line.chars().skip(skip).take(MAX_LINE).collect();
-    format!("{}{part}…", if skip > 0 { "…" } else { "" })
-}
-
-fn message(title: &str, reporter: &str, line: &str) -> String {
-    let who = if reporter.is_empty() {
-        String::new()
-    } else {
-        format!(" ({reporter})")
-    };
-    if line.is_empty() {
-        format!("{title}{who}")
-    } else {
-        format!("{title}{who}: {line}")
     }
 }
 

@@ -8,6 +8,7 @@
 mod automaton;
 mod classifier;
 mod clock;
+mod evidence;
 mod fingerprint;
 mod literals;
 mod loose;
@@ -17,6 +18,7 @@ mod rule;
 mod screen;
 mod view;
 mod wait;
+mod weigh;
 
 use std::time::Duration;
 
