@@ -53,7 +53,7 @@ pub(crate) fn confidence(candidates: &[Candidate<'_>], view: &View<'_>) -> f32 {
         .iter()
         .find(|candidate| candidate.rule.kind != best.rule.kind);
     if rival.is_some_and(|rival| best.score - rival.score < 5) {
-        own - 0.15
+        (own - 0.15).max(0.05)
     } else {
         own
     }
