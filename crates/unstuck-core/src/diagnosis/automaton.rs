@@ -1,8 +1,10 @@
 //! Looks for the literals of all patterns at once, and for the patterns where a literal was seen.
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
+use super::fingerprint::Fnv;
 use super::needles::Needles;
 use super::pattern::{Pattern, PatternError};
 use super::screen::Screen;
@@ -22,35 +24,25 @@ const REACH: usize = 2048;
 /// A line of at least this many bytes may have been wrapped.
 const WRAPPED: usize = 56;
 
-/// Collects patterns; each text of a pattern is kept once.
+/// Collects patterns.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     patterns: Vec<Pattern>,
-    known: HashMap<String, PatternId>,
 }
 
 impl Builder {
     pub(crate) fn add(&mut self, source: &str) -> Result<PatternId, PatternError> {
-        self.add_as(source, || Pattern::parse(source))
+        Ok(self.add_pattern(Pattern::parse(source)?))
     }
 
-    pub(crate) fn add_as(
-        &mut self,
-        key: &str,
-        parse: impl FnOnce() -> Result<Pattern, PatternError>,
-    ) -> Result<PatternId, PatternError> {
-        if let Some(id) = self.known.get(key) {
-            return Ok(*id);
-        }
-        let id = PatternId(u32::try_from(self.patterns.len()).unwrap_or(u32::MAX));
-        self.patterns.push(parse()?);
-        self.known.insert(key.to_owned(), id);
-        Ok(id)
+    pub(crate) fn add_pattern(&mut self, pattern: Pattern) -> PatternId {
+        self.patterns.push(pattern);
+        PatternId(u32::try_from(self.patterns.len() - 1).unwrap_or(u32::MAX))
     }
 
     pub(crate) fn build(self) -> Automaton {
         let mut literals: Vec<&str> = Vec::new();
-        let mut index: HashMap<String, usize> = HashMap::new();
+        let mut index: HashMap<String, usize, BuildHasherDefault<Fnv>> = HashMap::default();
         let mut owners: Vec<Vec<PatternId>> = Vec::new();
         for (number, pattern) in (0_u32..).zip(&self.patterns) {
             for literal in pattern.literals() {

@@ -1,6 +1,7 @@
 //! Recognises the same failure again: what varies from one time to the next is masked.
 
 use std::borrow::Cow;
+use std::hash::Hasher;
 use std::sync::OnceLock;
 
 use regex::bytes::{Regex, RegexBuilder};
@@ -128,12 +129,13 @@ pub(crate) fn fingerprint(kind: Kind, reporter: &str, line: &str, at: usize) -> 
     let mut hash = Fnv::default();
     for part in [kind.name(), reporter, &masked(line, at)] {
         hash.write(part.as_bytes());
+        hash.write(&[0]);
     }
     format!("{kind}:{:016x}", hash.0)
 }
 
 /// FNV-1a, because a fingerprint must be the same on every machine and in every version.
-struct Fnv(u64);
+pub(crate) struct Fnv(u64);
 
 impl Default for Fnv {
     fn default() -> Self {
@@ -141,11 +143,15 @@ impl Default for Fnv {
     }
 }
 
-impl Fnv {
+impl Hasher for Fnv {
     fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes.iter().chain(&[0]) {
+        for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

@@ -21,6 +21,25 @@ pub(crate) fn required(regex: &str) -> Option<Vec<String>> {
     }
 }
 
+/// Several sets of literals: every match contains one of each set. Found later and used to rule a pattern out
+/// before its expression is compiled.
+pub(crate) fn all_required(regex: &str) -> Vec<Vec<String>> {
+    let mut reader = Reader {
+        chars: regex.chars().peekable(),
+    };
+    let mut found = Sequence {
+        others: Some(Vec::new()),
+        ..Sequence::default()
+    };
+    reader.sequence_into(&mut found);
+    // With a choice at the top, or with what was not understood, nothing more is known for sure.
+    if reader.chars.peek().is_some() {
+        return Vec::new();
+    }
+    let sets = found.others.unwrap_or_default().into_iter();
+    sets.filter(|set| weight(set) >= 2).collect()
+}
+
 /// The best literals are long, even the shortest of them.
 fn weight(set: &[String]) -> usize {
     set.iter()
@@ -38,6 +57,8 @@ struct Reader<'r> {
 struct Sequence {
     run: String,
     best: Option<Vec<String>>,
+    /// All sets that were offered, where they are wanted.
+    others: Option<Vec<Vec<String>>>,
 }
 
 impl Sequence {
@@ -49,6 +70,9 @@ impl Sequence {
                     > (weight(best), std::cmp::Reverse(best.len()))
             }
         };
+        if let Some(others) = &mut self.others {
+            others.push(set.clone());
+        }
         if is_better {
             self.best = Some(set);
         }
@@ -86,6 +110,11 @@ impl Reader<'_> {
 
     fn sequence(&mut self) -> Option<Vec<String>> {
         let mut found = Sequence::default();
+        self.sequence_into(&mut found);
+        found.best
+    }
+
+    fn sequence_into(&mut self, found: &mut Sequence) {
         while let Some(c) = self.chars.next_if(|c| *c != '|' && *c != ')') {
             match c {
                 '(' => {
@@ -100,16 +129,15 @@ impl Reader<'_> {
                     self.class();
                     self.may_be_absent();
                 }
-                '\\' => self.escape(&mut found),
+                '\\' => self.escape(found),
                 '.' | '^' | '$' => {
                     found.end_run();
                     self.may_be_absent();
                 }
-                plain => self.plain(plain, &mut found),
+                plain => self.plain(plain, found),
             }
         }
         found.end_run();
-        found.best
     }
 
     fn plain(&mut self, c: char, found: &mut Sequence) {
@@ -220,6 +248,16 @@ mod tests {
             found(r"(is |was )?(flagged|blocked) by"),
             ["flagged", "blocked"]
         );
+    }
+
+    #[test]
+    fn every_part_of_a_sequence_is_required() {
+        assert_eq!(
+            all_required(r"command .{0,40}(not found|missing)"),
+            [vec!["command "], vec!["not found", "missing"]]
+        );
+        assert_eq!(all_required(r"one two|three"), Vec::<Vec<String>>::new());
+        assert_eq!(all_required(r"(maybe)? surely"), [vec![" surely"]]);
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(crate) struct Pattern {
 #[derive(Debug)]
 struct LazyRegex {
     source: String,
+    /// Further literals: of each set a match contains one.
+    required: OnceLock<Vec<Vec<String>>>,
     uses: AtomicU32,
     /// Soon compiled, and quick enough on a line.
     light: OnceLock<Option<Regex>>,
@@ -78,6 +80,7 @@ impl Pattern {
         let literals = literals.ok_or_else(|| PatternError::NoLiteral(source.to_owned()))?;
         let regex = LazyRegex {
             source: source.to_owned(),
+            required: OnceLock::new(),
             uses: AtomicU32::new(0),
             light: OnceLock::new(),
             swift: OnceLock::new(),
@@ -114,7 +117,7 @@ impl Pattern {
 
     /// The first match of the regular expression within `window`.
     pub(crate) fn find(&self, text: &[u8], window: Range<usize>) -> Option<Range<usize>> {
-        let regex = self.regex.as_ref()?.get(window.len())?;
+        let regex = self.regex.as_ref()?.get(&text[window.clone()])?;
         regex.find(within(text, window)).map(|found| found.range())
     }
 
@@ -125,7 +128,7 @@ impl Pattern {
         window: Range<usize>,
         groups: &[&'static str],
     ) -> Option<(Range<usize>, Groups)> {
-        let regex = self.regex.as_ref()?.get(window.len())?;
+        let regex = self.regex.as_ref()?.get(&text[window.clone()])?;
         let mut captures = regex.create_captures();
         regex.captures(within(text, window), &mut captures);
         let range = captures.get_match()?.range();
@@ -189,8 +192,16 @@ impl LazyRegex {
             .map_err(Box::new)
     }
 
-    /// The expression, compiled for a window of this length.
-    fn get(&self, len: usize) -> Option<&Regex> {
+    /// The expression, compiled for this window; none if something that it needs is not there.
+    fn get(&self, window: &[u8]) -> Option<&Regex> {
+        let required = self
+            .required
+            .get_or_init(|| literals::all_required(&self.source));
+        let there = |literal: &String| contains(window, literal.as_bytes());
+        if !required.iter().all(|set| set.iter().any(there)) {
+            return None;
+        }
+        let len = window.len();
         let is_rare = || self.uses.fetch_add(1, Ordering::Relaxed) < OFTEN;
         let (compiled, effort) = if len <= LONG && is_rare() {
             (&self.light, Effort::Light)
@@ -199,6 +210,17 @@ impl LazyRegex {
         };
         compiled.get_or_init(|| self.build(effort).ok()).as_ref()
     }
+}
+
+/// Whether a text contains a literal, letter case aside.
+fn contains(text: &[u8], literal: &[u8]) -> bool {
+    let Some(first) = literal.first() else {
+        return true;
+    };
+    let starts = |window: &[u8]| {
+        window[0].eq_ignore_ascii_case(first) && window.eq_ignore_ascii_case(literal)
+    };
+    text.windows(literal.len()).any(starts)
 }
 
 #[cfg(test)]

@@ -269,9 +269,7 @@ fn field_pattern(
     let source = format!(
         r#"(?:^|[^a-z0-9])(?:{name})[\\"']*\s?(?::|=>?)\s?[\\"':]*(?:{regex})(?:$|[^a-z0-9_])"#
     );
-    builder.add_as(&format!("{name}={text}"), || {
-        Pattern::regex(&source, literal)
-    })
+    Ok(builder.add_pattern(Pattern::regex(&source, literal)?))
 }
 
 fn points_to(document: &Value, pointer: &str, wanted: &Wanted) -> bool {
