@@ -15,7 +15,7 @@ pub(crate) struct View<'f> {
     documents: Vec<Value>,
     succeeded: bool,
     admitted: bool,
-    viewer: bool,
+    shows_content: bool,
 }
 
 impl<'f> View<'f> {
@@ -34,10 +34,7 @@ impl<'f> View<'f> {
             documents: Vec::new(),
             succeeded: false,
             admitted: false,
-            viewer: failure
-                .tool
-                .as_ref()
-                .is_some_and(|tool| reading.viewers.iter().any(|viewer| viewer == tool)),
+            shows_content: shows_content(failure, reading),
         };
         view.read_documents();
         view.succeeded = view.looks_successful();
@@ -111,7 +108,7 @@ impl<'f> View<'f> {
 
     /// Whether a stream may show a failure: the output of a program that shows files does not.
     pub(crate) fn counts(&self, stream: Stream) -> bool {
-        !(self.viewer && stream == Stream::Stdout && self.failure.exit_code == Some(0))
+        !(self.shows_content && stream == Stream::Stdout)
     }
 
     /// Whether a stream is empty, or not known.
@@ -133,6 +130,15 @@ impl<'f> View<'f> {
                 .map(|code| code - 128)
         })
     }
+}
+
+/// Whether the tool's standard output is what it was asked to show.
+fn shows_content(failure: &Failure, reading: &Reading) -> bool {
+    let Some(tool) = &failure.tool else {
+        return false;
+    };
+    reading.viewers.contains(tool)
+        || (reading.reporters.contains(tool) && failure.exit_code == Some(0))
 }
 
 /// Of a text that is a stream of JSON events: those that failed, and the last; `None` if it is no such text.

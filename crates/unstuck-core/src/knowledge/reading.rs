@@ -13,6 +13,8 @@ use crate::failure::Layer;
 pub struct Reading {
     /// Tools that show what others wrote: what is on their standard output is content, not a failure.
     pub viewers: Vec<String>,
+    /// Tools whose standard output is content when they end well, and may tell of a failure when they do not.
+    pub reporters: Vec<String>,
     /// Lines that only warn or inform.
     pub noise: Vec<String>,
     /// Lines with which a run admits that it failed although its exit code or status says that all is well.
