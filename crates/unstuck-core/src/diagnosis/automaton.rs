@@ -42,17 +42,15 @@ impl Builder {
 
     pub(crate) fn build(self) -> Automaton {
         let mut literals: Vec<&str> = Vec::new();
-        let mut index: HashMap<String, usize, BuildHasherDefault<Fnv>> = HashMap::default();
+        let mut index: HashMap<&str, usize, BuildHasherDefault<Fnv>> = HashMap::default();
         let mut owners: Vec<Vec<PatternId>> = Vec::new();
         for (number, pattern) in (0_u32..).zip(&self.patterns) {
             for literal in pattern.literals() {
-                let at = *index
-                    .entry(literal.to_ascii_lowercase())
-                    .or_insert_with(|| {
-                        literals.push(literal);
-                        owners.push(Vec::new());
-                        literals.len() - 1
-                    });
+                let at = *index.entry(literal).or_insert_with(|| {
+                    literals.push(literal);
+                    owners.push(Vec::new());
+                    literals.len() - 1
+                });
                 owners[at].push(PatternId(number));
             }
         }

@@ -7,8 +7,14 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Literals of which every match contains one; `None` if there are no good ones.
+/// Literals, in lower case, of which every match contains one; `None` if there are no good ones.
 pub(crate) fn required(regex: &str) -> Option<Vec<String>> {
+    if !is_plain(regex) {
+        return None;
+    }
+    if let Some(run) = long_run(regex) {
+        return Some(vec![run.to_ascii_lowercase()]);
+    }
     let mut reader = Reader {
         chars: regex.chars().peekable(),
     };
@@ -21,9 +27,90 @@ pub(crate) fn required(regex: &str) -> Option<Vec<String>> {
     }
 }
 
+/// Whether an expression is written without what is not read here: characters by number or class, and flags.
+fn is_plain(regex: &str) -> bool {
+    let is_odd = |(at, pair): (usize, &[u8])| match pair {
+        [b'\\', escaped] => b"xuUpP".contains(escaped),
+        b"(?" => has_flags_only(&regex[at + 2..]),
+        _ => false,
+    };
+    !regex.as_bytes().windows(2).enumerate().any(is_odd)
+}
+
+/// Whether a group that began with `(?` only sets flags, or lets blanks be ignored.
+fn has_flags_only(rest: &str) -> bool {
+    let after = rest.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '-');
+    after.starts_with(')') || rest[..rest.len() - after.len()].contains('x')
+}
+
+/// A run of plain characters outside groups that is long enough not to look for better literals.
+///
+/// Most expressions have one, and it is found without building anything.
+fn long_run(regex: &str) -> Option<&str> {
+    const LONG_ENOUGH: usize = 6;
+    let bytes = regex.as_bytes();
+    let (mut best, mut start, mut depth, mut at) = (0..0, 0, 0_usize, 0);
+    while at <= bytes.len() {
+        let byte = bytes.get(at).copied().unwrap_or(b'$');
+        let special = b"()[]{}|?*+.^$\\".contains(&byte);
+        if special {
+            // What may be absent takes the character before it along; one of several bytes is no whole character.
+            let end = if matches!(byte, b'?' | b'*' | b'{') {
+                at.saturating_sub(1)
+            } else {
+                at
+            };
+            let is_whole = regex.is_char_boundary(start) && regex.is_char_boundary(end);
+            if depth == 0 && is_whole && end.saturating_sub(start) > best.len() {
+                best = start..end;
+            }
+        }
+        at += match byte {
+            b'\\' => 2,
+            b'[' => 1 + class_len(&bytes[at + 1..]),
+            b'{' => {
+                1 + bytes[at..]
+                    .iter()
+                    .position(|byte| *byte == b'}')
+                    .unwrap_or(0)
+            }
+            b'|' if depth == 0 => return None,
+            _ => 1,
+        };
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if special {
+            start = at;
+        }
+    }
+    let run = &regex[best];
+    (run.trim().len() >= LONG_ENOUGH).then_some(run)
+}
+
+/// How many bytes a class takes after its opening bracket.
+fn class_len(rest: &[u8]) -> usize {
+    let mut at = usize::from(rest.first() == Some(&b'^'));
+    // A bracket that comes first in a class stands for itself.
+    at += usize::from(rest.get(at) == Some(&b']'));
+    while let Some(byte) = rest.get(at) {
+        match byte {
+            b'\\' => at += 2,
+            b']' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
 /// Several sets of literals: every match contains one of each set. Found later and used to rule a pattern out
 /// before its expression is compiled.
 pub(crate) fn all_required(regex: &str) -> Vec<Vec<String>> {
+    if !is_plain(regex) {
+        return Vec::new();
+    }
     let mut reader = Reader {
         chars: regex.chars().peekable(),
     };
@@ -62,27 +149,30 @@ struct Sequence {
 }
 
 impl Sequence {
+    /// Whether literals of this weight and number are better than what is there.
+    fn wants(&self, weighs: usize, count: usize) -> bool {
+        self.best.as_ref().is_none_or(|best| {
+            (weighs, std::cmp::Reverse(count)) > (weight(best), std::cmp::Reverse(best.len()))
+        })
+    }
+
     fn offer(&mut self, set: Vec<String>) {
-        let is_better = match &self.best {
-            None => !set.is_empty(),
-            Some(best) => {
-                (weight(&set), std::cmp::Reverse(set.len()))
-                    > (weight(best), std::cmp::Reverse(best.len()))
-            }
-        };
         if let Some(others) = &mut self.others {
             others.push(set.clone());
         }
-        if is_better {
+        if !set.is_empty() && self.wants(weight(&set), set.len()) {
             self.best = Some(set);
         }
     }
 
     fn end_run(&mut self) {
-        if !self.run.is_empty() {
-            let run = std::mem::take(&mut self.run);
+        // Most runs are neither kept nor wanted: they must not cost anything.
+        let wanted = self.others.is_some() || self.wants(self.run.trim().len(), 1);
+        if !self.run.is_empty() && wanted {
+            let run = self.run.to_ascii_lowercase();
             self.offer(vec![run]);
         }
+        self.run.clear();
     }
 
     /// The last character may be absent.
@@ -232,12 +322,41 @@ mod tests {
     #[test]
     fn the_longest_plain_run_is_taken() {
         assert_eq!(found(r"tokens? per minute"), [" per minute"]);
-        assert_eq!(found(r"^npm (ERR!|error) code E404"), [" code E404"]);
-        assert_eq!(found(r"limit reached\|\d+"), ["limit reached|"]);
+        assert_eq!(found(r"^npm (ERR!|error) code E404"), [" code e404"]);
+        assert_eq!(found(r"limit reached\|\d+"), ["limit reached"]);
+        assert_eq!(found(r"hit\|\d+"), ["hit|"]);
         assert_eq!(found(r"colou?r"), ["colo"]);
         assert_eq!(found(r"a{2,}bc"), ["bc"]);
         assert_eq!(found(r"[)(x]+ failed"), [" failed"]);
         assert_eq!(found(r"(?P<wait>\d+)s left"), ["s left"]);
+    }
+
+    #[test]
+    fn what_is_not_read_here_is_refused() {
+        for regex in [
+            r"it\x27s over",
+            r"(?i)abcdef: ghi",
+            r"(?x) a b c d",
+            r"\p{L}abcdef",
+        ] {
+            assert_eq!(required(regex), None, "{regex}");
+        }
+        assert_eq!(found(r"(?-i:[A-Z]+) is not set"), [" is not set"]);
+        assert_eq!(found(r"(?P<x>\d+) seconds"), [" seconds"]);
+    }
+
+    #[test]
+    fn a_long_run_is_taken_at_once() {
+        assert_eq!(
+            long_run(r"(a|b) connection refused[)(|]?"),
+            Some(" connection refused")
+        );
+        assert_eq!(long_run(r"refus?ed"), None);
+        assert_eq!(long_run(r"connection{2} x"), Some("connectio"));
+        assert_eq!(long_run(r"\bconnection\b"), Some("connection"));
+        assert_eq!(long_run(r"(connection refused)?"), None);
+        assert_eq!(long_run(r"some words|other words"), None);
+        assert_eq!(long_run(r"größenü?"), None);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Pattern {
             Some(regex) => Self::regex(regex, literals::required(regex)),
             None if source.trim().is_empty() => Err(PatternError::Empty),
             None => Ok(Self {
-                literals: vec![source.to_owned()],
+                literals: vec![source.to_ascii_lowercase()],
                 regex: None,
             }),
         }
@@ -91,7 +91,7 @@ impl Pattern {
         })
     }
 
-    /// What any match contains one of.
+    /// What any match contains one of, in lower case.
     pub(crate) fn literals(&self) -> &[String] {
         &self.literals
     }

@@ -264,7 +264,7 @@ fn field_pattern(
         .and_then(|rest| rest.strip_suffix('/'));
     let (regex, literal) = match inner {
         Some(regex) => (regex.to_owned(), super::literals::required(regex)),
-        None => (regex::escape(&text), Some(vec![text.clone()])),
+        None => (regex::escape(&text), Some(vec![text.to_ascii_lowercase()])),
     };
     let source = format!(
         r#"(?:^|[^a-z0-9])(?:{name})[\\"']*\s?(?::|=>?)\s?[\\"':]*(?:{regex})(?:$|[^a-z0-9_])"#
