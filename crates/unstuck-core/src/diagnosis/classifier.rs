@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use super::automaton::{Automaton, Builder, PatternId, Place, Sightings};
 use super::rule::{Rule, StatedStatus, is_same_name};
 use super::view::View;
-use super::wait::{self, Waits};
+use super::wait;
 use super::weigh::{self, Candidate};
 use super::{Diagnosis, Evidence, evidence, fingerprint};
 use crate::failure::{Failure, Kind};
@@ -36,7 +36,7 @@ pub struct Classifier {
     admissions: Vec<(Admission, Vec<PatternId>)>,
     noise: Vec<PatternId>,
     status: Vec<PatternId>,
-    waits: Waits,
+    waits: Vec<PatternId>,
 }
 
 impl Classifier {
@@ -92,7 +92,7 @@ impl Classifier {
             .collect::<Result<Vec<_>, _>>()?;
         let noise = add(&knowledge.reading.noise)?;
         let status = add(&knowledge.reading.status)?;
-        let waits = Waits::new(add(&knowledge.reading.wait)?);
+        let waits = add(&knowledge.reading.wait)?;
         let automaton = builder.build();
         let plain = (0..rules.len())
             .filter(|at| rules[*at].triggers().is_empty())
@@ -239,7 +239,7 @@ impl Classifier {
         );
         let stated = wait::stated(
             &self.waits,
-            best.map(|best| &*best.rule.spec),
+            best.map(|best| best.rule),
             kind,
             view,
             seen,

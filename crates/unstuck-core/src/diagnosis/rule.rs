@@ -23,6 +23,8 @@ pub(crate) struct Rule {
     none: Vec<PatternId>,
     /// For each field the patterns of its values, of which one must match.
     fields: Vec<Vec<PatternId>>,
+    /// The patterns that capture how long to wait.
+    pub(crate) waits: Vec<PatternId>,
     /// What must have been seen for the rule to be worth trying; empty means always.
     triggers: Vec<PatternId>,
 }
@@ -47,13 +49,9 @@ impl Rule {
         spec: &Arc<RuleSpec>,
         builder: &mut Builder,
     ) -> Result<Self, PatternError> {
-        let mut add = |sources: &[String]| {
-            sources
-                .iter()
-                .map(|source| builder.add(source))
-                .collect::<Result<Vec<_>, _>>()
-        };
-        let (any, all, none) = (add(&spec.any)?, add(&spec.all)?, add(&spec.none)?);
+        let any = add_all(&spec.any, builder)?;
+        let all = add_all(&spec.all, builder)?;
+        let none = add_all(&spec.none, builder)?;
         let fields = spec
             .field
             .iter()
@@ -65,6 +63,8 @@ impl Rule {
             (_, _, Some(first)) => vec![*first],
             _ => json_triggers(spec, builder)?,
         };
+        let captures = |source: &&String| source.contains("(?P<");
+        let waits = add_all(spec.any.iter().chain(&spec.all).filter(captures), builder)?;
         // What a check says of an output is not what the program said: only rules that ask for it read it.
         let streams = match spec.stream.as_slice() {
             [] => vec![Stream::Body, Stream::Stdout, Stream::Stderr],
@@ -75,6 +75,7 @@ impl Rule {
             spec: Arc::clone(spec),
             rank: spec.rank(),
             streams,
+            waits,
             any,
             all,
             none,
@@ -204,6 +205,14 @@ impl Rule {
                     .all(|(pointer, wanted)| points_to(doc, pointer, wanted))
             })
     }
+}
+
+fn add_all<'s>(
+    sources: impl IntoIterator<Item = &'s String>,
+    builder: &mut Builder,
+) -> Result<Vec<PatternId>, PatternError> {
+    let sources = sources.into_iter();
+    sources.map(|source| builder.add(source)).collect()
 }
 
 /// Names compare without regard to case; a known name also covers its variants (`gemini` covers `gemini-cli`).

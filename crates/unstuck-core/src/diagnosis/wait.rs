@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use super::automaton::{PatternId, Sightings};
 use super::clock;
+use super::rule::Rule;
 use super::view::View;
 use crate::failure::{Category, Headers, Kind};
-use crate::knowledge::{RuleSpec, WaitSpec};
+use crate::knowledge::WaitSpec;
 use crate::moment::{Now, Timestamp};
 
 /// A wait longer than this is a misreading.
@@ -19,20 +20,10 @@ const GROUPS: &[&str] = &[
     "wait", "seconds", "millis", "epoch", "clock", "date", "zone",
 ];
 
-/// The ways in which texts state a wait.
-#[derive(Debug)]
-pub(crate) struct Waits(Vec<PatternId>);
-
-impl Waits {
-    pub(crate) fn new(patterns: Vec<PatternId>) -> Self {
-        Self(patterns)
-    }
-}
-
 /// How long the failure says to wait.
 pub(crate) fn stated(
-    waits: &Waits,
-    rule: Option<&RuleSpec>,
+    waits: &[PatternId],
+    rule: Option<&Rule>,
     kind: Kind,
     view: &View<'_>,
     seen: &Sightings<'_>,
@@ -43,7 +34,7 @@ pub(crate) fn stated(
         return None;
     }
     let headers = &view.failure.headers;
-    match rule.and_then(|rule| rule.wait.as_ref()) {
+    match rule.and_then(|rule| rule.spec.wait.as_ref()) {
         Some(WaitSpec::Unstated) => return None,
         Some(WaitSpec::Daily(at)) => {
             let (time, zone) = at.split_once(' ').unwrap_or((at, "UTC"));
@@ -51,7 +42,9 @@ pub(crate) fn stated(
         }
         None => {}
     }
-    from_retry_headers(headers, now)
+    // The rule that decided knows best what its own words mean.
+    rule.and_then(|rule| from_text(&rule.waits, seen, now))
+        .or_else(|| from_retry_headers(headers, now))
         .or_else(|| from_text(waits, seen, now))
         .or_else(|| from_reset_headers(headers, now))
 }
@@ -99,9 +92,8 @@ fn seconds(value: f64) -> Option<Duration> {
 }
 
 /// The last wait that the text states.
-fn from_text(waits: &Waits, seen: &Sightings<'_>, now: &Now) -> Option<Duration> {
+fn from_text(waits: &[PatternId], seen: &Sightings<'_>, now: &Now) -> Option<Duration> {
     let found = waits
-        .0
         .iter()
         .flat_map(|pattern| seen.captures(*pattern, GROUPS));
     let mut read: Vec<_> = found

@@ -31,7 +31,8 @@ pub struct RuleSpec {
     pub json: BTreeMap<String, Wanted>,
     /// Values of a named field, wherever and however it is printed (`"code": "x"`, `code='x'`, `code: x`).
     pub field: BTreeMap<String, Wanted>,
-    /// Patterns of which one must match.
+    /// Patterns of which one must match; a group named `wait` (`1h 5m`), `seconds`, `millis`, `epoch`, `clock` or
+    /// `date` (perhaps with `zone`) captures how long to wait.
     pub any: Vec<String>,
     /// Patterns that all must match.
     pub all: Vec<String>,

@@ -313,3 +313,28 @@ fn what_does_not_pass_by_itself_states_no_wait() {
     assert_eq!(super::kind(&failure), Kind::AuthRequired);
     assert_eq!(wait(&failure), None);
 }
+
+/// A rule of one's own says in its own words how long to wait.
+#[test]
+fn a_rule_captures_the_wait_by_a_named_group() {
+    let config = r#"
+        [[kinds.server_overloaded.rule]]
+        id = "ours"
+        any = ['/cooling down for (?P<seconds>\d+) ticks/', '/back at (?P<clock>\d+:\d+)/']
+    "#;
+    let overlay: unstuck_core::knowledge::Overlay = toml::from_str(config).unwrap();
+    let knowledge = unstuck_core::knowledge::Knowledge::built_in().overlaid(overlay);
+    let classifier = unstuck_core::Classifier::new(knowledge).unwrap();
+    let now = unstuck_core::Now::utc("2026-11-15T20:00:00Z".parse().unwrap());
+    let wait = |text: &str| {
+        let failure = unstuck_core::Failure::tool("deploy")
+            .with_exit_code(1)
+            .with_stderr(text);
+        classifier
+            .diagnose(&failure, &now)
+            .retry_after
+            .map(|wait| wait.as_secs())
+    };
+    assert_eq!(wait("cooling down for 90 ticks"), Some(90));
+    assert_eq!(wait("the farm is back at 21:30"), Some(5400));
+}
