@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -126,74 +127,12 @@ fn show(policy: &RetryPolicy, out: &mut Output) -> Result<()> {
     if !policy.description.is_empty() {
         writeln!(out, "  {}", policy.description)?;
     }
-    let money = |usd: Option<f64>, none: &str| {
-        usd.map_or_else(|| none.to_owned(), |usd| format!("{usd} USD"))
-    };
-    let time = |limit: Option<std::time::Duration>, none: &str| {
-        limit.map_or_else(|| none.to_owned(), |limit| Human(limit).to_string())
-    };
-    let kinds = policy
-        .retryable_errors
-        .iter()
-        .map(|kind| kind.name())
-        .collect::<Vec<_>>()
-        .join(", ");
-    let rows = [
-        ("retries", policy.max_retries.to_string()),
-        (
-            "waits",
-            if policy.max_retries == 0 {
-                "none".to_owned()
-            } else {
-                format!(
-                    "{} (cap {} s, jitter {})",
-                    waits(policy),
-                    policy.max_backoff,
-                    name(&policy.jitter)
-                )
-            },
-        ),
-        (
-            "repeats",
-            if kinds.is_empty() {
-                "every transient kind".to_owned()
-            } else {
-                kinds
-            },
-        ),
-        (
-            "model",
-            if policy.auto_escalate {
-                format!(
-                    "may change by itself after {} retries",
-                    policy.escalate_after_retries
-                )
-            } else {
-                "is never changed without asking".to_owned()
-            },
-        ),
-        (
-            "asks",
-            if policy.auto_escalate {
-                let above = money(policy.confirm_above, "any amount");
-                format!("before a dearer model costs more than {above}")
-            } else {
-                "when the ways are used up".to_owned()
-            },
-        ),
-        ("longest wait", time(policy.max_wait, "any")),
-        ("in all", time(policy.max_elapsed, "any time")),
-        ("money", money(policy.max_cost, "no cap")),
-    ];
-    for (label, value) in rows {
+    for (label, value) in rows(policy) {
         writeln!(out, "  {DIM}{label:<13}{DIM:#}{value}")?;
     }
-    for (place, of) in policy
-        .kinds
-        .iter()
-        .map(|(kind, of)| (kind.name(), of))
-        .chain(policy.tools.iter().map(|(tool, of)| (tool.as_str(), of)))
-    {
+    let kinds = policy.kinds.iter().map(|(kind, of)| (kind.name(), of));
+    let tools = policy.tools.iter().map(|(tool, of)| (tool.as_str(), of));
+    for (place, of) in kinds.chain(tools) {
         writeln!(
             out,
             "  {DIM}{place:<13}{DIM:#}{}",
@@ -201,6 +140,66 @@ fn show(policy: &RetryPolicy, out: &mut Output) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+fn rows(policy: &RetryPolicy) -> [(&'static str, String); 8] {
+    let (model, asks) = model_and_question(policy);
+    [
+        ("retries", policy.max_retries.to_string()),
+        ("waits", waits_in_full(policy)),
+        ("repeats", repeated(policy)),
+        ("model", model),
+        ("asks", asks),
+        ("longest wait", time(policy.max_wait, "any")),
+        ("in all", time(policy.max_elapsed, "any time")),
+        ("money", money(policy.max_cost, "no cap")),
+    ]
+}
+
+fn waits_in_full(policy: &RetryPolicy) -> String {
+    if policy.max_retries == 0 {
+        return "none".to_owned();
+    }
+    let (waits, jitter) = (waits(policy), name(&policy.jitter));
+    format!("{waits} (cap {} s, jitter {jitter})", policy.max_backoff)
+}
+
+fn repeated(policy: &RetryPolicy) -> String {
+    let kinds: Vec<_> = policy
+        .retryable_errors
+        .iter()
+        .map(|kind| kind.name())
+        .collect();
+    if kinds.is_empty() {
+        "every transient kind".to_owned()
+    } else {
+        kinds.join(", ")
+    }
+}
+
+fn model_and_question(policy: &RetryPolicy) -> (String, String) {
+    if !policy.auto_escalate {
+        return (
+            "is never changed without asking".to_owned(),
+            "when the ways are used up".to_owned(),
+        );
+    }
+    let above = money(policy.confirm_above, "any amount");
+    (
+        format!(
+            "may change by itself after {} retries",
+            policy.escalate_after_retries
+        ),
+        format!("before a dearer model costs more than {above}"),
+    )
+}
+
+fn money(usd: Option<f64>, none: &str) -> String {
+    usd.map_or_else(|| none.to_owned(), |usd| format!("{usd} USD"))
+}
+
+fn time(limit: Option<Duration>, none: &str) -> String {
+    limit.map_or_else(|| none.to_owned(), |limit| Human(limit).to_string())
 }
 
 fn name(value: &impl serde::Serialize) -> String {
