@@ -21,11 +21,13 @@ pub struct Case {
     pub tool: Option<String>,
     /// The command line.
     pub command: Option<String>,
-    /// The HTTP status.
+    /// The HTTP status, as a number or as text.
+    #[serde(deserialize_with = "status")]
     pub status: Option<u16>,
     /// The HTTP headers.
     pub headers: Option<BTreeMap<String, Value>>,
-    /// The exit code.
+    /// The exit code; those of Windows that are too large for 32 bits with a sign become negative.
+    #[serde(deserialize_with = "exit_code")]
     pub exit_code: Option<i32>,
     /// The signal that ended the process, by number or by name.
     #[serde(deserialize_with = "signal")]
@@ -112,6 +114,34 @@ fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Text>, D::E
         .map(|value| plain(&value).into()))
 }
 
+/// A whole number, also if it is written as text.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    let value = Option::<Value>::deserialize(deserializer)?.unwrap_or(Value::Null);
+    let number = match &value {
+        Value::Null => return Ok(None),
+        Value::String(text) => text.trim().parse().ok(),
+        other => other.as_i64(),
+    };
+    let wrong = || serde::de::Error::custom(format!("`{value}` is not a whole number"));
+    number.map(Some).ok_or_else(wrong)
+}
+
+fn status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
+    let read = |number| {
+        let wrong = || serde::de::Error::custom(format!("`{number}` is not an HTTP status"));
+        u16::try_from(number).map_err(|_| wrong())
+    };
+    whole(deserializer)?.map(read).transpose()
+}
+
+fn exit_code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
+    let narrow = |number: i64| {
+        let unsigned = u32::try_from(number).map(u32::cast_signed);
+        i32::try_from(number).or(unsigned).unwrap_or(i32::MAX)
+    };
+    Ok(whole(deserializer)?.map(narrow))
+}
+
 fn signal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i32>, D::Error> {
     match Option::<Value>::deserialize(deserializer)? {
         None | Some(Value::Null) => Ok(None),
@@ -169,6 +199,23 @@ mod tests {
         assert_eq!(failure.body, Some("{\"error\":1}".into()));
         assert_eq!(failure.headers.get("retry-after"), Some("7"));
         assert_eq!(failure.stdout, None);
+    }
+
+    #[test]
+    fn numbers_may_be_texts_and_codes_of_windows_are_fine() {
+        assert_eq!(read(r#"{"status":"429"}"#).status, Some(429));
+        assert_eq!(
+            read(r#"{"exit_code":3221225477}"#).exit_code,
+            Some(-1_073_741_819)
+        );
+        assert_eq!(read(r#"{"exit_code":null}"#).exit_code, None);
+        for wrong in [
+            r#"{"status":"often"}"#,
+            r#"{"status":-1}"#,
+            r#"{"exit_code":1.5}"#,
+        ] {
+            assert!(serde_json::from_str::<Case>(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
