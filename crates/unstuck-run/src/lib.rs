@@ -1,0 +1,1 @@
+//! Runs agents and commands, and acts on what fails.

@@ -1,0 +1,1 @@
+//! The log of all that unstuck saw and did.
