@@ -123,6 +123,29 @@ pub(crate) mod millis {
     }
 }
 
+/// Durations that may be absent, as a number of milliseconds on the wire.
+pub(crate) mod optional_millis {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        wait: &Option<Duration>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match wait {
+            Some(wait) => super::millis::serialize(wait, to),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<u64>::deserialize(from)?.map(Duration::from_millis))
+    }
+}
+
 /// Durations that may be absent, as texts with a unit on the wire.
 pub(crate) mod optional_text {
     use std::time::Duration;

@@ -25,13 +25,13 @@ use std::time::Duration;
 pub use classifier::Classifier;
 pub use pattern::PatternError;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::failure::{Category, Failure, Kind, Layer, Level};
 use crate::moment::Now;
 
 /// What a failure was found to be.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Diagnosis {
     /// What went wrong, in one word.
     pub kind: Kind,
@@ -41,7 +41,12 @@ pub struct Diagnosis {
     pub level: Option<Level>,
     /// How sure this is, from 0 to 1.
     pub confidence: f32,
-    /// How long to wait, where the failure states it.
+    /// How long to wait, where the failure states it; milliseconds on the wire.
+    #[serde(
+        with = "crate::duration::optional_millis",
+        rename = "retry_after_ms",
+        default
+    )]
     pub retry_after: Option<Duration>,
     /// What it was recognised by.
     pub evidence: Evidence,
@@ -68,7 +73,7 @@ impl Diagnosis {
 }
 
 /// What a diagnosis rests on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
     /// The rule that decided.
     pub rule: String,

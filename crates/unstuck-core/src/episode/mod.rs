@@ -1,8 +1,10 @@
 //! Stage 6: the whole story of one failure, and what many of them say together.
 
 mod analytics;
+mod run_view;
 
 pub use analytics::{FailureAnalytics, MessageCount, Tried};
+pub use run_view::{RunView, Status};
 
 use serde::{Deserialize, Serialize};
 

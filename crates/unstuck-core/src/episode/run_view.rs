@@ -1,0 +1,230 @@
+//! A run at a glance: what a list of runs shows, as a fold over its events.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Event, Outcome, Recorded, RunId, RunStarted};
+use crate::failure::{Kind, Level};
+use crate::moment::Timestamp;
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// An attempt is under way, or about to be.
+    Running,
+    /// It waits for a moment.
+    Waiting,
+    /// It waits for a person.
+    AwaitingHuman,
+    /// It did what it should at the first try.
+    Succeeded,
+    /// It did what it should after something had failed.
+    Recovered,
+    /// It failed.
+    Failed,
+    /// A person stopped it.
+    Interrupted,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Waiting,
+        Self::AwaitingHuman,
+        Self::Succeeded,
+        Self::Recovered,
+        Self::Failed,
+        Self::Interrupted,
+    ];
+
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::AwaitingHuman => "awaiting_human",
+            Self::Succeeded => "succeeded",
+            Self::Recovered => "recovered",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// The status of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// Whether nothing more is going to happen by itself and nothing is left to do.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Recovered | Self::Failed)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl From<Outcome> for Status {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Succeeded => Self::Succeeded,
+            Outcome::Recovered => Self::Recovered,
+            Outcome::Failed => Self::Failed,
+            Outcome::AwaitingHuman => Self::AwaitingHuman,
+            Outcome::Interrupted => Self::Interrupted,
+        }
+    }
+}
+
+/// A run at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunView {
+    /// Its id.
+    pub id: RunId,
+    /// The root folder of its project.
+    pub project: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The agent that this is known to be.
+    pub agent: Option<String>,
+    /// The model in use, as far as is known.
+    pub model: Option<String>,
+    /// The policy's id.
+    pub policy: String,
+    /// Where it stands.
+    pub status: Status,
+    /// The kind of the newest failure.
+    pub kind: Option<Kind>,
+    /// The highest level that was reached.
+    pub recovery_level: Option<Level>,
+    /// When it began.
+    pub started: Timestamp,
+    /// When something last happened.
+    pub updated: Timestamp,
+    /// When it ended, if it did.
+    pub finished: Option<Timestamp>,
+    /// When its wait is over, while it waits.
+    pub until: Option<Timestamp>,
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// How many of them failed.
+    pub error_count: u32,
+    /// How many retries were decided on.
+    pub retry_count: u32,
+    /// Whether a person had to be asked.
+    pub is_hiccup: bool,
+    /// What it cost, in USD, as far as is known.
+    pub cost_usd: f64,
+    /// The exit code that the caller got.
+    pub exit_code: Option<i32>,
+    /// Why it stands where it stands, in one sentence.
+    pub reason: Option<String>,
+    /// The number of its newest event.
+    pub seq: u64,
+}
+
+impl RunView {
+    /// Begins the fold; none if the first event is not the beginning of a run.
+    pub fn begin(first: &Recorded) -> Option<Self> {
+        let Event::RunStarted(run) = &first.event else {
+            return None;
+        };
+        Some(Self::new(&first.run, run, first.at, first.seq))
+    }
+
+    fn new(id: &RunId, run: &RunStarted, at: Timestamp, seq: u64) -> Self {
+        Self {
+            id: id.clone(),
+            project: run.project.clone(),
+            command: run.command.clone(),
+            agent: run.agent.clone(),
+            model: run.model.clone(),
+            policy: run.policy.id.clone(),
+            status: Status::Running,
+            kind: None,
+            recovery_level: None,
+            started: at,
+            updated: at,
+            finished: None,
+            until: None,
+            attempts: 0,
+            error_count: 0,
+            retry_count: 0,
+            is_hiccup: false,
+            cost_usd: 0.0,
+            exit_code: None,
+            reason: None,
+            seq,
+        }
+    }
+
+    /// The whole fold; none if there is no beginning.
+    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Self> {
+        let mut events = events.into_iter();
+        let mut view = Self::begin(events.next()?)?;
+        events.for_each(|recorded| view.record(recorded));
+        Some(view)
+    }
+
+    /// Takes in the next event.
+    pub fn record(&mut self, recorded: &Recorded) {
+        self.seq = recorded.seq;
+        self.updated = recorded.at;
+        match &recorded.event {
+            Event::RunResumed(_) => {
+                self.finished = None;
+                self.exit_code = None;
+                self.running();
+            }
+            Event::AttemptStarted(attempt) => {
+                self.attempts += 1;
+                if attempt.model.is_some() {
+                    self.model.clone_from(&attempt.model);
+                }
+                self.running();
+            }
+            Event::AttemptFailed(attempt) => {
+                self.error_count += 1;
+                self.kind = Some(attempt.diagnosis.kind);
+                self.reason = Some(attempt.diagnosis.message.clone());
+                self.cost_usd += attempt.end.used.cost_usd.unwrap_or(0.0);
+            }
+            Event::AttemptSucceeded(attempt) => {
+                self.cost_usd += attempt.end.used.cost_usd.unwrap_or(0.0);
+            }
+            Event::DecisionMade(made) => {
+                self.recovery_level = self.recovery_level.max(made.decision.level);
+                self.retry_count += u32::from(made.decision.delay().is_some());
+                self.reason = Some(made.decision.reason.clone());
+            }
+            Event::WaitingUntil(wait) => {
+                self.status = Status::Waiting;
+                self.until = Some(wait.until);
+            }
+            Event::RecoveryEscalated(asked) => {
+                self.status = Status::AwaitingHuman;
+                self.is_hiccup = true;
+                self.reason = Some(asked.reason.clone());
+            }
+            Event::RunFinished(end) => {
+                self.status = end.outcome.into();
+                self.finished = Some(recorded.at);
+                self.until = None;
+                self.exit_code = Some(end.exit_code);
+                self.reason = Some(end.reason.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn running(&mut self) {
+        self.status = Status::Running;
+        self.until = None;
+    }
+}

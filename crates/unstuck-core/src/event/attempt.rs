@@ -1,0 +1,158 @@
+//! Events about one try of a session.
+
+use serde::{Deserialize, Serialize};
+
+use super::run::SessionId;
+use crate::decision::Tokens;
+use crate::diagnosis::Diagnosis;
+use crate::failure::{Kind, Level};
+
+/// What an attempt is an answer to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answering {
+    /// The kind of the failure before.
+    pub kind: Kind,
+    /// The level of the answer.
+    pub level: Level,
+    /// The strategy, where one of the chain was used.
+    #[serde(default)]
+    pub strategy: Option<String>,
+}
+
+/// One try began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptStarted {
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// Its number in the session, from 1.
+    pub number: u32,
+    /// The command line, as it was changed for this attempt.
+    pub command: Vec<String>,
+    /// The model that it uses, as far as is known.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// How long it may take, in milliseconds.
+    #[serde(default)]
+    pub timeout_ms: Option<u64>,
+    /// What it is an answer to; none for the first.
+    #[serde(default)]
+    pub answering: Option<Answering>,
+    /// What was changed about it, in words for a person.
+    #[serde(default)]
+    pub changes: Vec<String>,
+    /// The process that ends everything if unstuck itself ends: its id and when it started.
+    #[serde(default)]
+    pub reaper: Option<(u32, u64)>,
+}
+
+/// What an attempt used, as far as the agent tells.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Measured {
+    /// What it cost, in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// How many tokens it used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
+    /// The agent's own id of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
+    /// How many turns the agent took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+}
+
+/// How the process of an attempt ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptEnd {
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// Its number in the session.
+    pub number: u32,
+    /// The exit code, unless a signal ended it.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default)]
+    pub signal: Option<i32>,
+    /// The limit that was reached: `timeout` or `idle_timeout`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// How much it wrote to its standard output, in bytes.
+    pub stdout_bytes: u64,
+    /// How much it wrote to its standard error, in bytes.
+    pub stderr_bytes: u64,
+    /// How many of its processes were left and had to be ended.
+    #[serde(default)]
+    pub left: u32,
+    /// The model that answered, as far as is known.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What it was an answer to.
+    #[serde(default)]
+    pub answering: Option<Answering>,
+    /// What it used.
+    #[serde(default)]
+    pub used: Measured,
+}
+
+/// The last that an attempt wrote, short enough to be kept for ever.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Excerpt {
+    /// The end of its standard output.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stdout: String,
+    /// The end of its standard error.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stderr: String,
+}
+
+/// A try failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptFailed {
+    /// How the process ended.
+    #[serde(flatten)]
+    pub end: AttemptEnd,
+    /// What the failure was found to be.
+    pub diagnosis: Diagnosis,
+    /// What the checks of its output found wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub validation_errors: Vec<String>,
+    /// The last that it wrote.
+    #[serde(default)]
+    pub excerpt: Excerpt,
+}
+
+/// A try did what it should.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptSucceeded {
+    /// How the process ended.
+    #[serde(flatten)]
+    pub end: AttemptEnd,
+    /// Whether its answer was cut off at its length limit.
+    #[serde(default)]
+    pub truncated: bool,
+}
+
+/// What cut an attempt off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InterruptedBy {
+    /// A person, by Ctrl-C or a signal.
+    Person,
+    /// The end of the process that supervised it.
+    Crash,
+}
+
+/// A try was cut off from outside; it says nothing about the work, and is not a retry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttemptInterrupted {
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// Its number in the session.
+    pub number: u32,
+    /// What cut it off.
+    pub by: InterruptedBy,
+}

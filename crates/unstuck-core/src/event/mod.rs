@@ -1,0 +1,162 @@
+//! What happened, as values: one enum of typed events, the same in the core, in the store and in `events.jsonl`.
+//!
+//! Events are past tense and never changed. All state is a fold over them. An event that a newer unstuck wrote is
+//! kept as it is and skipped by every fold.
+
+mod attempt;
+mod recovery;
+mod run;
+mod wire;
+
+pub use attempt::{
+    Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
+    Excerpt, InterruptedBy, Measured,
+};
+pub use recovery::{
+    ConfigRejected, ConfigReloaded, DecisionMade, EscalationKind, LimitsInForce, MadeFrom,
+    RecoveryApproved, RecoveryEscalated, RecoveryExecuted, RecoveryFailed, RecoveryProposed,
+    RecoveryResolved, WaitingUntil,
+};
+pub use run::{Outcome, RunFinished, RunId, RunResumed, RunStarted, SessionId};
+
+use serde::{Deserialize, Serialize};
+
+use crate::decision::EscalationRecord;
+use crate::failure::Kind;
+use crate::moment::Timestamp;
+
+/// The version of the events that this program writes.
+pub const VERSION: u32 = 1;
+
+/// An event with its place in the log: which run, which number, when.
+///
+/// ```
+/// use unstuck_core::event::Recorded;
+///
+/// let line = r#"{"v":1,"run":"k3v9x0m2qa","seq":4,"at":"2026-11-16T02:00:00Z","event":"moon_landed","crew":3}"#;
+/// let recorded: Recorded = serde_json::from_str(line)?;
+/// assert_eq!(recorded.event.name(), "moon_landed"); // not known here, and kept all the same
+/// assert_eq!(serde_json::to_string(&recorded)?, line);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The version in which it was written.
+    pub version: u32,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// Its number in that run, from 1.
+    pub seq: u64,
+    /// When it happened.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event,
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])+ $variant:ident $name:literal $payload:ty;)+) => {
+        /// What happened.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "event")]
+        pub enum Event {
+            $($(#[$doc])+ #[serde(rename = $name)] $variant($payload),)+
+            /// Something that only a newer unstuck knows, kept word for word.
+            #[serde(skip)]
+            Unknown(Unknown),
+        }
+
+        impl Event {
+            /// The names of all events that are known here.
+            pub const NAMES: &[&str] = &[$($name),+];
+
+            /// Its name on every wire.
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                    Self::Unknown(unknown) => &unknown.name,
+                }
+            }
+        }
+
+        $(impl From<$payload> for Event {
+            fn from(payload: $payload) -> Self {
+                Self::$variant(payload)
+            }
+        })+
+    };
+}
+
+events! {
+    /// A run began.
+    RunStarted "run_started" Box<RunStarted>;
+    /// A run was taken up again after its process had ended.
+    RunResumed "run_resumed" RunResumed;
+    /// One try of a session began.
+    AttemptStarted "attempt_started" Box<AttemptStarted>;
+    /// A try failed, and it is known what kind of failure it was.
+    AttemptFailed "attempt_failed" Box<AttemptFailed>;
+    /// A try did what it should.
+    AttemptSucceeded "attempt_succeeded" Box<AttemptSucceeded>;
+    /// A try was cut off from outside: by a person, or with the process that supervised it.
+    AttemptInterrupted "attempt_interrupted" AttemptInterrupted;
+    /// It was decided what to do about a failure.
+    DecisionMade "decision_made" Box<DecisionMade>;
+    /// A wait began.
+    WaitingUntil "waiting_until" WaitingUntil;
+    /// A session went over to another model.
+    ModelEscalated "model_escalated" EscalationRecord;
+    /// A repair was proposed.
+    RecoveryProposed "recovery_proposed" RecoveryProposed;
+    /// A repair was allowed.
+    RecoveryApproved "recovery_approved" RecoveryApproved;
+    /// A repair was run.
+    RecoveryExecuted "recovery_executed" RecoveryExecuted;
+    /// A repair did not work.
+    RecoveryFailed "recovery_failed" RecoveryFailed;
+    /// A person was asked.
+    RecoveryEscalated "recovery_escalated" Box<RecoveryEscalated>;
+    /// A person's question was settled.
+    RecoveryResolved "recovery_resolved" RecoveryResolved;
+    /// A changed configuration was taken over.
+    ConfigReloaded "config_reloaded" ConfigReloaded;
+    /// A changed configuration was refused.
+    ConfigRejected "config_rejected" ConfigRejected;
+    /// A run came to its end, or to a stop.
+    RunFinished "run_finished" RunFinished;
+}
+
+impl Event {
+    /// The session that it belongs to, where it belongs to one.
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::RunStarted(run) => Some(&run.session),
+            Self::AttemptStarted(attempt) => Some(&attempt.session),
+            Self::AttemptFailed(attempt) => Some(&attempt.end.session),
+            Self::AttemptSucceeded(attempt) => Some(&attempt.end.session),
+            Self::AttemptInterrupted(attempt) => Some(&attempt.session),
+            _ => None,
+        }
+    }
+
+    /// The kind of failure that it is about, where it is about one.
+    pub fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::AttemptFailed(attempt) => Some(attempt.diagnosis.kind),
+            Self::DecisionMade(made) => Some(made.decision.kind),
+            Self::RecoveryEscalated(asked) => Some(asked.kind),
+            _ => None,
+        }
+    }
+}
+
+/// An event that only a newer unstuck knows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unknown {
+    /// Its name.
+    pub name: String,
+    /// All that it says.
+    pub fields: serde_json::Map<String, serde_json::Value>,
+}
+
+#[cfg(test)]
+mod tests;

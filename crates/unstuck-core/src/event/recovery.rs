@@ -1,0 +1,208 @@
+//! Events about what was decided, proposed, asked and repaired, and about the configuration.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::decision::{AskWhy, CostEstimate, Decision, Odds, Proposed, Trigger};
+use crate::failure::Kind;
+use crate::moment::Timestamp;
+
+/// It was decided what to do about a failure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DecisionMade {
+    /// The number of the attempt that failed.
+    pub number: u32,
+    /// What was decided.
+    pub decision: Decision,
+    /// What it was made from, beside the events before it.
+    pub made_from: MadeFrom,
+}
+
+/// What a decision was made from, beside the events before it, so that it can be explained and made again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MadeFrom {
+    /// The version of the knowledge.
+    pub knowledge: String,
+    /// The fingerprint of the policy.
+    pub policy_hash: String,
+    /// The limits that held for this kind.
+    pub limits: LimitsInForce,
+    /// What was learned about the strategies of this kind.
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub odds: Odds,
+    /// What was possible here: `prompt`, `timeout`, `model`, `resume`, `fresh`, `repair`, `steps`.
+    pub can: Vec<String>,
+    /// The state of the upstream's breaker and budget, where one is known.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub upstream: Value,
+}
+
+fn is_empty(odds: &Odds) -> bool {
+    *odds == Odds::none()
+}
+
+/// The limits that held for a kind of failure, and where they came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LimitsInForce {
+    /// How many retries each level had.
+    pub retries: u32,
+    /// Where that number came from.
+    pub retries_from: String,
+    /// The first wait, in seconds.
+    pub backoff_base: f64,
+    /// What each wait is multiplied by.
+    pub backoff_multiplier: f64,
+    /// The longest wait, in seconds.
+    pub max_backoff: f64,
+}
+
+/// A wait began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingUntil {
+    /// When it is over.
+    pub until: Timestamp,
+    /// What it is for.
+    pub reason: String,
+    /// Whether the server stated the moment.
+    #[serde(default)]
+    pub stated: bool,
+}
+
+/// A repair was proposed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryProposed {
+    /// What is broken: dependency, config, environment, permissions, network.
+    pub category: String,
+    /// The command.
+    pub command: String,
+    /// How sure the proposer is: high, medium, low.
+    pub confidence: String,
+}
+
+/// A repair was allowed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryApproved {
+    /// By whom: `auto` or `human`.
+    pub source: String,
+    /// The command.
+    pub command: String,
+}
+
+/// A repair was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryExecuted {
+    /// The command.
+    pub command: String,
+    /// Its exit code.
+    pub exit_code: i32,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// A repair did not work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryFailed {
+    /// The command.
+    pub command: String,
+    /// Its exit code.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
+    /// What went wrong.
+    pub error: String,
+}
+
+/// What kind of question a person is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EscalationKind {
+    /// A failure that is fatal, or whose chain is used up.
+    Hiccup,
+    /// A repair that nobody has allowed yet.
+    RecoveryApprovalRequired,
+    /// Something would cost more than may be spent without asking.
+    CostConfirmation,
+    /// An agent goes in circles.
+    Stuck,
+}
+
+impl From<Trigger> for EscalationKind {
+    fn from(trigger: Trigger) -> Self {
+        match trigger {
+            Trigger::Hiccup => Self::Hiccup,
+            Trigger::CostConfirmation => Self::CostConfirmation,
+            Trigger::Stuck => Self::Stuck,
+        }
+    }
+}
+
+impl EscalationKind {
+    /// What made unstuck ask, in the word of the checkpoint file.
+    pub const fn trigger(self) -> &'static str {
+        match self {
+            Self::Hiccup => "HICCUP",
+            Self::RecoveryApprovalRequired => "RECOVERY",
+            Self::CostConfirmation => "COST",
+            Self::Stuck => "STUCK",
+        }
+    }
+}
+
+/// A person was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RecoveryEscalated {
+    /// The id of the question.
+    pub id: String,
+    /// What kind of question it is.
+    #[serde(rename = "type")]
+    pub question: EscalationKind,
+    /// What made unstuck ask, `HICCUP` for instance.
+    pub trigger: String,
+    /// The kind of failure that it is about.
+    pub kind: Kind,
+    /// Why a person is needed.
+    pub why: AskWhy,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Who is waited for: `human`.
+    pub awaiting: String,
+    /// What is done if they agree, where there is a proposal.
+    #[serde(default)]
+    pub proposed: Option<Proposed>,
+    /// What that is expected to cost more.
+    #[serde(default)]
+    pub cost: Option<CostEstimate>,
+}
+
+/// A person's question was settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryResolved {
+    /// The id of the question, where there was one.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// By whom: `human`.
+    pub by: String,
+    /// How: `manual`, for instance.
+    pub method: String,
+    /// What they said about it.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// A changed configuration was taken over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigReloaded {
+    /// The file.
+    pub path: String,
+    /// What changed, in words.
+    #[serde(default)]
+    pub changes: Vec<String>,
+}
+
+/// A changed configuration was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigRejected {
+    /// The file.
+    pub path: String,
+    /// What is wrong with it.
+    pub error: String,
+}
