@@ -54,11 +54,13 @@ pub mod failure;
 pub mod knowledge;
 mod moment;
 mod nearest;
+pub mod recovery;
 
 pub use action::{PlanRequest, PlannedStrategy, Settings, plan};
 pub use decision::{Decision, RetryPolicy, decide};
 pub use diagnosis::{Classifier, Diagnosis, Evidence, classify};
-pub use episode::{Episode, FailureAnalytics};
+pub use episode::{Episode, FailureAnalytics, RunView};
 pub use event::{Event, Recorded, RunId, SessionId};
 pub use failure::{Case, Category, Failure, Headers, Kind, Layer, Level, Text, UnknownKind};
 pub use moment::{NotATimestamp, Now, Timestamp};
+pub use recovery::Recovery;

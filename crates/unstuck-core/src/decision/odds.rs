@@ -53,6 +53,15 @@ impl Odds {
             .unwrap_or_default()
     }
 
+    /// What was learned about one kind alone.
+    #[must_use]
+    pub fn of(&self, kind: Kind) -> Self {
+        let tallies = self.tallies.get(&kind).cloned();
+        Self {
+            tallies: tallies.map(|one| (kind, one)).into_iter().collect(),
+        }
+    }
+
     /// The chance that a strategy helps: the mean of a Beta distribution that starts at the chain's
     /// confidence and is moved by what was seen.
     pub fn adjusted(&self, kind: Kind, strategy: &str, confidence: f64) -> f64 {

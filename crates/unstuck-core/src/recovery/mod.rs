@@ -1,0 +1,275 @@
+//! The way from a failure to its outcome, as a fold over the events of one session.
+//!
+//! Whoever drives a run asks [`Recovery::next`] what is to be done, does it, and records what happened. After a crash
+//! the stored events are recorded again, and the drive goes on from there: there is no second way.
+
+mod plan;
+mod situation;
+
+pub use plan::AttemptPlan;
+pub use situation::Means;
+
+use crate::decision::{Chosen, Decision, History, Tokens};
+use crate::episode::Episode;
+use crate::event::{
+    AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RunFinished, RunId, RunStarted,
+};
+use crate::failure::Level;
+use crate::moment::Timestamp;
+
+use plan::Course;
+
+/// What the one who drives a run has to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Make the attempt that [`Recovery::plan`] describes.
+    Attempt,
+    /// Note that the attempt under way was cut off; only ever after a crash.
+    NoteInterruption,
+    /// Decide what to do about the failure.
+    Decide,
+    /// Wait until the moment.
+    Wait(Timestamp),
+    /// Bring the run to this end.
+    Finish(Outcome),
+    /// Nothing: the run has come to its end.
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Ready,
+    Running,
+    Failed,
+    Waiting(Timestamp),
+    Asked,
+    PassedOn,
+    Done,
+}
+
+/// Where the recovery of a session stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recovery {
+    id: RunId,
+    run: RunStarted,
+    began: Timestamp,
+    phase: Phase,
+    attempts: u32,
+    retries: u32,
+    level: Option<Level>,
+    history: Option<History>,
+    course: Course,
+    failed: Option<Box<AttemptFailed>>,
+    ended: Option<AttemptEnd>,
+    used: Tokens,
+    spent: f64,
+    asked: Vec<String>,
+    finished: Option<RunFinished>,
+}
+
+impl Recovery {
+    /// Begins with the event that began the run; none if it is another event.
+    pub fn begin(first: &Recorded) -> Option<Self> {
+        let Event::RunStarted(run) = &first.event else {
+            return None;
+        };
+        Some(Self {
+            id: first.run.clone(),
+            run: (**run).clone(),
+            began: first.at,
+            phase: Phase::Ready,
+            attempts: 0,
+            retries: 0,
+            level: None,
+            history: None,
+            course: Course::of(run),
+            failed: None,
+            ended: None,
+            used: Tokens::default(),
+            spent: 0.0,
+            asked: Vec::new(),
+            finished: None,
+        })
+    }
+
+    /// The whole fold; none if there is no beginning.
+    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Self> {
+        let mut events = events.into_iter();
+        let mut recovery = Self::begin(events.next()?)?;
+        events.for_each(|recorded| recovery.record(recorded));
+        Some(recovery)
+    }
+
+    /// Takes in what happened.
+    pub fn record(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::RunResumed(_) => self.finished = None,
+            Event::AttemptStarted(attempt) => {
+                self.attempts = attempt.number;
+                self.phase = Phase::Running;
+            }
+            Event::AttemptInterrupted(_) => self.phase = Phase::Ready,
+            Event::AttemptFailed(attempt) => self.failed(recorded.at, attempt),
+            Event::AttemptSucceeded(attempt) => {
+                self.ended(&attempt.end);
+                self.phase = Phase::Done;
+            }
+            Event::DecisionMade(made) => self.decided(&made.decision),
+            Event::RecoveryEscalated(asked) => self.asked.push(asked.trigger.clone()),
+            // A person has seen to it: what follows is a new beginning with all its retries.
+            Event::RecoveryResolved(_) => {
+                self.history = None;
+                self.phase = Phase::Ready;
+            }
+            Event::RunFinished(end) => self.finished = Some(end.clone()),
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, end: &AttemptEnd) {
+        let cost = end.used.cost_usd.unwrap_or(0.0);
+        self.spent += cost;
+        if let Some(tokens) = end.used.tokens {
+            self.used = tokens;
+        }
+        if let Some(newest) = self.history.as_mut().and_then(|h| h.attempts.last_mut()) {
+            newest.cost += cost;
+        }
+        self.ended = Some(end.clone());
+    }
+
+    fn failed(&mut self, at: Timestamp, attempt: &AttemptFailed) {
+        self.ended(&attempt.end);
+        let spent = self.spent;
+        self.history.get_or_insert_with(|| History {
+            spent_before: spent,
+            ..History::new(at)
+        });
+        self.course.failed(attempt);
+        self.failed = Some(Box::new(attempt.clone()));
+        self.phase = Phase::Failed;
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        self.level = self.level.max(decision.level);
+        if let (Some(attempt), Some(history)) = (decision.attempted(0.0), &mut self.history) {
+            history.record(attempt);
+            self.retries += 1;
+        }
+        self.course.decided(decision);
+        self.phase = match decision.action {
+            Chosen::Retry { until, .. } | Chosen::Change { until, .. } => Phase::Waiting(until),
+            Chosen::Ask { .. } => Phase::Asked,
+            Chosen::Stop { .. } => Phase::PassedOn,
+        };
+    }
+
+    /// What is to be done at this moment.
+    pub fn next(&self, now: Timestamp) -> Next {
+        if self.finished.is_some() {
+            return Next::Nothing;
+        }
+        match self.phase {
+            Phase::Ready => Next::Attempt,
+            Phase::Running => Next::NoteInterruption,
+            Phase::Failed => Next::Decide,
+            Phase::Waiting(until) if now < until => Next::Wait(until),
+            Phase::Waiting(_) => Next::Attempt,
+            Phase::Asked => Next::Finish(Outcome::AwaitingHuman),
+            Phase::PassedOn => Next::Finish(Outcome::Failed),
+            Phase::Done if self.failed.is_some() => Next::Finish(Outcome::Recovered),
+            Phase::Done => Next::Finish(Outcome::Succeeded),
+        }
+    }
+
+    /// How the next attempt is to be made.
+    pub fn plan(&self) -> AttemptPlan {
+        self.course.plan(self.attempts + 1)
+    }
+
+    /// The id of the run.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// How the run began.
+    pub fn run(&self) -> &RunStarted {
+        &self.run
+    }
+
+    /// The newest failure.
+    pub fn failure(&self) -> Option<&AttemptFailed> {
+        self.failed.as_deref()
+    }
+
+    /// How the newest attempt ended.
+    pub fn end(&self) -> Option<&AttemptEnd> {
+        self.ended.as_ref()
+    }
+
+    /// How many attempts have begun.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// How many attempts have failed since a person last saw to it, the first included.
+    pub fn history(&self) -> Option<&History> {
+        self.history.as_ref()
+    }
+
+    /// What it has cost so far, in USD, as far as is known.
+    pub fn spent(&self) -> f64 {
+        self.spent
+    }
+
+    /// How the run came to its end, if it did.
+    pub fn finished(&self) -> Option<&RunFinished> {
+        self.finished.as_ref()
+    }
+
+    /// Whether a person has been asked and has not seen to it.
+    pub fn is_asked(&self) -> bool {
+        self.phase == Phase::Asked
+    }
+
+    /// The end of the run, as an event.
+    pub fn finish(
+        &self,
+        outcome: Outcome,
+        exit_code: i32,
+        reason: String,
+        at: Timestamp,
+    ) -> RunFinished {
+        RunFinished {
+            outcome,
+            exit_code,
+            reason,
+            attempts: self.attempts,
+            retry_count: self.retries,
+            recovery_level: self.level,
+            cost_usd: self.spent,
+            duration_ms: u64::try_from(at.since(self.began).as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The story so far, as a line of `episodes.jsonl`.
+    pub fn episode(&self, end: &RunFinished, at: Timestamp) -> Episode {
+        let failed = self.failed.as_ref().filter(|_| !end.outcome.is_success());
+        Episode {
+            episode_id: format!("{}-{}", self.id, self.attempts),
+            timestamp: at,
+            goal_id: self.run.session.as_str().to_owned(),
+            success: end.outcome.is_success(),
+            cost_usd: self.spent,
+            duration_seconds: at.since(self.began).as_secs_f64(),
+            checkpoints_triggered: self.asked.clone(),
+            error: failed.map(|failed| failed.diagnosis.message.clone()),
+            notes: Some(end.reason.clone()),
+            retry_count: self.retries,
+            recovery_level: self.level,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! How the next attempt is to be made: what decisions have changed about it so far.
+
+use std::time::Duration;
+
+use crate::decision::{Changed, Chosen, Decision};
+use crate::duration::Human;
+use crate::event::{Answering, AttemptFailed, RunStarted};
+use crate::failure::{Category, Kind, Level};
+use crate::knowledge::SessionChoice;
+
+/// How the next attempt is to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AttemptPlan {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+    /// The model to use, where it is not the one of the command line.
+    pub model: Option<String>,
+    /// The prompt template to add.
+    pub prompt: Option<String>,
+    /// What a person said, to be added to the prompt.
+    pub words: Option<String>,
+    /// The agent's conversation to go on in.
+    pub resume: Option<String>,
+    /// Whether a new conversation is wanted, though there is an old one.
+    pub fresh: bool,
+    /// What it is an answer to; none for the first.
+    pub answering: Option<Answering>,
+    /// What was changed for it, in words for a person.
+    pub changes: Vec<String>,
+}
+
+/// What decisions have changed so far; what they leave alone stays as it was.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Course {
+    timeout: Option<Duration>,
+    model: Option<String>,
+    prompt: Option<String>,
+    words: Option<String>,
+    session: Option<SessionChoice>,
+    agent_session: Option<String>,
+    /// Whether the agent had done some work in its conversation before it failed.
+    worked: bool,
+    answering: Option<Answering>,
+    changes: Vec<String>,
+}
+
+impl Course {
+    pub(super) fn of(run: &RunStarted) -> Self {
+        Self {
+            timeout: run.timeout_ms.map(Duration::from_millis),
+            model: None,
+            prompt: None,
+            words: None,
+            session: None,
+            agent_session: None,
+            worked: false,
+            answering: None,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Learns from a failed attempt which conversation there is and whether it is worth going on in.
+    pub(super) fn failed(&mut self, attempt: &AttemptFailed) {
+        let used = &attempt.end.used;
+        if used.agent_session.is_some() {
+            self.agent_session.clone_from(&used.agent_session);
+        } else if self.session == Some(SessionChoice::Resume)
+            && attempt.diagnosis.category() != Category::Transient
+        {
+            // The conversation could not be resumed: it is no use to try that again.
+            self.agent_session = None;
+        }
+        let written = used.tokens.map_or(0, |tokens| tokens.output);
+        self.worked |= written > 0 || used.turns.is_some_and(|turns| turns > 1);
+    }
+
+    pub(super) fn decided(&mut self, decision: &Decision) {
+        let Some(level) = decision.level else {
+            return;
+        };
+        self.answering = Some(Answering {
+            kind: decision.kind,
+            level,
+            strategy: decision.strategy.clone(),
+        });
+        self.session = self.own_choice(decision);
+        self.changes.clear();
+        if self.session == Some(SessionChoice::Resume) {
+            self.changes.push("goes on in the same conversation".into());
+        }
+        if let Chosen::Change { changes, .. } = &decision.action {
+            changes.iter().for_each(|change| self.change(change));
+        }
+    }
+
+    /// A wait that is over goes on where the agent was, if that can be done and there is something to go on with.
+    fn own_choice(&self, decision: &Decision) -> Option<SessionChoice> {
+        let waited = decision.kind == Kind::RateLimitTimed
+            || (decision.kind.category() == Category::Transient && self.worked);
+        let same = decision.level == Some(Level::Same);
+        (same && waited && self.agent_session.is_some()).then_some(SessionChoice::Resume)
+    }
+
+    fn change(&mut self, change: &Changed) {
+        match change {
+            Changed::Prompt(template) => {
+                self.prompt = Some(template.clone());
+                self.say(format!("prompt: {template}"));
+            }
+            Changed::Timeout { to_seconds, .. } => {
+                let time = Duration::from_secs(*to_seconds);
+                self.timeout = Some(time);
+                self.say(format!("timeout {}", Human(time)));
+            }
+            Changed::Model { to, .. } => {
+                self.model = Some(to.clone());
+                self.say(format!("model {to}"));
+            }
+            Changed::Session(choice) => {
+                self.session = Some(*choice);
+                self.say(match choice {
+                    SessionChoice::Resume => "goes on in the same conversation".into(),
+                    SessionChoice::Fresh => "new conversation".into(),
+                });
+            }
+            Changed::Words(words) => {
+                self.words = Some(words.clone());
+                self.say("a person's words".into());
+            }
+            Changed::OutputLimit { .. } => self.say("asks for less".into()),
+            Changed::Repair => self.say("after a repair".into()),
+        }
+    }
+
+    fn say(&mut self, change: String) {
+        self.changes.push(change);
+    }
+
+    pub(super) fn can_resume(&self) -> bool {
+        self.agent_session.is_some()
+    }
+
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    pub(super) fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    pub(super) fn plan(&self, number: u32) -> AttemptPlan {
+        let resumes = self.session == Some(SessionChoice::Resume);
+        AttemptPlan {
+            number,
+            timeout: self.timeout,
+            model: self.model.clone(),
+            prompt: self.prompt.clone(),
+            words: self.words.clone(),
+            resume: self.agent_session.clone().filter(|_| resumes),
+            fresh: self.session == Some(SessionChoice::Fresh),
+            answering: self.answering.clone(),
+            changes: self.changes.clone(),
+        }
+    }
+}

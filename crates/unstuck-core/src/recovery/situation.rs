@@ -1,0 +1,156 @@
+//! What a decision about a session is made from: the session's own state, and the means of the one who drives it.
+
+use crate::decision::{
+    Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Odds, Situation, Tokens,
+    Upstream, decide,
+};
+use crate::event::{DecisionMade, LimitsInForce, MadeFrom};
+use crate::failure::Kind;
+use crate::knowledge::Playbook;
+use crate::moment::Timestamp;
+
+use super::Recovery;
+
+/// What the rest of a session is expected to use where nothing was measured yet.
+const USUAL_USE: Tokens = Tokens {
+    input: 50_000,
+    cached: 0,
+    output: 5_000,
+    requests: 10,
+};
+
+/// What the one who drives a session brings along.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// What is known about kinds and strategies.
+    pub playbook: &'a Playbook,
+    /// The models and ladders.
+    pub catalog: &'a Catalog,
+    /// What was learned so far.
+    pub odds: &'a Odds,
+    /// What can be changed here, apart from going on in a conversation, which the session itself knows.
+    pub can: Capabilities,
+    /// The hard caps of the session.
+    pub caps: Caps,
+    /// The tool that failed, for the policy's overrides per tool.
+    pub tool: Option<&'a str>,
+}
+
+impl Recovery {
+    /// Decides what to do about the newest failure, and notes what the decision was made from; none if nothing failed.
+    pub fn decide(&self, means: &Means<'_>, now: Timestamp, draw: Draw) -> Option<DecisionMade> {
+        let failed = self.failed.as_deref()?;
+        let history = self.history.as_ref()?;
+        let kind = failed.diagnosis.kind;
+        let policy = &self.run.policy;
+        let known = means.playbook.kind(kind)?;
+        let model = self.course.model().or(failed.end.model.as_deref());
+        let model = model.or(self.run.model.as_deref());
+        let can = self.possible(means);
+        let situation = Situation {
+            tool: means.tool,
+            odds: means.odds,
+            upstream: Upstream::default(),
+            model: model.map(|id| ModelUse {
+                id,
+                catalog: means.catalog,
+                expected: self.expected(),
+            }),
+            timeout: self.course.timeout(),
+            caps: means.caps,
+            can,
+            ..Situation::new(
+                policy,
+                history,
+                &failed.diagnosis,
+                known,
+                means.playbook,
+                now,
+            )
+        };
+        let decision = decide(&situation, draw);
+        let limits = policy.limits(kind, failed.diagnosis.layer, known, means.tool, None);
+        let made_from = MadeFrom {
+            knowledge: self.run.knowledge.clone(),
+            policy_hash: hash(policy),
+            limits: LimitsInForce {
+                retries: limits.retries,
+                retries_from: self.retries_from(kind, limits.retries),
+                backoff_base: limits.backoff.base,
+                backoff_multiplier: limits.backoff.multiplier,
+                max_backoff: limits.backoff.cap,
+            },
+            odds: means.odds.of(kind),
+            can: names(can),
+            upstream: serde_json::Value::Null,
+        };
+        Some(self.made(failed.end.number, decision, made_from))
+    }
+
+    fn made(&self, number: u32, decision: Decision, made_from: MadeFrom) -> DecisionMade {
+        DecisionMade {
+            number,
+            decision,
+            made_from,
+        }
+    }
+
+    fn possible(&self, means: &Means<'_>) -> Capabilities {
+        let can = means.can;
+        if self.course.can_resume() {
+            can
+        } else {
+            can.without(Capability::Resume)
+        }
+    }
+
+    fn expected(&self) -> Tokens {
+        if self.used == Tokens::default() {
+            USUAL_USE
+        } else {
+            self.used
+        }
+    }
+
+    /// Which word the number of retries comes from.
+    fn retries_from(&self, kind: Kind, retries: u32) -> String {
+        let policy = &self.run.policy;
+        let of_kind = policy.kinds.get(&kind).and_then(|one| one.max_retries);
+        let origin = |key: &str| self.run.origins.get(key).map(String::as_str);
+        let base = origin("policy").unwrap_or("the policy");
+        let key = format!("kinds.{kind}");
+        match of_kind {
+            Some(_) => origin(&key)
+                .unwrap_or("the policy's word on this kind")
+                .into(),
+            None if retries != policy.max_retries => {
+                format!("what is known about {kind}, below the policy's own limit")
+            }
+            None => origin("maxRetries").unwrap_or(base).into(),
+        }
+    }
+}
+
+fn names(can: Capabilities) -> Vec<String> {
+    const ALL: [(Capability, &str); 8] = [
+        (Capability::Prompt, "prompt"),
+        (Capability::Timeout, "timeout"),
+        (Capability::OutputLimit, "output_limit"),
+        (Capability::Model, "model"),
+        (Capability::Resume, "resume"),
+        (Capability::Fresh, "fresh"),
+        (Capability::Repair, "repair"),
+        (Capability::Steps, "steps"),
+    ];
+    let has = ALL.into_iter().filter(|(one, _)| can.has(*one));
+    has.map(|(_, name)| name.to_owned()).collect()
+}
+
+/// A fingerprint of the policy's values (FNV-1a), to see whether two decisions were made under the same.
+fn hash(policy: &crate::decision::RetryPolicy) -> String {
+    let text = serde_json::to_string(policy).unwrap_or_default();
+    let mixed = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{mixed:016x}")
+}
