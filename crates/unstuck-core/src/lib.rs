@@ -53,6 +53,8 @@ pub mod failure;
 pub mod knowledge;
 mod moment;
 mod nearest;
+mod needles;
+pub mod redact;
 
 pub use action::{PlanRequest, PlannedStrategy, Settings, plan};
 pub use decision::{Decision, RetryPolicy, decide};
