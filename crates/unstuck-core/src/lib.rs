@@ -54,7 +54,9 @@ pub mod failure;
 pub mod knowledge;
 mod moment;
 mod nearest;
+mod needles;
 pub mod recovery;
+pub mod redact;
 
 pub use action::{PlanRequest, PlannedStrategy, Settings, plan};
 pub use decision::{Decision, RetryPolicy, decide};

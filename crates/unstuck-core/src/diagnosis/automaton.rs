@@ -5,11 +5,11 @@ use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use super::fingerprint::Fnv;
-use super::needles::Needles;
 use super::pattern::{Pattern, PatternError};
 use super::screen::Screen;
 use super::view::View;
 use crate::knowledge::Stream;
+use crate::needles::Needles;
 
 /// A pattern in the automaton.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -12,7 +12,6 @@ mod evidence;
 mod fingerprint;
 mod literals;
 mod loose;
-mod needles;
 mod pattern;
 mod rule;
 mod screen;

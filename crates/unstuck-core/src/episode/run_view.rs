@@ -135,10 +135,14 @@ impl RunView {
         let Event::RunStarted(run) = &first.event else {
             return None;
         };
-        Some(Self::new(&first.run, run, first.at, first.seq))
+        Some(Self {
+            seq: first.seq,
+            ..Self::of(&first.run, run, first.at)
+        })
     }
 
-    fn new(id: &RunId, run: &RunStarted, at: Timestamp, seq: u64) -> Self {
+    /// Where a run stands that began like this.
+    pub fn of(id: &RunId, run: &RunStarted, at: Timestamp) -> Self {
         Self {
             id: id.clone(),
             project: run.project.clone(),
@@ -160,7 +164,7 @@ impl RunView {
             cost_usd: 0.0,
             exit_code: None,
             reason: None,
-            seq,
+            seq: 1,
         }
     }
 

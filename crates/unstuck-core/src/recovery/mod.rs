@@ -73,10 +73,15 @@ impl Recovery {
         let Event::RunStarted(run) = &first.event else {
             return None;
         };
-        Some(Self {
-            id: first.run.clone(),
-            run: (**run).clone(),
-            began: first.at,
+        Some(Self::of(&first.run, run, first.at))
+    }
+
+    /// Where a run stands that began like this.
+    pub fn of(id: &RunId, run: &RunStarted, began: Timestamp) -> Self {
+        Self {
+            id: id.clone(),
+            run: run.clone(),
+            began,
             phase: Phase::Ready,
             attempts: 0,
             retries: 0,
@@ -89,7 +94,7 @@ impl Recovery {
             spent: 0.0,
             asked: Vec::new(),
             finished: None,
-        })
+        }
     }
 
     /// The whole fold; none if there is no beginning.

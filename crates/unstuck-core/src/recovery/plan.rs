@@ -42,6 +42,8 @@ pub(super) struct Course {
     agent_session: Option<String>,
     /// Whether the agent had done some work in its conversation before it failed.
     worked: bool,
+    /// Whether it had written anything that a summary could tell.
+    wrote: bool,
     answering: Option<Answering>,
     changes: Vec<String>,
 }
@@ -56,6 +58,7 @@ impl Course {
             session: None,
             agent_session: None,
             worked: false,
+            wrote: false,
             answering: None,
             changes: Vec::new(),
         }
@@ -73,6 +76,7 @@ impl Course {
             self.agent_session = None;
         }
         let written = used.tokens.map_or(0, |tokens| tokens.output);
+        self.wrote |= !attempt.excerpt.stdout.trim().is_empty();
         self.worked |= written > 0 || used.turns.is_some_and(|turns| turns > 1);
     }
 
@@ -89,6 +93,8 @@ impl Course {
         self.changes.clear();
         if self.session == Some(SessionChoice::Resume) {
             self.changes.push("goes on in the same conversation".into());
+        } else if decision.kind == Kind::RateLimitTimed && self.wrote {
+            self.change(&Changed::Prompt("summary".into()));
         }
         if let Chosen::Change { changes, .. } = &decision.action {
             changes.iter().for_each(|change| self.change(change));

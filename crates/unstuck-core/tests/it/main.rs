@@ -5,6 +5,7 @@ mod bytes;
 mod corpus;
 mod damage;
 mod fingerprints;
+mod redaction;
 mod requirements;
 mod samples;
 mod texts;

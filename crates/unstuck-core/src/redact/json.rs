@@ -1,0 +1,79 @@
+//! Secrets in JSON values and command lines, where names tell more than texts do.
+
+use serde_json::{Map, Value as Json};
+
+use super::looks::Looks;
+use super::names::Names;
+use super::patterns::Patterns;
+use super::{Redactor, marker, name};
+
+impl Redactor {
+    /// Takes secrets out of every string of a value, also those that only their key betrays.
+    pub fn redact_value(&self, value: &mut Json) {
+        self.redact_under(None, value);
+    }
+
+    /// Takes secrets out of a command line, also the value that follows `--api-key` and the like.
+    pub fn redact_command(&self, command: &[String]) -> Vec<String> {
+        let mut flag = None;
+        let mut redacted = Vec::with_capacity(command.len());
+        for word in command {
+            let mut text = word.clone();
+            self.redact_text(flag, &mut text);
+            redacted.push(text);
+            flag = as_flag(word);
+        }
+        redacted
+    }
+
+    fn redact_under(&self, key: Option<&str>, value: &mut Json) {
+        match value {
+            Json::String(text) => self.redact_text(key, text),
+            Json::Array(items) => self.redact_items(key, items),
+            Json::Object(fields) => {
+                self.redact_keys(fields);
+                for (key, value) in fields {
+                    self.redact_under(Some(key), value);
+                }
+            }
+            Json::Null | Json::Bool(_) | Json::Number(_) => {}
+        }
+    }
+
+    /// An array may be a command line.
+    fn redact_items(&self, key: Option<&str>, items: &mut [Json]) {
+        let mut flag: Option<String> = None;
+        for item in items {
+            let next = item.as_str().and_then(as_flag).map(str::to_owned);
+            self.redact_under(flag.as_deref().or(key), item);
+            flag = next;
+        }
+    }
+
+    fn redact_text(&self, key: Option<&str>, text: &mut String) {
+        let wanted = key.and_then(|key| Names::built_in().wanted(key));
+        let is_marked = !marker::places(text.as_bytes()).is_empty();
+        if let Some(wanted) = wanted.filter(|_| !is_marked)
+            && !text.contains(char::is_whitespace)
+            && Looks::built_in().like(wanted, text.as_bytes())
+        {
+            *text = marker::text(name(Patterns::built_in().rank("secret")));
+        } else if let std::borrow::Cow::Owned(redacted) = self.redact(text) {
+            *text = redacted;
+        }
+    }
+
+    fn redact_keys(&self, fields: &mut Map<String, Json>) {
+        if fields.keys().any(|key| self.finds(key)) {
+            let renamed = std::mem::take(fields).into_iter();
+            *fields = renamed
+                .map(|(key, value)| (self.redact(&key).into_owned(), value))
+                .collect();
+        }
+    }
+}
+
+/// A long flag whose value is the next word.
+fn as_flag(word: &str) -> Option<&str> {
+    word.strip_prefix("--").filter(|name| !name.contains('='))
+}

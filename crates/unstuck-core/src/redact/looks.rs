@@ -1,0 +1,171 @@
+//! Whether a value looks like a secret, and not like a count, a name, a path or a placeholder.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::patterns::SecretsFile;
+
+/// What a secret must look like besides what its pattern says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Value {
+    #[default]
+    Any,
+    Random,
+    Word,
+    Password,
+    Login,
+    Pair,
+}
+
+/// Values that are no secrets.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Innocent {
+    words: HashSet<String>,
+    begins: Vec<String>,
+}
+
+/// Knows what secrets look like.
+#[derive(Debug)]
+pub(super) struct Looks {
+    innocent: &'static Innocent,
+}
+
+impl Looks {
+    pub(super) fn built_in() -> &'static Self {
+        static BUILT_IN: LazyLock<Looks> = LazyLock::new(|| Looks {
+            innocent: &SecretsFile::built_in().innocent,
+        });
+        &BUILT_IN
+    }
+
+    pub(super) fn like(&self, value: Value, bytes: &[u8]) -> bool {
+        let text = String::from_utf8_lossy(bytes);
+        match value {
+            Value::Any => true,
+            Value::Random => self.random(&text),
+            Value::Word => self.word(&text),
+            Value::Password => self.password(&text),
+            Value::Login => !self.is_placeholder(&text),
+            Value::Pair => is_pair(bytes),
+        }
+    }
+
+    /// Letters and digits in a way in which no word has them.
+    pub(super) fn random(&self, text: &str) -> bool {
+        let count = |is: fn(&u8) -> bool| text.bytes().filter(is).count();
+        let (digits, letters) = (count(u8::is_ascii_digit), count(u8::is_ascii_alphabetic));
+        let is_one_run = digits + letters == text.len();
+        text.len() >= 8
+            && letters > 0
+            && (digits > 0 || is_one_run && letters >= 24)
+            && self.word(text)
+    }
+
+    /// Anything but a placeholder, a number, a path or a common word.
+    pub(super) fn word(&self, text: &str) -> bool {
+        let bare = text.trim_matches(|c: char| ",.;:!?()".contains(c));
+        bare.len() >= 4
+            && !is_number(bare)
+            && !is_path(bare)
+            && !self.innocent.words.contains(&bare.to_ascii_lowercase())
+            && !self.is_placeholder(bare)
+    }
+
+    /// As [`word`](Self::word), but a long number may be a password. Several words are rather a message about one.
+    pub(super) fn password(&self, text: &str) -> bool {
+        let is_long_number = text.len() >= 6 && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_long_number || !text.contains(char::is_whitespace) && self.word(text)
+    }
+
+    /// What stands for a value, or computes one.
+    fn is_placeholder(&self, text: &str) -> bool {
+        let mut chars = text.chars();
+        let first = chars.next();
+        let is_one_character = chars.all(|c| Some(c) == first);
+        let begins = |begin: &String| text.starts_with(begin.as_str());
+        is_one_character || text.contains("...") || self.innocent.begins.iter().any(begins)
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_digit() || b"_,.%:+-".contains(&byte);
+    text.parse::<f64>().is_ok() || text.bytes().all(is_part)
+}
+
+fn is_path(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let has_drive = bytes.len() > 2 && bytes[1] == b':' && b"\\/".contains(&bytes[2]);
+    let is_rooted = ["/", "./", "../", "~/", "file:", "@/"]
+        .iter()
+        .any(|root| text.starts_with(root));
+    has_drive || is_rooted && !text.contains(['+', '='])
+}
+
+/// Whether it is base64 of `user:password`.
+fn is_pair(base64: &[u8]) -> bool {
+    decoded(base64).is_some_and(|text| {
+        text.contains(&b':') && text.iter().all(|byte| *byte >= b' ' && *byte != 0x7f)
+    })
+}
+
+fn decoded(base64: &[u8]) -> Option<Vec<u8>> {
+    let digits = base64.iter().filter(|byte| **byte != b'=');
+    let (mut out, mut bits, mut count) = (Vec::new(), 0_u32, 0);
+    for digit in digits {
+        bits = bits << 6 | u32::from(base64_digit(*digit)?);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    Some(out)
+}
+
+fn base64_digit(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_names_paths_and_placeholders_are_no_secrets() {
+        let looks = Looks::built_in();
+        for text in [
+            "4096",
+            "12.5e10",
+            "true",
+            "/etc/ssl/key1.pem",
+            "C:\\keys\\k1.pem",
+            "${API_KEY1}",
+            "your-api-key-1",
+            "********",
+            "process.env.KEY1",
+            "count",
+        ] {
+            assert!(!looks.random(text) && !looks.word(text), "{text}");
+        }
+        assert!(!looks.random("authentication") && looks.word("swordfish"));
+        assert!(looks.random("q7h2k9zt4m") && looks.password("271828"));
+    }
+
+    #[test]
+    fn a_pair_of_user_and_password_is_told_from_a_word() {
+        assert!(is_pair(b"dXNlcjpwYXNz") && is_pair(b"dXNlcjpwYXNzMQ=="));
+        assert!(!is_pair(b"authentication") && !is_pair(b"understanding"));
+    }
+}

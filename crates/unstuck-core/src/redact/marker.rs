@@ -1,0 +1,48 @@
+//! What stands where a secret was. Markers are never redacted again.
+
+use std::ops::Range;
+
+use super::KNOWN;
+use super::patterns::Patterns;
+
+const OPEN: &[u8] = b"[redacted:";
+
+/// The marker for a secret of that name.
+pub(super) fn text(name: &str) -> String {
+    format!("[redacted:{name}]")
+}
+
+/// Where markers stand already.
+pub(super) fn places(text: &[u8]) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    while let Some(open) = find(&text[at..], OPEN) {
+        let start = at + open;
+        let name = start + OPEN.len();
+        let end = text[name..].iter().position(|byte| *byte == b']');
+        at = name;
+        if let Some(end) = end.filter(|end| is_name(&text[name..name + end])) {
+            at = name + end + 1;
+            places.push(start..at);
+        }
+    }
+    places
+}
+
+/// What of a range comes before the first marker that it touches; none if nothing is left.
+pub(super) fn before(places: &[Range<usize>], range: Range<usize>) -> Option<Range<usize>> {
+    let next = places.partition_point(|place| place.end <= range.start);
+    let end = places
+        .get(next)
+        .map_or(range.end, |place| place.start.min(range.end));
+    (range.start < end).then_some(range.start..end)
+}
+
+fn is_name(name: &[u8]) -> bool {
+    name == KNOWN.as_bytes() || Patterns::built_in().has(name)
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len())
+        .position(|window| window == wanted)
+}

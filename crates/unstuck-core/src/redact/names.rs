@@ -1,0 +1,114 @@
+//! Which names say that their value is secret.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+
+use super::looks::{Looks, Value};
+use super::patterns::SecretsFile;
+
+/// Names that say that their value is secret.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Names {
+    ends: Vec<String>,
+    whole: HashSet<String>,
+    passwords: Vec<String>,
+    innocent: HashSet<String>,
+}
+
+/// Shorter values of the environment are found in too many places.
+const SHORTEST: usize = 8;
+/// Letters alone are a word, such as a database's default password, unless there are as many.
+const NO_WORD: usize = 20;
+
+impl Names {
+    pub(super) fn built_in() -> &'static Self {
+        &SecretsFile::built_in().names
+    }
+
+    /// What the value under a name must look like to be a secret; none if the name says nothing.
+    pub(super) fn wanted(&self, name: &str) -> Option<Value> {
+        let name = plain(name);
+        let ends = |ends: &[String]| ends.iter().any(|end| name.ends_with(end.as_str()));
+        if self
+            .innocent
+            .iter()
+            .any(|innocent| name.ends_with(innocent.as_str()))
+        {
+            None
+        } else if ends(&self.passwords) {
+            Some(Value::Password)
+        } else if self.whole.contains(&name) || ends(&self.ends) {
+            Some(Value::Random)
+        } else {
+            None
+        }
+    }
+}
+
+/// A name in small letters with `_` between its words.
+fn plain(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len() + 4);
+    let mut after_small = false;
+    for c in name.trim_start_matches('-').chars() {
+        if c.is_ascii_uppercase() && after_small {
+            plain.push('_');
+        }
+        after_small = c.is_ascii_lowercase() || c.is_ascii_digit();
+        plain.push(match c {
+            '-' | '.' | ' ' => '_',
+            c => c.to_ascii_lowercase(),
+        });
+    }
+    plain
+}
+
+/// The values of an environment that are secret: those of names such as `*_TOKEN` or `PGPASSWORD` which are at least eight
+/// characters long and are no path, number, address or word.
+pub fn secret_values(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    let is_secret = |(name, value): &(String, String)| {
+        let value = value.trim();
+        let is_word = value.len() < NO_WORD
+            && value
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || b"_-".contains(&byte));
+        Names::built_in().wanted(name).is_some()
+            && value.len() >= SHORTEST
+            && !is_word
+            && Looks::built_in().word(value)
+    };
+    env.filter(is_secret).map(|(_, value)| value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(name: &str, value: &str) -> bool {
+        !secret_values([(name.to_owned(), value.to_owned())].into_iter()).is_empty()
+    }
+
+    #[test]
+    fn secrets_of_the_environment_are_told_by_name_and_value() {
+        for (name, value) in [
+            ("GITHUB_TOKEN", "abcd1234efgh"),
+            ("PGPASSWORD", "Tr0ub4dor&3"),
+            ("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG"),
+            ("apiKey", "abcd1234efgh"),
+        ] {
+            assert!(taken(name, value), "{name}");
+        }
+        for (name, value) in [
+            ("GITHUB_TOKEN", "short"),
+            ("GOOGLE_APPLICATION_CREDENTIALS", "/home/a/key.json"),
+            ("DB_PASSWORD", "postgres"),
+            ("MAX_TOKEN", "100000000"),
+            ("USE_TOKEN", "false"),
+            ("CACHE_KEY", "linux-abc123def"),
+            ("HOME", "abcd1234efgh"),
+        ] {
+            assert!(!taken(name, value), "{name}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Private keys that go on over many lines.
+
+use super::Secret;
+use super::marker;
+use super::patterns::Patterns;
+
+/// As many lines without anything of a key end it, should its last line be missing.
+const PATIENCE: u8 = 3;
+/// A run of as many base64 digits is a part of a key.
+const RUN: usize = 16;
+
+/// Whether the lines that were seen last are inside a private key.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pem {
+    /// How many more lines without anything of a key are waited for; none outside a key.
+    patience: Option<u8>,
+}
+
+impl Pem {
+    pub(super) fn is_inside(&self) -> bool {
+        self.patience.is_some()
+    }
+
+    /// Adds what belongs to a private key, line by line.
+    pub(super) fn walk(&mut self, text: &[u8], found: &mut Vec<Secret>) {
+        let rank = Patterns::built_in().rank("private_key");
+        let mut start = 0;
+        for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
+            if let Some((from, to)) = self.line(line) {
+                found.push(Secret {
+                    range: start + from..start + to,
+                    rank,
+                });
+            }
+            start += line.len() + 1;
+        }
+    }
+
+    /// What of a line belongs to a key.
+    fn line(&mut self, line: &[u8]) -> Option<(usize, usize)> {
+        if begins(line) {
+            self.patience = Some(PATIENCE);
+            return None;
+        }
+        let patience = self.patience?;
+        if contains(line, b"-----END ") {
+            self.patience = None;
+            return None;
+        }
+        let part = longest_run(line);
+        let is_body =
+            part.is_some() || line.trim_ascii().is_empty() || !marker::places(line).is_empty();
+        self.patience = match is_body {
+            true => Some(PATIENCE),
+            false => patience.checked_sub(1),
+        };
+        part
+    }
+}
+
+/// Whether a private key begins on the next line.
+fn begins(line: &[u8]) -> bool {
+    let line = line.trim_ascii_end();
+    line.ends_with(b"-----") && contains(line, b"-----BEGIN ") && contains(line, b"PRIVATE KEY")
+}
+
+/// The longest run of base64 in a line, if it is long, or all there is and no word.
+fn longest_run(line: &[u8]) -> Option<(usize, usize)> {
+    let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/=".contains(byte);
+    let (mut best, mut start) = ((0, 0), 0);
+    for run in line.split(|byte| !is_digit(byte)) {
+        if run.len() > best.1 - best.0 {
+            best = (start, start + run.len());
+        }
+        start += run.len() + 1;
+    }
+    let run = &line[best.0..best.1];
+    let is_word = run.iter().skip(1).all(u8::is_ascii_lowercase);
+    let is_last = run.len() == line.trim_ascii().len() && !is_word;
+    (run.len() >= RUN || is_last).then_some(best)
+}
+
+fn contains(text: &[u8], wanted: &[u8]) -> bool {
+    text.windows(wanted.len()).any(|window| window == wanted)
+}

@@ -1,0 +1,133 @@
+//! A text that comes in pieces: a secret that is split over two of them is found all the same.
+
+use super::pem::Pem;
+use super::{Redactor, Secret, masked};
+
+/// So much of an unfinished line is kept before a part of it is let through.
+const LONGEST: usize = 64 << 10;
+/// So much of it stays, so that a secret at the cut is seen as a whole.
+const AHEAD: usize = 8 << 10;
+/// So much of what was let through is kept, since what stands before a secret tells that it is one.
+const BEHIND: usize = 512;
+
+/// Redacts a text that comes in pieces, line by line.
+///
+/// ```
+/// use unstuck_core::redact::Redactor;
+///
+/// let redactor = Redactor::new([]);
+/// let mut stream = redactor.stream();
+/// assert_eq!(stream.push(b"hello\npassword=hunt"), b"hello\n");
+/// assert_eq!(stream.push(b"er2\n"), b"password=[redacted:password]\n");
+/// assert_eq!(stream.finish(), b"");
+/// ```
+#[derive(Debug)]
+pub struct Stream<'r> {
+    redactor: &'r Redactor,
+    /// The unfinished line.
+    pending: Vec<u8>,
+    /// How many bytes of it were let through already.
+    shown: usize,
+    /// Whether the rest of an endless secret is being dropped.
+    dropping: bool,
+    pem: Pem,
+}
+
+impl<'r> Stream<'r> {
+    pub(super) fn new(redactor: &'r Redactor) -> Self {
+        Self {
+            redactor,
+            pending: Vec::new(),
+            shown: 0,
+            dropping: false,
+            pem: Pem::default(),
+        }
+    }
+
+    /// Takes in the next piece and returns what may be shown by now: all finished lines.
+    pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for piece in chunk.chunks(LONGEST) {
+            self.pending.extend_from_slice(piece);
+            self.drop_rest();
+            let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+            if let Some(end) = self.pending.iter().rposition(is_end) {
+                let rest = self.pending.split_off(end + 1);
+                out.extend(self.let_through());
+                self.pending = rest;
+            }
+            if self.pending.len() > LONGEST {
+                out.extend(self.cut());
+            }
+        }
+        out
+    }
+
+    /// The unfinished last line, when no more comes.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.let_through()
+    }
+
+    /// Lets finished lines through.
+    fn let_through(&mut self) -> Vec<u8> {
+        let lines = std::mem::take(&mut self.pending);
+        let shown = std::mem::take(&mut self.shown);
+        if shown == 0 {
+            let redactor = self.redactor;
+            return redactor.redact_after(&lines, &mut self.pem).into_owned();
+        }
+        let secrets = self.redactor.secrets(&lines, &mut self.pem);
+        let rest = after(shown, &secrets);
+        self.redactor
+            .redact_bytes(&masked(&lines[shown..], &rest))
+            .into_owned()
+    }
+
+    /// Lets the first part of a very long line through.
+    fn cut(&mut self) -> Vec<u8> {
+        let secrets = self.redactor.secrets(&self.pending, &mut self.pem.clone());
+        let len = self.pending.len();
+        let mut cut = len - AHEAD;
+        if let Some(over) = secrets.iter().find(|secret| secret.range.contains(&cut)) {
+            cut = over.range.start.max(self.shown);
+            if over.range.start <= self.shown + BEHIND && over.range.end + 1 >= len {
+                cut = len;
+                self.dropping = true;
+            }
+        }
+        let rest = after(self.shown, &secrets);
+        let rest: Vec<_> = rest
+            .into_iter()
+            .filter(|secret| secret.range.start < cut - self.shown)
+            .collect();
+        let shown = masked(&self.pending[self.shown..cut], &rest);
+        let kept = if self.dropping {
+            cut
+        } else {
+            cut.saturating_sub(BEHIND)
+        };
+        self.pending.drain(..kept);
+        self.shown = cut - kept;
+        self.redactor.redact_bytes(&shown).into_owned()
+    }
+
+    /// Drops what still belongs to a secret that was too long to be kept.
+    fn drop_rest(&mut self) {
+        if self.dropping {
+            let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`\\".contains(byte);
+            let end = self.pending.iter().position(is_end);
+            self.dropping = end.is_none();
+            self.pending.drain(..end.unwrap_or(self.pending.len()));
+        }
+    }
+}
+
+/// The secrets of what comes after a place, counted from there.
+fn after(place: usize, secrets: &[Secret]) -> Vec<Secret> {
+    let later = secrets.iter().filter(|secret| secret.range.end > place);
+    let counted = later.map(|secret| Secret {
+        range: secret.range.start.saturating_sub(place)..secret.range.end - place,
+        rank: secret.rank,
+    });
+    counted.collect()
+}
