@@ -2,9 +2,11 @@
 
 mod analytics;
 mod run_view;
+mod timeline;
 
 pub use analytics::{FailureAnalytics, MessageCount, Tried};
 pub use run_view::{RunView, Status};
+pub use timeline::{AttemptOutcome, AttemptStory, Timeline};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,0 +1,270 @@
+//! One attempt: start the child, pass on what it writes, judge what came of it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unstuck_core::event::{AttemptStarted, InterruptedBy};
+use unstuck_core::recovery::AttemptPlan;
+use unstuck_core::{Event, Recovery};
+
+use super::command::{self, Line};
+use super::engine::Engine;
+use super::error::RunError;
+use super::judge::{Case, Checked};
+use super::log::Log;
+use super::report::{Channel, Reporter};
+use crate::folder::Log as Kept;
+use crate::process::{Discard, Ended, Limits, Recorded, Sink, Spec, Status, Stdin, Stop, Wiring};
+
+impl Engine<'_> {
+    /// Makes the attempt that is planned, and notes what came of it.
+    pub(super) async fn attempt(&mut self, log: &mut Log) -> Result<(), RunError> {
+        let plan = log.recovery().plan();
+        let line = self.line(log, &plan)?;
+        self.note_start(log, &plan, &line);
+        self.flush(log).await?;
+        if *self.stop.borrow() != Stop::No {
+            self.interrupted(log, true);
+            return Ok(());
+        }
+        let ended = self.run_child(log, &plan, &line).await?;
+        self.keep_input(log);
+        if ended.stopped || ended.interrupted {
+            self.interrupted(log, true);
+            return Ok(());
+        }
+        let check = self.check(log, &ended).await?;
+        let event = self.judged(log, &plan, &line, &ended, check.as_ref());
+        log.note(self.clock.at(), event);
+        self.forget_exit(log);
+        Ok(())
+    }
+
+    fn line(&mut self, log: &Log, plan: &AttemptPlan) -> Result<Line, RunError> {
+        let recovery = log.recovery();
+        let run = recovery.run();
+        let agent = self.agent_of(&run.command, run.agent.as_deref());
+        let input = match self.stdin.recorded() {
+            Recorded::All(bytes) => String::from_utf8(bytes.to_vec()).ok(),
+            _ => None,
+        };
+        command::line(
+            agent,
+            &run.command,
+            plan,
+            recovery.failure(),
+            input.as_deref(),
+        )
+    }
+
+    fn note_start(&mut self, log: &mut Log, plan: &AttemptPlan, line: &Line) {
+        let run = log.recovery().run();
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let reaper = self.supervisor.reaper();
+        let started = AttemptStarted {
+            session: run.session.clone(),
+            number: plan.number,
+            command: line.command.clone(),
+            model: plan.model.clone().or_else(|| run.model.clone()),
+            timeout_ms: plan.timeout.map(millis),
+            answering: plan.answering.clone(),
+            changes: plan.changes.clone(),
+            reaper: Some((reaper.pid, reaper.started)),
+        };
+        log.note(self.clock.at(), Box::new(started));
+    }
+
+    async fn run_child(
+        &mut self,
+        log: &mut Log,
+        plan: &AttemptPlan,
+        line: &Line,
+    ) -> Result<Ended, RunError> {
+        let spec = self.spec(log, plan, line);
+        let folder = log
+            .folder()
+            .and_then(|folder| folder.attempt(plan.number).ok());
+        let mut replaced = line
+            .stdin
+            .as_ref()
+            .map(|text| Stdin::from_bytes(text.clone().into_bytes()));
+        let mut passage = Passage {
+            reporter: &mut *self.reporter,
+            recovery: log.recovery(),
+            since: self.clock.at(),
+            clock: self.clock,
+            stdout: folder
+                .as_ref()
+                .map(|folder| Kept::begin(&folder.join("stdout.log"), self.redactor)),
+            stderr: folder
+                .as_ref()
+                .map(|folder| Kept::begin(&folder.join("stderr.log"), self.redactor)),
+        };
+        let stdin = replaced.as_mut().unwrap_or(&mut *self.stdin);
+        let running = self
+            .supervisor
+            .run(&spec, stdin, &mut passage, self.stop.clone());
+        let ended = running.await?;
+        passage.finish();
+        Ok(ended)
+    }
+
+    fn spec(&self, log: &Log, plan: &AttemptPlan, line: &Line) -> Spec {
+        let run = log.recovery().run();
+        let words = line.command.iter().map(OsString::from);
+        let mut words = words.collect::<Vec<_>>().into_iter();
+        let variable = |name: &str, value: String| (name.into(), value.into());
+        Spec {
+            program: words.next().unwrap_or_default(),
+            arguments: words.collect(),
+            folder: Some(PathBuf::from(&run.cwd)),
+            set: vec![
+                variable("UNSTUCK_RUN", log.recovery().id().to_string()),
+                variable("UNSTUCK_SESSION", run.session.as_str().to_owned()),
+                variable("UNSTUCK_ATTEMPT", plan.number.to_string()),
+            ],
+            remove: Vec::new(),
+            limits: Limits {
+                timeout: plan.timeout,
+                idle_timeout: run.idle_timeout_ms.map(Duration::from_millis),
+                grace: log.options().grace(),
+            },
+            wiring: if log.options().tty {
+                Wiring::Pty
+            } else {
+                Wiring::Pipes
+            },
+            exit_record: Some(self.exit_record(log, plan.number)),
+        }
+    }
+
+    /// Runs the command that must pass afterwards, where there is one and the attempt itself is fine.
+    async fn check(&mut self, log: &Log, ended: &Ended) -> Result<Option<Checked>, RunError> {
+        let Some(line) = &log.options().check else {
+            return Ok(None);
+        };
+        if !ended.status.is_success() {
+            return Ok(None);
+        }
+        let run = log.recovery().run();
+        let spec = Spec {
+            folder: Some(PathBuf::from(&run.cwd)),
+            limits: Limits {
+                timeout: run.timeout_ms.map(Duration::from_millis),
+                ..Limits::default()
+            },
+            ..Spec::shell(line)
+        };
+        let stop = self.stop.clone();
+        let ended = self
+            .supervisor
+            .run(&spec, &mut Stdin::null(), &mut Discard, stop)
+            .await?;
+        Ok(Some(Checked {
+            line: line.clone(),
+            ended,
+        }))
+    }
+
+    fn judged(
+        &self,
+        log: &Log,
+        plan: &AttemptPlan,
+        line: &Line,
+        ended: &Ended,
+        check: Option<&Checked>,
+    ) -> Event {
+        let run = log.recovery().run();
+        let case = Case {
+            session: &run.session,
+            number: plan.number,
+            answering: plan.answering.clone(),
+            model: plan.model.clone().or_else(|| run.model.clone()),
+            command: &line.command,
+            agent: self.agent_of(&run.command, run.agent.as_deref()),
+            options: log.options(),
+            ended,
+            check,
+        };
+        case.judge(self.knowledge.classifier, &self.clock.now())
+    }
+
+    /// Notes how the attempt ended that was under way when unstuck itself ended.
+    pub(super) fn note_crash(&mut self, log: &mut Log) -> Result<(), RunError> {
+        let number = log.recovery().attempts();
+        let record = Status::from_record(&self.exit_record(log, number));
+        let event = match record.and_then(|status| self.left_behind(log, status)) {
+            Some(ended) => {
+                let mut plan = log.recovery().plan();
+                plan.number = number;
+                let line = self.line(log, &plan)?;
+                self.judged(log, &plan, &line, &ended, None)
+            }
+            None => Event::from(log.interruption(InterruptedBy::Crash)),
+        };
+        log.note(self.clock.at(), event);
+        self.forget_exit(log);
+        Ok(())
+    }
+
+    /// What a child left behind that ended by itself when nobody looked any more.
+    fn left_behind(&self, log: &Log, status: Status) -> Option<Ended> {
+        // A check that must pass afterwards has to be run; so the attempt has to be made again.
+        if log.options().check.is_some() {
+            return None;
+        }
+        let folder = log
+            .folder_path()
+            .join(format!("attempt-{}", log.recovery().attempts()));
+        let read = |name: &str| std::fs::read(folder.join(name)).unwrap_or_default();
+        Some(Ended::left_behind(
+            status,
+            &read("stdout.log"),
+            &read("stderr.log"),
+        ))
+    }
+}
+
+/// The way of a child's output: to the person, and to the files.
+struct Passage<'a, 'r> {
+    reporter: &'a mut dyn Reporter,
+    recovery: &'a Recovery,
+    since: unstuck_core::Timestamp,
+    clock: crate::clock::Clock,
+    stdout: Option<Kept<'r>>,
+    stderr: Option<Kept<'r>>,
+}
+
+impl Passage<'_, '_> {
+    fn finish(self) {
+        for kept in [self.stdout, self.stderr].into_iter().flatten() {
+            kept.finish();
+        }
+    }
+}
+
+impl Sink for Passage<'_, '_> {
+    fn stdout(&mut self, bytes: &[u8]) {
+        self.reporter.output(Channel::Stdout, bytes);
+        if let Some(kept) = &mut self.stdout {
+            kept.push(bytes);
+        }
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.reporter.output(Channel::Stderr, bytes);
+        if let Some(kept) = &mut self.stderr {
+            kept.push(bytes);
+        }
+    }
+
+    fn ticks(&self) -> bool {
+        self.reporter.live()
+    }
+
+    fn tick(&mut self) {
+        let elapsed = self.clock.at().since(self.since);
+        self.reporter.running(elapsed, self.recovery);
+    }
+}

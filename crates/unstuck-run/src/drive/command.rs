@@ -1,0 +1,105 @@
+//! The command line of the next attempt: what a plan changes about the first one.
+
+use unstuck_core::action::{PromptContext, PromptLimits, Prompts};
+use unstuck_core::agent::{Agent, Changes, Session};
+use unstuck_core::decision::{Capabilities, Capability};
+use unstuck_core::event::AttemptFailed;
+use unstuck_core::recovery::AttemptPlan;
+use unstuck_core::{Failure, Layer};
+
+use super::error::RunError;
+
+/// What an agent is told when it goes on in its conversation.
+const CONTINUE: &str = "Continue where you left off. The work was cut off from outside; \
+    look at what is done already and do not do it again.";
+
+/// What can be changed about a command: of a plain one only the time that it gets.
+pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabilities {
+    let own = agent.map_or(Capabilities::NONE, |agent| {
+        agent.invocation(command).capabilities()
+    });
+    own.with(Capability::Timeout)
+        .without(Capability::Repair)
+        .without(Capability::Steps)
+}
+
+/// A command line, and what replaces its standard input where the prompt comes from there.
+#[derive(Debug, PartialEq)]
+pub(super) struct Line {
+    pub(super) command: Vec<String>,
+    pub(super) stdin: Option<String>,
+}
+
+/// The command line that a plan asks for.
+pub(super) fn line(
+    agent: Option<&Agent>,
+    command: &[String],
+    plan: &AttemptPlan,
+    failed: Option<&AttemptFailed>,
+    input: Option<&str>,
+) -> Result<Line, RunError> {
+    let unchanged = || Line {
+        command: command.to_vec(),
+        stdin: None,
+    };
+    let Some(agent) = agent.filter(|_| plan.answering.is_some()) else {
+        return Ok(unchanged());
+    };
+    let invocation = agent.invocation(command);
+    let changes = Changes {
+        prompt: match &plan.resume {
+            Some(_) => None,
+            None => prompt(invocation.prompt().or(input), plan, failed)?,
+        },
+        model: plan.model.clone(),
+        session: match &plan.resume {
+            Some(id) => Some(Session::Resume {
+                id: id.clone(),
+                message: CONTINUE.to_owned(),
+            }),
+            None => plan.fresh.then_some(Session::Fresh),
+        },
+    };
+    let changed = invocation.with(&changes)?;
+    Ok(Line {
+        command: changed.command,
+        stdin: changed.stdin,
+    })
+}
+
+/// The prompt with the addition that the plan asks for; none if it stays as it is.
+fn prompt(
+    original: Option<&str>,
+    plan: &AttemptPlan,
+    failed: Option<&AttemptFailed>,
+) -> Result<Option<String>, RunError> {
+    let (Some(original), Some(failed)) = (original, failed) else {
+        return Ok(None);
+    };
+    let template = match (&plan.words, &plan.prompt) {
+        (Some(_), _) => "clarify",
+        (None, Some(template)) => template,
+        (None, None) => return Ok(None),
+    };
+    let context = PromptContext {
+        words: plan.words.clone().unwrap_or_default(),
+        attempt: plan.number,
+        ..context(failed)
+    };
+    let prompts = Prompts::builtin()?;
+    let changed = prompts.apply(original, template, &context, &PromptLimits::default())?;
+    Ok(Some(changed))
+}
+
+fn context(failed: &AttemptFailed) -> PromptContext {
+    let failure = Failure {
+        stdout: Some(failed.excerpt.stdout.as_str().into()),
+        stderr: Some(failed.excerpt.stderr.as_str().into()),
+        validation_errors: failed.validation_errors.clone(),
+        ..Failure::new(Layer::Agent)
+    };
+    PromptContext {
+        summary: failed.excerpt.stdout.clone(),
+        ..PromptContext::read(&failure, &failed.diagnosis)
+    }
+}

@@ -1,0 +1,294 @@
+//! The loop: what is to be done next, until there is nothing more.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::watch;
+use unstuck_core::agent::{Agent, Agents};
+use unstuck_core::decision::{AskWhy, Catalog, Chosen, Draw};
+use unstuck_core::event::{
+    DecisionMade, EscalationKind, InterruptedBy, Outcome, RecoveryEscalated, RunFinished,
+    RunStarted, WaitingUntil,
+};
+use unstuck_core::knowledge::Playbook;
+use unstuck_core::recovery::{Means, Next};
+use unstuck_core::redact::Redactor;
+use unstuck_core::{Classifier, RunId, Timestamp};
+use unstuck_store::Store;
+
+use super::error::RunError;
+use super::lease::Held;
+use super::log::Log;
+use super::report::Reporter;
+use super::request::Request;
+use crate::clock::Clock;
+use crate::process::{Stdin, Stop, Supervisor};
+
+/// The exit code when a question is open.
+pub(super) const ASKED: i32 = 3;
+/// The exit code when a person stopped it.
+const INTERRUPTED: i32 = 130;
+/// The exit code when the time was up.
+const TIMED_OUT: i32 = 124;
+
+/// What is known; looked up only when something fails, so that a command that works starts at once.
+pub struct Knowledge<'a> {
+    /// How failures are told apart.
+    pub classifier: &'a dyn Fn() -> &'a Classifier,
+    /// What is done about them.
+    pub playbook: &'a dyn Fn() -> &'a Playbook,
+    /// The models and their ladders.
+    pub catalog: &'a dyn Fn() -> &'a Catalog,
+    /// The agents.
+    pub agents: &'a Agents,
+    /// The version of all that.
+    pub version: String,
+}
+
+/// Drives runs.
+pub struct Engine<'a> {
+    /// Where everything is written down.
+    pub store: &'a Store,
+    /// What is known.
+    pub knowledge: Knowledge<'a>,
+    /// Takes secrets out of what is stored.
+    pub redactor: &'a Redactor,
+    /// Runs the children.
+    pub supervisor: &'a mut Supervisor,
+    /// What comes on standard input.
+    pub stdin: &'a mut Stdin,
+    /// Is told what happens.
+    pub reporter: &'a mut dyn Reporter,
+    /// Whether to stop.
+    pub stop: watch::Receiver<Stop>,
+    /// The time.
+    pub clock: Clock,
+    /// Chance.
+    pub draws: &'a mut dyn FnMut() -> Draw,
+    /// Where what is needed to take a run up again is kept, out of the agents' reach.
+    pub state: PathBuf,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    /// The run.
+    pub run: RunId,
+    /// How it ended.
+    pub end: RunFinished,
+}
+
+impl Engine<'_> {
+    /// Runs a command, from its beginning to its end.
+    pub async fn start(&mut self, request: Request) -> Result<Finished, RunError> {
+        let run = RunId::drawn((self.draws)());
+        let held = Held::claim(self.store, &run, self.clock).await?;
+        let started = self.started(&run, request);
+        let log = Log::begin(&run, started, self.clock.at(), held);
+        self.drive(log).await
+    }
+
+    fn started(&mut self, run: &RunId, request: Request) -> RunStarted {
+        let agent = self.agent_of(&request.command, request.agent.as_deref());
+        let (agent, model) = match agent {
+            Some(agent) => (
+                Some(agent.id().to_owned()),
+                agent.invocation(&request.command).model().map(str::to_owned),
+            ),
+            None => (None, None),
+        };
+        let command = self.redactor.redact_command(&request.command);
+        let unrepeatable = (command != request.command)
+            .then(|| "its command line holds a secret, which is not stored".to_owned());
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        RunStarted {
+            project: request.project.display().to_string(),
+            cwd: request.cwd.display().to_string(),
+            command: request.command,
+            agent,
+            model,
+            session: run.session(1),
+            policy: request.policy,
+            origins: request.origins,
+            timeout_ms: request.timeout.map(millis),
+            idle_timeout_ms: request.idle_timeout.map(millis),
+            options: json!(request.options),
+            unrepeatable,
+            knowledge: self.knowledge.version.clone(),
+        }
+    }
+
+    pub(super) fn agent_of(&self, command: &[String], named: Option<&str>) -> Option<&Agent> {
+        let agents = self.knowledge.agents;
+        match named {
+            Some(name) => agents.get(name),
+            None => agents.recognise(command),
+        }
+    }
+
+    /// The loop itself.
+    pub(super) async fn drive(&mut self, mut log: Log) -> Result<Finished, RunError> {
+        loop {
+            let now = self.clock.at();
+            match log.recovery().next(now) {
+                Next::Attempt => self.attempt(&mut log).await?,
+                Next::NoteInterruption => self.note_crash(&mut log)?,
+                Next::Decide => self.decide(&mut log).await?,
+                Next::Wait(until) => {
+                    self.flush(&mut log).await?;
+                    self.wait(&mut log, until).await?;
+                }
+                Next::Finish(Outcome::AwaitingHuman) if log.options().wait => {
+                    self.wait_for_person(&mut log).await?;
+                }
+                Next::Finish(outcome) => self.finish(&mut log, outcome),
+                Next::Nothing => break,
+            }
+        }
+        self.flush(&mut log).await?;
+        self.forget_input(&log);
+        log.close(self.store).await
+    }
+
+    /// Writes down what has been noted, then shows it.
+    pub(super) async fn flush(&mut self, log: &mut Log) -> Result<(), RunError> {
+        let Some(events) = log.flush(self.store).await? else {
+            return Ok(());
+        };
+        if let Err(error) = log.show(&events) {
+            let path = log.folder_path().display().to_string();
+            self.reporter.warn(&format!(
+                "the files in {path} could not be written ({error}); the run goes on without them"
+            ));
+        }
+        self.reporter.happened(&events, log.recovery());
+        Ok(())
+    }
+
+    async fn decide(&mut self, log: &mut Log) -> Result<(), RunError> {
+        let odds = self.store.odds(self.clock.at()).await?;
+        let run = log.recovery().run();
+        let agent = self.agent_of(&run.command, run.agent.as_deref());
+        let tool = run.command.first().map(String::as_str);
+        let means = Means {
+            playbook: (self.knowledge.playbook)(),
+            catalog: (self.knowledge.catalog)(),
+            odds: &odds,
+            can: super::command::capabilities(agent, &run.command),
+            caps: log.options().caps(),
+            tool,
+        };
+        let now = self.clock.at();
+        let draw = (self.draws)();
+        let Some(made) = log.recovery().decide(&means, now, draw) else {
+            return Ok(());
+        };
+        self.note_decision(log, made);
+        Ok(())
+    }
+
+    fn note_decision(&mut self, log: &mut Log, made: DecisionMade) {
+        let now = self.clock.at();
+        let decision = made.decision.clone();
+        log.note(now, Box::new(made));
+        if let Some(escalation) = decision.escalation() {
+            log.note(now, escalation);
+        }
+        match decision.action {
+            Chosen::Retry { until, .. } | Chosen::Change { until, .. } if until > now => {
+                log.note(
+                    now,
+                    WaitingUntil {
+                        until,
+                        reason: decision.reason,
+                        stated: decision.stated,
+                    },
+                );
+            }
+            Chosen::Ask {
+                trigger,
+                why,
+                proposed,
+            } => {
+                let question = trigger.into();
+                let id = format!("{}-e{}", log.recovery().id(), log.recovery().attempts());
+                log.note(
+                    now,
+                    Box::new(RecoveryEscalated {
+                        id,
+                        question,
+                        trigger: EscalationKind::trigger(question).into(),
+                        kind: decision.kind,
+                        why,
+                        reason: decision.reason,
+                        awaiting: "human".into(),
+                        proposed,
+                        cost: decision.cost,
+                    }),
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Waits until a moment has come or somebody stops it.
+    async fn wait(
+        &mut self,
+        log: &mut Log,
+        until: Timestamp,
+    ) -> Result<(), RunError> {
+        let clock = self.clock;
+        loop {
+            let left = until.since(clock.at());
+            if left.is_zero() {
+                return Ok(());
+            }
+            let look = if self.reporter.live() {
+                self.reporter.waiting(left, until, log.recovery());
+                clock.at().after(left.min(Duration::from_secs(1)))
+            } else {
+                until
+            };
+            tokio::select! {
+                () = clock.wait_until(look) => {}
+                () = stopped(&mut self.stop) => {
+                    self.interrupted(log, false);
+                    return Ok(());
+                }
+                () = log.lost() => return Err(RunError::TakenOver { run: log.recovery().id().clone() }),
+            }
+        }
+    }
+
+    /// Notes that a person stopped it.
+    pub(super) fn interrupted(&mut self, log: &mut Log, attempt: bool) {
+        let now = self.clock.at();
+        if attempt {
+            log.note(now, log.interruption(InterruptedBy::Person));
+        }
+        let reason = "stopped by a person".to_owned();
+        let recovery = log.recovery();
+        let end = recovery.finish(Outcome::Interrupted, INTERRUPTED, reason, now);
+        log.note(now, end);
+    }
+
+    fn finish(&mut self, log: &mut Log, outcome: Outcome) {
+        let now = self.clock.at();
+        let recovery = log.recovery();
+        let (exit_code, reason) = match outcome {
+            Outcome::AwaitingHuman => (ASKED, log.why_asked()),
+            Outcome::Failed => (log.failed_code(TIMED_OUT), log.why_passed_on()),
+            _ => (log.childs_code(0), log.how_it_went()),
+        };
+        let end = recovery.finish(outcome, exit_code, reason, now);
+        log.note(now, end);
+    }
+}
+
+/// Comes when somebody wants it to stop; never if nobody can.
+pub(super) async fn stopped(stop: &mut watch::Receiver<Stop>) {
+    if stop.wait_for(|stop| *stop != Stop::No).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,51 @@
+//! Why a run could not be driven; a child that fails is not an error.
+
+use unstuck_core::agent::CannotChange;
+use unstuck_core::action::PromptError;
+use unstuck_core::{RunId, Timestamp};
+use unstuck_store::StoreError;
+
+use crate::process::ProcessError;
+
+/// Why a run could not be driven.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store did not take or give what it should.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The child could not be supervised.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The prompt could not be changed.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// The command line could not be changed.
+    #[error(transparent)]
+    Command(#[from] CannotChange),
+    /// There is nothing to take up again.
+    #[error("run {run} cannot be resumed: {why}")]
+    NotResumable {
+        /// The run.
+        run: RunId,
+        /// Why not.
+        why: String,
+    },
+    /// Another process drives the run.
+    #[error("run {run} is driven by process {pid} on {host}, last seen {seen}")]
+    Driven {
+        /// The run.
+        run: RunId,
+        /// The process.
+        pid: u32,
+        /// Its machine.
+        host: String,
+        /// When it was last seen.
+        seen: Timestamp,
+    },
+    /// Another process has taken the run over.
+    #[error("run {run} was taken over by another process")]
+    TakenOver {
+        /// The run.
+        run: RunId,
+    },
+}

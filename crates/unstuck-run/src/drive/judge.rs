@@ -1,0 +1,207 @@
+//! Whether an attempt did what it should, and if not, what it was that failed.
+
+use unstuck_core::action::shell_quote;
+use unstuck_core::agent::{Agent, Report};
+use unstuck_core::event::{Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, Measured};
+use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId};
+
+use super::request::Options;
+use crate::process::{Ended, Limit, Status};
+
+/// How much of the end of each stream an event keeps.
+const EXCERPT: usize = 4000;
+
+/// What an attempt is judged by.
+pub(super) struct Case<'a> {
+    pub(super) session: &'a SessionId,
+    pub(super) number: u32,
+    pub(super) answering: Option<Answering>,
+    pub(super) model: Option<String>,
+    pub(super) command: &'a [String],
+    pub(super) agent: Option<&'a Agent>,
+    pub(super) options: &'a Options,
+    pub(super) ended: &'a Ended,
+    /// What the check that must pass afterwards came to, where there is one.
+    pub(super) check: Option<&'a Checked>,
+}
+
+/// What the check that must pass afterwards came to.
+pub(super) struct Checked {
+    pub(super) line: String,
+    pub(super) ended: Ended,
+}
+
+impl Case<'_> {
+    /// The event that follows.
+    pub(super) fn judge(&self, classifier: Diagnostics<'_>, now: &Now) -> Event {
+        let stdout = self.ended.stdout.text();
+        let stderr = self.ended.stderr.text();
+        let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
+        let wrong = self.wrong(report.as_ref(), &stdout);
+        let end = self.end(report.as_ref());
+        if self.is_plainly_fine(&wrong) {
+            return succeeded(end, false);
+        }
+        let failure = self.failure(&stdout, &stderr, wrong);
+        let diagnosis = classifier().diagnose(&failure, now);
+        let diagnosis = self.of_check(classifier, now).unwrap_or(diagnosis);
+        if diagnosis.kind == Kind::None {
+            return succeeded(end, diagnosis.truncated);
+        }
+        Event::from(Box::new(AttemptFailed {
+            end,
+            diagnosis,
+            validation_errors: failure.validation_errors,
+            excerpt: Excerpt {
+                stdout: tail(&stdout),
+                stderr: tail(&stderr),
+            },
+        }))
+    }
+
+    /// What the checks of the output found wrong.
+    fn wrong(&self, report: Option<&Report>, stdout: &str) -> Vec<String> {
+        if !self.ended.status.is_success() {
+            return Vec::new();
+        }
+        let text = report.and_then(|report| report.text.as_deref());
+        let mut wrong = self.options.expect.check(text.unwrap_or(stdout));
+        if let Some(failed) = self.failed_check()
+            && self.agent.is_some()
+        {
+            wrong.push(format!(
+                "the check `{}` failed: {}",
+                failed.line,
+                last_line(&failed.ended)
+            ));
+        }
+        wrong
+    }
+
+    fn failed_check(&self) -> Option<&Checked> {
+        self.check.filter(|check| !check.ended.status.is_success())
+    }
+
+    /// An agent may fail with exit code 0; of any other command it says all.
+    fn is_plainly_fine(&self, wrong: &[String]) -> bool {
+        let empty = self.options.expect.not_empty && self.ended.stdout.is_blank();
+        let fine = self.ended.status.is_success() && wrong.is_empty() && !empty;
+        fine && self.agent.is_none() && self.failed_check().is_none()
+    }
+
+    fn failure(&self, stdout: &str, stderr: &str, wrong: Vec<String>) -> Failure {
+        let name = self.command.first().map(String::as_str).unwrap_or_default();
+        let base = match self.agent {
+            Some(agent) => Failure::agent(agent.id()),
+            None if wrong.is_empty() && !self.options.expect.not_empty => Failure::tool(name),
+            None => Failure::agent(name),
+        };
+        let mut failure = Failure {
+            command: Some(quoted(self.command)),
+            stdout: Some(stdout.into()),
+            stderr: Some(stderr.into()),
+            timed_out: self.ended.timed_out.is_some(),
+            validation_errors: wrong,
+            expects_diff: self.options.expect.diff,
+            ..base
+        };
+        match &self.ended.status {
+            Status::Signaled(signal) => failure.signal = Some(*signal),
+            Status::NotFound(why) | Status::NotExecutable(why) | Status::CannotStart(why) => {
+                failure.exit_code = Some(self.ended.status.code());
+                failure.stderr = Some(why.as_str().into());
+            }
+            Status::Exited(code) => failure.exit_code = Some(*code),
+        }
+        failure
+    }
+
+    /// What the check's own output says, where that is the cause rather than what the agent did.
+    fn of_check(&self, classifier: Diagnostics<'_>, now: &Now) -> Option<Diagnosis> {
+        let failed = self.failed_check()?;
+        let ended = &failed.ended;
+        let failure = Failure {
+            command: Some(failed.line.clone()),
+            exit_code: Some(ended.status.code()),
+            stdout: Some(ended.stdout.text().into()),
+            stderr: Some(ended.stderr.text().into()),
+            timed_out: ended.timed_out.is_some(),
+            ..Failure::new(Layer::Infra)
+        };
+        let diagnosis = classifier().diagnose(&failure, now);
+        let theirs = matches!(
+            diagnosis.category(),
+            Category::Transient | Category::Systematic | Category::Fatal
+        );
+        (theirs || self.agent.is_none()).then_some(diagnosis)
+    }
+
+    fn end(&self, report: Option<&Report>) -> AttemptEnd {
+        let ended = self.ended;
+        let (exit_code, signal) = match ended.status {
+            Status::Signaled(signal) => (None, Some(signal)),
+            _ => (Some(ended.status.code()), None),
+        };
+        AttemptEnd {
+            session: self.session.clone(),
+            number: self.number,
+            exit_code,
+            signal,
+            limit: ended.timed_out.map(|limit| match limit {
+                Limit::Timeout => "timeout".into(),
+                Limit::IdleTimeout => "idle_timeout".into(),
+            }),
+            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+            stdout_bytes: ended.stdout.total(),
+            stderr_bytes: ended.stderr.total(),
+            left: ended.left,
+            model: report
+                .and_then(|report| report.model.clone())
+                .or(self.model.clone()),
+            answering: self.answering.clone(),
+            used: report.map(measured).unwrap_or_default(),
+        }
+    }
+}
+
+/// Where diagnoses come from; built only when there is something to diagnose.
+pub(super) type Diagnostics<'a> = &'a dyn Fn() -> &'a Classifier;
+
+fn measured(report: &Report) -> Measured {
+    Measured {
+        cost_usd: report.cost_usd,
+        tokens: report.tokens,
+        agent_session: report.session.clone(),
+        turns: report.turns,
+    }
+}
+
+fn succeeded(end: AttemptEnd, truncated: bool) -> Event {
+    Event::from(Box::new(AttemptSucceeded { end, truncated }))
+}
+
+/// The end of a text, cut at a line if there is one.
+fn tail(text: &str) -> String {
+    let text = text.trim_end();
+    let Some(from) = text.len().checked_sub(EXCERPT) else {
+        return text.to_owned();
+    };
+    let from = text.ceil_char_boundary(from);
+    let cut = text[from..].find('\n').map_or(from, |line| from + line + 1);
+    text[cut..].to_owned()
+}
+
+fn quoted(command: &[String]) -> String {
+    let words: Vec<_> = command.iter().map(|word| shell_quote(word)).collect();
+    words.join(" ")
+}
+
+fn last_line(ended: &Ended) -> String {
+    let of = |text: &str| {
+        let said = |line: &&str| !line.trim().is_empty();
+        text.lines().rev().find(said).map(str::to_owned)
+    };
+    of(&ended.stderr.text())
+        .or_else(|| of(&ended.stdout.text()))
+        .unwrap_or_else(|| format!("exit code {}", ended.status.code()))
+}

@@ -1,0 +1,114 @@
+//! The right to drive a run, kept alive by a heartbeat for as long as it is held.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use unstuck_core::RunId;
+use unstuck_store::{Claim, ClaimRequest, Lease, LeaseToken, Owner, Store, StoreError};
+
+use super::error::RunError;
+use crate::clock::Clock;
+use crate::process::ProcessId;
+
+/// How often the lease is renewed; it lasts three times as long.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// A lease that is held, and renewed by itself.
+pub(super) struct Held {
+    token: LeaseToken,
+    lost: watch::Receiver<bool>,
+    heart: JoinHandle<()>,
+}
+
+impl Held {
+    /// Claims a run; takes it over from a process that is no longer there.
+    pub(super) async fn claim(store: &Store, run: &RunId, clock: Clock) -> Result<Self, RunError> {
+        let mut request = ClaimRequest {
+            run: run.clone(),
+            owner: ourselves(),
+            now: clock.at(),
+            instead_of: None,
+        };
+        loop {
+            match store.claim(request.clone()).await? {
+                Claim::Yours(token) => return Ok(Self::beating(store, token, clock)),
+                Claim::HeldBy(lease) if is_dead(&lease, &request.owner) => {
+                    request.instead_of = Some(lease.token);
+                }
+                Claim::HeldBy(lease) => {
+                    return Err(RunError::Driven {
+                        run: run.clone(),
+                        pid: lease.owner.pid,
+                        host: lease.owner.host,
+                        seen: lease.heartbeat,
+                    });
+                }
+            }
+        }
+    }
+
+    fn beating(store: &Store, token: LeaseToken, clock: Clock) -> Self {
+        let (tell, lost) = watch::channel(false);
+        let (store, beaten) = (store.clone(), token.clone());
+        let heart = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(HEARTBEAT).await;
+                let renewed = store.renew(beaten.clone(), clock.at()).await;
+                if let Err(StoreError::LostLease { .. }) = renewed {
+                    tell.send_replace(true);
+                    return;
+                }
+            }
+        });
+        Self { token, lost, heart }
+    }
+
+    pub(super) fn token(&self) -> LeaseToken {
+        self.token.clone()
+    }
+
+    /// Comes when another process has taken the run over.
+    pub(super) async fn lost(&mut self) {
+        if self.lost.wait_for(|lost| *lost).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Gives the run up for others to drive.
+    pub(super) async fn release(self, store: &Store) -> Result<(), StoreError> {
+        self.heart.abort();
+        store.release(self.token.clone()).await
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.heart.abort();
+    }
+}
+
+fn ourselves() -> Owner {
+    let own = ProcessId::own();
+    Owner {
+        host: rustix::system::uname().nodename().to_string_lossy().into(),
+        boot: std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+            .map(|id| id.trim().to_owned())
+            .unwrap_or_default(),
+        pid: own.pid,
+        started: own.started,
+    }
+}
+
+/// Whether the owner was a process of this machine that has ended.
+fn is_dead(lease: &Lease, ours: &Owner) -> bool {
+    let owner = &lease.owner;
+    if owner.host != ours.host {
+        return false;
+    }
+    let process = ProcessId {
+        pid: owner.pid,
+        started: owner.started,
+    };
+    owner.boot != ours.boot || !process.is_alive()
+}

@@ -1,0 +1,20 @@
+//! Drives one command until it did what it should, a person is needed, or it is stopped.
+//!
+//! The state is a fold over events ([`Recovery`](unstuck_core::Recovery)). The drive asks it what is to be done, does
+//! it, and notes what happened. What decides is on disk before it is acted on.
+
+mod attempt;
+mod command;
+mod engine;
+mod error;
+mod judge;
+mod lease;
+mod log;
+mod report;
+mod request;
+mod resume;
+
+pub use engine::{Engine, Finished, Knowledge};
+pub use error::RunError;
+pub use report::{Channel, Reporter};
+pub use request::{Options, Request};

@@ -1,0 +1,37 @@
+//! Who is told what happens while a run is driven.
+
+use std::time::Duration;
+
+use unstuck_core::{Recorded, Recovery, Timestamp};
+
+/// One of the two streams of a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// Its standard output.
+    Stdout,
+    /// Its standard error.
+    Stderr,
+}
+
+/// Is told what happens while a run is driven.
+pub trait Reporter: Send {
+    /// Passes on what a child wrote, at once and as it is.
+    fn output(&mut self, channel: Channel, bytes: &[u8]);
+
+    /// Tells what happened; it is on disk by now.
+    fn happened(&mut self, events: &[Recorded], recovery: &Recovery);
+
+    /// Tells that an attempt has been going on for so long; about five times a second if [`live`](Self::live).
+    fn running(&mut self, _elapsed: Duration, _recovery: &Recovery) {}
+
+    /// Tells how long there is still to wait; once a second if [`live`](Self::live).
+    fn waiting(&mut self, _left: Duration, _until: Timestamp, _recovery: &Recovery) {}
+
+    /// Whether anybody looks at what changes by itself.
+    fn live(&self) -> bool {
+        false
+    }
+
+    /// Tells of something that is not as it should be, but does not stop the run.
+    fn warn(&mut self, message: &str);
+}

@@ -1,0 +1,84 @@
+//! What is to be run, and what about it is stored so that it can be taken up again.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use unstuck_core::RetryPolicy;
+use unstuck_core::decision::Caps;
+
+use crate::expect::Expectations;
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The command line; the first word is the program.
+    pub command: Vec<String>,
+    /// The folder to work in.
+    pub cwd: PathBuf,
+    /// The root folder of the project.
+    pub project: PathBuf,
+    /// The agent that it is, where the command line does not tell.
+    pub agent: Option<String>,
+    /// How far to go.
+    pub policy: RetryPolicy,
+    /// Where the values of the policy come from.
+    pub origins: BTreeMap<String, String>,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// How long one attempt may be silent.
+    pub idle_timeout: Option<Duration>,
+    /// What else counts.
+    pub options: Options,
+}
+
+/// What counts for every attempt of a run, as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Options {
+    /// What the output must be like.
+    pub expect: Expectations,
+    /// A command that must pass afterwards.
+    pub check: Option<String>,
+    /// Whether the child gets a terminal of its own.
+    pub tty: bool,
+    /// How long a child has between the request to end and its end, in milliseconds.
+    pub grace_ms: u64,
+    /// How often it may be executed, the first try included.
+    pub max_attempts: u32,
+    /// The agent, where it was named.
+    pub agent: Option<String>,
+    /// Whether the process stays when a person is needed.
+    pub wait: bool,
+    /// The fingerprint of what comes on standard input, where that is kept.
+    pub input: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            expect: Expectations::default(),
+            check: None,
+            tty: false,
+            grace_ms: 5000,
+            max_attempts: Caps::default().attempts,
+            agent: None,
+            wait: false,
+            input: None,
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn grace(&self) -> Duration {
+        Duration::from_millis(self.grace_ms)
+    }
+
+    pub(super) fn caps(&self) -> Caps {
+        Caps {
+            attempts: self.max_attempts,
+            ..Caps::default()
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! `unstuck exec`: runs a command, and keeps it going.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde::Serialize;
+use unstuck_core::decision::template;
+use unstuck_core::event::Outcome;
+use unstuck_core::{Category, Kind, RetryPolicy, duration};
+use unstuck_run::drive::{Finished, Options, Request};
+use unstuck_run::expect::{Expectations, JsonExpectation, Pattern};
+
+use crate::config::Config;
+use crate::output::Output;
+use crate::report::hinted;
+use crate::supervise::{self, Session, Told};
+
+/// Run a command; when it fails, find out why, wait, change what helps, and try again
+///
+/// Put `unstuck exec --` before the command line of an agent. Its output is passed through untouched. What unstuck does
+/// is told on standard error, one line each.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck exec -- claude -p \"fix the failing tests\"
+  unstuck exec --timeout 30m --idle-timeout 5m -- codex exec \"write the docs\"
+  unstuck exec --expect-section '# Review' --check 'npm test' -- claude -p \"review the change\"
+  unstuck exec --retries 5 -- sh -c 'curl -fsS https://example.com/health'
+  unstuck exec --policy off -- make deploy        (only supervises and records)
+
+Exit codes: 0 done, also after recovery; 3 a person is needed (`unstuck resume` goes on); otherwise the
+command's own code, 124 timed out, 127 not found, 130 interrupted; 2 an error of unstuck itself.")]
+pub(crate) struct ExecArgs {
+    #[command(flatten)]
+    far: HowFar,
+
+    #[command(flatten)]
+    expected: Expected,
+
+    /// The agent that the command is, where its first word does not tell: claude, codex, gemini, …
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+
+    /// Give the command a terminal of its own
+    #[arg(long)]
+    tty: bool,
+
+    /// Stay when a person is needed, and go on when they have seen to it
+    #[arg(long)]
+    wait: bool,
+
+    /// Do not put a gateway between the agent and its API (none is started by this version)
+    #[arg(long)]
+    no_gateway: bool,
+
+    /// Allow repairs of the environment (this version knows none yet)
+    #[arg(long)]
+    repair: bool,
+
+    /// Say nothing but what the command says
+    #[arg(long, short)]
+    quiet: bool,
+
+    /// Print one JSON object about the run as the last line
+    #[arg(long)]
+    json: bool,
+
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// How far to go.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "How far to go")]
+struct HowFar {
+    /// The policy: standard, patient, critical, thrifty, off, or one of yours
+    #[arg(long, value_name = "NAME", env = "UNSTUCK_POLICY")]
+    policy: Option<String>,
+
+    /// How many retries there are for each kind of failure that a retry can help
+    #[arg(long, value_name = "N")]
+    retries: Option<u32>,
+
+    /// How long one attempt may take, such as 30m
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+
+    /// How long one attempt may write nothing before it counts as hung
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    idle_timeout: Option<Duration>,
+
+    /// How long the command has to end when it is asked to, before it is killed
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, default_value = "5s")]
+    grace: Duration,
+
+    /// The longest wait for a stated reset; a longer one asks a person instead
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    max_wait: Option<Duration>,
+}
+
+/// What counts as success.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "What counts as success, beside the exit code")]
+struct Expected {
+    /// The output has this section; may be given several times
+    #[arg(long, value_name = "LINE")]
+    expect_section: Vec<String>,
+
+    /// The output is JSON, and fits the JSON Schema in FILE if one is given
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    expect_json: Option<PathBuf>,
+
+    /// The output holds a unified diff that can be read
+    #[arg(long)]
+    expect_diff: bool,
+
+    /// The output matches this regular expression; may be given several times
+    #[arg(long, value_name = "REGEX")]
+    expect_match: Vec<Pattern>,
+
+    /// This shell command passes afterwards
+    #[arg(long, value_name = "CMD")]
+    check: Option<String>,
+
+    /// An empty output is a failure (the default for agents)
+    #[arg(long, overrides_with = "allow_empty")]
+    forbid_empty: bool,
+
+    /// An empty output is fine, also for agents
+    #[arg(long)]
+    allow_empty: bool,
+}
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Told1<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    end: &'a unstuck_core::event::RunFinished,
+    success: bool,
+}
+
+pub(crate) fn run(
+    args: &ExecArgs,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    let request = request(args, config)?;
+    let told = if args.quiet { Told::Nothing } else { Told::All };
+    let mut warnings = Vec::new();
+    if args.repair {
+        warnings.push("--repair: this version of unstuck repairs nothing yet".to_owned());
+    }
+    let finished = supervise::start(session, config, request, told, &warnings)?;
+    tell(&finished, args.json, out)
+}
+
+/// The end of a run for whoever started it.
+pub(crate) fn tell(finished: &Finished, json: bool, out: &mut Output) -> Result<ExitCode> {
+    if json {
+        out.json_line(&Told1 {
+            id: finished.run.as_str(),
+            end: &finished.end,
+            success: finished.end.outcome.is_success(),
+        })?;
+    }
+    let code = finished.end.exit_code;
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
+    let agents = config.agents();
+    if let Some(name) = &args.agent
+        && agents.get(name).is_none()
+    {
+        let known: Vec<_> = agents.ids().collect();
+        return Err(hinted(
+            format!("there is no agent `{name}`"),
+            format!("there are {}; leave it out for any other command", known.join(", ")),
+        ));
+    }
+    let cwd = std::env::current_dir().context("cannot tell the current folder")?;
+    let (policy, origins) = policy(&args.far, config)?;
+    let agent = match &args.agent {
+        Some(name) => agents.get(name),
+        None => agents.recognise(&args.command),
+    };
+    let headless = agent.is_some_and(|agent| agent.invocation(&args.command).is_headless());
+    Ok(Request {
+        command: args.command.clone(),
+        project: project_of(&cwd),
+        cwd,
+        agent: args.agent.clone(),
+        policy,
+        origins,
+        timeout: args.far.timeout,
+        idle_timeout: args.far.idle_timeout,
+        options: Options {
+            expect: args.expected.read(headless && !args.tty)?,
+            check: args.expected.check.clone(),
+            tty: args.tty,
+            grace_ms: u64::try_from(args.far.grace.as_millis()).unwrap_or(u64::MAX),
+            agent: args.agent.clone(),
+            wait: args.wait,
+            ..Options::default()
+        },
+    })
+}
+
+impl Expected {
+    fn read(&self, is_agent: bool) -> Result<Expectations> {
+        let json = match &self.expect_json {
+            None => None,
+            Some(path) if path.as_os_str().is_empty() => Some(JsonExpectation::Any),
+            Some(path) => Some(JsonExpectation::Schema(schema(path)?)),
+        };
+        let expect = Expectations {
+            sections: self.expect_section.clone(),
+            json,
+            diff: self.expect_diff,
+            matches: self.expect_match.clone(),
+            not_empty: self.forbid_empty || (is_agent && !self.allow_empty),
+        };
+        expect
+            .verify()
+            .map_err(|error| hinted(error.to_string(), "`unstuck exec --help` tells what can be expected"))?;
+        Ok(expect)
+    }
+}
+
+fn schema(path: &Path) -> Result<serde_json::Value> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).map_err(|error| {
+        hinted(
+            format!("{}: this is not JSON: {error}", path.display()),
+            "--expect-json=FILE takes a JSON Schema; --expect-json alone takes any JSON",
+        )
+    })
+}
+
+/// The policy that counts, and where its values come from.
+fn policy(far: &HowFar, config: &Config) -> Result<(RetryPolicy, BTreeMap<String, String>)> {
+    let (mut policy, from) = match &far.policy {
+        Some(name) => (named(name, config)?, format!("--policy {name}")),
+        None => match config.policy() {
+            Some(policy) => (policy.clone(), config.policy_from()),
+            None => (
+                template("standard").cloned().unwrap_or_default(),
+                "the template `standard`".to_owned(),
+            ),
+        },
+    };
+    let mut origins = BTreeMap::from([("policy".to_owned(), from)]);
+    if let Some(wait) = far.max_wait {
+        policy.max_wait = Some(wait);
+        origins.insert("maxWait".into(), "--max-wait".into());
+    }
+    if let Some(retries) = far.retries.filter(|_| policy.enabled) {
+        policy.max_retries = retries;
+        origins.insert("maxRetries".into(), "--retries".into());
+        for kind in helped_by_retries() {
+            policy.kinds.entry(kind).or_default().max_retries = Some(retries);
+            origins.insert(format!("kinds.{kind}"), "--retries".into());
+        }
+    }
+    Ok((policy, origins))
+}
+
+fn named(name: &str, config: &Config) -> Result<RetryPolicy> {
+    let found = config.policies().find(|policy| policy.id == name);
+    found.cloned().ok_or_else(|| {
+        let known: Vec<_> = config.policies().map(|policy| policy.id.as_str()).collect();
+        hinted(
+            format!("there is no policy `{name}`"),
+            format!("there are {}", known.join(", ")),
+        )
+    })
+}
+
+/// The kinds that a retry can help: a person's number counts for them, whatever else is known.
+fn helped_by_retries() -> impl Iterator<Item = Kind> {
+    let helped = |kind: &Kind| {
+        matches!(
+            kind.category(),
+            Category::Transient | Category::Systematic | Category::Unknown
+        )
+    };
+    Kind::ALL.iter().copied().filter(helped)
+}
+
+/// The root folder of the project that a folder belongs to.
+pub(crate) fn project_of(folder: &Path) -> PathBuf {
+    let is_root = |folder: &&Path| folder.join("unstuck.toml").is_file() || folder.join(".git").exists();
+    folder.ancestors().find(is_root).unwrap_or(folder).to_owned()
+}
+
+/// Whether a run is over for whoever started it.
+pub(crate) fn is_done(finished: &Finished) -> bool {
+    finished.end.outcome != Outcome::AwaitingHuman
+}

@@ -1,0 +1,115 @@
+//! What is read of the store by commands that only look: runs by a few letters of their ids, the newest by default.
+
+use std::path::Path;
+
+use anyhow::Result;
+use unstuck_core::episode::{RunView, Status, Timeline};
+use unstuck_core::{Recorded, RunId};
+use unstuck_store::{Location, RunFilter, Store};
+
+use crate::commands::exec::project_of;
+use crate::report::refused;
+
+/// The history of all runs; empty where there is no store yet.
+pub(crate) struct History {
+    store: Option<Store>,
+}
+
+impl History {
+    pub(crate) async fn open(location: &Location) -> Result<Self> {
+        let store = crate::store::open_existing(location).await?;
+        Ok(Self { store })
+    }
+
+    /// The runs that are asked for, the newest first.
+    pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunView>> {
+        match &self.store {
+            Some(store) => Ok(store.runs(filter).await?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The one run that is meant: by the first letters of its id, or the newest, in this project if it has one.
+    pub(crate) async fn find(&self, letters: Option<&str>) -> Result<RunView> {
+        match letters {
+            Some(letters) => self.by_letters(letters).await,
+            None => self.newest(&[]).await?.ok_or_else(|| {
+                refused(
+                    "there are no runs yet",
+                    "`unstuck exec -- COMMAND` makes one, `unstuck demo` shows how",
+                )
+            }),
+        }
+    }
+
+    async fn by_letters(&self, letters: &str) -> Result<RunView> {
+        let filter = RunFilter {
+            prefix: Some(letters.to_owned()),
+            limit: Some(9),
+            ..RunFilter::default()
+        };
+        let mut found = self.runs(&filter).await?;
+        match (found.len(), found.pop()) {
+            (1, Some(run)) => Ok(run),
+            (0, _) => Err(refused(
+                format!("there is no run whose id starts with `{letters}`"),
+                "`unstuck runs` lists them",
+            )),
+            (_, last) => {
+                let ids = found.iter().chain(&last).map(|run| run.id.to_string());
+                Err(refused(
+                    format!("`{letters}` is the beginning of several ids"),
+                    format!("one of {}", ids.collect::<Vec<_>>().join(", ")),
+                ))
+            }
+        }
+    }
+
+    /// The newest run that stands at one of these, in this project if it has one.
+    pub(crate) async fn newest(&self, status: &[Status]) -> Result<Option<RunView>> {
+        let here = std::env::current_dir().unwrap_or_default();
+        let project = project_of(&here).display().to_string();
+        for project in [Some(project), None] {
+            let filter = RunFilter {
+                project,
+                status: status.to_vec(),
+                limit: Some(1),
+                ..RunFilter::default()
+            };
+            if let Some(run) = self.runs(&filter).await?.pop() {
+                return Ok(Some(run));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All events of a run.
+    pub(crate) async fn events(&self, run: &RunId) -> Result<Vec<Recorded>> {
+        match &self.store {
+            Some(store) => Ok(store.load(run).await?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The story of a run.
+    pub(crate) async fn timeline(&self, run: &RunId) -> Result<Timeline> {
+        let events = self.events(run).await?;
+        Timeline::fold(&events).ok_or_else(|| {
+            refused(
+                format!("the beginning of run {run} is not in the store"),
+                "`unstuck store check` looks for damage",
+            )
+        })
+    }
+}
+
+/// A path as people write it.
+pub(crate) fn homely(path: &str) -> String {
+    let home = crate::environment::home();
+    let rest = home.and_then(|home| Path::new(path).strip_prefix(home).ok().map(Path::to_owned));
+    match rest {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.to_owned(),
+    }
+}

@@ -1,0 +1,62 @@
+//! How texts of agents and tools are shown: on one line, cut, and without anything that a terminal would obey.
+
+/// A text on one line of at most so many characters.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let plain = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
+    let mut line = String::new();
+    for c in plain {
+        if c == ' ' && (line.is_empty() || line.ends_with(' ')) {
+            continue;
+        }
+        push(&mut line, c);
+    }
+    cut(line.trim_end(), most)
+}
+
+/// A text with its lines, and without anything that a terminal would obey.
+pub(crate) fn harmless(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => shown.push(c),
+            other => push(&mut shown, other),
+        }
+    }
+    shown
+}
+
+fn push(line: &mut String, c: char) {
+    // Marks of direction and width can make a line read as something else.
+    let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    if c.is_control() || hidden {
+        line.extend(c.escape_unicode());
+    } else {
+        line.push(c);
+    }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_nothing_that_is_shown() {
+        assert_eq!(one_line("a\x1b[2Jb\n\n  c", 80), "a\\u{1b}[2Jb c");
+        assert_eq!(one_line("a\u{202e}b", 80), "a\\u{202e}b");
+        assert_eq!(harmless("a\n\tb\rc\x07"), "a\n\tb\\u{d}c\\u{7}");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_with_a_mark() {
+        assert_eq!(one_line("abcdefgh", 5), "abcd…");
+        assert_eq!(one_line("abcde", 5), "abcde");
+    }
+}

@@ -1,0 +1,171 @@
+//! What a person sees of a run: the child's output untouched, one compact line for each thing that happens, and on a
+//! terminal a live line below it.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use anstream::AutoStream;
+use unstuck_core::duration::Human;
+use unstuck_core::event::Event;
+use unstuck_core::{Recorded, Recovery, Timestamp};
+use unstuck_run::drive::{Channel, Reporter};
+
+use super::story;
+use crate::output::{Color, DIM};
+
+/// How much a person wants to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Everything that happens.
+    All,
+    /// Nothing but what is wrong with unstuck itself.
+    Nothing,
+}
+
+/// Passes on the child's output and tells what happens.
+pub(crate) struct Screen {
+    told: Told,
+    stdout: io::Stdout,
+    stderr: AutoStream<io::Stderr>,
+    /// Whether the live line can be drawn at all.
+    live: bool,
+    /// Whether it stands below the output now.
+    drawn: bool,
+    /// Whether the child's output ended in the middle of a line.
+    open_line: bool,
+    /// Whether whoever read our output has gone.
+    closed: bool,
+}
+
+impl Screen {
+    pub(crate) fn new(color: Color, told: Told, tty: bool) -> Self {
+        let on_terminal = io::stderr().is_terminal();
+        Self {
+            told,
+            stdout: io::stdout(),
+            stderr: AutoStream::new(io::stderr(), color.choice()),
+            live: on_terminal && told == Told::All && !tty,
+            drawn: false,
+            open_line: false,
+            closed: false,
+        }
+    }
+
+    /// Tells one thing.
+    pub(crate) fn say(&mut self, line: &str) {
+        if self.told == Told::All {
+            self.line(line);
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        self.clear();
+        self.end_line();
+        // Nothing can be done if nobody reads it.
+        let _ = writeln!(self.stderr, "{DIM}unstuck:{DIM:#} {line}");
+    }
+
+    /// Begins a new line where the child left one open, so that ours stands alone.
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.open_line) {
+            let _ = writeln!(self.stderr);
+        }
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            let _ = write!(self.stderr.as_inner(), "\r\x1b[K");
+        }
+    }
+
+    fn draw(&mut self, text: &str) {
+        // A line that the child has begun is the child's.
+        if self.open_line {
+            return;
+        }
+        let width = usize::from(width().unwrap_or(80)).saturating_sub(1);
+        let text: String = text.chars().take(width).collect();
+        let shown = write!(self.stderr, "\r\x1b[K{DIM}{text}{DIM:#}").and_then(|()| self.stderr.flush());
+        self.drawn = shown.is_ok();
+    }
+
+    /// Whether whoever read our output has gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+}
+
+impl Reporter for Screen {
+    fn output(&mut self, channel: Channel, bytes: &[u8]) {
+        self.clear();
+        let written = match channel {
+            Channel::Stdout => {
+                let mut to = self.stdout.lock();
+                to.write_all(bytes).and_then(|()| to.flush())
+            }
+            Channel::Stderr => io::stderr().lock().write_all(bytes),
+        };
+        self.closed |= written.is_err();
+        self.open_line = self.live && bytes.last().is_some_and(|last| *last != b'\n');
+    }
+
+    fn happened(&mut self, events: &[Recorded], recovery: &Recovery) {
+        for recorded in events {
+            for line in story::lines(&recorded.event, recovery) {
+                self.say(&line);
+            }
+        }
+    }
+
+    fn running(&mut self, elapsed: Duration, recovery: &Recovery) {
+        if self.live && elapsed >= Duration::from_secs(1) {
+            let number = recovery.attempts();
+            self.draw(&format!(
+                "attempt {number} · {}{}",
+                Human(elapsed),
+                spent(recovery)
+            ));
+        }
+    }
+
+    fn waiting(&mut self, left: Duration, until: Timestamp, recovery: &Recovery) {
+        let next = recovery.attempts() + 1;
+        self.draw(&format!(
+            "attempt {next} in {} (at {}){}",
+            Human(left),
+            crate::clock::shown(until),
+            spent(recovery)
+        ));
+    }
+
+    fn live(&self) -> bool {
+        self.live
+    }
+
+    fn warn(&mut self, message: &str) {
+        self.line(&format!("warning: {message}"));
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn spent(recovery: &Recovery) -> String {
+    match recovery.spent() {
+        0.0 => String::new(),
+        usd => format!(" · ${usd:.2}"),
+    }
+}
+
+fn width() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    Some(size.ws_col).filter(|columns| *columns > 0)
+}
+
+/// Whether an event ends what a person waits for.
+pub(crate) fn is_end(event: &Event) -> bool {
+    matches!(event, Event::RunFinished(_))
+}

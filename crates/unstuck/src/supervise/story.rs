@@ -1,0 +1,114 @@
+//! One compact line for each thing that happens.
+
+use std::time::Duration;
+
+use unstuck_core::duration::Human;
+use unstuck_core::event::{AttemptFailed, AttemptStarted, Event, Outcome, RunFinished};
+use unstuck_core::{Recovery, RunId};
+
+use crate::output::{BOLD, GREEN, RED, YELLOW};
+use crate::show_text::one_line;
+
+/// How much of a line of evidence is shown.
+const EVIDENCE: usize = 160;
+
+/// What there is to tell about an event.
+pub(super) fn lines(event: &Event, recovery: &Recovery) -> Vec<String> {
+    match event {
+        Event::RunResumed(resumed) => vec![format!(
+            "run {} goes on after attempt {} ({})",
+            recovery.id().short(),
+            recovery.attempts(),
+            one_line(&resumed.after, EVIDENCE)
+        )],
+        Event::AttemptStarted(attempt) => started(attempt).into_iter().collect(),
+        Event::AttemptFailed(attempt) => vec![failed(attempt)],
+        Event::DecisionMade(made) => match made.decision.delay() {
+            Some(_) => vec![made.decision.reason.clone()],
+            None => Vec::new(),
+        },
+        Event::ModelEscalated(change) => vec![format!(
+            "{BOLD}model {} → {}{BOLD:#}{}",
+            change.from_model,
+            change.to_model,
+            change
+                .cost_estimate
+                .map(|usd| format!(" (about ${usd:+.2} for the rest of the session)"))
+                .unwrap_or_default()
+        )],
+        Event::RunFinished(end) => finished(end, recovery),
+        _ => Vec::new(),
+    }
+}
+
+/// Only an attempt that was changed or follows another is worth a line.
+fn started(attempt: &AttemptStarted) -> Option<String> {
+    let number = attempt.number;
+    match (&attempt.answering, attempt.changes.as_slice()) {
+        (None, _) => None,
+        (Some(_), []) => Some(format!("attempt {number}")),
+        (Some(_), changes) => Some(format!("attempt {number} ({})", changes.join(", "))),
+    }
+}
+
+fn failed(attempt: &AttemptFailed) -> String {
+    let diagnosis = &attempt.diagnosis;
+    let took = Human(Duration::from_millis(attempt.end.duration_ms));
+    let seen = one_line(&diagnosis.evidence.line, EVIDENCE);
+    let seen = if seen.is_empty() {
+        ended(attempt)
+    } else {
+        seen
+    };
+    format!(
+        "{YELLOW}attempt {} failed{YELLOW:#} after {took}: {BOLD}{}{BOLD:#}: {seen}",
+        attempt.end.number, diagnosis.kind
+    )
+}
+
+/// How a child ended that said nothing.
+fn ended(attempt: &AttemptFailed) -> String {
+    let end = &attempt.end;
+    match (&end.limit, end.signal, end.exit_code) {
+        (Some(limit), ..) if limit == "idle_timeout" => "no output for too long".to_owned(),
+        (Some(_), ..) => "its time was up".to_owned(),
+        (_, Some(signal), _) => format!("ended by signal {signal}"),
+        (_, _, Some(code)) => format!("exit code {code}"),
+        _ => "no reason given".to_owned(),
+    }
+}
+
+fn finished(end: &RunFinished, recovery: &Recovery) -> Vec<String> {
+    let id = recovery.id();
+    match end.outcome {
+        Outcome::Succeeded => Vec::new(),
+        Outcome::Recovered => vec![format!(
+            "{GREEN}recovered{GREEN:#}: {} ({} attempts, {}) · unstuck show {}",
+            end.reason,
+            end.attempts,
+            Human(Duration::from_millis(end.duration_ms)),
+            id.short()
+        )],
+        Outcome::Failed => vec![format!(
+            "{RED}failed{RED:#}: {} · unstuck show {}",
+            end.reason,
+            id.short()
+        )],
+        Outcome::Interrupted => vec![format!("stopped · unstuck resume {}", id.short())],
+        Outcome::AwaitingHuman => asked(end, recovery, id),
+    }
+}
+
+fn asked(end: &RunFinished, recovery: &Recovery, id: &RunId) -> Vec<String> {
+    let short = id.short();
+    let mut lines = vec![format!("{RED}a person is needed{RED:#}: {}", end.reason)];
+    if let Some(failed) = recovery.failure()
+        && !failed.diagnosis.hint.is_empty()
+    {
+        lines.push(format!("{BOLD}hint{BOLD:#}: {}", failed.diagnosis.hint));
+    }
+    lines.push(format!(
+        "then: unstuck resume {short} (goes on)   unstuck explain {short} (tells why)"
+    ));
+    lines
+}
