@@ -1,0 +1,352 @@
+//! One attempt: everything that can happen while a child runs, and what is done about it.
+
+use std::future::pending;
+use std::io;
+use std::time::Duration;
+
+use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+
+use crate::reaper::wire::{Leadership, Order, Raw, Report, Request};
+
+use super::deadlines::Deadlines;
+use super::ended::{Ended, Limit, Status};
+use super::error::{ProcessError, While};
+use super::sink::Sink;
+use super::spec::{Spec, Stop, Wiring};
+use super::stdin::Stdin;
+use super::streams::{ChildEnds, Streams};
+use super::supervisor::{State, Supervisor};
+use super::{kill, orphans, terminal};
+
+const BUFFER: usize = 64 * 1024;
+/// How long output may still come when everything has ended.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// A child that runs, and all that is connected to it.
+pub(super) struct Attempt<'a> {
+    supervisor: &'a mut Supervisor,
+    streams: Streams<'a>,
+    child_ends: Option<ChildEnds>,
+    sink: &'a mut dyn Sink,
+    stop: watch::Receiver<Stop>,
+    grace: Duration,
+    deadlines: Deadlines,
+    resized: Option<SignalStream>,
+    ending: Option<Cause>,
+    buffer: Vec<u8>,
+}
+
+/// Why the child was told to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Limit(Limit),
+    Stop,
+}
+
+/// Something that happened.
+enum Event {
+    Report(io::Result<Option<Report>>),
+    Stdout,
+    Stderr,
+    Fed,
+    Due,
+    Stop(Stop),
+    Signal(i32),
+    Resized,
+}
+
+/// What the reaper told about the end.
+struct End {
+    status: Status,
+    left: u32,
+    survivors: u32,
+}
+
+impl End {
+    fn without_child(status: Status) -> Self {
+        Self {
+            status,
+            left: 0,
+            survivors: 0,
+        }
+    }
+}
+
+impl<'a> Attempt<'a> {
+    /// Prepares everything up to the start.
+    pub(super) fn new(
+        supervisor: &'a mut Supervisor,
+        spec: &Spec,
+        stdin: &'a mut Stdin,
+        sink: &'a mut dyn Sink,
+        stop: watch::Receiver<Stop>,
+    ) -> Result<Self, ProcessError> {
+        let resized = match spec.wiring {
+            Wiring::Pipes => None,
+            Wiring::Pty => Some(signal(SignalKind::window_change()).to("watch the window size")?),
+        };
+        let (streams, child_ends) = Streams::open(spec, stdin)?;
+        Ok(Self {
+            supervisor,
+            streams,
+            child_ends: Some(child_ends),
+            deadlines: Deadlines::new(spec.limits, sink.ticks()),
+            sink,
+            stop,
+            grace: spec.limits.grace,
+            resized,
+            ending: None,
+            buffer: vec![0; BUFFER],
+        })
+    }
+
+    /// Runs it to its end.
+    pub(super) async fn run(mut self, spec: &Spec) -> Result<Ended, ProcessError> {
+        if *self.stop.borrow_and_update() != Stop::No {
+            self.ending = Some(Cause::Stop);
+            let status = Status::CannotStart("it was stopped before it began".into());
+            return Ok(self.ended(End::without_child(status)));
+        }
+        self.start(spec).await?;
+        let end = loop {
+            let event = self.next().await;
+            if let Some(end) = self.on(event).await? {
+                break end;
+            }
+        };
+        // Longer only if somebody outside of our reach has a stream open.
+        let _ = timeout(DRAIN, self.drain()).await;
+        Ok(self.ended(end))
+    }
+
+    async fn start(&mut self, spec: &Spec) -> Result<(), ProcessError> {
+        let request = Request::Start(self.order(spec));
+        // Our copies of the child's ends are closed here: a stream ends when the child's copy does.
+        let Some(ends) = self.child_ends.take() else {
+            return Ok(());
+        };
+        self.supervisor.state = State::Busy { child: None };
+        let sent = self.supervisor.link.send(&request, &ends.borrow()).await;
+        sent.map_err(|_| ProcessError::ReaperDied)
+    }
+
+    fn order(&self, spec: &Spec) -> Order {
+        let (program, arguments) = self.streams.command(spec, &self.supervisor.program);
+        let cookie = orphans::cookie(self.supervisor.id);
+        let set = spec
+            .set
+            .iter()
+            .map(|(name, value)| (Raw::from(name.as_os_str()), Raw::from(value.as_os_str())));
+        Order {
+            program: Raw::from(program.as_os_str()),
+            arguments: arguments.iter().map(|one| one.as_os_str().into()).collect(),
+            folder: spec.folder.as_deref().map(Raw::from),
+            set: set
+                .chain([(Raw::Text(orphans::COOKIE.into()), Raw::Text(cookie))])
+                .collect(),
+            remove: spec
+                .remove
+                .iter()
+                .map(|one| one.as_os_str().into())
+                .collect(),
+            leadership: match spec.wiring {
+                Wiring::Pipes => Leadership::Given,
+                Wiring::Pty => Leadership::Taken,
+            },
+            exit_record: spec.exit_record.as_deref().map(Raw::from),
+        }
+    }
+
+    async fn next(&mut self) -> Event {
+        let Supervisor { link, signals, .. } = &mut *self.supervisor;
+        let Streams {
+            stdout,
+            stderr,
+            feed,
+            ..
+        } = &mut self.streams;
+        tokio::select! {
+            report = link.next() => Event::Report(report),
+            () = stdout.ready() => Event::Stdout,
+            () = stderr.ready() => Event::Stderr,
+            () = async { match feed { Some(feed) => feed.step().await, None => pending().await } } => Event::Fed,
+            () = self.deadlines.due() => Event::Due,
+            stop = changed(&mut self.stop) => Event::Stop(stop),
+            Some(signal) = signals.recv() => Event::Signal(signal),
+            () = received(self.resized.as_mut()) => Event::Resized,
+        }
+    }
+
+    async fn on(&mut self, event: Event) -> Result<Option<End>, ProcessError> {
+        match event {
+            Event::Report(Ok(Some(report))) => return self.reported(report).await,
+            Event::Report(Ok(None) | Err(_)) => return Err(ProcessError::ReaperDied),
+            Event::Stdout => self.pump_stdout(),
+            Event::Stderr => self.pump_stderr(),
+            Event::Fed => {}
+            Event::Due => self.due().await?,
+            Event::Stop(Stop::No) => {}
+            Event::Stop(Stop::Gently) => self.end(Cause::Stop, self.grace).await?,
+            Event::Stop(Stop::AtOnce) => self.end(Cause::Stop, Duration::ZERO).await?,
+            Event::Signal(signal) => self.ask(&Request::Signal(signal)).await?,
+            Event::Resized => {
+                if let Some(pty) = &self.streams.pty {
+                    pty.resize();
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    async fn reported(&mut self, report: Report) -> Result<Option<End>, ProcessError> {
+        self.supervisor.note(&report);
+        match report {
+            Report::Ready { .. } => Ok(None),
+            Report::Started { pid } => {
+                self.hand_over(pid);
+                self.sink.started(pid);
+                Ok(None)
+            }
+            Report::Refused(status) => Ok(Some(End::without_child(status))),
+            Report::Stopped => self.suspend().await.map(|()| None),
+            Report::Ended {
+                status,
+                left,
+                survivors,
+            } => Ok(Some(End {
+                status: self.streams.refusal().unwrap_or(status),
+                left,
+                survivors,
+            })),
+        }
+    }
+
+    /// Lets the child read from the terminal, unless it has one of its own.
+    fn hand_over(&mut self, child: u32) {
+        let terminal = self.streams.terminal.as_mut();
+        if let (Some(terminal), None, Some(group)) = (terminal, &self.streams.pty, kill::pid(child))
+        {
+            terminal.give_to(group);
+        }
+    }
+
+    /// Stops with a child that the person stopped, and goes on with it.
+    async fn suspend(&mut self) -> Result<(), ProcessError> {
+        let (Some(terminal), None) = (self.streams.terminal.as_mut(), &self.streams.pty) else {
+            return Ok(());
+        };
+        let State::Busy { child: Some(child) } = self.supervisor.state else {
+            return Ok(());
+        };
+        let was_away = terminal.is_away();
+        terminal.take_back();
+        if was_away || !terminal.is_ours() {
+            let continued = SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
+            let mut continued = signal(continued).to("watch for the continuation")?;
+            let stopped_at = Instant::now();
+            if terminal::stop_own_job() {
+                continued.recv().await;
+            }
+            self.deadlines.forgive(stopped_at.elapsed());
+        }
+        self.hand_over(child);
+        Ok(())
+    }
+
+    async fn due(&mut self) -> Result<(), ProcessError> {
+        if self.deadlines.ticks() {
+            self.sink.tick();
+        }
+        match self.deadlines.reached() {
+            Some(limit) => self.end(Cause::Limit(limit), self.grace).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Has the child ended; the first cause is the one that counts.
+    async fn end(&mut self, cause: Cause, grace: Duration) -> Result<(), ProcessError> {
+        self.ending.get_or_insert(cause);
+        self.deadlines.lift();
+        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        self.ask(&Request::End { grace_ms }).await
+    }
+
+    async fn ask(&mut self, request: &Request) -> Result<(), ProcessError> {
+        let sent = self.supervisor.link.send(request, &[]).await;
+        sent.map_err(|_| ProcessError::ReaperDied)
+    }
+
+    fn pump_stdout(&mut self) {
+        let piece = self.streams.stdout.pump(&mut self.buffer);
+        if !piece.is_empty() {
+            self.deadlines.wrote();
+            self.sink.stdout(piece);
+        }
+    }
+
+    fn pump_stderr(&mut self) {
+        let piece = self.streams.stderr.pump(&mut self.buffer);
+        if !piece.is_empty() {
+            self.deadlines.wrote();
+            self.sink.stderr(piece);
+        }
+    }
+
+    async fn drain(&mut self) {
+        while self.streams.stdout.is_open() {
+            self.streams.stdout.ready().await;
+            self.pump_stdout();
+        }
+        while self.streams.stderr.is_open() {
+            self.streams.stderr.ready().await;
+            self.pump_stderr();
+        }
+    }
+
+    fn ended(&mut self, end: End) -> Ended {
+        let had_terminal = self
+            .streams
+            .terminal
+            .as_ref()
+            .is_some_and(|terminal| terminal.is_away());
+        Ended {
+            interrupted: had_terminal && self.ending.is_none() && end.status.is_interrupt(),
+            timed_out: match self.ending {
+                Some(Cause::Limit(limit)) => Some(limit),
+                Some(Cause::Stop) | None => None,
+            },
+            stopped: self.ending == Some(Cause::Stop),
+            duration: self.deadlines.elapsed(),
+            stdout: self.streams.stdout.close(),
+            stderr: self.streams.stderr.close(),
+            status: end.status,
+            left: end.left,
+            survivors: end.survivors,
+        }
+    }
+}
+
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        if let State::Busy { .. } = self.supervisor.state {
+            self.supervisor.link.try_send(&Request::End { grace_ms: 0 });
+        }
+    }
+}
+
+/// The next wish from outside; nobody who could have one is left when the sender is gone.
+async fn changed(stop: &mut watch::Receiver<Stop>) -> Stop {
+    match stop.changed().await {
+        Ok(()) => *stop.borrow_and_update(),
+        Err(_) => pending().await,
+    }
+}
+
+async fn received(stream: Option<&mut SignalStream>) {
+    match stream {
+        Some(stream) => drop(stream.recv().await),
+        None => pending().await,
+    }
+}

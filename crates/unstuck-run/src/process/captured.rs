@@ -1,0 +1,109 @@
+//! The beginning and the end of what a child wrote, in memory that does not grow with it.
+
+use std::collections::VecDeque;
+
+/// How much of the beginning is kept: 64 KiB.
+pub const HEAD: usize = 64 * 1024;
+/// How much of the end is kept: 256 KiB.
+pub const TAIL: usize = 256 * 1024;
+
+/// What was kept of a stream.
+///
+/// ```
+/// use unstuck_run::process::Captured;
+///
+/// let mut captured = Captured::default();
+/// captured.push(b"hello");
+/// assert_eq!(captured.text(), "hello");
+/// assert_eq!(captured.omitted(), 0);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Captured {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: u64,
+}
+
+impl Captured {
+    /// Takes in the next piece.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let (first, rest) = bytes.split_at(bytes.len().min(HEAD - self.head.len()));
+        self.head.extend_from_slice(first);
+        let rest = &rest[rest.len().saturating_sub(TAIL)..];
+        let excess = (self.tail.len() + rest.len()).saturating_sub(TAIL);
+        self.tail.drain(..excess);
+        self.tail.extend(rest);
+    }
+
+    /// How many bytes the stream had.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// How many bytes in the middle were not kept.
+    pub fn omitted(&self) -> u64 {
+        self.total - (self.head.len() + self.tail.len()) as u64
+    }
+
+    /// The first bytes of the stream.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// All that was kept, in order and without a mark where the middle is missing.
+    pub fn bytes(&self) -> Vec<u8> {
+        let (front, back) = self.tail.as_slices();
+        [self.head.as_slice(), front, back].concat()
+    }
+
+    /// All that was kept as text; what is not text is replaced, and a line tells how much is missing.
+    pub fn text(&self) -> String {
+        if self.omitted() == 0 {
+            return String::from_utf8_lossy(&self.bytes()).into_owned();
+        }
+        let (front, back) = self.tail.as_slices();
+        format!(
+            "{}\n[{} bytes omitted]\n{}",
+            String::from_utf8_lossy(&self.head),
+            self.omitted(),
+            String::from_utf8_lossy(&[front, back].concat()),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_head_and_the_tail_are_those_of_the_whole(
+            sizes in prop::collection::vec(0usize..90_000, 0..12)
+        ) {
+            let whole: Vec<u8> = (0..sizes.iter().sum::<usize>()).map(|at| (at % 251) as u8).collect();
+            let mut captured = Captured::default();
+            let mut rest = whole.as_slice();
+            for size in sizes {
+                let (piece, after) = rest.split_at(size);
+                captured.push(piece);
+                rest = after;
+            }
+            let kept = captured.bytes();
+            let head = whole.len().min(HEAD);
+            let tail = (whole.len() - head).min(TAIL);
+            prop_assert_eq!(&kept[..head], &whole[..head]);
+            prop_assert_eq!(&kept[head..], &whole[whole.len() - tail..]);
+            prop_assert_eq!(captured.omitted(), (whole.len() - head - tail) as u64);
+        }
+    }
+
+    #[test]
+    fn a_gap_is_told_in_the_text() {
+        let mut captured = Captured::default();
+        captured.push(&vec![b'a'; HEAD + 7]);
+        captured.push(&vec![b'b'; TAIL]);
+        assert!(captured.text().contains("a\n[7 bytes omitted]\nb"));
+    }
+}

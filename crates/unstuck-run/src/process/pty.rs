@@ -1,0 +1,74 @@
+//! A pseudo-terminal for a child that behaves differently without one.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+
+use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
+
+use super::channel::{Reader, Writer};
+
+/// The size when we have no terminal ourselves.
+const DEFAULT_SIZE: Winsize = Winsize {
+    ws_row: 24,
+    ws_col: 80,
+    ws_xpixel: 0,
+    ws_ypixel: 0,
+};
+
+/// Our side of a pseudo-terminal.
+pub(super) struct Pty {
+    master: OwnedFd,
+    path: OsString,
+}
+
+impl Pty {
+    /// Opens a new one of the size of our own terminal.
+    pub(super) fn open() -> io::Result<Self> {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = rustix::pty::openpt(flags)?;
+        rustix::pty::grantpt(&master)?;
+        rustix::pty::unlockpt(&master)?;
+        let path = rustix::pty::ptsname(&master, Vec::new())?;
+        let pty = Self {
+            path: OsString::from_vec(path.into_bytes()),
+            master,
+        };
+        pty.resize();
+        Ok(pty)
+    }
+
+    /// The path of the child's side.
+    pub(super) fn path(&self) -> &OsString {
+        &self.path
+    }
+
+    /// Our side, to read what the child says.
+    pub(super) fn reader(&self) -> io::Result<Reader> {
+        Reader::ours(self.master.try_clone()?)
+    }
+
+    /// Our side, to type something.
+    pub(super) fn writer(&self) -> io::Result<Writer> {
+        Writer::ours(self.master.try_clone()?)
+    }
+
+    /// Gives it the size that our own terminal has now.
+    pub(super) fn resize(&self) {
+        // A wrong size is no reason to fail.
+        let _ = rustix::termios::tcsetwinsize(&self.master, own_size().unwrap_or(DEFAULT_SIZE));
+    }
+}
+
+fn own_size() -> Option<Winsize> {
+    [
+        rustix::stdio::stdin(),
+        rustix::stdio::stdout(),
+        rustix::stdio::stderr(),
+    ]
+    .into_iter()
+    .find_map(|stream| rustix::termios::tcgetwinsize(stream).ok())
+    .filter(|size| size.ws_row > 0 && size.ws_col > 0)
+}

@@ -1,0 +1,30 @@
+//! Where the output of a child goes while it runs.
+
+/// Takes what a child writes, piece by piece and untouched.
+pub trait Sink: Send {
+    /// Takes a piece of standard output.
+    fn stdout(&mut self, bytes: &[u8]);
+
+    /// Takes a piece of standard error.
+    fn stderr(&mut self, bytes: &[u8]);
+
+    /// Takes note that the child runs.
+    fn started(&mut self, _pid: u32) {}
+
+    /// Whether [`Sink::tick`] is wanted; no by default, so that a quiet child wakes nobody.
+    fn ticks(&self) -> bool {
+        false
+    }
+
+    /// Is called about every 200 ms while the child runs.
+    fn tick(&mut self) {}
+}
+
+/// A sink for which the captured output is enough.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Discard;
+
+impl Sink for Discard {
+    fn stdout(&mut self, _bytes: &[u8]) {}
+    fn stderr(&mut self, _bytes: &[u8]) {}
+}

@@ -1,0 +1,98 @@
+//! What to run, and how far it may go.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a child gets its output streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wiring {
+    /// One pipe for each stream.
+    #[default]
+    Pipes,
+    /// A pseudo-terminal for all three streams; everything it says is standard output.
+    Pty,
+}
+
+/// How long an attempt may take; nothing is limited by default, the grace is 5 s.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The whole attempt.
+    pub timeout: Option<Duration>,
+    /// Without a byte on either stream.
+    pub idle_timeout: Option<Duration>,
+    /// Between the request to end and the kill.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            timeout: None,
+            idle_timeout: None,
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// One command to run.
+///
+/// ```
+/// use unstuck_run::process::Spec;
+///
+/// let spec = Spec::new("git").with(["status", "--short"]);
+/// assert_eq!(spec.arguments.len(), 2);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Spec {
+    /// The program: a path, or a name to look up on the search path of the child.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The folder it runs in; ours by default.
+    pub folder: Option<PathBuf>,
+    /// Variables in addition to ours.
+    pub set: Vec<(OsString, OsString)>,
+    /// Variables of ours that it does not get.
+    pub remove: Vec<OsString>,
+    /// How long it may take.
+    pub limits: Limits,
+    /// How its streams are connected.
+    pub wiring: Wiring,
+    /// Where the exit status is written when the child ends by itself, even if nobody supervises any more.
+    pub exit_record: Option<PathBuf>,
+}
+
+impl Spec {
+    /// A program without arguments and limits.
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A line for `sh`.
+    pub fn shell(line: impl Into<OsString>) -> Self {
+        Self::new("sh").with([OsString::from("-c"), line.into()])
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn with<A: Into<OsString>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// Whether an attempt should go on, said from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stop {
+    /// It goes on.
+    #[default]
+    No,
+    /// It is asked to end and killed after the grace.
+    Gently,
+    /// It is killed.
+    AtOnce,
+}

@@ -1,0 +1,95 @@
+//! Gives a record to one attempt: first what is known already, then the rest as it comes.
+
+use std::future::pending;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::process::channel::{self, Writer};
+use crate::process::error::{ProcessError, While};
+
+use super::record::Record;
+
+/// The key that means the end of input to a terminal (Ctrl-D).
+const END_OF_INPUT: &[u8] = &[4];
+
+/// What tells the child that no more comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::process) enum AtEnd {
+    /// The pipe is closed.
+    Close,
+    /// The key for it is pressed.
+    PressKey,
+}
+
+/// A record on its way into one child.
+pub(in crate::process) struct Feed<'s> {
+    record: &'s mut Record,
+    to: Option<Writer>,
+    position: usize,
+    at_end: AtEnd,
+}
+
+impl<'s> Feed<'s> {
+    /// Feeds a record from its beginning.
+    pub(in crate::process) fn new(
+        record: &'s mut Record,
+        to: Writer,
+        at_end: AtEnd,
+    ) -> Result<Self, ProcessError> {
+        if !record.is_whole() {
+            return Err(ProcessError::StdinSpent);
+        }
+        Ok(Self {
+            record,
+            to: Some(to),
+            position: 0,
+            at_end,
+        })
+    }
+
+    /// Feeds a record through a new pipe, whose other end is returned for the child.
+    pub(super) fn through_pipe(
+        record: &'s mut Record,
+    ) -> Result<(OwnedFd, Option<Self>), ProcessError> {
+        let (read, write) = channel::pipe().to("make a pipe")?;
+        let to = Writer::ours(write).to("watch a pipe")?;
+        Ok((read, Some(Self::new(record, to, AtEnd::Close)?)))
+    }
+
+    /// Moves one piece on; waits for ever when all is done. Nothing is lost when it is dropped while it waits.
+    pub(in crate::process) async fn step(&mut self) {
+        let Some(to) = &self.to else {
+            return pending().await;
+        };
+        let rest = self.record.from(self.position);
+        if !rest.is_empty() {
+            // What is wrong with it the write will tell.
+            let _ = to.ready().await;
+            let result = to.write(rest);
+            self.wrote(result);
+        } else if self.record.is_at_end() {
+            self.finish().await;
+        } else if self.record.ready().await.is_ok() {
+            self.position = self.record.read_more();
+        } else {
+            self.record.give_up();
+        }
+    }
+
+    fn wrote(&mut self, result: io::Result<usize>) {
+        match result {
+            Ok(count) => self.position += count,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // The child does not want any more.
+            Err(_) => self.to = None,
+        }
+    }
+
+    async fn finish(&mut self) {
+        if let (AtEnd::PressKey, Some(to)) = (self.at_end, &self.to) {
+            let _ = to.ready().await;
+            let _ = to.write(END_OF_INPUT);
+        }
+        self.to = None;
+    }
+}

@@ -1,0 +1,94 @@
+//! A cgroup of the reaper's own, where the system lets us: then even the death of the reaper leaves a way to end
+//! everything that it watched over.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::process::ProcessId;
+
+/// A cgroup that this process moved itself into.
+pub(crate) struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// Moves this process into a new cgroup below its present one; nothing where that is not allowed.
+    pub(super) fn enter() -> Option<Self> {
+        let own = ProcessId::own();
+        let path = present()?.join(format!("unstuck-{}-{}", own.pid, own.started));
+        fs::create_dir(&path).ok()?;
+        let cgroup = Self(path);
+        if !cgroup.0.join("cgroup.kill").exists() || cgroup.join_as(own.pid).is_err() {
+            cgroup.remove();
+            return None;
+        }
+        Some(cgroup)
+    }
+
+    /// The cgroup at a path that a reaper told.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Moves this process back to where it came from and removes the cgroup.
+    pub(super) fn leave(self) {
+        if let Some(parent) = self.0.parent() {
+            // Whatever fails here leaves at worst an empty folder of the kernel.
+            let _ = fs::write(parent.join("cgroup.procs"), std::process::id().to_string());
+        }
+        self.remove();
+    }
+
+    /// Kills everything in it.
+    pub(crate) fn kill(&self) {
+        let _ = fs::write(self.0.join("cgroup.kill"), "1");
+    }
+
+    /// Removes it; whether it is gone.
+    pub(crate) fn remove(&self) -> bool {
+        fs::remove_dir(&self.0).is_ok() || !self.0.exists()
+    }
+
+    fn join_as(&self, pid: u32) -> io::Result<()> {
+        fs::write(self.0.join("cgroup.procs"), pid.to_string())
+    }
+}
+
+/// The folder of the cgroup that this process is in.
+fn present() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let name = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    Some(mount_point(&mounts)?.join(name))
+}
+
+/// Where the second version of cgroups is mounted as a whole.
+fn mount_point(mounts: &str) -> Option<PathBuf> {
+    mounts.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut fields = left.split(' ').skip(3);
+        let is_whole = fields.next()? == "/";
+        let is_ours = right.split(' ').next()? == "cgroup2";
+        (is_whole && is_ours).then(|| fields.next().map(PathBuf::from))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mount_is_found_among_the_older_ones() {
+        let mounts = "30 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                      31 25 0:27 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n";
+        assert_eq!(
+            mount_point(mounts),
+            Some(PathBuf::from("/sys/fs/cgroup/unified"))
+        );
+        assert_eq!(mount_point("nonsense"), None);
+    }
+}

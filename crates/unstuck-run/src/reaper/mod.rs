@@ -1,0 +1,52 @@
+//! The reaper: a small process between unstuck and the children, which leaves nothing of them behind.
+//!
+//! It is started once, starts the children that it is asked to start, and inherits every process that they leave
+//! behind, however these detach themselves. When a child has ended, or when unstuck is gone, it ends them all. It has
+//! one thread and sleeps until something happens.
+
+pub(crate) mod cgroup;
+mod child;
+mod serve;
+mod signals;
+mod socket;
+mod start;
+mod sweep;
+mod tty;
+pub(crate) mod wire;
+
+use std::ffi::OsString;
+use std::io;
+
+use cgroup::Cgroup;
+use serve::Reaper;
+use signals::Wakes;
+use socket::Socket;
+
+/// The argument that makes the program a reaper.
+pub const REAPER: &str = "__reaper";
+/// The argument that makes the program put another one behind a pseudo-terminal.
+pub const TTY: &str = "__tty";
+
+/// Is the whole of `unstuck __reaper` and `unstuck __tty`; takes the arguments after the program's name and returns
+/// the exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
+    let mut arguments = arguments.into_iter();
+    match arguments.next() {
+        Some(mode) if mode == REAPER => i32::from(reap().is_err()),
+        Some(mode) if mode == TTY => tty::main(arguments),
+        _ => 2,
+    }
+}
+
+fn reap() -> io::Result<()> {
+    let socket = Socket::from_stdin()?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let wakes = Wakes::listen()?;
+    let cgroup = Cgroup::enter();
+    let path = cgroup.as_ref().map(Cgroup::path);
+    Reaper::new(socket, wakes).serve(path);
+    if let Some(cgroup) = cgroup {
+        cgroup.leave();
+    }
+    Ok(())
+}

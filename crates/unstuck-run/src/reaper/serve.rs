@@ -1,0 +1,204 @@
+//! The loop of the reaper: it sleeps until a child ends, the supervisor says something, or a grace is over.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Signal, WaitOptions};
+
+use crate::process::kill;
+
+use super::child::{Child, Next};
+use super::signals::Wakes;
+use super::socket::Socket;
+use super::wire::{Order, Raw, Report, Request};
+use super::{start, sweep};
+
+/// The grace when the supervisor is gone: whoever killed it wants the machine back.
+const ORPHAN_GRACE: Duration = Duration::from_millis(300);
+/// How long a process may resist the kill: it hangs in the kernel or belongs to another user.
+const KILL_PATIENCE: Duration = Duration::from_secs(10);
+/// How often the kill is repeated meanwhile.
+const KILL_PACE: Duration = Duration::from_millis(20);
+
+/// The reaper at work.
+pub(super) struct Reaper {
+    socket: Socket,
+    wakes: Wakes,
+    child: Option<Child>,
+    is_orphan: bool,
+}
+
+impl Reaper {
+    /// A reaper without a child.
+    pub(super) fn new(socket: Socket, wakes: Wakes) -> Self {
+        Self {
+            socket,
+            wakes,
+            child: None,
+            is_orphan: false,
+        }
+    }
+
+    /// Serves until the supervisor is gone and nothing is left.
+    pub(super) fn serve(&mut self, cgroup: Option<&Path>) {
+        self.tell(&Report::Ready {
+            cgroup: cgroup.map(Raw::from),
+        });
+        let mut until = None;
+        while self.child.is_some() || !self.is_orphan {
+            let has_request = self.wait(until);
+            // First the children: one that ended by itself has done so before the supervisor went away.
+            let any_below = self.reap();
+            if has_request && !self.is_orphan {
+                self.listen();
+            }
+            until = self.advance(any_below);
+        }
+    }
+
+    /// Sleeps until something happens; whether the supervisor said something.
+    fn wait(&self, until: Option<Instant>) -> bool {
+        let wait = until.map(|until| timespec(until.saturating_duration_since(now())));
+        let mut events = [
+            PollFd::new(self.wakes.stream(), PollFlags::IN),
+            PollFd::new(self.socket.stream(), PollFlags::IN),
+        ];
+        // An orphan must not look at its closed socket: it would wake up at once, for ever.
+        let watched = if self.is_orphan { 1 } else { 2 };
+        // Interrupted by a signal: as good as a wake-up.
+        let _ = rustix::event::poll(&mut events[..watched], wait.as_ref());
+        !events[1].revents().is_empty()
+    }
+
+    /// Takes in the ends of all children; whether any are left.
+    fn reap(&mut self) -> bool {
+        self.wakes.clear();
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+                Ok(Some((pid, status))) => {
+                    let Some(child) = self.child.as_mut().filter(|child| child.pid() == pid) else {
+                        continue;
+                    };
+                    if !status.stopped() {
+                        child.ended(status);
+                    } else if !child.is_ending() {
+                        self.tell(&Report::Stopped);
+                    }
+                }
+                Ok(None) => return true,
+                Err(Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn listen(&mut self) {
+        match self.socket.receive() {
+            Ok(Some((Request::Start(order), streams))) => self.start(order, streams),
+            Ok(Some((Request::Signal(signal), _))) => {
+                if let (Some(child), Some(signal)) = (&self.child, Signal::from_named_raw(signal)) {
+                    kill::group(child.pid(), signal);
+                }
+            }
+            Ok(Some((Request::End { grace_ms }, _))) => self.end(Duration::from_millis(grace_ms)),
+            Ok(None) | Err(_) => {
+                self.is_orphan = true;
+                self.end(ORPHAN_GRACE);
+            }
+        }
+    }
+
+    fn start(&mut self, order: Order, streams: Vec<OwnedFd>) {
+        let started = start::start(&order, streams);
+        match started.map(|pid| (pid, kill::pid(pid))) {
+            Ok((number, Some(pid))) => {
+                let exit_record = order.exit_record.map(PathBuf::from);
+                self.child = Some(Child::new(pid, exit_record));
+                self.tell(&Report::Started { pid: number });
+            }
+            Ok((number, None)) => self.tell(&Report::Started { pid: number }),
+            Err(status) => self.tell(&Report::Refused(status)),
+        }
+    }
+
+    fn end(&mut self, grace: Duration) {
+        if let Some(child) = &mut self.child {
+            child.end(now(), grace);
+        }
+    }
+
+    /// Takes the child a step further and tells until when to sleep.
+    fn advance(&mut self, any_below: bool) -> Option<Instant> {
+        let child = self.child.as_mut()?;
+        if !any_below && child.has_ended() {
+            self.finish(0);
+            return None;
+        }
+        match child.next(now()) {
+            Next::Wait => None,
+            Next::WaitUntil(at) => Some(at),
+            Next::Kill => {
+                let survivors = self.kill();
+                self.finish(survivors);
+                None
+            }
+        }
+    }
+
+    /// Kills until nothing is left; how many could not be killed.
+    fn kill(&mut self) -> u32 {
+        let give_up = now() + KILL_PATIENCE;
+        loop {
+            let found = sweep::kill_all();
+            if let Some(child) = &mut self.child {
+                child.killed(found);
+            }
+            self.wait_for_child(KILL_PACE);
+            if !self.reap() {
+                return 0;
+            }
+            if now() >= give_up {
+                return u32::try_from(sweep::below().len()).unwrap_or(u32::MAX);
+            }
+        }
+    }
+
+    fn wait_for_child(&self, longest: Duration) {
+        let mut events = [PollFd::new(self.wakes.stream(), PollFlags::IN)];
+        let _ = rustix::event::poll(&mut events, Some(&timespec(longest)));
+    }
+
+    fn finish(&mut self, survivors: u32) {
+        if let Some(child) = self.child.take() {
+            let (status, left) = child.outcome();
+            self.tell(&Report::Ended {
+                status,
+                left,
+                survivors,
+            });
+        }
+    }
+
+    /// If the supervisor is gone, the next look at the socket will say so.
+    fn tell(&mut self, report: &Report) {
+        let _ = self.socket.send(report);
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
+
+fn now() -> Instant {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the reaper is a process of its own and only measures graces"
+    )]
+    Instant::now()
+}

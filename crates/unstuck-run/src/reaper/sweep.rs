@@ -1,0 +1,51 @@
+//! Ends everything below the reaper, however it tries to get away.
+
+use std::collections::HashSet;
+
+use rustix::process::Signal;
+
+use crate::process::ProcessId;
+use crate::process::{kill, table};
+
+/// How often new processes are looked for while the found ones stand still; a bomb that is faster meets the next sweep.
+const ROUNDS: usize = 32;
+
+/// Every living process below the reaper.
+pub(super) fn below() -> Vec<ProcessId> {
+    let own = std::process::id();
+    table::descendants(own)
+        .into_iter()
+        .map(ProcessId::from)
+        .collect()
+}
+
+/// Asks every process below to end; a stopped one must be woken to hear it.
+pub(super) fn ask(processes: &[ProcessId]) {
+    for process in processes {
+        kill::one(*process, Signal::TERM);
+        kill::one(*process, Signal::CONT);
+    }
+}
+
+/// Kills every process below and returns those that it found.
+///
+/// All of them are stopped first, so that none can start another one between being found and being killed.
+pub(super) fn kill_all() -> HashSet<ProcessId> {
+    let mut found = HashSet::new();
+    for _ in 0..ROUNDS {
+        let new: Vec<_> = below()
+            .into_iter()
+            .filter(|process| found.insert(*process))
+            .collect();
+        if new.is_empty() {
+            break;
+        }
+        for process in new {
+            kill::one(process, Signal::STOP);
+        }
+    }
+    for process in &found {
+        kill::one(*process, Signal::KILL);
+    }
+    found
+}

@@ -1,0 +1,52 @@
+//! Puts a program behind a pseudo-terminal: a session of its own, the terminal on all three streams, then the program
+//! takes this process over.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::process::Status;
+
+use super::start;
+
+/// Runs `<terminal> -- <program> <arguments…>`; it only returns when that is impossible.
+///
+/// Standard output is where a refusal is told; it is closed without a word when the program runs.
+pub(super) fn main(mut arguments: impl Iterator<Item = OsString>) -> i32 {
+    let (terminal, dashes, program) = (arguments.next(), arguments.next(), arguments.next());
+    let (Some(terminal), Some(_), Some(program)) = (terminal, dashes, program) else {
+        return 2;
+    };
+    let Ok(report) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3) else {
+        return 2;
+    };
+    let status = match attach(Path::new(&terminal)) {
+        Ok(()) => {
+            let error = start::command(&program).args(arguments).exec();
+            start::refusal(&program, None, &error)
+        }
+        Err(error) => Status::CannotStart(format!("no terminal: {error}")),
+    };
+    tell(report, &status);
+    status.code()
+}
+
+fn attach(terminal: &Path) -> io::Result<()> {
+    rustix::process::setsid()?;
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let terminal = rustix::fs::open(terminal, flags, Mode::empty())?;
+    rustix::process::ioctl_tiocsctty(&terminal)?;
+    rustix::stdio::dup2_stdin(&terminal)?;
+    rustix::stdio::dup2_stdout(&terminal)?;
+    rustix::stdio::dup2_stderr(&terminal)?;
+    Ok(())
+}
+
+/// If nobody listens any more, nobody is left to be told.
+fn tell(report: OwnedFd, status: &Status) {
+    let _ = serde_json::to_writer(std::fs::File::from(report), status);
+}

@@ -1,0 +1,163 @@
+//! Nothing is left behind.
+
+use std::time::Duration;
+
+use unstuck_run::process::{Spec, Status, Stdin};
+
+use crate::support::{again, daemon, eventually, is_alive, pid_in, program, run, supervisor};
+
+#[tokio::test]
+async fn a_detached_deaf_daemon_is_dead_when_the_attempt_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let ended = run(&Spec::shell(daemon(&file))).await;
+    assert_eq!(ended.status, Status::Exited(0));
+    assert!(ended.left >= 1);
+    assert_eq!(ended.survivors, 0);
+    assert!(!is_alive(pid_in(&file).await));
+}
+
+#[tokio::test]
+async fn a_family_that_keeps_forking_is_ended() {
+    let line = "f() { while :; do (sleep 0.01 & ) ; done; }; \
+                for i in 1 2 3; do f >/dev/null 2>&1 & done; sleep 0.2; exit 6";
+    let ended = run(&Spec::shell(line)).await;
+    assert_eq!(ended.status, Status::Exited(6));
+    assert!(ended.left >= 3);
+    assert_eq!(ended.survivors, 0);
+}
+
+#[tokio::test]
+async fn a_dropped_run_ends_its_child_and_the_next_one_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let mut supervisor = supervisor();
+    let spec = Spec::shell(format!("{}; sleep 1000", daemon(&file)));
+    let mut stdin = Stdin::null();
+    tokio::select! {
+        _ = again(&mut supervisor, &spec, &mut stdin) => panic!("it cannot end"),
+        _ = pid_in(&file) => {}
+    }
+    let ended = again(
+        &mut supervisor,
+        &Spec::shell("echo next"),
+        &mut Stdin::null(),
+    )
+    .await;
+    assert_eq!(ended.unwrap().stdout.text(), "next\n");
+    assert!(!is_alive(pid_in(&file).await));
+}
+
+#[tokio::test]
+async fn a_dropped_supervisor_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let mut supervisor = supervisor();
+    let reaper = supervisor.reaper();
+    let spec = Spec::shell(format!("{}; sleep 1000", daemon(&file)));
+    let mut stdin = Stdin::null();
+    tokio::select! {
+        _ = again(&mut supervisor, &spec, &mut stdin) => panic!("it cannot end"),
+        _ = pid_in(&file) => {}
+    }
+    drop(supervisor);
+    assert!(!is_alive(pid_in(&file).await));
+    assert!(!reaper.is_alive());
+}
+
+#[tokio::test]
+async fn two_supervisors_do_not_disturb_each_other() {
+    let (mut one, mut other) = (supervisor(), supervisor());
+    let (slow, quick) = (
+        Spec::shell("sleep 0.4; echo slow"),
+        Spec::shell("sleep 1000 & echo quick"),
+    );
+    let (mut nothing, mut nothing_too) = (Stdin::null(), Stdin::null());
+    let (slow, quick) = tokio::join!(
+        again(&mut one, &slow, &mut nothing),
+        again(&mut other, &quick, &mut nothing_too)
+    );
+    assert_eq!(slow.unwrap().stdout.text(), "slow\n");
+    assert_eq!(quick.unwrap().stdout.text(), "quick\n");
+}
+
+/// Not a test: the program that the next test kills. It supervises what the variable says.
+#[tokio::test]
+#[ignore = "it is the victim of another test"]
+async fn victim() {
+    let Some(line) = std::env::var_os("VICTIM_LINE") else {
+        return;
+    };
+    let spec = Spec {
+        exit_record: std::env::var_os("VICTIM_RECORD").map(Into::into),
+        ..Spec::shell(line)
+    };
+    let _ = run(&spec).await;
+}
+
+fn start_victim(line: &str, record: &std::path::Path) -> std::process::Child {
+    #[expect(clippy::disallowed_methods, reason = "it must be killed from outside")]
+    std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "cleanup::victim", "--ignored"])
+        .env("VICTIM_LINE", line)
+        .env("VICTIM_RECORD", record)
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_supervisor_that_is_killed_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, own, record] = ["daemon", "own", "exit.json"].map(|name| folder.path().join(name));
+    let line = format!("{}; echo $$ > {}; sleep 1000", daemon(&file), own.display());
+    let mut victim = start_victim(&line, &record);
+    let (daemon, child) = (pid_in(&file).await, pid_in(&own).await);
+    assert!(is_alive(daemon) && is_alive(child));
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    eventually("both are gone", || !is_alive(daemon) && !is_alive(child)).await;
+    assert!(!record.exists(), "it did not end by itself");
+}
+
+#[tokio::test]
+async fn the_exit_is_written_down_even_if_the_supervisor_cannot_hear_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [own, record, go] = ["own", "exit.json", "go"].map(|name| folder.path().join(name));
+    let line = format!(
+        "echo $$ > {}; while ! test -e {}; do sleep 0.02; done; exit 11",
+        own.display(),
+        go.display()
+    );
+    let mut victim = start_victim(&line, &record);
+    pid_in(&own).await;
+    let pid = rustix::process::Pid::from_child(&victim);
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    std::fs::write(&go, "").unwrap();
+    eventually("the record is there", || record.exists()).await;
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    assert_eq!(Status::from_record(&record), Some(Status::Exited(11)));
+}
+
+#[tokio::test]
+async fn the_reaper_is_not_in_our_group_and_outlives_polite_signals() {
+    let mut supervisor = supervisor();
+    again(&mut supervisor, &Spec::new("true"), &mut Stdin::null())
+        .await
+        .unwrap();
+    let pid = rustix::process::Pid::from_raw(supervisor.reaper().pid.cast_signed()).unwrap();
+    assert_ne!(
+        rustix::process::getpgid(Some(pid)).unwrap(),
+        rustix::process::getpgrp()
+    );
+    use rustix::process::Signal;
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let ended = again(&mut supervisor, &Spec::new("true"), &mut Stdin::null()).await;
+    assert!(ended.unwrap().status.is_success());
+    assert_eq!(program().program, crate::support::program().program);
+}

@@ -1,0 +1,149 @@
+//! How a child ended is told as it was.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use unstuck_run::process::{Check, Spec, Status, Stdin, check};
+
+use crate::support::{again, run, supervisor};
+
+#[tokio::test]
+async fn exit_codes_and_signals_are_told_apart() {
+    let mut supervisor = supervisor();
+    for (line, expected) in [
+        ("exit 0", Status::Exited(0)),
+        ("exit 137", Status::Exited(137)),
+        ("kill -9 $$", Status::Signaled(9)),
+        ("kill -TERM $$", Status::Signaled(15)),
+    ] {
+        let ended = again(&mut supervisor, &Spec::shell(line), &mut Stdin::null())
+            .await
+            .unwrap();
+        assert_eq!(ended.status, expected, "{line}");
+        assert!(!ended.stopped && ended.timed_out.is_none() && !ended.interrupted);
+        assert_eq!(ended.left, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_missing_program_is_not_found() {
+    for program in ["no-such-program-here", "/no/such/program"] {
+        let ended = run(&Spec::new(program)).await;
+        assert!(
+            matches!(ended.status, Status::NotFound(_)),
+            "{:?}",
+            ended.status
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_program_is_not_executable() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plain");
+    std::fs::write(&file, "just text").unwrap();
+    let ended = run(&Spec::new(&file)).await;
+    assert!(
+        matches!(ended.status, Status::NotExecutable(_)),
+        "{:?}",
+        ended.status
+    );
+
+    std::fs::write(&file, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ended = run(&Spec::new(&file)).await;
+    let Status::CannotStart(why) = ended.status else {
+        panic!("{:?}", ended.status)
+    };
+    assert!(why.contains("interpreter"), "{why}");
+}
+
+#[tokio::test]
+async fn a_missing_folder_is_not_blamed_on_the_program() {
+    let spec = Spec {
+        folder: Some(PathBuf::from("/no/such/folder")),
+        ..Spec::new("true")
+    };
+    let Status::CannotStart(why) = run(&spec).await.status else {
+        panic!("it cannot have started")
+    };
+    assert!(why.contains("/no/such/folder"), "{why}");
+}
+
+#[tokio::test]
+async fn variables_are_set_and_removed_and_the_folder_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = Spec {
+        folder: Some(folder.path().to_path_buf()),
+        set: vec![("UNSTUCK_RUN".into(), "r1".into())],
+        remove: vec!["HOME".into()],
+        ..Spec::shell("echo \"$UNSTUCK_RUN ${HOME-none}\"; pwd -P")
+    };
+    let expected = folder.path().canonicalize().unwrap();
+    assert_eq!(
+        run(&spec).await.stdout.text(),
+        format!("r1 none\n{}\n", expected.display())
+    );
+}
+
+#[tokio::test]
+async fn a_child_starts_with_no_signal_blocked_and_none_of_ours_ignored() {
+    let spec = Spec::new("grep").with(["-E", "^Sig(Blk|Ign)", "/proc/self/status"]);
+    let text = run(&spec).await.stdout.text();
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let inherited = |line: &str| own.contains(line) || line.ends_with("0000000000000000");
+    // SIGPIPE is ignored in this process, as in every Rust program, and must not be in the child.
+    assert!(
+        text.lines().next().unwrap().ends_with("0000000000000000"),
+        "{text}"
+    );
+    let ignored = text.lines().nth(1).unwrap();
+    let bits = u64::from_str_radix(ignored.split_whitespace().nth(1).unwrap(), 16).unwrap();
+    assert_eq!(bits >> 12 & 1, 0, "{ignored}");
+    assert_eq!(bits >> 14 & 1, 0, "{ignored}");
+    assert!(inherited(ignored) || bits == 0, "{ignored}");
+}
+
+#[tokio::test]
+async fn the_exit_of_a_child_that_ended_by_itself_is_written_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("exit.json");
+    let spec = Spec {
+        exit_record: Some(record.clone()),
+        ..Spec::shell("exit 7")
+    };
+    run(&spec).await;
+    assert_eq!(Status::from_record(&record), Some(Status::Exited(7)));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn a_large_argument_and_a_large_environment_reach_the_child() {
+    let large = "x".repeat(120_000);
+    let spec = Spec {
+        set: vec![("LARGE".into(), large.clone().into())],
+        ..Spec::shell("echo ${#LARGE} ${#1}").with(["sh".to_owned(), large])
+    };
+    assert_eq!(run(&spec).await.stdout.text(), "120000 120000\n");
+}
+
+#[tokio::test]
+async fn a_check_tells_whether_it_holds() {
+    let mut supervisor = supervisor();
+    let (_keep, stop) = tokio::sync::watch::channel(Default::default());
+    let mut question = Check {
+        line: "echo why >&2; test -d /proc".into(),
+        folder: None,
+        set: Vec::new(),
+        timeout: std::time::Duration::from_secs(30),
+    };
+    let result = check(&mut supervisor, &question, stop.clone())
+        .await
+        .unwrap();
+    assert!(result.passed());
+    assert_eq!(result.stderr.text(), "why\n");
+    question.line = "exit 4".into();
+    let result = check(&mut supervisor, &question, stop).await.unwrap();
+    assert!(!result.passed());
+    assert_eq!(result.status, Status::Exited(4));
+}

@@ -1,0 +1,127 @@
+//! A child ends when it must: at a limit, or when somebody says stop.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use unstuck_run::process::{Ended, Limit, Limits, Spec, Status, Stdin, Stop};
+
+use crate::support::{Memory, again, run, supervisor};
+
+fn limited(line: &str, limits: Limits) -> Spec {
+    Spec {
+        limits,
+        ..Spec::shell(line)
+    }
+}
+
+fn short() -> Limits {
+    Limits {
+        timeout: Some(Duration::from_millis(200)),
+        idle_timeout: None,
+        grace: Duration::from_millis(100),
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_ignores_sigterm_is_killed_after_the_grace() {
+    let ended = run(&limited(
+        "trap '' TERM; echo up; while :; do sleep 1; done",
+        short(),
+    ))
+    .await;
+    assert_eq!(ended.timed_out, Some(Limit::Timeout));
+    assert_eq!(ended.status, Status::Signaled(9));
+    assert_eq!(ended.stdout.text(), "up\n");
+    assert!(!ended.stopped);
+}
+
+#[tokio::test]
+async fn a_child_that_heeds_sigterm_may_finish_its_last_words() {
+    let limits = Limits {
+        grace: Duration::from_secs(20),
+        ..short()
+    };
+    let line = "trap 'echo bye; exit 9' TERM; while :; do sleep 0.05; done";
+    let ended = run(&limited(line, limits)).await;
+    assert_eq!(ended.timed_out, Some(Limit::Timeout));
+    assert_eq!(ended.status, Status::Exited(9));
+    assert_eq!(ended.stdout.text(), "bye\n");
+}
+
+#[tokio::test]
+async fn a_stopped_child_is_ended_too() {
+    let ended = run(&limited("kill -STOP $$; echo never", short())).await;
+    assert_eq!(ended.timed_out, Some(Limit::Timeout));
+    assert_eq!(ended.status, Status::Signaled(15));
+}
+
+#[tokio::test]
+async fn silence_is_a_limit_and_output_is_not_silence() {
+    let limits = Limits {
+        timeout: None,
+        idle_timeout: Some(Duration::from_millis(600)),
+        grace: Duration::from_millis(100),
+    };
+    let line = "for i in 1 2 3 4 5 6 7 8; do sleep 0.1; echo $i >&2; done; sleep 1000";
+    let ended = run(&limited(line, limits)).await;
+    assert_eq!(ended.timed_out, Some(Limit::IdleTimeout));
+    assert_eq!(ended.stderr.text(), "1\n2\n3\n4\n5\n6\n7\n8\n");
+}
+
+async fn stopped(line: &str, how: Stop, grace: Duration) -> Ended {
+    let (say, stop) = watch::channel(Stop::No);
+    let mut supervisor = supervisor();
+    let limits = Limits {
+        grace,
+        ..Limits::default()
+    };
+    let (spec, mut stdin, mut sink) = (limited(line, limits), Stdin::null(), Memory::default());
+    let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        say.send(how).unwrap();
+    };
+    tokio::join!(run, later).0.unwrap()
+}
+
+#[tokio::test]
+async fn a_gentle_stop_asks_and_a_stop_at_once_does_not() {
+    let line = "trap 'exit 3' TERM; while :; do sleep 0.05; done";
+    let gently = stopped(line, Stop::Gently, Duration::from_secs(20)).await;
+    assert!(gently.stopped);
+    assert_eq!(gently.status, Status::Exited(3));
+    let at_once = stopped(line, Stop::AtOnce, Duration::from_secs(20)).await;
+    assert!(at_once.stopped);
+    assert_eq!(at_once.status, Status::Signaled(9));
+}
+
+#[tokio::test]
+async fn what_was_stopped_before_it_began_never_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    let (_keep, stop) = watch::channel(Stop::Gently);
+    let spec = Spec::new("touch").with([&trace]);
+    let mut supervisor = supervisor();
+    let ended = supervisor
+        .run(&spec, &mut Stdin::null(), &mut Memory::default(), stop)
+        .await
+        .unwrap();
+    assert!(ended.stopped);
+    assert!(!trace.exists());
+}
+
+#[tokio::test]
+async fn a_signal_is_passed_on_to_the_child() {
+    let mut supervisor = supervisor();
+    let remote = supervisor.remote();
+    let spec =
+        Spec::shell("trap 'echo got it; exit 0' USR1; echo up; while :; do sleep 0.05; done");
+    let later = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        remote.signal(999);
+        remote.signal(10);
+    };
+    let mut stdin = Stdin::null();
+    let (ended, ()) = tokio::join!(again(&mut supervisor, &spec, &mut stdin), later);
+    assert_eq!(ended.unwrap().stdout.text(), "up\ngot it\n");
+}

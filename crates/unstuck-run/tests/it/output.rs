@@ -1,0 +1,81 @@
+//! What a child writes arrives untouched, however it writes.
+
+use tokio::sync::watch;
+use unstuck_run::process::{Sink, Spec, Stdin, Stop};
+
+use crate::support::{Memory, run, supervisor};
+
+#[tokio::test]
+async fn output_arrives_untouched_and_in_order() {
+    let script = "i=0; while [ $i -lt 500 ]; do echo out$i; echo err$i >&2; i=$((i+1)); done; printf '\\377\\000x'";
+    let (_keep, stop) = watch::channel(Stop::No);
+    let mut memory = Memory::default();
+    let ended = supervisor()
+        .run(&Spec::shell(script), &mut Stdin::null(), &mut memory, stop)
+        .await
+        .unwrap();
+    let lines = |word: &str| -> String { (0..500).map(|i| format!("{word}{i}\n")).collect() };
+    let mut expected = lines("out").into_bytes();
+    expected.extend_from_slice(b"\xff\0x");
+    assert_eq!(memory.stdout, expected);
+    assert_eq!(memory.stderr, lines("err").into_bytes());
+    assert_eq!(ended.stdout.bytes(), expected);
+    assert_eq!(ended.stderr.text(), lines("err"));
+    assert!(memory.pid.is_some());
+}
+
+#[tokio::test]
+async fn a_child_that_closes_its_output_early_still_runs_to_its_end() {
+    let ended = run(&Spec::shell("echo said; exec >&- 2>&-; sleep 0.1; exit 5")).await;
+    assert_eq!(ended.status.code(), 5);
+    assert_eq!(ended.stdout.text(), "said\n");
+}
+
+#[tokio::test]
+async fn a_grandchild_that_keeps_the_output_open_does_not_hold_us_up() {
+    let ended = run(&Spec::shell("sleep 1000 & echo done")).await;
+    assert_eq!(ended.stdout.text(), "done\n");
+    assert_eq!(ended.left, 1);
+}
+
+struct Count(u64);
+
+impl Sink for Count {
+    fn stdout(&mut self, bytes: &[u8]) {
+        self.0 += bytes.len() as u64;
+    }
+    fn stderr(&mut self, _bytes: &[u8]) {}
+}
+
+/// The most memory that this process has ever used, in KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    line.split_ascii_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_flood_costs_no_more_memory_than_a_trickle() {
+    let mut supervisor = supervisor();
+    let mut peaks = Vec::new();
+    for size in ["1M", "200M"] {
+        let (_keep, stop) = watch::channel(Stop::No);
+        let spec = Spec::shell(format!("yes | head -c {size}"));
+        let mut count = Count(0);
+        let ended = supervisor
+            .run(&spec, &mut Stdin::null(), &mut count, stop)
+            .await
+            .unwrap();
+        assert_eq!(ended.stdout.total(), count.0);
+        peaks.push(peak());
+    }
+    // Other tests may share this process; they do not need 16 MiB either.
+    assert!(peaks[1] - peaks[0] < 16 * 1024, "{peaks:?}");
+}

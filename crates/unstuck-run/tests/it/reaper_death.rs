@@ -1,0 +1,66 @@
+//! The reaper itself is killed.
+
+use rustix::process::{Pid, Signal};
+use unstuck_run::process::{ProcessError, ProcessId, Spec, Stdin};
+
+use crate::support::{again, is_alive, pid_in, supervisor};
+
+fn kill(process: ProcessId) {
+    let pid = Pid::from_raw(process.pid.cast_signed()).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+}
+
+#[tokio::test]
+async fn what_a_killed_reaper_watched_over_is_killed_and_the_next_run_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let [own, detached] = ["own", "detached"].map(|name| folder.path().join(name));
+    let line = format!(
+        "setsid sh -c 'echo $$ > {}; while :; do sleep 1; done' >/dev/null 2>&1 & echo $$ > {}; sleep 1000",
+        detached.display(),
+        own.display()
+    );
+    let mut supervisor = supervisor();
+    let reaper = supervisor.reaper();
+    let (spec, mut stdin) = (Spec::shell(line), Stdin::null());
+    let murder = async {
+        let pids = (pid_in(&own).await, pid_in(&detached).await);
+        kill(reaper);
+        pids
+    };
+    let (result, (child, detached)) =
+        tokio::join!(again(&mut supervisor, &spec, &mut stdin), murder);
+    assert!(
+        matches!(result, Err(ProcessError::ReaperDied)),
+        "{result:?}"
+    );
+    assert!(!is_alive(child));
+    assert!(!is_alive(detached));
+    assert!(!reaper.is_alive());
+
+    let ended = again(
+        &mut supervisor,
+        &Spec::shell("echo back"),
+        &mut Stdin::null(),
+    )
+    .await;
+    assert_eq!(ended.unwrap().stdout.text(), "back\n");
+}
+
+#[tokio::test]
+async fn a_program_that_is_no_reaper_is_an_error_and_not_a_hang() {
+    let reaper = unstuck_run::process::ReaperProgram {
+        program: "/bin/true".into(),
+    };
+    let mut supervisor = unstuck_run::process::Supervisor::start(&reaper).unwrap();
+    let result = again(&mut supervisor, &Spec::new("true"), &mut Stdin::null()).await;
+    assert!(
+        matches!(result, Err(ProcessError::ReaperDied)),
+        "{result:?}"
+    );
+
+    let reaper = unstuck_run::process::ReaperProgram {
+        program: "/no/such/reaper".into(),
+    };
+    let result = unstuck_run::process::Supervisor::start(&reaper);
+    assert!(matches!(result, Err(ProcessError::NoReaper { .. })));
+}

@@ -1,0 +1,96 @@
+//! What every test here needs: a supervisor, a sink that remembers, and a way to wait for something to become true.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use unstuck_run::process::{
+    Ended, ProcessError, ReaperProgram, Sink, Spec, Stdin, Stop, Supervisor,
+};
+
+/// The reaper that was built with these tests.
+pub(crate) fn program() -> ReaperProgram {
+    ReaperProgram {
+        program: PathBuf::from(env!("CARGO_BIN_EXE_unstuck-reaper")),
+    }
+}
+
+pub(crate) fn supervisor() -> Supervisor {
+    Supervisor::start(&program()).unwrap()
+}
+
+/// Remembers what came.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    pub(crate) pid: Option<u32>,
+}
+
+impl Sink for Memory {
+    fn stdout(&mut self, bytes: &[u8]) {
+        self.stdout.extend_from_slice(bytes);
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.stderr.extend_from_slice(bytes);
+    }
+
+    fn started(&mut self, pid: u32) {
+        self.pid = Some(pid);
+    }
+}
+
+/// Runs a command through an own supervisor, with nothing to read.
+pub(crate) async fn run(spec: &Spec) -> Ended {
+    run_with(spec, &mut Stdin::null()).await
+}
+
+pub(crate) async fn run_with(spec: &Spec, stdin: &mut Stdin) -> Ended {
+    let mut supervisor = supervisor();
+    again(&mut supervisor, spec, stdin).await.unwrap()
+}
+
+/// Runs one more command through a supervisor.
+pub(crate) async fn again(
+    supervisor: &mut Supervisor,
+    spec: &Spec,
+    stdin: &mut Stdin,
+) -> Result<Ended, ProcessError> {
+    let (_keep, stop) = watch::channel(Stop::No);
+    supervisor
+        .run(spec, stdin, &mut Memory::default(), stop)
+        .await
+}
+
+/// Waits until something holds; fails after ten seconds.
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("it never came true that {what}");
+}
+
+/// The number that a process wrote into a file, once it is there.
+pub(crate) async fn pid_in(file: &Path) -> u32 {
+    let read = || std::fs::read_to_string(file).ok()?.trim().parse().ok();
+    eventually("the process wrote its number", || read().is_some()).await;
+    read().unwrap()
+}
+
+pub(crate) fn is_alive(pid: u32) -> bool {
+    unstuck_run::process::ProcessId::of(pid).is_some_and(|process| process.is_alive())
+}
+
+/// A line for `sh` that leaves a daemon behind: another session, no parent, deaf to SIGTERM and without our
+/// variables. It writes its number into the file; the line fails if it does not live.
+pub(crate) fn daemon(file: &Path) -> String {
+    let file = file.display();
+    format!(
+        "setsid env -i PATH=\"$PATH\" sh -c 'trap \"\" TERM HUP; sh -c \"echo \\$\\$ > {file}.new; mv {file}.new {file}; \
+         while :; do sleep 1; done\" >/dev/null 2>&1 &' & while ! test -e {file}; do sleep 0.01; done; kill -0 $(cat {file})"
+    )
+}
