@@ -1,1 +1,64 @@
-//! The log of all that unstuck saw and did.
+//! The log of all that unstuck saw and did: append-only events, and what can be asked about them.
+//!
+//! One file holds the runs of all projects. Several processes use it at once. An event that was acknowledged is on
+//! disk: it survives `kill -9` and power loss. Everything else that is kept (a run at a glance, the hourly counts) is a
+//! fold of the events, written in the same transaction.
+//!
+//! ```
+//! use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunStarted};
+//! use unstuck_core::{RetryPolicy, Timestamp};
+//! use unstuck_store::{Append, Location, Options, RunFilter, Store, StoreError};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), StoreError> {
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let path = folder.path().join("unstuck.db");
+//! let store = Store::open(&Location::file(path), Options::default()).await?;
+//! let run = RunId::new("k3v9x0m2qa");
+//! let started = RunStarted {
+//!     project: "/home/me/shop".into(),
+//!     cwd: "/home/me/shop".into(),
+//!     command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
+//!     agent: Some("claude".into()),
+//!     model: None,
+//!     session: run.session(1),
+//!     policy: RetryPolicy::default(),
+//!     origins: Default::default(),
+//!     timeout_ms: None,
+//!     idle_timeout_ms: None,
+//!     options: serde_json::Value::Null,
+//!     unrepeatable: None,
+//!     knowledge: "0.1.0".into(),
+//! };
+//! let now = Timestamp::from_seconds(1_794_777_000);
+//! let recorded = store.append(Append::new(run.clone(), now, [Event::from(Box::new(started))])).await?;
+//! assert_eq!(recorded[0].seq, 1);
+//!
+//! let runs = store.runs(&RunFilter { prefix: Some("k3v".into()), ..RunFilter::default() }).await?;
+//! assert_eq!(runs[0].id, run);
+//! store.close().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod append;
+mod error;
+mod export;
+mod lease;
+mod location;
+mod maintenance;
+mod odds;
+mod query;
+pub mod rollup;
+mod sqlite;
+mod stats;
+mod store;
+
+pub use append::{Append, Redact};
+pub use error::StoreError;
+pub use lease::{Claim, ClaimRequest, LEASE_LASTS, Lease, LeaseToken, Owner};
+pub use location::Location;
+pub use maintenance::{Finding, Report, Task};
+pub use query::{EventFilter, EventPage, Order, Position, RunFilter};
+pub use stats::{Counted, Dimension, StatsLine, StatsQuery};
+pub use store::{Options, Store};

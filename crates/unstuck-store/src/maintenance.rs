@@ -1,0 +1,63 @@
+//! What can be done to a store as a whole.
+
+use serde::Serialize;
+use unstuck_core::Timestamp;
+
+/// Something to be done to the store as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// Looks for damage: in the file, and between the events and what was folded from them.
+    Check,
+    /// Gives the room of deleted runs back to the disk.
+    Vacuum,
+    /// Deletes the runs that were done before this moment, with their events; the hourly counts stay.
+    Prune(Timestamp),
+}
+
+/// What was done to the store as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// What a check found.
+    Checked {
+        /// What is wrong; nothing if all is well.
+        findings: Vec<Finding>,
+        /// How many runs there are.
+        runs: u64,
+        /// How many events there are.
+        events: u64,
+    },
+    /// How large the store was and is, in bytes.
+    Vacuumed {
+        /// Before.
+        before: u64,
+        /// After.
+        after: u64,
+    },
+    /// What was deleted.
+    Pruned {
+        /// How many runs.
+        runs: u64,
+        /// How many events.
+        events: u64,
+        /// How many older runs were kept, since they can still be taken up again.
+        kept: u64,
+    },
+}
+
+/// Something that is wrong in the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What it is about: `file`, a run's id, or `hourly`.
+    pub id: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+impl Finding {
+    pub(crate) fn new(id: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            problem: problem.into(),
+        }
+    }
+}

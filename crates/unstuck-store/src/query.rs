@@ -1,0 +1,89 @@
+//! What can be asked for: runs and events.
+
+use unstuck_core::episode::Status;
+use unstuck_core::event::{Recorded, RunId, SessionId};
+use unstuck_core::{Kind, Timestamp};
+
+/// Which runs are asked for; all that is left out does not matter. The newest come first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// The first letters of their ids.
+    pub prefix: Option<String>,
+    /// The root folder of their project.
+    pub project: Option<String>,
+    /// Where they stand: one of these, or anywhere if there are none.
+    pub status: Vec<Status>,
+    /// The kind of their newest failure.
+    pub kind: Option<Kind>,
+    /// They began then or later.
+    pub since: Option<Timestamp>,
+    /// They began before.
+    pub until: Option<Timestamp>,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// A place in the log of all runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position(pub(crate) i64);
+
+impl Position {
+    /// The place of this number, as [`number`](Self::number) told it.
+    pub const fn new(number: u64) -> Self {
+        // A number that no store can hold is after everything.
+        Self(if number > i64::MAX as u64 {
+            i64::MAX
+        } else {
+            number as i64
+        })
+    }
+
+    /// Its number; later events have higher ones.
+    pub const fn number(self) -> u64 {
+        self.0 as u64
+    }
+}
+
+/// Which end of the log comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As they were written.
+    #[default]
+    OldestFirst,
+    /// The newest first.
+    NewestFirst,
+}
+
+/// Which events are asked for; all that is left out does not matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// Their run.
+    pub run: Option<RunId>,
+    /// Their session.
+    pub session: Option<SessionId>,
+    /// The root folder of their project.
+    pub project: Option<String>,
+    /// The kind of failure that they are about.
+    pub kind: Option<Kind>,
+    /// Their names: one of these, or any if there are none.
+    pub names: Vec<String>,
+    /// They were written after this place.
+    pub after: Option<Position>,
+    /// They happened then or later.
+    pub since: Option<Timestamp>,
+    /// They happened before.
+    pub until: Option<Timestamp>,
+    /// Which come first.
+    pub order: Order,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// Events, and where the next ones are to be looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventPage {
+    /// The events.
+    pub events: Vec<Recorded>,
+    /// The place of the newest of them; that of the filter if there are none.
+    pub last: Position,
+}

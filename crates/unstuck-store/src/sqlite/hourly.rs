@@ -1,0 +1,159 @@
+//! The hourly counts in the file: added to with every event, and asked for statistics.
+
+use std::collections::HashMap;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+use unstuck_core::Timestamp;
+
+use super::fold;
+use super::read::Conditions;
+use crate::rollup::{self, BUCKETS, Cell, Key};
+use crate::stats::{Dimension, StatsLine, StatsQuery};
+
+const ADD: &str = "INSERT INTO hourly
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
+    ON CONFLICT DO UPDATE SET count = count + excluded.count,
+        duration_ms = duration_ms + excluded.duration_ms, cost_nanos = cost_nanos + excluded.cost_nanos,
+        b0 = b0 + excluded.b0, b1 = b1 + excluded.b1, b2 = b2 + excluded.b2, b3 = b3 + excluded.b3,
+        b4 = b4 + excluded.b4, b5 = b5 + excluded.b5, b6 = b6 + excluded.b6, b7 = b7 + excluded.b7,
+        b8 = b8 + excluded.b8, b9 = b9 + excluded.b9, b10 = b10 + excluded.b10, b11 = b11 + excluded.b11";
+
+const SUMS: &str = "sum(count), sum(duration_ms), sum(cost_nanos),
+    sum(b0), sum(b1), sum(b2), sum(b3), sum(b4), sum(b5), sum(b6), sum(b7), sum(b8), sum(b9), sum(b10), sum(b11)";
+
+/// Adds what was counted under one key.
+pub(super) fn add(connection: &Connection, key: &Key, cell: &Cell) -> rusqlite::Result<()> {
+    let text = |text: &str| Value::from(text.to_owned());
+    let number = |number: u64| Value::from(number as i64);
+    let values = [
+        key.hour.into(),
+        text(&key.project),
+        text(key.kind),
+        text(&key.model),
+        text(&key.strategy),
+        text(&key.outcome),
+        number(cell.count),
+        number(cell.duration_ms),
+        cell.cost_nanos.into(),
+    ];
+    let values = values.into_iter().chain(cell.histogram.map(number));
+    connection
+        .prepare_cached(ADD)?
+        .execute(params_from_iter(values))?;
+    Ok(())
+}
+
+/// Counts the events so far.
+pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
+    let counted = fold::recount(connection)?;
+    counted
+        .iter()
+        .try_for_each(|(key, cell)| add(connection, key, cell))
+}
+
+/// What the file has counted, with the kind as it stands there.
+pub(super) fn all(connection: &Connection) -> rusqlite::Result<HashMap<[String; 6], Cell>> {
+    let sql = format!(
+        "SELECT CAST(hour AS TEXT), project, kind, model, strategy, outcome, {SUMS} FROM hourly GROUP BY hour, project, kind, model, strategy, outcome"
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([], |row| {
+        let key = [
+            row.get(0)?,
+            row.get(1)?,
+            row.get(2)?,
+            row.get(3)?,
+            row.get(4)?,
+            row.get(5)?,
+        ];
+        Ok((key, cell(row, 6)?))
+    })?;
+    rows.collect()
+}
+
+/// Answers a question about many runs together.
+pub(super) fn stats(
+    connection: &Connection,
+    query: &StatsQuery,
+) -> rusqlite::Result<Vec<StatsLine>> {
+    let mut conditions = Conditions::default();
+    match query.counted.outcomes() {
+        Some(outcomes) => conditions.any_of("outcome", outcomes.iter().copied()),
+        None => conditions.add("outcome LIKE 'run_%'", []),
+    }
+    conditions.equal("project", query.project.as_deref());
+    conditions.equal("kind", query.kind.map(|kind| kind.name()));
+    let hour = |at: Option<Timestamp>| at.map(rollup::hour);
+    conditions.compare("hour >= ?", hour(query.since));
+    conditions.compare("hour < ?", hour(query.until));
+    let columns: Vec<_> = query.by.iter().map(|by| column(*by)).collect();
+    let grouped = (1..=columns.len()).map(|place| place.to_string());
+    let group = grouped.collect::<Vec<_>>().join(", ");
+    let (grouping, ordering) = match columns.is_empty() {
+        true => (String::new(), String::new()),
+        false => (format!("GROUP BY {group}"), format!("ORDER BY {group}")),
+    };
+    let named = columns.iter().map(|column| format!("{column}, "));
+    let sql = format!(
+        "SELECT {}{SUMS} FROM hourly {} {grouping} HAVING sum(count) > 0 {ordering}",
+        named.collect::<String>(),
+        conditions.sql()
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(conditions.values(), |row| line(row, &query.by))?;
+    rows.collect()
+}
+
+const fn column(by: Dimension) -> &'static str {
+    match by {
+        Dimension::Hour => "hour",
+        // Integer division rounds towards zero, which is right for all hours since the epoch.
+        Dimension::Day => "hour / 24 * 24",
+        Dimension::Project => "project",
+        Dimension::Kind => "kind",
+        Dimension::Model => "model",
+        Dimension::Strategy => "strategy",
+        Dimension::Outcome => "outcome",
+    }
+}
+
+fn line(row: &Row<'_>, by: &[Dimension]) -> rusqlite::Result<StatsLine> {
+    let text = |wanted| match by.iter().position(|by| *by == wanted) {
+        Some(place) => row.get::<_, String>(place).map(Some),
+        None => Ok(None),
+    };
+    let is_time = |by: &Dimension| matches!(by, Dimension::Hour | Dimension::Day);
+    let from = match by.iter().position(is_time) {
+        Some(place) => Some(rollup::beginning(row.get(place)?)),
+        None => None,
+    };
+    let sums = cell(row, by.len())?;
+    Ok(StatsLine {
+        from,
+        project: text(Dimension::Project)?,
+        kind: text(Dimension::Kind)?,
+        model: text(Dimension::Model)?,
+        strategy: text(Dimension::Strategy)?,
+        outcome: text(Dimension::Outcome)?,
+        count: sums.count,
+        duration_ms: sums.duration_ms,
+        cost_usd: sums.cost_nanos as f64 / 1e9,
+        histogram: sums.histogram,
+    })
+}
+
+/// The sums that begin in this column.
+fn cell(row: &Row<'_>, first: usize) -> rusqlite::Result<Cell> {
+    let number = |place: usize| row.get::<_, i64>(first + place).map(|number| number as u64);
+    let mut histogram = [0; BUCKETS];
+    for (place, count) in histogram.iter_mut().enumerate() {
+        *count = number(3 + place)?;
+    }
+    Ok(Cell {
+        count: number(0)?,
+        duration_ms: number(1)?,
+        cost_nanos: row.get(first + 2)?,
+        histogram,
+    })
+}

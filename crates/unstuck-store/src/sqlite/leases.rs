@@ -1,0 +1,111 @@
+//! The leases in the file; every change is part of a transaction of the writer.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use unstuck_core::Timestamp;
+use unstuck_core::event::RunId;
+
+use super::failure;
+use crate::error::StoreError;
+use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken, Owner};
+
+const FIND: &str = "SELECT number, owner, heartbeat FROM leases WHERE run = ?1";
+
+const TAKE: &str = "INSERT INTO leases (run, number, owner, heartbeat) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT (run) DO UPDATE SET number = ?2, owner = ?3, heartbeat = ?4";
+
+const RENEW: &str = "UPDATE leases SET heartbeat = max(heartbeat, ?3)
+    WHERE run = ?1 AND number = ?2 AND owner IS NOT NULL";
+
+const RELEASE: &str = "UPDATE leases SET owner = NULL WHERE run = ?1 AND number = ?2";
+
+const HOLDS: &str = "SELECT 1 FROM leases WHERE run = ?1 AND number = ?2 AND owner IS NOT NULL";
+
+/// Does what is asked for, or says why not; the outer error is one of the database.
+pub(super) fn change(
+    connection: &Connection,
+    change: &LeaseChange,
+) -> rusqlite::Result<Result<Claim, StoreError>> {
+    match change {
+        LeaseChange::Claim(request) => claim(connection, request).map(Ok),
+        LeaseChange::Renew(token, now) => {
+            let mut statement = connection.prepare_cached(RENEW)?;
+            let renewed =
+                statement.execute(params![token.run.as_str(), number(token), now.millis()])?;
+            Ok(still_held(token, renewed == 1))
+        }
+        LeaseChange::Release(token) => {
+            let mut statement = connection.prepare_cached(RELEASE)?;
+            statement.execute(params![token.run.as_str(), number(token)])?;
+            Ok(Ok(Claim::Yours(token.clone())))
+        }
+    }
+}
+
+/// Whether the lease is held under this token.
+pub(super) fn holds(connection: &Connection, token: &LeaseToken) -> rusqlite::Result<bool> {
+    let mut statement = connection.prepare_cached(HOLDS)?;
+    statement.exists(params![token.run.as_str(), number(token)])
+}
+
+fn claim(connection: &Connection, request: &ClaimRequest) -> rusqlite::Result<Claim> {
+    let (newest, lease) = find(connection, &request.run)?;
+    if let Some(lease) = lease {
+        let declared_dead = request.instead_of.as_ref() == Some(&lease.token);
+        if !lease.is_expired(request.now) && !declared_dead {
+            return Ok(Claim::HeldBy(lease));
+        }
+    }
+    let token = LeaseToken {
+        run: request.run.clone(),
+        number: newest + 1,
+    };
+    let owner = serde_json::to_string(&request.owner)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))?;
+    connection.prepare_cached(TAKE)?.execute(params![
+        token.run.as_str(),
+        number(&token),
+        owner,
+        request.now.millis()
+    ])?;
+    Ok(Claim::Yours(token))
+}
+
+/// The number of the newest lease of a run, and the lease if someone holds it.
+fn find(connection: &Connection, run: &RunId) -> rusqlite::Result<(u64, Option<Lease>)> {
+    let row = |row: &rusqlite::Row<'_>| {
+        let owner: Option<String> = row.get(1)?;
+        Ok((row.get::<_, i64>(0)? as u64, owner, row.get::<_, i64>(2)?))
+    };
+    let mut statement = connection.prepare_cached(FIND)?;
+    let found = statement.query_row([run.as_str()], row).optional()?;
+    let Some((number, owner, heartbeat)) = found else {
+        return Ok((0, None));
+    };
+    let owner: Option<Owner> = owner
+        .map(|owner| serde_json::from_str(&owner))
+        .transpose()
+        .map_err(|error| failure::unreadable(1, error))?;
+    let lease = owner.map(|owner| Lease {
+        token: LeaseToken {
+            run: run.clone(),
+            number,
+        },
+        owner,
+        heartbeat: Timestamp::from_millis(heartbeat),
+    });
+    Ok((number, lease))
+}
+
+fn still_held(token: &LeaseToken, held: bool) -> Result<Claim, StoreError> {
+    if held {
+        return Ok(Claim::Yours(token.clone()));
+    }
+    Err(StoreError::LostLease {
+        run: token.run.clone(),
+    })
+}
+
+/// The number as SQLite keeps it; one that is too high for that was never given.
+fn number(token: &LeaseToken) -> i64 {
+    i64::try_from(token.number).unwrap_or(-1)
+}

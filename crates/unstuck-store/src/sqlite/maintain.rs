@@ -1,0 +1,173 @@
+//! Checks the store, gives room back, and deletes what is old.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, TransactionBehavior, params};
+use unstuck_core::Timestamp;
+use unstuck_core::episode::{RunView, Status};
+
+use super::{fold, hourly, read};
+use crate::maintenance::{Finding, Report};
+use crate::rollup::{Cell, Key};
+
+/// So many runs are deleted in one transaction, so that others do not wait long.
+const AT_ONCE: usize = 200;
+
+/// The note that says that counts of deleted runs are among the hourly ones.
+const PRUNED: &str = "pruned_before";
+
+/// Looks for damage, in one and the same state of the store.
+pub(super) fn check(connection: &Connection) -> rusqlite::Result<Report> {
+    connection.execute_batch("BEGIN")?;
+    let checked = check_all(connection);
+    connection.execute_batch("COMMIT")?;
+    checked
+}
+
+fn check_all(connection: &Connection) -> rusqlite::Result<Report> {
+    let mut findings = check_file(connection)?;
+    let (mut runs, mut events) = (0, 0);
+    if findings.is_empty() {
+        let mut views = stored_views(connection)?;
+        read::each_run(connection, |run| {
+            runs += 1;
+            events += run.len() as u64;
+            let numbered = (1..).zip(run).all(|(seq, event)| event.seq == seq);
+            let view = RunView::fold(run);
+            let id = run
+                .first()
+                .map(|first| first.run.to_string())
+                .unwrap_or_default();
+            if !numbered {
+                findings.push(Finding::new(
+                    &*id,
+                    "its events are not numbered without gaps",
+                ));
+            }
+            if views.remove(&id) != view.map(Some) {
+                findings.push(Finding::new(
+                    id,
+                    "what is shown of it is not what its events say",
+                ));
+            }
+        })?;
+        let without = views.into_keys();
+        findings.extend(without.map(|id| Finding::new(id, "it has no events")));
+        findings.extend(check_hourly(connection)?);
+    }
+    Ok(Report::Checked {
+        findings,
+        runs,
+        events,
+    })
+}
+
+fn check_file(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {
+    let mut statement = connection.prepare("PRAGMA integrity_check(20)")?;
+    let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let lines: Vec<String> = lines.collect::<rusqlite::Result<_>>()?;
+    let wrong = lines.into_iter().filter(|line| line != "ok");
+    Ok(wrong.map(|line| Finding::new("file", line)).collect())
+}
+
+/// The runs as they are kept at a glance; none where that cannot be read.
+fn stored_views(connection: &Connection) -> rusqlite::Result<HashMap<String, Option<RunView>>> {
+    let mut statement = connection.prepare("SELECT view, id FROM runs")?;
+    let rows = statement.query_map([], |row| Ok((row.get(1)?, read::view(row).ok())))?;
+    rows.collect()
+}
+
+fn check_hourly(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE name = ?1)";
+    let pruned: bool = connection.query_row(sql, [PRUNED], |row| row.get(0))?;
+    let kept = hourly::all(connection)?;
+    let recount = fold::recount(connection)?;
+    let right = recount.iter().all(|(key, cell)| {
+        kept.get(&as_kept(key))
+            .is_some_and(|kept| kept == cell || (pruned && contains(kept, cell)))
+    });
+    let complete = pruned || kept.len() == recount.len();
+    let wrong = !(right && complete);
+    Ok(wrong.then(|| Finding::new("hourly", "the hourly counts are not those of the events")))
+}
+
+fn as_kept(key: &Key) -> [String; 6] {
+    [
+        key.hour.to_string(),
+        key.project.clone(),
+        key.kind.to_owned(),
+        key.model.clone(),
+        key.strategy.clone(),
+        key.outcome.clone(),
+    ]
+}
+
+fn contains(whole: &Cell, part: &Cell) -> bool {
+    let mut buckets = whole.histogram.iter().zip(part.histogram);
+    whole.count >= part.count
+        && whole.duration_ms >= part.duration_ms
+        && buckets.all(|(whole, part)| *whole >= part)
+}
+
+/// Gives the room of what was deleted back to the disk.
+pub(super) fn vacuum(connection: &mut Connection) -> rusqlite::Result<Report> {
+    let before = size(connection)?;
+    connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
+    Ok(Report::Vacuumed {
+        before,
+        after: size(connection)?,
+    })
+}
+
+fn size(connection: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    connection
+        .query_row(sql, [], |row| row.get::<_, i64>(0))
+        .map(|size| size as u64)
+}
+
+/// Deletes the runs that were done before this moment, a few at a time.
+pub(super) fn prune(connection: &mut Connection, before: Timestamp) -> rusqlite::Result<Report> {
+    let (mut runs, mut events) = (0, 0);
+    loop {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let done = ended(&transaction, before)?;
+        for id in &done {
+            events += transaction.execute("DELETE FROM events WHERE run = ?1", [id])? as u64;
+            transaction.execute("DELETE FROM leases WHERE run = ?1", [id])?;
+            transaction.execute("DELETE FROM runs WHERE id = ?1", [id])?;
+        }
+        if !done.is_empty() {
+            transaction.execute(
+                "INSERT OR REPLACE INTO notes (name, value) VALUES (?1, ?2)",
+                params![PRUNED, before.to_string()],
+            )?;
+        }
+        transaction.commit()?;
+        runs += done.len() as u64;
+        if done.len() < AT_ONCE {
+            break;
+        }
+    }
+    let sql = "SELECT count(*) FROM runs WHERE updated < ?1";
+    let kept: i64 = connection.query_row(sql, [before.millis()], |row| row.get(0))?;
+    Ok(Report::Pruned {
+        runs,
+        events,
+        kept: kept as u64,
+    })
+}
+
+/// A few of the runs that were done before this moment, with nothing left to take up again.
+fn ended(connection: &Connection, before: Timestamp) -> rusqlite::Result<Vec<String>> {
+    let last = Status::ALL.iter().filter(|status| status.is_final());
+    let names = last.map(|status| format!("'{status}'")).collect::<Vec<_>>();
+    let sql = format!(
+        "SELECT id FROM runs WHERE status IN ({}) AND finished < ?1 AND updated < ?1 LIMIT {AT_ONCE}",
+        names.join(", ")
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement
+        .query_map([before.millis()], |row| row.get(0))?
+        .collect()
+}

@@ -1,0 +1,188 @@
+//! A store in one SQLite file: a thread that writes, and a few that read when they are needed.
+
+mod connect;
+mod failure;
+mod fold;
+mod hourly;
+mod leases;
+mod maintain;
+mod migrate;
+mod read;
+mod readers;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+use unstuck_core::Timestamp;
+use unstuck_core::episode::RunView;
+use unstuck_core::event::{Recorded, RunId};
+
+use self::readers::Readers;
+use self::writer::{Job, Writer};
+use crate::append::{Prepared, Redact};
+use crate::error::StoreError;
+use crate::lease::{Claim, ClaimRequest, LeaseChange, LeaseToken};
+use crate::maintenance::{Report, Task};
+use crate::query::{EventFilter, EventPage, RunFilter};
+use crate::stats::{StatsLine, StatsQuery};
+use crate::store::Options;
+
+/// Where the answer to one request goes.
+type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// A store in one SQLite file.
+#[derive(Debug, Clone)]
+pub struct Sqlite {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    redact: Option<Redact>,
+    writer: Sender<Job>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    readers: Readers,
+}
+
+impl Sqlite {
+    pub(crate) async fn open(path: &Path, options: Options) -> Result<Self, StoreError> {
+        let (writer, queue) = mpsc::channel();
+        let (ready, opened) = oneshot::channel();
+        let (given, patience) = (path.to_owned(), options.patience);
+        let open = move || match connect::writer(&given, patience) {
+            Err(error) => drop(ready.send(Err(error))),
+            Ok((connection, path)) => {
+                let writer = Writer::new(connection, path.clone(), patience);
+                // If nobody waits for the answer any more, the queue has ended too.
+                let _ = ready.send(Ok(path));
+                writer.run(&queue);
+            }
+        };
+        let thread = thread::Builder::new()
+            .name("unstuck-store".into())
+            .spawn(open)
+            .map_err(StoreError::database)?;
+        let path = opened.await.map_err(|_| StoreError::closed())??;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                readers: Readers::new(path.clone(), patience),
+                path,
+                redact: options.redact,
+                writer,
+                thread: Mutex::new(Some(thread)),
+            }),
+        })
+    }
+
+    pub(crate) fn redact(&self) -> Option<&Redact> {
+        self.shared.redact.as_ref()
+    }
+
+    pub(crate) async fn append(&self, append: Prepared) -> Result<Vec<Recorded>, StoreError> {
+        self.write(|reply| Job::append(append, reply)).await
+    }
+
+    pub(crate) async fn claim(&self, request: ClaimRequest) -> Result<Claim, StoreError> {
+        self.write(|reply| Job::lease(LeaseChange::Claim(request), reply))
+            .await
+    }
+
+    pub(crate) async fn renew(&self, token: &LeaseToken, now: Timestamp) -> Result<(), StoreError> {
+        let change = LeaseChange::Renew(token.clone(), now);
+        self.write(|reply| Job::lease(change, reply)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn release(&self, token: &LeaseToken) -> Result<(), StoreError> {
+        let change = LeaseChange::Release(token.clone());
+        self.write(|reply| Job::lease(change, reply)).await?;
+        Ok(())
+    }
+
+    pub(crate) async fn load(&self, run: &RunId) -> Result<Vec<Recorded>, StoreError> {
+        let run = run.clone();
+        self.read(move |connection| read::load(connection, &run))
+            .await
+    }
+
+    pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunView>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |connection| read::runs(connection, &filter))
+            .await
+    }
+
+    pub(crate) async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {
+        let filter = filter.clone();
+        self.read(move |connection| read::events(connection, &filter))
+            .await
+    }
+
+    pub(crate) async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {
+        let query = query.clone();
+        self.read(move |connection| hourly::stats(connection, &query))
+            .await
+    }
+
+    pub(crate) async fn maintain(&self, task: Task) -> Result<Report, StoreError> {
+        match task {
+            Task::Check => self.read(maintain::check).await,
+            Task::Vacuum => self.write_alone(maintain::vacuum).await,
+            Task::Prune(before) => {
+                self.write_alone(move |connection| maintain::prune(connection, before))
+                    .await
+            }
+        }
+    }
+
+    pub(crate) async fn close(self) -> Result<(), StoreError> {
+        self.shared.readers.close();
+        self.write(Job::Close).await?;
+        let mut thread = self
+            .shared
+            .thread
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match thread.take().map(JoinHandle::join) {
+            Some(Err(_)) => Err(StoreError::closed()),
+            _ => Ok(()),
+        }
+    }
+
+    async fn write<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.shared.writer.send(job(reply));
+        sent.map_err(|_| StoreError::closed())?;
+        answer.await.map_err(|_| StoreError::closed())?
+    }
+
+    async fn write_alone<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (path, patience) = (self.shared.path.clone(), self.shared.readers.patience());
+        self.write(|reply: Reply<T>| {
+            Job::Alone(Box::new(move |connection| {
+                let done = connect::waiting(connection, patience, work)
+                    .map_err(|error| failure::told(&path, error));
+                // Nobody may be waiting any more.
+                let _ = reply.send(done);
+            }))
+        })
+        .await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.readers.read(work, reply)?;
+        answer.await.map_err(|_| StoreError::closed())?
+    }
+}

@@ -1,0 +1,192 @@
+//! Reads runs and events.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Params, Row, params_from_iter};
+use unstuck_core::Timestamp;
+use unstuck_core::episode::RunView;
+use unstuck_core::event::{Event, Recorded, RunId};
+
+use super::failure;
+use crate::query::{EventFilter, EventPage, Order, Position, RunFilter};
+
+/// The columns of an event, as [`recorded`] reads them.
+const EVENT: &str = "events.run, events.seq, events.at, events.v, events.payload, events.id";
+
+/// All events of a run, in order.
+pub(super) fn load(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Recorded>> {
+    let sql = format!("SELECT {EVENT} FROM events WHERE run = ?1 ORDER BY seq");
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_map([run.as_str()], recorded)?.collect()
+}
+
+/// The runs that are asked for, the newest first.
+pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunView>> {
+    let mut conditions = Conditions::default();
+    if let Some(prefix) = &filter.prefix {
+        // Not LIKE, in which `_` and `%` mean something else, and which cannot use the index.
+        conditions.add("id >= ?", [prefix.clone().into()]);
+        conditions.add(
+            "substr(id, 1, length(?)) = ?",
+            [prefix.clone().into(), prefix.clone().into()],
+        );
+    }
+    conditions.equal("project", filter.project.as_deref());
+    conditions.any_of("status", filter.status.iter().map(|status| status.name()));
+    conditions.equal("kind", filter.kind.map(|kind| kind.name()));
+    conditions.compare("started >= ?", filter.since.map(Timestamp::millis));
+    conditions.compare("started < ?", filter.until.map(Timestamp::millis));
+    let sql = format!(
+        "SELECT view FROM runs {} ORDER BY started DESC, id LIMIT {}",
+        conditions.sql(),
+        limit(filter.limit)
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_map(conditions.values(), view)?.collect()
+}
+
+/// The events that are asked for.
+pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite::Result<EventPage> {
+    let conditions = event_conditions(filter);
+    let join = match filter.project {
+        Some(_) => "JOIN runs ON runs.id = events.run",
+        None => "",
+    };
+    let order = match filter.order {
+        Order::OldestFirst => "ASC",
+        Order::NewestFirst => "DESC",
+    };
+    let sql = format!(
+        "SELECT {EVENT} FROM events {join} {} ORDER BY events.id {order} LIMIT {}",
+        conditions.sql(),
+        limit(filter.limit)
+    );
+    let mut page = EventPage {
+        events: Vec::new(),
+        last: filter.after.unwrap_or_default(),
+    };
+    each(connection, &sql, conditions.values(), |event, position| {
+        page.events.push(event);
+        page.last = page.last.max(position);
+    })?;
+    Ok(page)
+}
+
+fn event_conditions(filter: &EventFilter) -> Conditions {
+    let mut conditions = Conditions::default();
+    conditions.equal("events.run", filter.run.as_ref().map(RunId::as_str));
+    conditions.equal(
+        "events.session",
+        filter.session.as_ref().map(|session| session.as_str()),
+    );
+    conditions.equal("runs.project", filter.project.as_deref());
+    conditions.equal("events.kind", filter.kind.map(|kind| kind.name()));
+    conditions.any_of("events.event", filter.names.iter().map(String::as_str));
+    conditions.compare("events.id > ?", filter.after.map(|position| position.0));
+    conditions.compare("events.at >= ?", filter.since.map(Timestamp::millis));
+    conditions.compare("events.at < ?", filter.until.map(Timestamp::millis));
+    conditions
+}
+
+/// Looks at the events of every run, one run after the other.
+pub(super) fn each_run(
+    connection: &Connection,
+    mut look: impl FnMut(&[Recorded]),
+) -> rusqlite::Result<()> {
+    let mut run: Vec<Recorded> = Vec::new();
+    let sql = format!("SELECT {EVENT} FROM events ORDER BY run, seq");
+    each(connection, &sql, [], |event, _| {
+        if run.first().is_some_and(|first| first.run != event.run) {
+            look(&run);
+            run.clear();
+        }
+        run.push(event);
+    })?;
+    if !run.is_empty() {
+        look(&run);
+    }
+    Ok(())
+}
+
+fn each(
+    connection: &Connection,
+    sql: &str,
+    values: impl Params,
+    mut look: impl FnMut(Recorded, Position),
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(values)?;
+    while let Some(row) = rows.next()? {
+        look(recorded(row)?, Position(row.get(5)?));
+    }
+    Ok(())
+}
+
+fn recorded(row: &Row<'_>) -> rusqlite::Result<Recorded> {
+    let payload = row.get_ref(4)?.as_str()?;
+    let fields = serde_json::from_str(payload).map_err(|error| failure::unreadable(4, error))?;
+    Ok(Recorded {
+        version: row.get(3)?,
+        run: RunId::new(row.get::<_, String>(0)?),
+        seq: row.get::<_, i64>(1)? as u64,
+        at: Timestamp::from_millis(row.get(2)?),
+        event: Event::from_value(fields),
+    })
+}
+
+pub(super) fn view(row: &Row<'_>) -> rusqlite::Result<RunView> {
+    let view = row.get_ref(0)?.as_str()?;
+    serde_json::from_str(view).map_err(|error| failure::unreadable(0, error))
+}
+
+/// The number after LIMIT; a negative one means no limit.
+fn limit(limit: Option<usize>) -> i64 {
+    limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX))
+}
+
+/// What must hold for a row, and the values that are compared.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    parts: Vec<String>,
+    values: Vec<Value>,
+}
+
+impl Conditions {
+    pub(super) fn add(&mut self, part: &str, values: impl IntoIterator<Item = Value>) {
+        self.parts.push(part.to_owned());
+        self.values.extend(values);
+    }
+
+    /// The column has this value, where one is given.
+    pub(super) fn equal(&mut self, column: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.add(&format!("{column} = ?"), [value.to_owned().into()]);
+        }
+    }
+
+    /// The comparison holds with this value, where one is given.
+    pub(super) fn compare(&mut self, comparison: &str, value: Option<i64>) {
+        if let Some(value) = value {
+            self.add(comparison, [value.into()]);
+        }
+    }
+
+    /// The column has one of these values, where any are given.
+    pub(super) fn any_of<'a>(&mut self, column: &str, values: impl Iterator<Item = &'a str>) {
+        let values: Vec<Value> = values.map(|value| value.to_owned().into()).collect();
+        if !values.is_empty() {
+            let places = vec!["?"; values.len()].join(", ");
+            self.add(&format!("{column} IN ({places})"), values);
+        }
+    }
+
+    pub(super) fn sql(&self) -> String {
+        match self.parts.is_empty() {
+            true => String::new(),
+            false => format!("WHERE {}", self.parts.join(" AND ")),
+        }
+    }
+
+    pub(super) fn values(&self) -> impl Params + '_ {
+        params_from_iter(self.values.iter())
+    }
+}

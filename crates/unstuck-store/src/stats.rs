@@ -1,0 +1,141 @@
+//! What can be asked about many runs together; it is answered from the hourly counts alone.
+
+use serde::Serialize;
+use unstuck_core::{Kind, Timestamp};
+
+use crate::rollup::{self, BUCKETS};
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Counted {
+    /// Attempts that ended, by `succeeded`, `failed` and `interrupted`.
+    #[default]
+    Attempts,
+    /// Attempts that answered a failure, by `helped` and `did_not_help`.
+    Answers,
+    /// Runs that ended or stopped, by `run_succeeded` and the like.
+    Runs,
+}
+
+impl Counted {
+    /// The outcomes that are counted; none for those of runs, which have a prefix.
+    pub(crate) fn outcomes(self) -> Option<&'static [&'static str]> {
+        match self {
+            Self::Attempts => Some(rollup::OF_ATTEMPTS),
+            Self::Answers => Some(rollup::OF_ANSWERS),
+            Self::Runs => None,
+        }
+    }
+}
+
+/// What is told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dimension {
+    /// The hour.
+    Hour,
+    /// The day, in UTC.
+    Day,
+    /// The project.
+    Project,
+    /// The kind of failure.
+    Kind,
+    /// The model.
+    Model,
+    /// The strategy.
+    Strategy,
+    /// What came of it.
+    Outcome,
+}
+
+/// A question about many runs together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatsQuery {
+    /// What is counted.
+    pub counted: Counted,
+    /// What is told apart; all is one sum if nothing is.
+    pub by: Vec<Dimension>,
+    /// Only this project.
+    pub project: Option<String>,
+    /// Only this kind.
+    pub kind: Option<Kind>,
+    /// From the hour of this moment on.
+    pub since: Option<Timestamp>,
+    /// Before the hour of this moment.
+    pub until: Option<Timestamp>,
+}
+
+/// One line of the answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StatsLine {
+    /// The beginning of the hour or day, where they are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// The project, where they are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The kind, where they are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The model, where they are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The strategy, where they are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// The outcome, where they are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// How many.
+    pub count: u64,
+    /// How long they took together, in milliseconds.
+    pub duration_ms: u64,
+    /// What they cost together, in USD.
+    pub cost_usd: f64,
+    /// How many took how long; the bounds are [`BOUNDS_MS`](rollup::BOUNDS_MS).
+    pub histogram: [u64; BUCKETS],
+}
+
+impl StatsLine {
+    /// How long one took on average, in milliseconds.
+    pub fn mean_ms(&self) -> u64 {
+        self.duration_ms.checked_div(self.count).unwrap_or(0)
+    }
+
+    /// The duration that this share of them (from 0 to 1) did not exceed, as the upper bound of its bucket;
+    /// none if it is longer than all bounds, or if there are none.
+    pub fn quantile_ms(&self, share: f64) -> Option<u64> {
+        let wanted = (share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64;
+        let mut seen = 0;
+        let bucket = self.histogram.iter().position(|count| {
+            seen += count;
+            seen >= wanted.max(1)
+        });
+        rollup::BOUNDS_MS.get(bucket?).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_the_bound_of_its_bucket() {
+        let mut line = StatsLine {
+            from: None,
+            project: None,
+            kind: None,
+            model: None,
+            strategy: None,
+            outcome: None,
+            count: 10,
+            duration_ms: 5000,
+            cost_usd: 0.0,
+            histogram: [0; BUCKETS],
+        };
+        (line.histogram[1], line.histogram[3], line.histogram[11]) = (5, 4, 1);
+        assert_eq!(line.quantile_ms(0.5), Some(300));
+        assert_eq!(line.quantile_ms(0.9), Some(3_000));
+        assert_eq!(line.quantile_ms(1.0), None);
+        assert_eq!(line.mean_ms(), 500);
+    }
+}

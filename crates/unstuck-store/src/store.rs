@@ -1,0 +1,126 @@
+//! The store, whatever keeps it.
+
+use std::time::Duration;
+
+use unstuck_core::Timestamp;
+use unstuck_core::episode::RunView;
+use unstuck_core::event::{Recorded, RunId};
+
+use crate::append::{Append, Prepared, Redact};
+use crate::error::StoreError;
+use crate::lease::{Claim, ClaimRequest, LeaseToken};
+use crate::location::Location;
+use crate::maintenance::{Report, Task};
+use crate::query::{EventFilter, EventPage, RunFilter};
+use crate::sqlite::Sqlite;
+use crate::stats::{StatsLine, StatsQuery};
+
+/// How a store is used.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Takes secrets out of every payload before it is written; without it nothing is changed.
+    pub redact: Option<Redact>,
+    /// How long other processes may keep the store busy; 10 s unless told.
+    pub patience: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            redact: None,
+            patience: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The log of all runs, and what can be asked about it; clones share one connection.
+#[derive(Debug, Clone)]
+pub enum Store {
+    /// A file on this machine.
+    Sqlite(Sqlite),
+}
+
+impl Store {
+    /// Opens the store, makes it if there is none, and brings an older one up to date.
+    pub async fn open(location: &Location, options: Options) -> Result<Self, StoreError> {
+        Sqlite::open(location.path(), options)
+            .await
+            .map(Self::Sqlite)
+    }
+
+    /// Opens the store if there is one; none is an empty history.
+    pub async fn open_existing(
+        location: &Location,
+        options: Options,
+    ) -> Result<Option<Self>, StoreError> {
+        match location.path().try_exists() {
+            Ok(false) => Ok(None),
+            _ => Self::open(location, options).await.map(Some),
+        }
+    }
+
+    /// Writes events, and returns when they are on disk: all of them, or none.
+    ///
+    /// The events of one call stay together and in order. They get their numbers here. The first event of a run must
+    /// say that it started. A call that is dropped while it waits may or may not be written.
+    pub async fn append(&self, append: Append) -> Result<Vec<Recorded>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let prepared = Prepared::new(append, sqlite.redact())?;
+        sqlite.append(prepared).await
+    }
+
+    /// All events of a run, in order; none if there is no such run.
+    pub async fn load(&self, run: &RunId) -> Result<Vec<Recorded>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.load(run).await
+    }
+
+    /// The runs that are asked for, the newest first.
+    pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunView>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.runs(filter).await
+    }
+
+    /// The events that are asked for.
+    pub async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.events(filter).await
+    }
+
+    /// Asks to drive a run. It is granted if nobody does, if their lease has expired, or if it is the very lease
+    /// that the caller found to be a dead process's.
+    pub async fn claim(&self, request: ClaimRequest) -> Result<Claim, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.claim(request).await
+    }
+
+    /// Says that a run is still driven, or that it has been lost to another process.
+    pub async fn renew(&self, token: &LeaseToken, now: Timestamp) -> Result<(), StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.renew(token, now).await
+    }
+
+    /// Gives a run free; nothing happens if it has been lost already.
+    pub async fn release(&self, token: &LeaseToken) -> Result<(), StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.release(token).await
+    }
+
+    /// Counts and sums over many runs, from the hourly counts alone.
+    pub async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.stats(query).await
+    }
+
+    /// Does something to the store as a whole.
+    pub async fn maintain(&self, task: Task) -> Result<Report, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.maintain(task).await
+    }
+
+    /// Ends the writing thread and waits for it; what was asked for before is still done.
+    pub async fn close(self) -> Result<(), StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.close().await
+    }
+}

@@ -1,0 +1,123 @@
+//! Writing events.
+
+use serde_json::{Value, json};
+use unstuck_core::Kind;
+use unstuck_core::event::{Event, Outcome, Unknown};
+use unstuck_store::{Append, EventFilter, Options, Redact, RunFilter, Store, StoreError};
+
+use super::Place;
+use crate::samples::{
+    START, append, attempt_started, end, failed, finished, run, started, started_in, succeeded,
+};
+
+pub(crate) async fn events_are_numbered_and_read_back_as_they_were_written(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    let first = append(&run, [started(&run), attempt_started(&run, 1)]);
+    let mut recorded = store.append(first).await.unwrap();
+    let costly = end(&run, 1234, Some(0.1 + 0.2), None);
+    let second = append(
+        &run,
+        [failed(costly, Kind::RateLimit), finished(Outcome::Failed)],
+    );
+    recorded.extend(store.append(second).await.unwrap());
+    let numbers: Vec<_> = recorded.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    assert_eq!(store.load(&run).await.unwrap(), recorded);
+    store.close().await.unwrap();
+
+    let again = place.open().await;
+    assert_eq!(again.load(&run).await.unwrap(), recorded);
+    assert_eq!(again.load(&crate::samples::run(2)).await.unwrap(), []);
+}
+
+pub(crate) async fn a_run_begins_once_and_first(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    let early = store.append(append(&run, [attempt_started(&run, 1)])).await;
+    assert!(
+        matches!(early, Err(StoreError::UnknownRun { .. })),
+        "{early:?}"
+    );
+    store.append(append(&run, [started(&run)])).await.unwrap();
+    let twice = store.append(append(&run, [started(&run)])).await;
+    assert!(
+        matches!(twice, Err(StoreError::RunExists { .. })),
+        "{twice:?}"
+    );
+    assert_eq!(store.load(&run).await.unwrap().len(), 1);
+    let nothing = store.append(append(&run, [])).await.unwrap();
+    assert_eq!(nothing, []);
+}
+
+pub(crate) async fn an_invalid_append_fails_alone(place: &Place) {
+    let store = place.open().await;
+    let good = |number| {
+        let run = run(number);
+        append(&run, [started(&run)])
+    };
+    let unknown = run(99);
+    let (one, bad, two) = tokio::join!(
+        store.append(good(1)),
+        store.append(append(&unknown, [attempt_started(&unknown, 1)])),
+        store.append(good(2)),
+    );
+    assert!(one.is_ok() && two.is_ok());
+    assert!(matches!(bad, Err(StoreError::UnknownRun { run }) if run == unknown));
+    let all = store.events(&EventFilter::default()).await.unwrap();
+    assert_eq!(all.events.len(), 2);
+}
+
+pub(crate) async fn what_is_unknown_is_kept_word_for_word(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    let fields = json!({"event": "moon_landed", "crew": 3, "big": 18_446_744_073_709_551_615_u64});
+    let Value::Object(fields) = fields else {
+        unreachable!()
+    };
+    let landed = Event::Unknown(Unknown {
+        name: "moon_landed".into(),
+        fields,
+    });
+    let events = append(&run, [started(&run), landed.clone()]);
+    store.append(events).await.unwrap();
+    assert_eq!(store.load(&run).await.unwrap()[1].event, landed);
+}
+
+pub(crate) async fn secrets_are_taken_out_before_anything_is_written(place: &Place) {
+    let redact = Redact::new(|value| {
+        for name in ["project", "cwd"] {
+            if let Some(folder) = value.get_mut(name) {
+                *folder = json!("/home/…");
+            }
+        }
+    });
+    let options = Options {
+        redact: Some(redact),
+        ..Options::default()
+    };
+    let store = Store::open(&place.location(), options).await.unwrap();
+    let run = run(1);
+    let secret = started_in(&run, "/home/hunter2");
+    let recorded = store
+        .append(append(&run, [secret, succeeded(end(&run, 1, None, None))]))
+        .await
+        .unwrap();
+    assert_eq!(store.load(&run).await.unwrap(), recorded);
+    let views = store.runs(&RunFilter::default()).await.unwrap();
+    assert_eq!(views[0].project, "/home/…");
+    store.close().await.unwrap();
+    let bytes = std::fs::read(place.file()).unwrap();
+    assert!(!bytes.windows(7).any(|window| window == b"hunter2"));
+}
+
+pub(crate) async fn a_closed_store_says_so(place: &Place) {
+    let store = place.open().await;
+    let other = store.clone();
+    store.close().await.unwrap();
+    let run = run(1);
+    let late = Append::new(run.clone(), START, [started(&run)]);
+    let said = other.append(late).await.unwrap_err().to_string();
+    assert_eq!(said, "the store failed: it has been closed");
+    assert!(other.load(&run).await.is_err());
+}

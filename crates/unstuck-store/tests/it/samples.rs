@@ -1,0 +1,163 @@
+//! Events as a supervisor writes them.
+
+use unstuck_core::diagnosis::{Diagnosis, Evidence};
+use unstuck_core::event::{
+    Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
+    Event, Excerpt, InterruptedBy, Measured, Outcome, RunFinished, RunId, RunResumed, RunStarted,
+};
+use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
+use unstuck_store::{Append, Owner};
+
+/// Nine seconds after a full hour.
+pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
+
+pub(crate) fn later(seconds: i64) -> Timestamp {
+    Timestamp::from_millis(START.millis() + seconds * 1000)
+}
+
+pub(crate) fn run(number: u32) -> RunId {
+    RunId::new(format!("r{number:09}"))
+}
+
+pub(crate) fn append(run: &RunId, events: impl IntoIterator<Item = Event>) -> Append {
+    Append::new(run.clone(), START, events)
+}
+
+pub(crate) fn owner(pid: u32) -> Owner {
+    Owner {
+        host: "here".into(),
+        boot: "b1".into(),
+        pid,
+        started: 7,
+    }
+}
+
+pub(crate) fn started(run: &RunId) -> Event {
+    started_in(run, "/home/me/shop")
+}
+
+pub(crate) fn started_in(run: &RunId, project: &str) -> Event {
+    Event::from(Box::new(RunStarted {
+        project: project.into(),
+        cwd: project.into(),
+        command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
+        agent: Some("claude".into()),
+        model: Some("claude-sonnet-5-5".into()),
+        session: run.session(1),
+        policy: RetryPolicy::default(),
+        origins: [("policy".to_owned(), "template standard".to_owned())].into(),
+        timeout_ms: Some(600_000),
+        idle_timeout_ms: None,
+        options: serde_json::Value::Null,
+        unrepeatable: None,
+        knowledge: "0.1.0".into(),
+    }))
+}
+
+pub(crate) fn resumed() -> Event {
+    Event::from(RunResumed {
+        after: "a crash".into(),
+        pid: 12,
+    })
+}
+
+pub(crate) fn answering(kind: Kind, strategy: Option<&str>) -> Answering {
+    Answering {
+        kind,
+        level: match strategy {
+            Some(_) => Level::Alternative,
+            None => Level::Same,
+        },
+        strategy: strategy.map(str::to_owned),
+    }
+}
+
+pub(crate) fn attempt_started(run: &RunId, number: u32) -> Event {
+    Event::from(Box::new(AttemptStarted {
+        session: run.session(1),
+        number,
+        command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
+        model: Some("claude-sonnet-5-5".into()),
+        timeout_ms: Some(600_000),
+        answering: None,
+        changes: Vec::new(),
+        reaper: Some((4711, 99)),
+    }))
+}
+
+/// How an attempt ended that took this long, cost this much and was an answer to that.
+pub(crate) fn end(
+    run: &RunId,
+    duration_ms: u64,
+    cost_usd: Option<f64>,
+    answering: Option<Answering>,
+) -> AttemptEnd {
+    AttemptEnd {
+        session: run.session(1),
+        number: 1,
+        exit_code: Some(1),
+        signal: None,
+        limit: None,
+        duration_ms,
+        stdout_bytes: 100,
+        stderr_bytes: 20,
+        left: 0,
+        model: Some("claude-sonnet-5-5".into()),
+        answering,
+        used: Measured {
+            cost_usd,
+            ..Measured::default()
+        },
+    }
+}
+
+pub(crate) fn failed(end: AttemptEnd, kind: Kind) -> Event {
+    Event::from(Box::new(AttemptFailed {
+        end,
+        diagnosis: Diagnosis {
+            kind,
+            layer: Layer::Agent,
+            level: Some(Level::Same),
+            confidence: 0.9,
+            retry_after: None,
+            evidence: Evidence {
+                rule: "anthropic.overloaded".into(),
+                line: "API Error: 529 overloaded_error".into(),
+            },
+            fingerprint: "0123456789abcdef".into(),
+            message: "The model's servers are overloaded.".into(),
+            hint: "Wait a little.".into(),
+            truncated: false,
+        },
+        validation_errors: Vec::new(),
+        excerpt: Excerpt::default(),
+    }))
+}
+
+pub(crate) fn succeeded(end: AttemptEnd) -> Event {
+    Event::from(Box::new(AttemptSucceeded {
+        end,
+        truncated: false,
+    }))
+}
+
+pub(crate) fn interrupted(run: &RunId) -> Event {
+    Event::from(AttemptInterrupted {
+        session: run.session(1),
+        number: 1,
+        by: InterruptedBy::Person,
+    })
+}
+
+pub(crate) fn finished(outcome: Outcome) -> Event {
+    Event::from(RunFinished {
+        outcome,
+        exit_code: 0,
+        reason: "It is done.".into(),
+        attempts: 1,
+        retry_count: 0,
+        recovery_level: None,
+        cost_usd: 0.5,
+        duration_ms: 12_000,
+    })
+}
