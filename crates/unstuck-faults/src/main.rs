@@ -66,10 +66,10 @@ fn serve(args: &ServeArgs) -> Result<(), FaultsError> {
         log: args.log.clone(),
     };
     let server = FaultServer::start_with(script, &options)?;
-    let _ = writeln!(std::io::stderr(), "listening on {}", server.url());
     if let Some(path) = &args.port_file {
         write_whole(path, &server.port().to_string())?;
     }
+    let _ = writeln!(std::io::stderr(), "listening on {}", server.url());
     wait_for_interrupt().map_err(FaultsError::Start)
 }
 

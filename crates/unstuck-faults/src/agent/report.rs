@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn the_time_of_day_is_written_as_people_do() {
-        let shown = |seconds| clock_time(Timestamp::from_seconds(1_763_078_400 + seconds));
+        let shown = |seconds: i64| clock_time(Timestamp::from_seconds(1_763_078_400 + seconds));
         assert_eq!(shown(5), "12:00:05am");
         assert_eq!(shown(12 * 3600), "12:00:00pm");
         assert_eq!(shown(21 * 3600 + 30 * 60 + 7), "9:30:07pm");
