@@ -1,1 +1,35 @@
 //! A fault-injecting LLM API and a scripted agent for tests, the demo and benchmarks.
+//!
+//! [`FaultServer`] is a real HTTP server on the loopback interface. It speaks Anthropic Messages, OpenAI
+//! Responses, OpenAI Chat Completions and Gemini, and answers each request with the next [`Step`] of its
+//! [`Script`]: a proper answer, or a failure in the shape in which that provider signals it. [`agent`] is a
+//! small agent CLI that talks to such a server and never tries anything twice.
+//!
+//! ```
+//! use unstuck_faults::{FaultServer, Script};
+//!
+//! let script: Script = r#"
+//!     [[step]]
+//!     rate_limit = { retry_after = 1 }
+//!
+//!     [[step]]
+//!     answer = { text = "The tests pass." }
+//! "#
+//! .parse()?;
+//! let server = FaultServer::start(script)?;
+//! let ask = || unstuck_faults::agent::main(["-p", "Fix the tests", "--api", &server.url()]);
+//! assert_eq!((ask(), ask()), (1, 0));
+//! assert_eq!(server.requests().len(), 2);
+//! # Ok::<(), unstuck_faults::FaultsError>(())
+//! ```
+
+pub mod agent;
+mod clock;
+mod error;
+mod protocol;
+mod script;
+mod server;
+
+pub use error::FaultsError;
+pub use script::{Answer, Reply, Script, Step, Times, ToolFailure, UsageLimit, When};
+pub use server::{FaultServer, Options, Request};

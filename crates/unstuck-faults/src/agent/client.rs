@@ -1,0 +1,86 @@
+//! One HTTP request, sent once.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{HeaderMap, Method, Request, Uri};
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use tokio::net::TcpStream;
+
+use super::args::AgentArgs;
+use super::reading::Trouble;
+
+/// The longest answer that is read.
+const ANSWER_BYTES: usize = 16 * 1024 * 1024;
+
+/// What came back, in full.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// Sends the prompt and reads what comes back.
+pub(super) async fn send(args: &AgentArgs, session: &str) -> Result<Response, Trouble> {
+    let base: Uri = args.api.parse().map_err(|_| not_an_address(&args.api))?;
+    let authority = base.authority().ok_or_else(|| not_an_address(&args.api))?;
+    if base.scheme_str() != Some("http") {
+        return Err(not_an_address(&args.api));
+    }
+    let port = authority.port_u16().unwrap_or(80);
+    let stream = TcpStream::connect((authority.host(), port))
+        .await
+        .map_err(|error| Trouble::Unreachable(error.to_string()))?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|_| Trouble::Lost)?;
+    let request = request(args, session, base.path(), authority.as_str())
+        .map_err(|_| not_an_address(&args.api))?;
+    let exchange = async {
+        let response = sender
+            .send_request(request)
+            .await
+            .map_err(|_| Trouble::Lost)?;
+        let (head, body) = response.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES).collect().await;
+        Ok(Response {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body: body.map_err(|_| Trouble::Lost)?.to_bytes(),
+        })
+    };
+    tokio::pin!(exchange, connection);
+    tokio::select! {
+        answered = &mut exchange => answered,
+        _ = &mut connection => exchange.await,
+    }
+}
+
+fn not_an_address(api: &str) -> Trouble {
+    Trouble::Unreachable(format!(
+        "`{api}` is not an address like http://127.0.0.1:8080"
+    ))
+}
+
+fn request(
+    args: &AgentArgs,
+    session: &str,
+    base: &str,
+    authority: &str,
+) -> Result<Request<Full<Bytes>>, hyper::http::Error> {
+    let body = json!({
+        "model": args.model, "max_tokens": 4096, "stream": true,
+        "metadata": {"user_id": session},
+        "messages": [{"role": "user", "content": args.prompt}],
+    });
+    Request::builder()
+        .method(Method::POST)
+        .uri(format!("{}/v1/messages", base.trim_end_matches('/')))
+        .header(HOST, authority)
+        .header(CONTENT_TYPE, "application/json")
+        .header("anthropic-version", "2023-06-01")
+        .header("x-session-id", session)
+        .body(Full::from(body.to_string()))
+}

@@ -1,0 +1,72 @@
+//! A small agent CLI: one prompt, one request, one answer, no second try.
+//!
+//! It speaks Anthropic Messages over plain HTTP, prints answers and failures the way Claude Code does, and exits
+//! with 0 or 1. It runs no commands: where the script says `tool_failure`, it prints that text to its standard
+//! error and exits with that code. It keeps no conversation; `--resume` only carries the session's id on.
+
+mod args;
+mod client;
+mod reading;
+mod report;
+
+pub use args::{AgentArgs, OutputFormat};
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::Parser;
+
+use self::reading::{Said, Trouble};
+use self::report::Report;
+use crate::clock;
+
+/// The tool whose call the agent acts out as a failure.
+pub(crate) const FAILING_TOOL: &str = "scripted_failure";
+
+/// Runs the agent with these arguments (without a program name) and returns its exit code: 0 for an answer, 1 for
+/// a failure, 2 for wrong arguments, and what the script says for a failed tool.
+pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> i32 {
+    let args = args.into_iter().map(Into::into);
+    match AgentArgs::try_parse_from([OsString::from("agent")].into_iter().chain(args)) {
+        Ok(args) => run(&args),
+        Err(error) => {
+            // There is nobody left to tell when the terminal is gone.
+            let _ = error.print();
+            error.exit_code()
+        }
+    }
+}
+
+/// Runs the agent and returns its exit code.
+pub fn run(args: &AgentArgs) -> i32 {
+    let session = args.resume.clone().unwrap_or_else(new_session);
+    let outcome = ask(args, &session);
+    let report = Report::new(&outcome, &session);
+    let (stdout, stderr) = match args.output_format {
+        OutputFormat::Text => (report.text(), report.stderr()),
+        OutputFormat::Json => (report.json(), report.stderr()),
+    };
+    // Whoever closed the pipe has seen enough.
+    let _ = std::io::stdout().write_all(stdout.as_bytes());
+    let _ = std::io::stderr().write_all(stderr.as_bytes());
+    report.exit_code()
+}
+
+fn ask(args: &AgentArgs, session: &str) -> Result<Said, Trouble> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Trouble::Unreachable(error.to_string()))?;
+    runtime.block_on(async {
+        let answered = tokio::time::timeout(args.timeout(), client::send(args, session));
+        let response = answered.await.map_err(|_| Trouble::TimedOut)??;
+        reading::read(&response)
+    })
+}
+
+/// An id in the form of a UUID, made of the clock and the process.
+fn new_session() -> String {
+    let millis = clock::now().millis();
+    let (high, low) = (millis >> 16, millis & 0xffff);
+    format!("{high:08x}-{low:04x}-4000-8000-{:012x}", std::process::id())
+}

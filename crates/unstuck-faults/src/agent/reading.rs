@@ -1,0 +1,123 @@
+//! From an HTTP answer to what the model said, or what went wrong.
+
+use serde_json::Value;
+use unstuck_core::Timestamp;
+
+use super::FAILING_TOOL;
+use super::client::Response;
+
+/// What the model said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+    /// What a failed tool wrote to its standard error, and its exit code.
+    pub(super) tool_failure: Option<(String, i32)>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The API refused.
+    Refused(Refusal),
+    /// The model will not do this.
+    Declined,
+    /// There is no connection.
+    Unreachable(String),
+    /// The connection broke.
+    Lost,
+    /// Nothing came in time.
+    TimedOut,
+    /// What came is no answer.
+    Malformed { status: u16 },
+}
+
+/// What the API said when it refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) message: String,
+    /// The stated wait in seconds.
+    pub(super) retry_after: Option<u64>,
+    /// The moment at which the subscription's window begins anew.
+    pub(super) reset: Option<Timestamp>,
+}
+
+/// Reads an answer.
+pub(super) fn read(response: &Response) -> Result<Said, Trouble> {
+    let malformed = || Trouble::Malformed {
+        status: response.status,
+    };
+    if response.status != 200 {
+        return Err(refusal(response).map_or_else(malformed, Trouble::Refused));
+    }
+    let text = std::str::from_utf8(&response.body).map_err(|_| malformed())?;
+    let events = events(text).ok_or_else(malformed)?;
+    if events.is_empty() {
+        return Err(malformed());
+    }
+    said(&events)
+}
+
+fn refusal(response: &Response) -> Option<Refusal> {
+    let body: Value = serde_json::from_slice(&response.body).ok()?;
+    let header = |name: &str| response.headers.get(name)?.to_str().ok();
+    let reset = || {
+        let seconds = header("anthropic-ratelimit-unified-reset")?.parse().ok()?;
+        Some(Timestamp::from_seconds(seconds))
+    };
+    Some(Refusal {
+        status: response.status,
+        message: body["error"]["message"].as_str()?.to_owned(),
+        retry_after: header("retry-after").and_then(|seconds| seconds.parse().ok()),
+        reset: reset(),
+    })
+}
+
+/// The events of a stream; `None` if one is not JSON.
+fn events(text: &str) -> Option<Vec<Value>> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("data:"))
+        .map(|data| serde_json::from_str(data).ok())
+        .collect()
+}
+
+fn said(events: &[Value]) -> Result<Said, Trouble> {
+    let mut said = Said::default();
+    let (mut tool, mut input, mut ended) = (None, String::new(), false);
+    for event in events {
+        match event["type"].as_str() {
+            Some("message_start") => {
+                let tokens = event["message"]["usage"]["input_tokens"].as_u64();
+                said.input_tokens = tokens.unwrap_or_default();
+            }
+            Some("content_block_start") => tool = event["content_block"]["name"].as_str(),
+            Some("content_block_delta") => {
+                said.text += event["delta"]["text"].as_str().unwrap_or_default();
+                input += event["delta"]["partial_json"].as_str().unwrap_or_default();
+            }
+            Some("message_delta") if event["delta"]["stop_reason"] == "refusal" => {
+                return Err(Trouble::Declined);
+            }
+            Some("message_delta") => {
+                said.output_tokens = event["usage"]["output_tokens"].as_u64().unwrap_or_default();
+            }
+            Some("message_stop") => ended = true,
+            _ => {}
+        }
+    }
+    if !ended {
+        return Err(Trouble::Lost);
+    }
+    if tool == Some(FAILING_TOOL) {
+        said.tool_failure = tool_failure(&input);
+    }
+    Ok(said)
+}
+
+fn tool_failure(input: &str) -> Option<(String, i32)> {
+    let input: Value = serde_json::from_str(input).ok()?;
+    let exit_code = i32::try_from(input["exit_code"].as_i64()?).ok()?;
+    Some((input["stderr"].as_str()?.to_owned(), exit_code))
+}

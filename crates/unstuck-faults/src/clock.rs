@@ -1,0 +1,16 @@
+//! The one place that reads the clock.
+
+use unstuck_core::Timestamp;
+
+/// The present moment.
+pub(crate) fn now() -> Timestamp {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that reads the clock"
+    )]
+    let now = std::time::SystemTime::now();
+    let since_epoch = now
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,98 @@
+//! The fault-injecting LLM API and the scripted agent, for tests in any language.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use unstuck_faults::agent::{self, AgentArgs};
+use unstuck_faults::{FaultServer, FaultsError, Options, Script};
+
+/// An LLM API that fails as it is told, and an agent that calls it
+#[derive(Debug, Parser)]
+#[command(name = "unstuck-faults", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(ServeArgs),
+    Agent(AgentArgs),
+}
+
+/// Play a script to whoever calls, until interrupted
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// What to answer, a TOML file of steps
+    #[arg(long, value_name = "FILE")]
+    script: PathBuf,
+
+    /// Where to write the port once the server listens
+    #[arg(long, value_name = "FILE")]
+    port_file: Option<PathBuf>,
+
+    /// Listen on this port of 127.0.0.1; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+
+    /// Add every request to this file, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Agent(args) => {
+            let code = u8::try_from(agent::run(&args));
+            code.map_or(ExitCode::FAILURE, ExitCode::from)
+        }
+        Command::Serve(args) => match serve(&args) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                // There is nobody left to tell when the terminal is gone.
+                let _ = writeln!(std::io::stderr(), "error: {error}");
+                ExitCode::from(2)
+            }
+        },
+    }
+}
+
+fn serve(args: &ServeArgs) -> Result<(), FaultsError> {
+    let script = Script::read(&args.script)?;
+    let options = Options {
+        port: args.port,
+        log: args.log.clone(),
+    };
+    let server = FaultServer::start_with(script, &options)?;
+    if let Some(path) = &args.port_file {
+        write_whole(path, &server.port().to_string())?;
+    }
+    let _ = writeln!(std::io::stderr(), "listening on {}", server.url());
+    wait_for_interrupt().map_err(FaultsError::Start)
+}
+
+/// Writes a file in one go: whoever sees it sees all of it.
+fn write_whole(path: &Path, text: &str) -> Result<(), FaultsError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    std::fs::write(&beside, text).map_err(FaultsError::file(path))?;
+    std::fs::rename(&beside, path).map_err(FaultsError::file(path))
+}
+
+fn wait_for_interrupt() -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,177 @@
+//! Anthropic Messages.
+
+use serde_json::{Value, json};
+
+use super::{Content, Message, Refused, Rejection, pieces};
+
+/// The answer as one document.
+pub(super) fn document(message: &Message) -> Value {
+    let blocks: Vec<_> = block(message).into_iter().collect();
+    envelope(
+        message,
+        &json!(blocks),
+        &json!(stop_reason(&message.content)),
+    )
+}
+
+/// The answer as events.
+pub(super) fn stream(message: &Message) -> Vec<String> {
+    let mut events = vec![json!({
+        "type": "message_start", "message": envelope(message, &json!([]), &Value::Null),
+    })];
+    events.extend(block_events(message));
+    events.push(json!({
+        "type": "message_delta",
+        "delta": {"stop_reason": stop_reason(&message.content), "stop_sequence": null},
+        "usage": usage(message),
+    }));
+    events.push(json!({"type": "message_stop"}));
+    events.iter().map(frame).collect()
+}
+
+fn frame(event: &Value) -> String {
+    let name = event["type"].as_str().unwrap_or_default();
+    format!("event: {name}\ndata: {event}\n\n")
+}
+
+fn envelope(message: &Message, content: &Value, stop_reason: &Value) -> Value {
+    json!({
+        "id": format!("msg_{:08}", message.number), "type": "message", "role": "assistant",
+        "model": message.model, "content": content, "stop_reason": stop_reason, "stop_sequence": null,
+        "usage": usage(message),
+    })
+}
+
+fn usage(message: &Message) -> Value {
+    json!({
+        "input_tokens": message.input_tokens, "output_tokens": message.output_tokens,
+        "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+    })
+}
+
+fn stop_reason(content: &Content) -> &'static str {
+    match content {
+        Content::Text(_) | Content::Nothing => "end_turn",
+        Content::Refusal => "refusal",
+        Content::ToolCall { .. } => "tool_use",
+    }
+}
+
+fn block(message: &Message) -> Option<Value> {
+    match &message.content {
+        Content::Text(text) => Some(json!({"type": "text", "text": text})),
+        Content::ToolCall { name, input } => Some(json!({
+            "type": "tool_use", "id": tool_id(message), "name": name, "input": input,
+        })),
+        Content::Refusal | Content::Nothing => None,
+    }
+}
+
+fn tool_id(message: &Message) -> String {
+    format!("toolu_{:08}", message.number)
+}
+
+fn block_events(message: &Message) -> Vec<Value> {
+    let (start, deltas) = match &message.content {
+        Content::Text(text) => (
+            json!({"type": "text", "text": ""}),
+            pieces(text)
+                .into_iter()
+                .map(|piece| json!({"type": "text_delta", "text": piece}))
+                .collect(),
+        ),
+        Content::ToolCall { name, input } => (
+            json!({"type": "tool_use", "id": tool_id(message), "name": name, "input": {}}),
+            vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})],
+        ),
+        Content::Refusal | Content::Nothing => return Vec::new(),
+    };
+    let mut events = vec![
+        json!({"type": "content_block_start", "index": 0, "content_block": start}),
+        json!({"type": "ping"}),
+    ];
+    let event = |delta| json!({"type": "content_block_delta", "index": 0, "delta": delta});
+    events.extend(deltas.into_iter().map(event));
+    events.push(json!({"type": "content_block_stop", "index": 0}));
+    events
+}
+
+/// The refusal in Anthropic's words.
+pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refused {
+    let (status, kind, message) = words(rejection, model);
+    let request_id = format!("req_{number:08}");
+    let mut headers = vec![("request-id", request_id.clone())];
+    match rejection {
+        Rejection::RateLimit {
+            retry_after: Some(seconds),
+        } => headers.push(("retry-after", seconds.to_string())),
+        Rejection::UsageLimit { reset, seconds } => {
+            headers.extend(window(reset.millis(), *seconds))
+        }
+        _ => {}
+    }
+    Refused {
+        status,
+        headers,
+        body: json!({
+            "type": "error", "error": {"type": kind, "message": message}, "request_id": request_id,
+        }),
+    }
+}
+
+/// The headers with which a subscription says that its five hours are used up.
+fn window(reset_millis: i64, seconds: u64) -> [(&'static str, String); 7] {
+    // Rounded up: whoever comes back in the stated second must not come too early.
+    let reset = reset_millis
+        .saturating_add(999)
+        .div_euclid(1000)
+        .to_string();
+    [
+        ("retry-after", seconds.to_string()),
+        ("anthropic-ratelimit-unified-status", "rejected".into()),
+        ("anthropic-ratelimit-unified-reset", reset.clone()),
+        (
+            "anthropic-ratelimit-unified-representative-claim",
+            "five_hour".into(),
+        ),
+        ("anthropic-ratelimit-unified-5h-status", "rejected".into()),
+        ("anthropic-ratelimit-unified-5h-reset", reset),
+        ("anthropic-ratelimit-unified-5h-utilization", "1.0".into()),
+    ]
+}
+
+fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
+    let (status, kind, message) = match rejection {
+        Rejection::RateLimit { .. } | Rejection::UsageLimit { .. } => (
+            429,
+            "rate_limit_error",
+            "This request would exceed your account's rate limit. Please try again later.",
+        ),
+        Rejection::Quota => (
+            400,
+            "invalid_request_error",
+            "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to \
+             upgrade or purchase credits.",
+        ),
+        Rejection::Overloaded => (529, "overloaded_error", "Overloaded"),
+        Rejection::ServerError => (500, "api_error", "Internal server error"),
+        Rejection::Auth => (401, "authentication_error", "invalid x-api-key"),
+        Rejection::ContextLimit => (
+            400,
+            "invalid_request_error",
+            "prompt is too long: 215342 tokens > 200000 maximum",
+        ),
+        Rejection::ModelNotFound => {
+            return (404, "not_found_error", format!("model: {model}"));
+        }
+        Rejection::NoSuchPath => (404, "not_found_error", "Not found"),
+        Rejection::TooLarge => (413, "request_too_large", "Request exceeds the maximum size"),
+        Rejection::NotJson => (
+            400,
+            "invalid_request_error",
+            "The request body is not valid JSON",
+        ),
+        Rejection::NoStep => (500, "api_error", "The script has no step for this request"),
+    };
+    (status, kind, message.to_owned())
+}

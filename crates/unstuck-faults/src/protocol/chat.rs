@@ -1,0 +1,110 @@
+//! OpenAI Chat Completions.
+
+use serde_json::{Value, json};
+
+use super::{CREATED, Call, Content, Message, pieces};
+
+/// What the model says when it refuses.
+const REFUSAL: &str = "I'm sorry, but I can't help with that.";
+
+/// The answer as one document.
+pub(super) fn document(message: &Message) -> Value {
+    json!({
+        "id": id(message), "object": "chat.completion", "created": CREATED, "model": message.model,
+        "choices": [{
+            "index": 0, "message": spoken(message), "logprobs": null,
+            "finish_reason": finish_reason(&message.content),
+        }],
+        "usage": usage(message),
+    })
+}
+
+/// The answer as events, ended by `[DONE]`.
+pub(super) fn stream(message: &Message, call: &Call) -> Vec<String> {
+    let mut chunks = vec![chunk(
+        message,
+        &json!({"role": "assistant", "content": ""}),
+        None,
+    )];
+    chunks.extend(
+        deltas(message)
+            .iter()
+            .map(|delta| chunk(message, delta, None)),
+    );
+    chunks.push(chunk(
+        message,
+        &json!({}),
+        Some(finish_reason(&message.content)),
+    ));
+    if call.wants_usage {
+        chunks.push(json!({
+            "id": id(message), "object": "chat.completion.chunk", "created": CREATED,
+            "model": message.model, "choices": [], "usage": usage(message),
+        }));
+    }
+    let frames = chunks.iter().map(|chunk| format!("data: {chunk}\n\n"));
+    frames.chain(["data: [DONE]\n\n".to_owned()]).collect()
+}
+
+fn id(message: &Message) -> String {
+    format!("chatcmpl-{:08}", message.number)
+}
+
+fn chunk(message: &Message, delta: &Value, finish_reason: Option<&str>) -> Value {
+    json!({
+        "id": id(message), "object": "chat.completion.chunk", "created": CREATED, "model": message.model,
+        "choices": [{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason}],
+    })
+}
+
+fn spoken(message: &Message) -> Value {
+    let (content, refusal) = match &message.content {
+        Content::Text(text) => (Some(text.as_str()), None),
+        Content::Refusal => (None, Some(REFUSAL)),
+        Content::Nothing => (Some(""), None),
+        Content::ToolCall { .. } => (None, None),
+    };
+    let mut spoken = json!({"role": "assistant", "content": content, "refusal": refusal});
+    if let Content::ToolCall { name, input } = &message.content {
+        spoken["tool_calls"] = json!([tool_call(message, name, input)]);
+    }
+    spoken
+}
+
+fn tool_call(message: &Message, name: &str, input: &Value) -> Value {
+    json!({
+        "id": format!("call_{:08}", message.number), "type": "function",
+        "function": {"name": name, "arguments": input.to_string()},
+    })
+}
+
+fn deltas(message: &Message) -> Vec<Value> {
+    match &message.content {
+        Content::Text(text) => pieces(text)
+            .into_iter()
+            .map(|piece| json!({"content": piece}))
+            .collect(),
+        Content::Refusal => vec![json!({"refusal": REFUSAL})],
+        Content::ToolCall { name, input } => {
+            let mut call = tool_call(message, name, input);
+            call["index"] = json!(0);
+            vec![json!({"tool_calls": [call]})]
+        }
+        Content::Nothing => Vec::new(),
+    }
+}
+
+fn finish_reason(content: &Content) -> &'static str {
+    match content {
+        Content::Text(_) | Content::Nothing => "stop",
+        Content::Refusal => "content_filter",
+        Content::ToolCall { .. } => "tool_calls",
+    }
+}
+
+fn usage(message: &Message) -> Value {
+    json!({
+        "prompt_tokens": message.input_tokens, "completion_tokens": message.output_tokens,
+        "total_tokens": message.input_tokens.saturating_add(message.output_tokens),
+    })
+}

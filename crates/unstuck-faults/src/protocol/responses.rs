@@ -1,0 +1,132 @@
+//! OpenAI Responses.
+
+use serde_json::{Value, json};
+
+use super::{CREATED, Content, Message, pieces};
+
+/// What the model says when it refuses.
+const REFUSAL: &str = "I'm sorry, but I can't help with that.";
+
+/// The answer as one document.
+pub(super) fn document(message: &Message) -> Value {
+    let items: Vec<_> = item(message).into_iter().collect();
+    response(message, "completed", &json!(items), &usage(message))
+}
+
+/// The answer as events, numbered in their order.
+pub(super) fn stream(message: &Message) -> Vec<String> {
+    let begun = response(message, "in_progress", &json!([]), &Value::Null);
+    let mut events = vec![
+        json!({"type": "response.created", "response": begun}),
+        json!({"type": "response.in_progress", "response": begun}),
+    ];
+    if let Some(item) = item(message) {
+        events.extend(item_events(message, &item));
+    }
+    events.push(json!({"type": "response.completed", "response": document(message)}));
+    events.into_iter().enumerate().map(frame).collect()
+}
+
+fn frame((number, mut event): (usize, Value)) -> String {
+    event["sequence_number"] = json!(number);
+    let name = event["type"].as_str().unwrap_or_default();
+    format!("event: {name}\ndata: {event}\n\n")
+}
+
+fn response(message: &Message, status: &str, output: &Value, usage: &Value) -> Value {
+    json!({
+        "id": format!("resp_{:08}", message.number), "object": "response", "created_at": CREATED,
+        "status": status, "model": message.model, "output": output, "usage": usage,
+        "error": null, "incomplete_details": null, "parallel_tool_calls": true, "tools": [],
+    })
+}
+
+fn usage(message: &Message) -> Value {
+    json!({
+        "input_tokens": message.input_tokens, "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": message.output_tokens, "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": message.input_tokens.saturating_add(message.output_tokens),
+    })
+}
+
+fn item(message: &Message) -> Option<Value> {
+    let said = |part: Value| {
+        json!({
+            "id": format!("msg_{:08}", message.number), "type": "message", "status": "completed",
+            "role": "assistant", "content": [part],
+        })
+    };
+    match &message.content {
+        Content::Text(text) => Some(said(output_text(text))),
+        Content::Refusal => Some(said(json!({"type": "refusal", "refusal": REFUSAL}))),
+        Content::ToolCall { name, input } => Some(json!({
+            "id": format!("fc_{:08}", message.number), "type": "function_call", "status": "completed",
+            "call_id": format!("call_{:08}", message.number), "name": name, "arguments": input.to_string(),
+        })),
+        Content::Nothing => None,
+    }
+}
+
+fn output_text(text: &str) -> Value {
+    json!({"type": "output_text", "text": text, "annotations": []})
+}
+
+fn item_events(message: &Message, item: &Value) -> Vec<Value> {
+    let mut begun = item.clone();
+    begun["status"] = json!("in_progress");
+    let middle = match &message.content {
+        Content::Text(text) => {
+            begun["content"] = json!([]);
+            text_events(&item["id"], text)
+        }
+        Content::Refusal => {
+            begun["content"] = json!([]);
+            refusal_events(&item["id"])
+        }
+        Content::ToolCall { .. } => {
+            begun["arguments"] = json!("");
+            argument_events(item)
+        }
+        Content::Nothing => Vec::new(),
+    };
+    let added = json!({"type": "response.output_item.added", "output_index": 0, "item": begun});
+    let done = json!({"type": "response.output_item.done", "output_index": 0, "item": item});
+    [added].into_iter().chain(middle).chain([done]).collect()
+}
+
+fn text_events(id: &Value, text: &str) -> Vec<Value> {
+    let part = |kind: &str, text: &str| {
+        json!({
+            "type": kind, "item_id": id, "output_index": 0, "content_index": 0, "part": output_text(text),
+        })
+    };
+    let mut events = vec![part("response.content_part.added", "")];
+    events.extend(pieces(text).into_iter().map(|piece| {
+        json!({
+            "type": "response.output_text.delta", "item_id": id, "output_index": 0, "content_index": 0,
+            "delta": piece,
+        })
+    }));
+    events.push(json!({
+        "type": "response.output_text.done", "item_id": id, "output_index": 0, "content_index": 0,
+        "text": text,
+    }));
+    events.push(part("response.content_part.done", text));
+    events
+}
+
+fn refusal_events(id: &Value) -> Vec<Value> {
+    let place = |kind: &str, key: &str| json!({"type": kind, "item_id": id, "output_index": 0, "content_index": 0, key: REFUSAL});
+    vec![
+        place("response.refusal.delta", "delta"),
+        place("response.refusal.done", "refusal"),
+    ]
+}
+
+fn argument_events(item: &Value) -> Vec<Value> {
+    let place = |kind: &str, key: &str| json!({"type": kind, "item_id": item["id"], "output_index": 0, key: item["arguments"]});
+    vec![
+        place("response.function_call_arguments.delta", "delta"),
+        place("response.function_call_arguments.done", "arguments"),
+    ]
+}

@@ -1,0 +1,121 @@
+//! What came in, without secrets and within bounds.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use hyper::{HeaderMap, Uri};
+use serde::Serialize;
+use unstuck_core::Timestamp;
+
+use crate::error::FaultsError;
+use crate::protocol::Call;
+
+const KEPT: usize = 1000;
+const PROMPT_BYTES: usize = 64 * 1024;
+const HIDDEN: &str = "(hidden)";
+
+/// A request that came in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Request {
+    /// When it came.
+    pub at: Timestamp,
+    /// The HTTP method.
+    pub method: String,
+    /// The path, without a query.
+    pub path: String,
+    /// The model that was asked; empty if none was.
+    pub model: String,
+    /// The last thing that the user said, up to 64 KiB of it.
+    pub prompt: String,
+    /// The headers, names in lower case; values of credentials are hidden.
+    pub headers: Vec<(String, String)>,
+    /// The name of the reply that the script had for it; `None` if it was no question to a model.
+    pub reply: Option<&'static str>,
+}
+
+/// The requests that came in, and their log.
+#[derive(Debug)]
+pub(super) struct Seen {
+    requests: VecDeque<Request>,
+    total: u64,
+    log: Option<File>,
+}
+
+impl Seen {
+    pub(super) fn new(log: Option<&Path>) -> Result<Self, FaultsError> {
+        let open = |path: &Path| {
+            let mut options = File::options();
+            options.append(true).create(true);
+            options.open(path).map_err(FaultsError::file(path))
+        };
+        Ok(Self {
+            requests: VecDeque::new(),
+            total: 0,
+            log: log.map(open).transpose()?,
+        })
+    }
+
+    pub(super) fn all(&self) -> Vec<Request> {
+        self.requests.iter().cloned().collect()
+    }
+
+    /// Keeps a request and returns its number, counted from 1.
+    pub(super) fn record(&mut self, request: Request) -> u64 {
+        if let (Some(log), Ok(mut line)) = (&mut self.log, serde_json::to_string(&request)) {
+            line.push('\n');
+            // A full disk must not change what the client sees.
+            let _ = log.write_all(line.as_bytes());
+        }
+        if self.requests.len() == KEPT {
+            self.requests.pop_front();
+        }
+        self.requests.push_back(request);
+        self.total = self.total.saturating_add(1);
+        self.total
+    }
+}
+
+impl Request {
+    pub(super) fn new(at: Timestamp, method: &str, uri: &Uri, headers: &HeaderMap) -> Self {
+        let header = |(name, value): (&hyper::header::HeaderName, &hyper::header::HeaderValue)| {
+            let shown = if is_secret(name.as_str()) {
+                HIDDEN.to_owned()
+            } else {
+                String::from_utf8_lossy(value.as_bytes()).into_owned()
+            };
+            (name.as_str().to_owned(), shown)
+        };
+        Self {
+            at,
+            method: method.to_owned(),
+            path: uri.path().to_owned(),
+            model: String::new(),
+            prompt: String::new(),
+            headers: headers.iter().map(header).collect(),
+            reply: None,
+        }
+    }
+
+    /// Adds what the model was asked.
+    pub(super) fn asking(mut self, call: &Call) -> Self {
+        self.model.clone_from(&call.model);
+        let end = call.prompt.floor_char_boundary(PROMPT_BYTES);
+        call.prompt[..end].clone_into(&mut self.prompt);
+        self
+    }
+
+    /// The value of a header; the name must be in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let parts = ["auth", "key", "token", "cookie", "secret"];
+    parts.iter().any(|part| name.contains(part))
+}

@@ -1,0 +1,203 @@
+//! The scripted agent: what it prints is what a supervisor has to understand.
+
+use std::time::Duration;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use unstuck_core::{Failure, Kind, classify};
+use unstuck_faults::{FaultServer, Reply, Script, ToolFailure};
+
+use crate::exchange::now;
+
+/// How a run of the agent ended.
+struct Ended {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Ended {
+    fn failure(&self) -> Failure {
+        Failure::agent("claude")
+            .with_exit_code(self.code)
+            .with_stdout(self.stdout.as_str())
+            .with_stderr(self.stderr.as_str())
+    }
+
+    fn kind(&self) -> Kind {
+        classify(&self.failure(), &now()).kind
+    }
+}
+
+fn agent(url: &str, args: &[&str]) -> Ended {
+    let output = Command::cargo_bin("unstuck-faults")
+        .unwrap()
+        .args(["agent", "-p", "Fix the tests", "--timeout", "1"])
+        .args(args)
+        .env("FAULTS_API_URL", url)
+        .output()
+        .unwrap();
+    Ended {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn meets(reply: Reply, args: &[&str]) -> Ended {
+    let server = FaultServer::start(Script::default().then(reply)).unwrap();
+    agent(&server.url(), args)
+}
+
+#[test]
+fn an_answer_is_printed_alone() {
+    let ended = meets(Reply::answer("The tests pass."), &[]);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (0, "The tests pass.\n")
+    );
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
+fn a_failure_is_understood_in_both_formats_and_never_tried_again() {
+    let expected = [
+        (
+            Reply::RateLimit {
+                retry_after: Some(7),
+            },
+            Kind::RateLimit,
+        ),
+        (
+            Reply::usage_limit(Duration::from_secs(3600)),
+            Kind::RateLimitTimed,
+        ),
+        (Reply::Quota, Kind::QuotaExhausted),
+        (Reply::Overloaded, Kind::ServerOverloaded),
+        (Reply::ServerError, Kind::ServerError),
+        (Reply::Auth, Kind::AuthRequired),
+        (Reply::ContextLimit, Kind::ContextLimit),
+        (Reply::ModelNotFound, Kind::ModelNotFound),
+        (Reply::Refusal, Kind::ContentFilter),
+        (Reply::Cut, Kind::NetworkError),
+        (Reply::Html { status: None }, Kind::ServerError),
+        (Reply::Hang, Kind::Timeout),
+        (Reply::Stall, Kind::Timeout),
+    ];
+    let mut wrong = Vec::new();
+    for (reply, kind) in expected {
+        for format in ["text", "json"] {
+            let server = FaultServer::start(Script::default().then(reply.clone())).unwrap();
+            let ended = agent(&server.url(), &["--output-format", format]);
+            let found = (ended.code, ended.kind(), server.requests().len());
+            if found != (1, kind, 1) {
+                wrong.push(format!(
+                    "{reply:?} in {format}: {found:?}, {}",
+                    ended.stdout
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn an_empty_answer_is_no_failure_of_the_process_but_is_seen() {
+    let ended = meets(Reply::Empty, &["--output-format", "json"]);
+    assert_eq!((ended.code, ended.kind()), (0, Kind::EmptyOutput));
+}
+
+#[test]
+fn the_stated_waits_survive_the_way_through_the_agent() {
+    let limited = meets(
+        Reply::RateLimit {
+            retry_after: Some(7),
+        },
+        &[],
+    );
+    let wait = classify(&limited.failure(), &now()).retry_after;
+    assert_eq!(wait, Some(Duration::from_secs(7)));
+    let limited = meets(Reply::usage_limit(Duration::from_secs(3600)), &[]);
+    let wait = classify(&limited.failure(), &now()).retry_after.unwrap();
+    let expected = Duration::from_secs(3500)..=Duration::from_secs(3601);
+    assert!(expected.contains(&wait), "{wait:?}");
+}
+
+#[test]
+fn json_output_tells_the_truth_only_in_is_error() {
+    let ended = meets(Reply::Overloaded, &["--output-format", "json"]);
+    let object: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        (&object["type"], &object["subtype"]),
+        (&"result".into(), &"success".into())
+    );
+    assert_eq!(
+        (&object["is_error"], &object["api_error_status"]),
+        (&true.into(), &529.into())
+    );
+    let ended = meets(Reply::answer("Done"), &["--output-format", "json"]);
+    let object: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        (&object["is_error"], &object["result"]),
+        (&false.into(), &"Done".into())
+    );
+    assert!(object["total_cost_usd"].as_f64() > Some(0.0));
+    assert!(object["usage"]["input_tokens"].as_u64() > Some(0));
+}
+
+#[test]
+fn a_resumed_session_keeps_its_id() {
+    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let args = [
+        "--resume",
+        "session-7",
+        "--output-format",
+        "json",
+        "--model",
+        "opus",
+    ];
+    let ended = agent(&server.url(), &args);
+    let object: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(object["session_id"], "session-7");
+    let request = &server.requests()[0];
+    assert_eq!(
+        (request.model.as_str(), request.header("x-session-id")),
+        ("opus", Some("session-7"))
+    );
+}
+
+#[test]
+fn a_failing_tool_is_acted_out_on_standard_error() {
+    let failure = ToolFailure {
+        stderr: "cargo: error: No space left on device (os error 28)".into(),
+        exit_code: 101,
+    };
+    let ended = meets(Reply::ToolFailure(failure), &[]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (101, ""));
+    assert_eq!(
+        ended.stderr,
+        "cargo: error: No space left on device (os error 28)\n"
+    );
+    assert_eq!(ended.kind(), Kind::DiskFull);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_a_network_error() {
+    let server = FaultServer::start(Script::answering("Done")).unwrap();
+    let url = server.url();
+    server.stop();
+    let ended = agent(&url, &[]);
+    assert_eq!((ended.code, ended.kind()), (1, Kind::NetworkError));
+}
+
+#[test]
+fn wrong_arguments_are_told_from_failures() {
+    assert_eq!(agent("http://127.0.0.1:1", &["--no-such-flag"]).code, 2);
+    let ended = agent("not an address", &[]);
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stdout.contains("is not an address"),
+        "{}",
+        ended.stdout
+    );
+}

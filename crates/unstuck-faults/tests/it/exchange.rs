@@ -1,0 +1,176 @@
+//! A plain HTTP client for the tests, and the four protocols that it can speak.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use unstuck_core::{Diagnosis, Failure, Now, Timestamp, classify};
+use unstuck_faults::FaultServer;
+
+/// The prompt that every call asks.
+pub(crate) const PROMPT: &str = "Fix the tests";
+
+/// A way to ask a model.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dialect {
+    pub(crate) provider: &'static str,
+    whole: &'static str,
+    stream: &'static str,
+}
+
+/// All that are spoken.
+pub(crate) const DIALECTS: [Dialect; 4] = [ANTHROPIC, RESPONSES, CHAT, GEMINI];
+
+pub(crate) const ANTHROPIC: Dialect = Dialect {
+    provider: "anthropic",
+    whole: "/v1/messages",
+    stream: "/v1/messages?beta=true",
+};
+pub(crate) const RESPONSES: Dialect = Dialect {
+    provider: "openai",
+    whole: "/v1/responses",
+    stream: "/v1/responses",
+};
+pub(crate) const CHAT: Dialect = Dialect {
+    provider: "openai",
+    whole: "/v1/chat/completions",
+    stream: "/v1/chat/completions",
+};
+pub(crate) const GEMINI: Dialect = Dialect {
+    provider: "gemini",
+    whole: "/v1beta/models/some-model:generateContent",
+    stream: "/v1beta/models/some-model:streamGenerateContent?alt=sse",
+};
+
+impl Dialect {
+    fn body(self, streams: bool) -> Value {
+        let said = json!([{"role": "user", "content": PROMPT}]);
+        match self.whole {
+            "/v1/responses" => json!({"model": "some-model", "stream": streams, "input": said}),
+            path if path.contains(':') => json!({"contents": [{"parts": [{"text": PROMPT}]}]}),
+            _ => json!({
+                "model": "some-model", "stream": streams, "messages": said,
+                "stream_options": {"include_usage": true},
+            }),
+        }
+    }
+
+    /// Asks for the answer in one piece.
+    pub(crate) async fn ask(self, server: &FaultServer) -> Reached {
+        post(server, self.whole, &self.body(false)).await
+    }
+
+    /// Asks for the answer as a stream.
+    pub(crate) async fn stream(self, server: &FaultServer) -> Reached {
+        post(server, self.stream, &self.body(true)).await
+    }
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+    pub(crate) end: End,
+}
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Complete,
+    Broken,
+    /// It had not ended after a while.
+    Silent,
+}
+
+impl Reached {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+
+    /// The JSON of every `data:` line but the `[DONE]` of chats.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let data = self
+            .body
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: "));
+        data.filter(|data| *data != "[DONE]")
+            .map(|data| serde_json::from_str(data).unwrap())
+            .collect()
+    }
+
+    /// What the product makes of it.
+    pub(crate) fn diagnosis(&self, provider: &str) -> Diagnosis {
+        let failure = Failure::api(provider)
+            .with_status(self.status)
+            .with_body(self.body.as_str());
+        let headers = self.headers.iter();
+        let failure = headers.fold(failure, |failure, (name, value)| {
+            failure.with_header(name, value)
+        });
+        classify(&failure, &now())
+    }
+}
+
+pub(crate) fn now() -> Now {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "resets lie ahead of the real clock"
+    )]
+    let now = std::time::SystemTime::now();
+    let since_epoch = now.duration_since(std::time::UNIX_EPOCH).unwrap();
+    Now::utc(Timestamp::from_millis(
+        since_epoch.as_millis().try_into().unwrap(),
+    ))
+}
+
+pub(crate) async fn post(server: &FaultServer, path: &str, body: &Value) -> Reached {
+    let request = Request::post(path)
+        .header("authorization", "Bearer sk-secret")
+        .body(Full::from(body.to_string()))
+        .unwrap();
+    send(server, request).await
+}
+
+pub(crate) async fn bare(server: &FaultServer, method: Method, path: &str) -> Reached {
+    let request = Request::builder().method(method).uri(path);
+    send(server, request.body(Full::default()).unwrap()).await
+}
+
+/// Sends a request; waits a while for the end of the answer, and for ever for its beginning.
+async fn send(server: &FaultServer, mut request: Request<Full<Bytes>>) -> Reached {
+    let host = format!("127.0.0.1:{}", server.port());
+    request.headers_mut().insert("host", host.parse().unwrap());
+    let stream = tokio::net::TcpStream::connect(&host).await.unwrap();
+    let io = TokioIo::new(stream);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+    let _connection = tokio::spawn(connection);
+    let (head, mut body) = sender.send_request(request).await.unwrap().into_parts();
+    let header = |(name, value): (&hyper::header::HeaderName, &hyper::header::HeaderValue)| {
+        (name.to_string(), value.to_str().unwrap().to_owned())
+    };
+    let mut bytes = Vec::new();
+    let end = loop {
+        match tokio::time::timeout(Duration::from_millis(300), body.frame()).await {
+            Err(_) => break End::Silent,
+            Ok(None) => break End::Complete,
+            Ok(Some(Err(_))) => break End::Broken,
+            Ok(Some(Ok(frame))) => bytes.extend(frame.into_data().unwrap_or_default()),
+        }
+    };
+    Reached {
+        status: head.status.as_u16(),
+        headers: head.headers.iter().map(header).collect(),
+        body: String::from_utf8(bytes).unwrap(),
+        end,
+    }
+}

@@ -1,0 +1,166 @@
+//! Every fault, in every protocol, is known for what it is.
+
+use std::time::Duration;
+
+use serde_json::json;
+use unstuck_core::{Diagnosis, Kind};
+use unstuck_faults::{FaultServer, Reply, Script};
+
+use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, GEMINI, RESPONSES, Reached};
+
+async fn reached(dialect: Dialect, reply: Reply) -> Reached {
+    let server = FaultServer::start(Script::default().then(reply)).unwrap();
+    dialect.ask(&server).await
+}
+
+async fn diagnosis(dialect: Dialect, reply: Reply) -> Diagnosis {
+    reached(dialect, reply).await.diagnosis(dialect.provider)
+}
+
+/// What is wrong about the kinds of a fault, in both forms of all protocols.
+async fn misjudged(reply: &Reply, expected: Kind) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for dialect in DIALECTS {
+        let script = Script::default().then(reply.clone());
+        let server = FaultServer::start(script).unwrap();
+        let answers = [dialect.ask(&server).await, dialect.stream(&server).await];
+        for answer in answers {
+            let found = answer.diagnosis(dialect.provider).kind;
+            if found != expected {
+                wrong.push(format!("{reply:?} is {found}, not {expected}: {answer:?}"));
+            }
+        }
+    }
+    wrong
+}
+
+#[tokio::test]
+async fn every_fault_is_diagnosed_as_its_kind_in_every_protocol() {
+    let expected = [
+        (Reply::answer("The tests pass."), Kind::None),
+        (
+            Reply::RateLimit {
+                retry_after: Some(7),
+            },
+            Kind::RateLimit,
+        ),
+        (Reply::RateLimit { retry_after: None }, Kind::RateLimit),
+        (
+            Reply::usage_limit(Duration::from_secs(3600)),
+            Kind::RateLimitTimed,
+        ),
+        (Reply::Quota, Kind::QuotaExhausted),
+        (Reply::Overloaded, Kind::ServerOverloaded),
+        (Reply::ServerError, Kind::ServerError),
+        (Reply::Auth, Kind::AuthRequired),
+        (Reply::ContextLimit, Kind::ContextLimit),
+        (Reply::ModelNotFound, Kind::ModelNotFound),
+        (Reply::Html { status: None }, Kind::ServerError),
+    ];
+    let mut wrong = Vec::new();
+    for (reply, expected) in expected {
+        wrong.extend(misjudged(&reply, expected).await);
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[tokio::test]
+async fn refusals_of_the_model_are_no_errors_of_http() {
+    for dialect in DIALECTS {
+        let reached = reached(dialect, Reply::Refusal).await;
+        assert_eq!(reached.status, 200);
+        let diagnosis = reached.diagnosis(dialect.provider);
+        assert_eq!(diagnosis.kind, Kind::ContentFilter, "{reached:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_empty_answer_is_well_formed_and_says_nothing() {
+    let anthropic = reached(ANTHROPIC, Reply::Empty).await.json();
+    assert_eq!(anthropic["content"], json!([]));
+    assert_eq!(anthropic["stop_reason"], "end_turn");
+    let responses = reached(RESPONSES, Reply::Empty).await.json();
+    assert_eq!(responses["output"], json!([]));
+    let chat = reached(CHAT, Reply::Empty).await.json();
+    assert_eq!(chat["choices"][0]["message"]["content"], "");
+    let gemini = reached(GEMINI, Reply::Empty).await.json();
+    assert_eq!(gemini["candidates"][0]["content"]["parts"], json!([]));
+    for dialect in [ANTHROPIC, RESPONSES] {
+        assert_eq!(
+            diagnosis(dialect, Reply::Empty).await.kind,
+            Kind::EmptyOutput
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_stated_wait_is_found_in_every_protocol() {
+    for dialect in DIALECTS {
+        let limited = Reply::RateLimit {
+            retry_after: Some(7),
+        };
+        let wait = diagnosis(dialect, limited).await.retry_after;
+        assert_eq!(wait, Some(Duration::from_secs(7)), "{dialect:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_stated_reset_is_found_in_every_protocol() {
+    for dialect in DIALECTS {
+        let limited = Reply::usage_limit(Duration::from_secs(3600));
+        let wait = diagnosis(dialect, limited).await.retry_after.unwrap();
+        let expected = Duration::from_secs(3500)..=Duration::from_secs(3601);
+        assert!(expected.contains(&wait), "{dialect:?}: {wait:?}");
+    }
+}
+
+#[tokio::test]
+async fn errors_have_the_status_and_the_shape_of_their_provider() {
+    let overloaded = reached(ANTHROPIC, Reply::Overloaded).await;
+    assert_eq!(overloaded.status, 529);
+    assert_eq!(overloaded.json()["type"], "error");
+    assert_eq!(overloaded.json()["error"]["type"], "overloaded_error");
+    assert_eq!(overloaded.header("request-id"), Some("req_00000001"));
+
+    let overloaded = reached(CHAT, Reply::Overloaded).await;
+    assert_eq!(overloaded.status, 503);
+    assert_eq!(overloaded.json()["error"]["code"], "server_is_overloaded");
+
+    let unknown_key = reached(GEMINI, Reply::Auth).await;
+    assert_eq!(unknown_key.status, 400);
+    let details = &unknown_key.json()["error"]["details"];
+    assert_eq!(details[0]["reason"], "API_KEY_INVALID");
+
+    let no_model = reached(RESPONSES, Reply::ModelNotFound).await;
+    assert_eq!(no_model.status, 404);
+    let message = no_model.json()["error"]["message"].to_string();
+    assert!(message.contains("some-model"), "{message}");
+}
+
+#[tokio::test]
+async fn a_usage_limit_states_its_reset_the_way_each_subscription_does() {
+    let script = r#"
+        [[step]]
+        usage_limit = { resets_at = "2040-01-01T00:00:00Z" }
+    "#;
+    let server = FaultServer::start(script.parse().unwrap()).unwrap();
+    let claude = ANTHROPIC.ask(&server).await;
+    let header = |name: &str| claude.header(&format!("anthropic-ratelimit-unified-{name}"));
+    assert_eq!(header("status"), Some("rejected"));
+    assert_eq!(header("reset"), Some("2208988800"));
+    assert_eq!(header("representative-claim"), Some("five_hour"));
+
+    let codex = RESPONSES.ask(&server).await;
+    assert_eq!(codex.json()["error"]["type"], "usage_limit_reached");
+    assert_eq!(codex.json()["error"]["resets_at"], 2_208_988_800_u64);
+}
+
+#[tokio::test]
+async fn a_page_of_a_proxy_is_html_with_the_status_of_the_script() {
+    for (status, expected) in [(None, 502), (Some(200), 200), (Some(7), 502)] {
+        let page = reached(ANTHROPIC, Reply::Html { status }).await;
+        assert_eq!(page.status, expected);
+        assert_eq!(page.header("content-type"), Some("text/html"));
+        assert!(page.body.starts_with("<html>"));
+    }
+}
