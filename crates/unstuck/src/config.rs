@@ -12,8 +12,9 @@ use serde_json::Value;
 use unstuck_core::Classifier;
 use unstuck_core::Kind;
 use unstuck_core::RetryPolicy;
-use unstuck_core::decision::templates;
-use unstuck_core::knowledge::{KindOverlay, Knowledge, Overlay, Strategy};
+use unstuck_core::agent::Agents;
+use unstuck_core::decision::{Catalog, templates};
+use unstuck_core::knowledge::{KindOverlay, Knowledge, Overlay, Playbook, Strategy};
 
 use crate::environment;
 use crate::report::hinted;
@@ -29,6 +30,10 @@ pub(crate) struct Config {
     policy: Option<RetryPolicy>,
     files: Vec<PathBuf>,
     own: OnceCell<Classifier>,
+    playbook: OnceCell<Playbook>,
+    catalog: OnceCell<Catalog>,
+    /// The file that the policy comes from.
+    policy_file: Option<PathBuf>,
 }
 
 /// One configuration file.
@@ -73,6 +78,7 @@ impl Config {
         self.read_policies(path, file.policies)?;
         if let Some(changes) = file.policy {
             self.policy = Some(self.policy_from(path, "policy", None, &changes)?);
+            self.policy_file = Some(path.to_owned());
         }
         self.overlays.push(Overlay {
             kinds: file.kinds,
@@ -145,13 +151,14 @@ impl Config {
         })
     }
 
+    fn is_plain(&self) -> bool {
+        let mut overlays = self.overlays.iter();
+        overlays.all(|overlay| *overlay == Overlay::default())
+    }
+
     /// The classifier with the user's own rules; the built-in one where there are none.
     pub(crate) fn classifier(&self) -> Result<&Classifier> {
-        if self
-            .overlays
-            .iter()
-            .all(|overlay| *overlay == Overlay::default())
-        {
+        if self.is_plain() {
             return Ok(Classifier::built_in());
         }
         if self.own.get().is_none() {
@@ -162,6 +169,38 @@ impl Config {
             let _ = self.own.set(classifier);
         }
         Ok(self.own.get().unwrap_or_else(|| Classifier::built_in()))
+    }
+
+    /// The classifier, once it is known to be in order.
+    pub(crate) fn classifier_or_built_in(&self) -> &Classifier {
+        self.classifier().unwrap_or_else(|_| Classifier::built_in())
+    }
+
+    /// What is done about failures, with the user's own chains and strategies.
+    pub(crate) fn playbook(&self) -> &Playbook {
+        self.playbook
+            .get()
+            .unwrap_or_else(|| Playbook::built_in())
+    }
+
+    /// Makes sure that the user's own rules, chains and strategies are in order before anything is run.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        if !self.is_plain() {
+            let playbook = Playbook::new(self.classifier()?.knowledge())?;
+            // Nobody else can have set it meanwhile: a configuration is not shared between threads.
+            let _ = self.playbook.set(playbook);
+        }
+        Ok(())
+    }
+
+    /// The models and their ladders.
+    pub(crate) fn catalog(&self) -> &Catalog {
+        self.catalog.get_or_init(Catalog::embedded)
+    }
+
+    /// The agents.
+    pub(crate) fn agents(&self) -> &Agents {
+        Agents::built_in()
     }
 
     /// Some knowledge with the user's additions.
@@ -175,6 +214,15 @@ impl Config {
     /// The policy that counts where nothing else is said.
     pub(crate) fn policy(&self) -> Option<&RetryPolicy> {
         self.policy.as_ref()
+    }
+
+    /// Where that policy comes from.
+    pub(crate) fn policy_origin(&self) -> String {
+        let file = self.policy_file.as_ref();
+        file.map_or_else(
+            || "the template `standard`".to_owned(),
+            |path| format!("[policy] in {}", path.display()),
+        )
     }
 
     /// The configured policies and the templates, each id once.

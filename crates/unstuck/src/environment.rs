@@ -3,6 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use anyhow::Result;
+use unstuck_store::Location;
+
+use crate::report::hinted;
+
 /// A variable, unless it is unset, empty or not text.
 fn variable(name: &str) -> Option<String> {
     #[expect(
@@ -20,6 +25,42 @@ pub(crate) fn user_config() -> Option<PathBuf> {
         .filter(|path| path.is_absolute());
     let home = || variable("HOME").map(|home| PathBuf::from(home).join(".config"));
     Some(base.or_else(home)?.join("unstuck").join("config.toml"))
+}
+
+/// The user's own folder.
+pub(crate) fn home() -> Option<PathBuf> {
+    variable("HOME").map(PathBuf::from)
+}
+
+/// Where unstuck keeps what it has to remember.
+fn state_folder() -> Option<PathBuf> {
+    let base = variable("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
+    let home = || home().map(|home| home.join(".local").join("state"));
+    Some(base.or_else(home)?.join("unstuck"))
+}
+
+/// The store that counts where none is named on the command line.
+pub(crate) fn store_location() -> Result<Location> {
+    if let Some(named) = variable("UNSTUCK_STORE") {
+        return Location::parse(&named).map_err(crate::store::explained);
+    }
+    let folder = state_folder().ok_or_else(|| {
+        hinted(
+            "there is no place for the store: neither XDG_STATE_HOME nor HOME is set",
+            "--store FILE or UNSTUCK_STORE names one",
+        )
+    })?;
+    Ok(Location::file(folder.join("unstuck.db")))
+}
+
+/// All variables, as far as they are text.
+pub(crate) fn all() -> impl Iterator<Item = (String, String)> {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text)
 }
 
 /// The names of all programs on the search path.

@@ -2,21 +2,29 @@
 
 mod clock;
 mod commands;
+mod completion;
 mod config;
 mod environment;
+mod history;
 mod output;
 mod report;
+mod runtime;
+mod show_text;
+mod store;
+mod supervise;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use unstuck_store::Location;
 
-use crate::commands::{classify, kinds, plan, policy};
+use crate::commands::{classify, exec, explain, kinds, logs, plan, policy, resume, runs, show};
 use crate::config::Config;
 use crate::output::{Color, Output};
+use crate::supervise::Session;
 
-/// Keeps AI agents working: tells what failed, why, and what to do about it
+/// Keeps AI agents working: runs them, sees every failure, and does what helps
 #[derive(Debug, Parser)]
 #[command(
     name = "unstuck",
@@ -38,6 +46,16 @@ struct Cli {
     )]
     config: Option<PathBuf>,
 
+    /// Keep the history in this file [default: ~/.local/state/unstuck/unstuck.db]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "UNSTUCK_STORE",
+        hide_env_values = true
+    )]
+    store: Option<String>,
+
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     color: Color,
@@ -45,6 +63,12 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Exec(Box<exec::ExecArgs>),
+    Resume(resume::ResumeArgs),
+    Runs(runs::RunsArgs),
+    Show(show::ShowArgs),
+    Logs(logs::LogsArgs),
+    Explain(explain::ExplainArgs),
     Classify(Box<classify::ClassifyArgs>),
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
@@ -52,22 +76,63 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let arguments: Vec<_> = std::env::args_os().collect();
+    // The small processes that unstuck starts of itself read no configuration and know no options.
+    if let Some(code) = unstuck_run::reaper::called(&arguments) {
+        return ExitCode::from(code);
+    }
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    let cli = Cli::parse_from(arguments);
     let mut out = Output::new(cli.color);
-    match run(&cli, &mut out).and_then(|()| out.finish()) {
-        Ok(()) => ExitCode::SUCCESS,
+    let done = run(&cli, &mut out).and_then(|code| out.finish().map(|()| code));
+    match done {
+        Ok(code) => code,
         // Whoever read our output has seen enough.
         Err(error) if report::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => report::show(&error, cli.color),
     }
 }
 
-fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<()> {
+fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     let config = Config::load(cli.config.as_deref())?;
-    match &cli.command {
+    let done = match &cli.command {
         Command::Classify(args) => classify::run(args, &config, out),
         Command::Plan(args) => plan::run(args, &config, out),
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
+        other => return with_store(cli, other, &config, out),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+/// The commands that run something or look at what ran.
+fn with_store(
+    cli: &Cli,
+    command: &Command,
+    config: &Config,
+    out: &mut Output,
+) -> anyhow::Result<ExitCode> {
+    let store = location(cli)?;
+    let session = Session {
+        store: &store,
+        color: cli.color,
+    };
+    let done = match command {
+        Command::Exec(args) => return exec::run(args, config, &session, out),
+        Command::Resume(args) => return resume::run(args, config, &session, out),
+        Command::Runs(args) => runs::run(args, &session, out),
+        Command::Show(args) => show::run(args, &session, out),
+        Command::Logs(args) => logs::run(args, &session, out),
+        Command::Explain(args) => explain::run(args, &session, out),
+        _ => Ok(()),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+/// Where the history is kept.
+fn location(cli: &Cli) -> anyhow::Result<Location> {
+    match cli.store.as_deref().filter(|named| !named.is_empty()) {
+        Some(named) => Location::parse(named).map_err(store::explained),
+        None => environment::store_location(),
     }
 }

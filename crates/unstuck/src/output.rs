@@ -57,6 +57,13 @@ impl Output {
         Ok(())
     }
 
+    /// Writes a value as JSON on one line.
+    pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut *self, value)?;
+        writeln!(self)?;
+        Ok(())
+    }
+
     /// Writes all that is still to be written.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.flush()?;

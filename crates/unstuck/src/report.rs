@@ -7,6 +7,8 @@ use crate::output::{self, Color};
 
 /// The exit code of errors that are our own: usage, configuration, files.
 const OUR_ERROR: u8 = 2;
+/// The exit code where what was asked for cannot be done: nothing to resume, no such run.
+const REFUSED: u8 = 1;
 
 /// An error with the next step for the person who reads it.
 #[derive(Debug, thiserror::Error)]
@@ -14,13 +16,24 @@ const OUR_ERROR: u8 = 2;
 pub(crate) struct Hinted {
     message: String,
     hint: String,
+    code: u8,
 }
 
 /// An error that says what to do next.
 pub(crate) fn hinted(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    with_code(message.into(), hint.into(), OUR_ERROR)
+}
+
+/// What was asked for cannot be done, and what to do next.
+pub(crate) fn refused(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    with_code(message.into(), hint.into(), REFUSED)
+}
+
+fn with_code(message: String, hint: String, code: u8) -> anyhow::Error {
     anyhow::Error::new(Hinted {
-        message: message.into(),
-        hint: hint.into(),
+        message,
+        hint,
+        code,
     })
 }
 
@@ -42,11 +55,11 @@ pub(crate) fn show(error: &anyhow::Error, color: Color) -> ExitCode {
     let (red, bold) = (output::RED, output::BOLD);
     // Nothing can be done if not even this can be written.
     let _ = writeln!(to, "{red}error{red:#}: {error:#}");
-    if let Some(hinted) = error
+    let hinted = error
         .chain()
-        .find_map(|cause| cause.downcast_ref::<Hinted>())
-    {
+        .find_map(|cause| cause.downcast_ref::<Hinted>());
+    if let Some(hinted) = hinted {
         let _ = writeln!(to, "{bold}hint{bold:#}: {}", hinted.hint);
     }
-    ExitCode::from(OUR_ERROR)
+    ExitCode::from(hinted.map_or(OUR_ERROR, |hinted| hinted.code))
 }

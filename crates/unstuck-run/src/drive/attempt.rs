@@ -15,7 +15,7 @@ use super::judge::{Case, Checked};
 use super::log::Log;
 use super::report::{Channel, Reporter};
 use crate::folder::Log as Kept;
-use crate::process::{Discard, Ended, Limits, Recorded, Sink, Spec, Status, Stdin, Stop, Wiring};
+use crate::process::{Captured, Discard, Ended, Limits, Recorded, Sink, Spec, Status, Stdin, Stop, Wiring};
 
 impl Engine<'_> {
     /// Makes the attempt that is planned, and notes what came of it.
@@ -49,13 +49,7 @@ impl Engine<'_> {
             Recorded::All(bytes) => String::from_utf8(bytes.to_vec()).ok(),
             _ => None,
         };
-        command::line(
-            agent,
-            &run.command,
-            plan,
-            recovery.failure(),
-            input.as_deref(),
-        )
+        command::line(agent, recovery, plan, input.as_deref())
     }
 
     fn note_start(&mut self, log: &mut Log, plan: &AttemptPlan, line: &Line) {
@@ -218,11 +212,31 @@ impl Engine<'_> {
             .folder_path()
             .join(format!("attempt-{}", log.recovery().attempts()));
         let read = |name: &str| std::fs::read(folder.join(name)).unwrap_or_default();
-        Some(Ended::left_behind(
+        Some(left_behind(
             status,
             &read("stdout.log"),
             &read("stderr.log"),
         ))
+    }
+}
+
+/// The end of a child that nobody saw, from what is on disk.
+fn left_behind(status: Status, stdout: &[u8], stderr: &[u8]) -> Ended {
+    let captured = |bytes: &[u8]| {
+        let mut captured = Captured::default();
+        captured.push(bytes);
+        captured
+    };
+    Ended {
+        status,
+        timed_out: None,
+        stopped: false,
+        interrupted: false,
+        duration: Duration::ZERO,
+        stdout: captured(stdout),
+        stderr: captured(stderr),
+        left: 0,
+        survivors: 0,
     }
 }
 

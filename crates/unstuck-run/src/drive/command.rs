@@ -1,11 +1,13 @@
 //! The command line of the next attempt: what a plan changes about the first one.
 
+use std::path::Path;
+
 use unstuck_core::action::{PromptContext, PromptLimits, Prompts};
-use unstuck_core::agent::{Agent, Changes, Session};
+use unstuck_core::agent::{Agent, Changes, Invocation, Prompt, Session};
 use unstuck_core::decision::{Capabilities, Capability};
 use unstuck_core::event::AttemptFailed;
 use unstuck_core::recovery::AttemptPlan;
-use unstuck_core::{Failure, Layer};
+use unstuck_core::{Failure, Layer, Recovery};
 
 use super::error::RunError;
 
@@ -15,8 +17,11 @@ const CONTINUE: &str = "Continue where you left off. The work was cut off from o
 
 /// What can be changed about a command: of a plain one only the time that it gets.
 pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabilities {
+    // Whether there is a conversation to go on in, the session itself knows.
     let own = agent.map_or(Capabilities::NONE, |agent| {
-        agent.invocation(command).capabilities()
+        Invocation::read(agent, command)
+            .knowing_session(Some(String::new()))
+            .capabilities()
     });
     own.with(Capability::Timeout)
         .without(Capability::Repair)
@@ -33,11 +38,12 @@ pub(super) struct Line {
 /// The command line that a plan asks for.
 pub(super) fn line(
     agent: Option<&Agent>,
-    command: &[String],
+    recovery: &Recovery,
     plan: &AttemptPlan,
-    failed: Option<&AttemptFailed>,
     input: Option<&str>,
 ) -> Result<Line, RunError> {
+    let (command, failed) = (&recovery.run().command, recovery.failure());
+    let folder = Path::new(&recovery.run().cwd);
     let unchanged = || Line {
         command: command.to_vec(),
         stdin: None,
@@ -45,11 +51,17 @@ pub(super) fn line(
     let Some(agent) = agent.filter(|_| plan.answering.is_some()) else {
         return Ok(unchanged());
     };
-    let invocation = agent.invocation(command);
+    let invocation = Invocation::read(agent, command);
+    let original = match invocation.prompt() {
+        Prompt::Text(text) => Some(text),
+        Prompt::Stdin => input.map(str::to_owned),
+        Prompt::File(path) => std::fs::read_to_string(folder.join(path)).ok(),
+        Prompt::Elsewhere => None,
+    };
     let changes = Changes {
         prompt: match &plan.resume {
             Some(_) => None,
-            None => prompt(invocation.prompt().or(input), plan, failed)?,
+            None => prompt(original.as_deref(), plan, failed)?,
         },
         model: plan.model.clone(),
         session: match &plan.resume {

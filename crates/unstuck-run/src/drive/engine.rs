@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::watch;
-use unstuck_core::agent::{Agent, Agents};
-use unstuck_core::decision::{AskWhy, Catalog, Chosen, Draw};
+use unstuck_core::agent::{Agent, Agents, Invocation};
+use unstuck_core::decision::{Catalog, Chosen, Draw};
 use unstuck_core::event::{
     DecisionMade, EscalationKind, InterruptedBy, Outcome, RecoveryEscalated, RunFinished,
     RunStarted, WaitingUntil,
@@ -94,7 +94,9 @@ impl Engine<'_> {
         let (agent, model) = match agent {
             Some(agent) => (
                 Some(agent.id().to_owned()),
-                agent.invocation(&request.command).model().map(str::to_owned),
+                Invocation::read(agent, &request.command)
+                    .model()
+                    .map(str::to_owned),
             ),
             None => (None, None),
         };

@@ -39,7 +39,7 @@ impl Case<'_> {
         let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
         let wrong = self.wrong(report.as_ref(), &stdout);
         let end = self.end(report.as_ref());
-        if self.is_plainly_fine(&wrong) {
+        if self.is_plainly_fine(&stdout, &wrong) {
             return succeeded(end, false);
         }
         let failure = self.failure(&stdout, &stderr, wrong);
@@ -83,8 +83,8 @@ impl Case<'_> {
     }
 
     /// An agent may fail with exit code 0; of any other command it says all.
-    fn is_plainly_fine(&self, wrong: &[String]) -> bool {
-        let empty = self.options.expect.not_empty && self.ended.stdout.is_blank();
+    fn is_plainly_fine(&self, stdout: &str, wrong: &[String]) -> bool {
+        let empty = self.options.expect.not_empty && stdout.trim().is_empty();
         let fine = self.ended.status.is_success() && wrong.is_empty() && !empty;
         fine && self.agent.is_none() && self.failed_check().is_none()
     }

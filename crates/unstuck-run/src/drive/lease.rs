@@ -54,7 +54,7 @@ impl Held {
         let heart = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(HEARTBEAT).await;
-                let renewed = store.renew(beaten.clone(), clock.at()).await;
+                let renewed = store.renew(&beaten, clock.at()).await;
                 if let Err(StoreError::LostLease { .. }) = renewed {
                     tell.send_replace(true);
                     return;
@@ -78,7 +78,7 @@ impl Held {
     /// Gives the run up for others to drive.
     pub(super) async fn release(self, store: &Store) -> Result<(), StoreError> {
         self.heart.abort();
-        store.release(self.token.clone()).await
+        store.release(&self.token).await
     }
 }
 

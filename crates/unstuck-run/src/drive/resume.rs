@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use unstuck_core::event::{Event, Outcome, RecoveryResolved, RunResumed};
-use unstuck_core::recovery::Next;
 use unstuck_core::{Recorded, Recovery, RunId};
 
 use super::engine::{Engine, Finished, stopped};
@@ -74,7 +73,7 @@ impl Engine<'_> {
             let path = self.input_path(log.recovery().id());
             let clean = self.redactor.redact_bytes(&bytes);
             // Half an input is worse than none: one that holds a secret is not kept at all.
-            if clean.as_ref() == bytes.as_ref() && !path.exists() {
+            if *clean == *bytes && !path.exists() {
                 let _ = fs::create_dir_all(&self.state).and_then(|()| private(&path, &bytes));
             }
         }
@@ -112,7 +111,7 @@ impl Engine<'_> {
 }
 
 /// What a person does by taking up a run that had asked for them.
-pub fn resolved_by_hand() -> RecoveryResolved {
+pub(super) fn resolved_by_hand() -> RecoveryResolved {
     RecoveryResolved {
         id: None,
         by: "human".into(),

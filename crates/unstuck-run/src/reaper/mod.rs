@@ -27,6 +27,13 @@ pub const REAPER: &str = "__reaper";
 /// The argument that makes the program put another one behind a pseudo-terminal.
 pub const TTY: &str = "__tty";
 
+/// Does the work of the reaper or of the terminal if the program was started as one of them, and returns its exit code.
+pub fn called(arguments: &[OsString]) -> Option<u8> {
+    let mode = arguments.get(1)?;
+    let ours = mode == REAPER || mode == TTY;
+    ours.then(|| u8::try_from(main(arguments.iter().skip(1).cloned())).unwrap_or(1))
+}
+
 /// Is the whole of `unstuck __reaper` and `unstuck __tty`; takes the arguments after the program's name and returns
 /// the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {

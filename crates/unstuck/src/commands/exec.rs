@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
+use unstuck_core::agent::Invocation;
 use unstuck_core::decision::template;
 use unstuck_core::event::Outcome;
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
@@ -179,7 +180,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
     if let Some(name) = &args.agent
         && agents.get(name).is_none()
     {
-        let known: Vec<_> = agents.ids().collect();
+        let known: Vec<_> = agents.iter().map(|agent| agent.id()).collect();
         return Err(hinted(
             format!("there is no agent `{name}`"),
             format!("there are {}; leave it out for any other command", known.join(", ")),
@@ -191,7 +192,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
         Some(name) => agents.get(name),
         None => agents.recognise(&args.command),
     };
-    let headless = agent.is_some_and(|agent| agent.invocation(&args.command).is_headless());
+    let headless = agent.is_some_and(|agent| Invocation::read(agent, &args.command).is_headless());
     Ok(Request {
         command: args.command.clone(),
         project: project_of(&cwd),
@@ -249,7 +250,7 @@ fn policy(far: &HowFar, config: &Config) -> Result<(RetryPolicy, BTreeMap<String
     let (mut policy, from) = match &far.policy {
         Some(name) => (named(name, config)?, format!("--policy {name}")),
         None => match config.policy() {
-            Some(policy) => (policy.clone(), config.policy_from()),
+            Some(policy) => (policy.clone(), config.policy_origin()),
             None => (
                 template("standard").cloned().unwrap_or_default(),
                 "the template `standard`".to_owned(),

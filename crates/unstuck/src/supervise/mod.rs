@@ -10,16 +10,14 @@ pub(crate) use screen::{Screen, Told};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use tokio::sync::watch;
 use unstuck_core::RunId;
-use unstuck_core::decision::Catalog;
-use unstuck_core::knowledge::Playbook;
 use unstuck_core::redact::{Redactor, secret_values};
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::{Engine, Finished, Knowledge, Reporter, Request, RunError};
 use unstuck_run::process::{ReaperProgram, Stdin, Stop, Supervisor};
-use unstuck_store::{Location, Redact, Store};
+use unstuck_store::Location;
 
 use crate::config::Config;
 use crate::environment;
@@ -70,10 +68,11 @@ fn drive(
     task: Task,
     screen: &mut Screen,
 ) -> Result<Finished> {
-    // The reaper starts while the store is being opened.
-    let mut supervisor = Supervisor::start(&ReaperProgram::own()).map_err(RunError::from)?;
+    config.prepare()?;
     let redactor = Arc::new(Redactor::new(secret_values(environment::all())));
     crate::runtime::block_on(async {
+        // The reaper comes up while the store is being opened.
+        let mut supervisor = Supervisor::start(&ReaperProgram::own()).map_err(RunError::from)?;
         let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
         let (stop, stopped) = watch::channel(Stop::No);
         signals::listen(stop, supervisor.remote())?;
