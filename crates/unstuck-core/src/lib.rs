@@ -45,6 +45,7 @@
 //! ```
 
 pub mod action;
+pub mod agent;
 pub mod decision;
 pub mod diagnosis;
 pub mod duration;

@@ -1,0 +1,165 @@
+//! What an agent's file may say.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// All that is known about one agent.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentFile {
+    /// Its id, in small letters.
+    pub id: String,
+    /// Its name for people.
+    pub title: String,
+    /// Names of its program, without folder and extension.
+    pub names: Vec<String>,
+    /// Packages by which `npx`, `uvx` and the like start it.
+    #[serde(default)]
+    pub packages: Vec<String>,
+    /// How it is run without a person.
+    #[serde(default)]
+    pub run: RunFile,
+    /// Where its prompt stands.
+    #[serde(default)]
+    pub prompt: PromptFile,
+    /// Its flags.
+    #[serde(default)]
+    pub flags: Flags,
+    /// How its conversations are named and resumed.
+    #[serde(default)]
+    pub session: SessionFile,
+    /// Where its output tells what.
+    #[serde(default)]
+    pub output: OutputFile,
+}
+
+/// How an agent is run without a person.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunFile {
+    /// Subcommands that do; if there are any, one of them is needed.
+    pub words: Vec<String>,
+    /// Flags that do; if there are any, one of them is needed.
+    pub flags: Vec<String>,
+    /// Subcommands, in the place of the prompt, that do something else.
+    pub others: Vec<String>,
+    /// Flags with which it does something else, or with a person.
+    pub never: Vec<String>,
+}
+
+/// Where an agent's prompt stands.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PromptFile {
+    /// Flags whose value is the prompt; the first one is used where one has to be added.
+    pub flags: Vec<String>,
+    /// Flags whose value is a file with the prompt.
+    pub files: Vec<String>,
+    /// Words without a flag.
+    pub positional: Positional,
+    /// Whether it is read from the standard input where no word is it.
+    pub stdin: bool,
+    /// The word, or file, that stands for the standard input.
+    pub stdin_word: Option<String>,
+}
+
+/// Whether words without a flag are the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Positional {
+    /// They are something else.
+    #[default]
+    None,
+    /// The first one is.
+    One,
+    /// All of them are, with blanks between them.
+    Many,
+}
+
+/// The flags of an agent, by what they take. One that is in none of the lists may or may not take a value.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Flags {
+    /// Name the model; the first one is used where one has to be added.
+    pub model: Vec<String>,
+    /// Choose the output format, by a value unless they are switches.
+    pub format: Vec<String>,
+    /// Take one value.
+    pub value: Vec<String>,
+    /// Take all words up to the next flag.
+    pub many: Vec<String>,
+    /// Take the next word unless it is a flag.
+    pub optional: Vec<String>,
+    /// Take nothing.
+    pub switch: Vec<String>,
+}
+
+/// How an agent's conversations are named and resumed.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SessionFile {
+    /// Flags whose value is the conversation to go on with.
+    pub id: Vec<String>,
+    /// Flags whose value names a conversation, be it new or not.
+    pub new: Vec<String>,
+    /// Switches that go on with a conversation: the last one, or the one that is named otherwise.
+    pub latest: Vec<String>,
+    /// Switches that go on with a copy of it.
+    pub fork: Vec<String>,
+    /// The subcommand that goes on with the conversation which the next word names.
+    pub word: Option<String>,
+    /// What is added to go on with the conversation `{id}`; empty if that is not possible.
+    pub resume: Vec<String>,
+}
+
+/// Where an agent's output tells what; of each list the first source that finds something counts.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputFile {
+    /// The final answer.
+    pub text: Vec<Source>,
+    /// The conversation.
+    pub session: Vec<Source>,
+    /// The model that answered.
+    pub model: Vec<Source>,
+    /// What it cost, in USD.
+    pub cost_usd: Vec<Source>,
+    /// Tokens that were sent anew.
+    pub input_tokens: Vec<Source>,
+    /// Tokens that the model wrote.
+    pub output_tokens: Vec<Source>,
+    /// Tokens that the provider had kept.
+    pub cached_tokens: Vec<Source>,
+    /// How often the model was asked.
+    pub turns: Vec<Source>,
+}
+
+/// One place in the output.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Source {
+    /// Only JSON objects that have these values at these paths; `*` is any value.
+    pub when: BTreeMap<String, String>,
+    /// Paths such as `/usage/output_tokens`; `*` is every part, `-1` the last one, `#` every key. What they hold is put together.
+    pub at: Vec<String>,
+    /// Paths to numbers that are taken off.
+    pub less: Vec<String>,
+    /// An expression whose first group is the value, for output that is not JSON.
+    pub matches: Option<String>,
+    /// Which of several are taken.
+    pub take: Take,
+}
+
+/// Which of several values are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Take {
+    /// The last one.
+    #[default]
+    Last,
+    /// The first one.
+    First,
+    /// All: texts are joined, numbers added up.
+    All,
+}

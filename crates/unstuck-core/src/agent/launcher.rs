@@ -1,0 +1,109 @@
+//! Finds the program that a command line starts in the end, behind `npx`, `env` and the like (`data/launchers.toml`).
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use crate::knowledge;
+
+/// More launchers than this in front of each other are no command line.
+const MAX_NESTING: usize = 8;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Launchers {
+    launcher: Vec<Launcher>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Launcher {
+    /// The words by which it is recognised.
+    words: Vec<String>,
+    /// Its flags that take a value.
+    #[serde(default)]
+    value: Vec<String>,
+    /// Whether `NAME=value` may come first.
+    #[serde(default)]
+    assignments: bool,
+    /// How many words of its own come before the program.
+    #[serde(default)]
+    operands: usize,
+}
+
+impl Launchers {
+    fn built_in() -> &'static Self {
+        static BUILT_IN: LazyLock<Launchers> = LazyLock::new(|| {
+            let text = include_str!("../../data/launchers.toml");
+            match knowledge::read("launchers.toml", text) {
+                Ok(launchers) => launchers,
+                // The embedded file is tested; this can only be reached by a build that skipped its tests.
+                Err(error) => unreachable!("{error}"),
+            }
+        });
+        &BUILT_IN
+    }
+}
+
+/// Where the first word stands that is a program which is known.
+pub(super) fn program(command: &[String], is_known: impl Fn(&str) -> bool) -> Option<usize> {
+    let mut at = 0;
+    for _ in 0..MAX_NESTING {
+        if is_known(command.get(at)?) {
+            return Some(at);
+        }
+        let launchers = Launchers::built_in().launcher.iter();
+        at += launchers
+            .filter_map(|launcher| launcher.len(&command[at..]))
+            .max()?;
+    }
+    None
+}
+
+impl Launcher {
+    /// How many words it takes up, if it is one.
+    fn len(&self, command: &[String]) -> Option<usize> {
+        let (first, others) = self.words.split_first()?;
+        if base_name(command.first()?) != first || !command[1..].starts_with(others) {
+            return None;
+        }
+        let mut at = self.words.len();
+        let mut operands = self.operands;
+        loop {
+            let word = command.get(at)?;
+            if word == "--" {
+                return Some(at + 1);
+            } else if self.value.contains(word) {
+                at += 2;
+            } else if word.starts_with('-') || self.assignments && word.contains('=') {
+                at += 1;
+            } else if operands > 0 {
+                operands -= 1;
+                at += 1;
+            } else {
+                return Some(at);
+            }
+        }
+    }
+}
+
+/// The name of a program without its folder and without an extension of Windows.
+pub(super) fn base_name(word: &str) -> &str {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    let extensions = [".exe", ".cmd", ".bat", ".ps1"];
+    let bare = |extension: &&str| {
+        let cut = name.len().checked_sub(extension.len())?;
+        name.get(cut..)?
+            .eq_ignore_ascii_case(extension)
+            .then(|| &name[..cut])
+    };
+    extensions.iter().find_map(bare).unwrap_or(name)
+}
+
+/// The name of a package without `@version`.
+pub(super) fn without_version(package: &str) -> &str {
+    match package.rfind('@') {
+        Some(at) if at > 0 => &package[..at],
+        _ => package.split_once("==").map_or(package, |(name, _)| name),
+    }
+}

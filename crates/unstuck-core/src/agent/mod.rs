@@ -1,0 +1,151 @@
+//! Agents as data: how each agent's command line is read and changed, and what its output tells (`data/agents/<agent>.toml`).
+//!
+//! No agent is named in code. A new one is a new file, and a user may add their own.
+//!
+//! ```
+//! use unstuck_core::agent::{Agents, Changes, Invocation, Session};
+//!
+//! let command = ["codex", "exec", "--json", "fix the bug"].map(str::to_owned);
+//! let agent = Agents::built_in().recognise(&command).ok_or("no agent")?;
+//! let invocation = Invocation::read(agent, &command);
+//! let changed = invocation.with(&Changes {
+//!     session: Some(Session::Resume { id: "01a1".to_owned(), message: "go on".to_owned() }),
+//!     ..Changes::default()
+//! })?;
+//! assert_eq!(changed.command, ["codex", "exec", "--json", "resume", "01a1", "go on"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod change;
+mod file;
+mod invocation;
+mod launcher;
+mod record;
+mod report;
+mod words;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+pub use change::{CannotChange, Changed, Changes, Session};
+pub use file::{
+    AgentFile, Flags, OutputFile, Positional, PromptFile, RunFile, SessionFile, Source, Take,
+};
+pub use invocation::{Invocation, Prompt, SessionUse};
+pub use report::Report;
+
+use crate::knowledge::{self, KnowledgeError};
+
+/// The embedded files.
+const FILES: [(&str, &str); 6] = [
+    (
+        "agents/aider.toml",
+        include_str!("../../data/agents/aider.toml"),
+    ),
+    (
+        "agents/claude.toml",
+        include_str!("../../data/agents/claude.toml"),
+    ),
+    (
+        "agents/codex.toml",
+        include_str!("../../data/agents/codex.toml"),
+    ),
+    (
+        "agents/gemini.toml",
+        include_str!("../../data/agents/gemini.toml"),
+    ),
+    (
+        "agents/goose.toml",
+        include_str!("../../data/agents/goose.toml"),
+    ),
+    (
+        "agents/opencode.toml",
+        include_str!("../../data/agents/opencode.toml"),
+    ),
+];
+/// The line that parts what is known from the samples, which only tests read.
+const SAMPLES: &str = "\n# --- samples ---\n";
+
+/// The agents that are known.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Agents {
+    agents: BTreeMap<String, Agent>,
+}
+
+/// One agent: what its file says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    file: AgentFile,
+}
+
+impl Agents {
+    /// The agents that are embedded in the program.
+    pub fn built_in() -> &'static Self {
+        static BUILT_IN: LazyLock<Agents> = LazyLock::new(|| match Agents::embedded() {
+            Ok(agents) => agents,
+            // The embedded files are tested; this can only be reached by a build that skipped its tests.
+            Err(error) => unreachable!("embedded agents: {error}"),
+        });
+        &BUILT_IN
+    }
+
+    fn embedded() -> Result<Self, KnowledgeError> {
+        let mut agents = Self::default();
+        for (place, text) in FILES {
+            let known = text.split_once(SAMPLES).map_or(text, |(known, _)| known);
+            agents = agents.with(knowledge::read(place, known)?);
+        }
+        Ok(agents)
+    }
+
+    /// These and one more, which replaces one of the same id.
+    #[must_use]
+    pub fn with(mut self, file: AgentFile) -> Self {
+        self.agents.insert(file.id.clone(), Agent { file });
+        self
+    }
+
+    /// The agent of that id.
+    pub fn get(&self, id: &str) -> Option<&Agent> {
+        self.agents.get(id)
+    }
+
+    /// All of them, in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.values()
+    }
+
+    /// The agent that a command starts, also through `npx`, `env` and the like.
+    pub fn recognise(&self, command: &[String]) -> Option<&Agent> {
+        let at = launcher::program(command, |word| self.named(word).is_some())?;
+        self.named(&command[at])
+    }
+
+    fn named(&self, word: &str) -> Option<&Agent> {
+        self.agents.values().find(|agent| agent.is_named(word))
+    }
+}
+
+impl Agent {
+    /// Its id.
+    pub fn id(&self) -> &str {
+        &self.file.id
+    }
+
+    /// Its name for people.
+    pub fn title(&self) -> &str {
+        &self.file.title
+    }
+
+    /// All that is known about it.
+    pub fn file(&self) -> &AgentFile {
+        &self.file
+    }
+
+    /// Whether a word of a command line is its program or its package.
+    fn is_named(&self, word: &str) -> bool {
+        let is = |names: &[String], word: &str| names.iter().any(|name| name == word);
+        is(&self.file.names, launcher::base_name(word))
+            || is(&self.file.packages, launcher::without_version(word))
+    }
+}

@@ -1,0 +1,214 @@
+//! What an agent's output tells about its run.
+
+use regex::Regex;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Agent;
+use super::file::{Source, Take};
+use super::record::{at, records, scavenged};
+use crate::decision::Tokens;
+
+/// What an agent's output tells about its run; what it does not tell is none.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Report {
+    /// The final answer; of output that is not JSON all of it. None if JSON holds no answer.
+    pub text: Option<String>,
+    /// The conversation, by which it can be resumed.
+    pub session: Option<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// What it cost, in USD.
+    pub cost_usd: Option<f64>,
+    /// The tokens that were used.
+    pub tokens: Option<Tokens>,
+    /// How often the model was asked.
+    pub turns: Option<u32>,
+}
+
+impl Agent {
+    /// Reads what the agent wrote: JSON, JSON lines or plain text, also where parts of it are missing.
+    ///
+    /// ```
+    /// use unstuck_core::agent::Agents;
+    ///
+    /// let claude = Agents::built_in().get("claude").ok_or("unknown")?;
+    /// let report = claude.read_output(r#"{"type":"result","result":"Done.","session_id":"11-22"}"#, "");
+    /// assert_eq!(report.text.as_deref(), Some("Done."));
+    /// assert_eq!(report.session.as_deref(), Some("11-22"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_output(&self, stdout: &str, stderr: &str) -> Report {
+        let seen = Seen::new(stdout, stderr);
+        let sources = &self.file.output;
+        let mut report = Report {
+            text: seen.answer(&sources.text),
+            session: seen.text(&sources.session),
+            model: seen.text(&sources.model),
+            cost_usd: seen.number(&sources.cost_usd),
+            tokens: None,
+            turns: seen.number(&sources.turns).map(|turns| turns as u32),
+        };
+        let [input, output, cached] = [
+            &sources.input_tokens,
+            &sources.output_tokens,
+            &sources.cached_tokens,
+        ]
+        .map(|sources| seen.number(sources).map(|count| count.max(0.0) as u64));
+        if input.or(output).is_some() {
+            report.tokens = Some(Tokens {
+                input: input.unwrap_or(0),
+                cached: cached.unwrap_or(0),
+                output: output.unwrap_or(0),
+                requests: u64::from(report.turns.unwrap_or(0)),
+            });
+        }
+        let told_by_json =
+            report.session.is_some() || report.cost_usd.is_some() || report.tokens.is_some();
+        if report.text.is_none() && !(seen.looks_like_json() && told_by_json) {
+            report.text = Some(stdout.to_owned());
+        }
+        report
+    }
+}
+
+/// What was written.
+struct Seen<'t> {
+    stdout: &'t str,
+    stderr: &'t str,
+    /// Of the standard output, then of the other one.
+    records: Vec<Value>,
+    /// How many are of the standard output.
+    answers: usize,
+}
+
+impl<'t> Seen<'t> {
+    fn new(stdout: &'t str, stderr: &'t str) -> Self {
+        let mut records_seen = records(stdout);
+        let answers = records_seen.len();
+        records_seen.extend(records(stderr));
+        Self {
+            stdout,
+            stderr,
+            records: records_seen,
+            answers,
+        }
+    }
+
+    /// Whether the standard output is JSON, perhaps broken.
+    fn looks_like_json(&self) -> bool {
+        self.answers > 0 || self.stdout.trim_start().starts_with('{')
+    }
+
+    /// The answer is never on the standard error.
+    fn answer(&self, sources: &[Source]) -> Option<String> {
+        let records = &self.records[..self.answers];
+        sources.iter().find_map(|source| {
+            let found: Vec<String> = matching(records, source)
+                .map(|record| texts(record, source).concat())
+                .filter(|text| !text.is_empty() || source.take != Take::All)
+                .collect();
+            let found: Vec<String> = match found.iter().rposition(|text| !text.is_empty()) {
+                Some(last) if source.take == Take::Last => vec![found[last].clone()],
+                _ => found,
+            };
+            taken(found, source.take).map(|texts| texts.concat())
+        })
+    }
+
+    fn text(&self, sources: &[Source]) -> Option<String> {
+        let values = sources.iter().find_map(|source| {
+            let found = matching(&self.records, source).flat_map(|record| texts(record, source));
+            taken(found.collect(), source.take).or_else(|| self.matched(source))
+        });
+        let found = values.map(|texts| texts.concat());
+        found.or_else(|| self.scavenge(sources)?.as_str().map(str::to_owned))
+    }
+
+    fn number(&self, sources: &[Source]) -> Option<f64> {
+        let values = sources.iter().find_map(|source| {
+            let found: Vec<f64> = matching(&self.records, source)
+                .filter_map(|record| number(record, source))
+                .collect();
+            taken(found, source.take).or_else(|| {
+                let texts = self.matched(source)?;
+                texts.iter().map(|text| counted(text)).collect()
+            })
+        });
+        let sum = values.map(|numbers| numbers.iter().sum());
+        sum.or_else(|| self.scavenge(sources)?.as_f64())
+    }
+
+    /// What an expression finds in plain text.
+    fn matched(&self, source: &Source) -> Option<Vec<String>> {
+        let regex = Regex::new(source.matches.as_deref()?).ok()?;
+        let found = [self.stdout, self.stderr].into_iter().flat_map(|text| {
+            let groups = regex.captures_iter(text).filter_map(|found| found.get(1));
+            groups
+                .map(|group| group.as_str().to_owned())
+                .collect::<Vec<_>>()
+        });
+        taken(found.collect(), source.take)
+    }
+
+    /// In JSON that is too broken to be read, the key alone has to do.
+    fn scavenge(&self, sources: &[Source]) -> Option<Value> {
+        let is_broken = self.answers == 0 && self.stdout.trim_start().starts_with('{');
+        let paths = sources
+            .iter()
+            .filter(|source| source.at.len() == 1 && source.less.is_empty());
+        let mut keys = paths.filter_map(|source| source.at[0].rsplit('/').next());
+        is_broken.then(|| keys.find_map(|key| scavenged(self.stdout, key)))?
+    }
+}
+
+fn matching<'r>(records: &'r [Value], source: &'r Source) -> impl Iterator<Item = &'r Value> {
+    let fits = |record: &Value| {
+        source.when.iter().all(|(path, wanted)| {
+            let found = at(record, path);
+            found
+                .iter()
+                .any(|value| wanted == "*" || value.as_str() == Some(wanted))
+        })
+    };
+    records
+        .iter()
+        .filter(move |record| !source.at.is_empty() && fits(record))
+}
+
+fn texts(record: &Value, source: &Source) -> Vec<String> {
+    let values = source.at.iter().flat_map(|path| at(record, path));
+    values
+        .filter_map(|value| value.as_str().map(str::to_owned))
+        .collect()
+}
+
+fn number(record: &Value, source: &Source) -> Option<f64> {
+    let all = |paths: &[String]| -> Vec<f64> {
+        let values = paths.iter().flat_map(|path| at(record, path));
+        values.filter_map(|value| value.as_f64()).collect()
+    };
+    let found = all(&source.at);
+    (!found.is_empty()).then(|| found.iter().sum::<f64>() - all(&source.less).iter().sum::<f64>())
+}
+
+fn taken<T>(mut found: Vec<T>, take: Take) -> Option<Vec<T>> {
+    match take {
+        Take::First => found.truncate(1),
+        Take::Last => drop(found.drain(..found.len().saturating_sub(1))),
+        Take::All => {}
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// A number as people write it: `1,234`, `2.4k`.
+fn counted(text: &str) -> Option<f64> {
+    let (digits, times) = match text.strip_suffix('k') {
+        Some(digits) => (digits, 1e3),
+        None => text
+            .strip_suffix('M')
+            .map_or((text, 1.0), |digits| (digits, 1e6)),
+    };
+    let number: f64 = digits.replace(',', "").trim_end_matches('.').parse().ok()?;
+    Some((number * times * 1e6).round() / 1e6)
+}

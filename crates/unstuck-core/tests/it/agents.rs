@@ -1,0 +1,390 @@
+//! Every agent's command lines and outputs are read and changed as its samples say.
+
+use proptest::prelude::*;
+use serde::Deserialize;
+use unstuck_core::agent::{
+    Agent, AgentFile, Agents, CannotChange, Changes, Invocation, Prompt, Session,
+};
+use unstuck_core::decision::Capability;
+
+const FILES: [&str; 6] = [
+    include_str!("../../data/agents/aider.toml"),
+    include_str!("../../data/agents/claude.toml"),
+    include_str!("../../data/agents/codex.toml"),
+    include_str!("../../data/agents/gemini.toml"),
+    include_str!("../../data/agents/goose.toml"),
+    include_str!("../../data/agents/opencode.toml"),
+];
+
+#[derive(Debug, Deserialize)]
+struct Samples {
+    id: String,
+    sample: Vec<Sample>,
+    answer: Vec<Answer>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sample {
+    command: String,
+    prompt: Option<String>,
+    file: Option<String>,
+    #[serde(default)]
+    stdin: bool,
+    model: Option<String>,
+    format: Option<String>,
+    session: Option<String>,
+    #[serde(default)]
+    resumes: bool,
+    #[serde(default)]
+    interactive: bool,
+    #[serde(default)]
+    changed: Vec<Change>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    prompt: Option<String>,
+    model: Option<String>,
+    resume: Option<String>,
+    message: Option<String>,
+    #[serde(default)]
+    fresh: bool,
+    stdin: Option<String>,
+    gives: String,
+}
+
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Answer {
+    stdout: String,
+    stderr: String,
+    text: Option<String>,
+    session: Option<String>,
+    model: Option<String>,
+    cost_usd: Option<f64>,
+    input: Option<u64>,
+    output: Option<u64>,
+    cached: Option<u64>,
+    turns: Option<u32>,
+}
+
+fn samples() -> Vec<(&'static Agent, Samples)> {
+    let read = |text: &&str| toml::from_str::<Samples>(text).unwrap();
+    let with_agent = |samples: Samples| (Agents::built_in().get(&samples.id).unwrap(), samples);
+    FILES.iter().map(read).map(with_agent).collect()
+}
+
+/// Words with blanks between them; in double quotes there may be blanks.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let (mut quoted, mut any) = (false, false);
+    for c in line.chars() {
+        match c {
+            '"' => (quoted, any) = (!quoted, true),
+            ' ' if !quoted => {
+                words.push(String::new());
+                any = false;
+            }
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    assert!(!quoted && (any || !line.ends_with(' ')), "{line}");
+    words
+}
+
+fn read<'a>(agent: &'a Agent, sample: &Sample) -> Invocation<'a> {
+    let command = words(&sample.command);
+    let recognised = Agents::built_in().recognise(&command);
+    assert_eq!(
+        recognised.map(Agent::id),
+        Some(agent.id()),
+        "{}",
+        sample.command
+    );
+    Invocation::read(agent, &command)
+}
+
+#[test]
+fn every_command_line_is_read_as_its_sample_says() {
+    for (agent, samples) in samples() {
+        for sample in &samples.sample {
+            let invocation = read(agent, sample);
+            assert_eq!(
+                invocation.is_headless(),
+                !sample.interactive,
+                "{}",
+                sample.command
+            );
+            if sample.interactive {
+                continue;
+            }
+            let prompt = match (&sample.prompt, &sample.file, sample.stdin) {
+                (Some(text), ..) => Prompt::Text(text.clone()),
+                (_, Some(file), _) => Prompt::File(file.clone()),
+                (.., true) => Prompt::Stdin,
+                _ => Prompt::Elsewhere,
+            };
+            assert_eq!(invocation.prompt(), prompt, "{}", sample.command);
+            assert_eq!(
+                invocation.model(),
+                sample.model.as_deref(),
+                "{}",
+                sample.command
+            );
+            assert_eq!(
+                invocation.format(),
+                sample.format.as_deref(),
+                "{}",
+                sample.command
+            );
+            assert_eq!(
+                invocation.session().id,
+                sample.session,
+                "{}",
+                sample.command
+            );
+            assert_eq!(
+                invocation.session().resumes,
+                sample.resumes,
+                "{}",
+                sample.command
+            );
+        }
+    }
+}
+
+#[test]
+fn every_command_line_is_changed_as_its_sample_says() {
+    for (agent, samples) in samples() {
+        for sample in &samples.sample {
+            for change in &sample.changed {
+                let resume = change.resume.clone().map(|id| Session::Resume {
+                    id,
+                    message: change.message.clone().unwrap(),
+                });
+                let changes = Changes {
+                    prompt: change.prompt.clone(),
+                    model: change.model.clone(),
+                    session: resume.or(change.fresh.then_some(Session::Fresh)),
+                };
+                let changed = read(agent, sample).with(&changes).unwrap();
+                let shown = (&sample.command, &changes);
+                assert_eq!(changed.command, words(&change.gives), "{shown:?}");
+                assert_eq!(changed.stdin, change.stdin, "{shown:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_resumed_command_line_is_read_as_resuming() {
+    for (agent, samples) in samples() {
+        for sample in samples
+            .sample
+            .iter()
+            .filter(|sample| sample.prompt.is_some() && !sample.interactive)
+        {
+            let session = Session::Resume {
+                id: "job-7".to_owned(),
+                message: "go on".to_owned(),
+            };
+            let changes = Changes {
+                session: Some(session),
+                ..Changes::default()
+            };
+            let changed = read(agent, sample).with(&changes).unwrap();
+            let again = Invocation::read(agent, &changed.command);
+            assert!(again.session().resumes, "{:?}", changed.command);
+            assert_eq!(
+                again.prompt(),
+                Prompt::Text("go on".to_owned()),
+                "{:?}",
+                changed.command
+            );
+            let named = agent
+                .file()
+                .session
+                .resume
+                .iter()
+                .any(|word| word == "{id}");
+            assert_eq!(
+                again.session().id.as_deref(),
+                named.then_some("job-7"),
+                "{:?}",
+                changed.command
+            );
+        }
+    }
+}
+
+#[test]
+fn every_output_is_read_as_its_sample_says() {
+    for (agent, samples) in samples() {
+        for answer in samples.answer {
+            let report = agent.read_output(&answer.stdout, &answer.stderr);
+            let tokens = report.tokens;
+            let read = Answer {
+                text: report.text,
+                session: report.session,
+                model: report.model,
+                cost_usd: report.cost_usd,
+                input: tokens.map(|tokens| tokens.input),
+                output: tokens.map(|tokens| tokens.output),
+                cached: tokens
+                    .map(|tokens| tokens.cached)
+                    .filter(|count| *count > 0),
+                turns: report.turns,
+                stdout: answer.stdout.clone(),
+                stderr: answer.stderr.clone(),
+            };
+            assert_eq!(read, answer, "{}", agent.id());
+        }
+    }
+}
+
+#[test]
+fn other_programs_are_no_agents() {
+    for line in [
+        "cargo test",
+        "npx vite",
+        "env A=b",
+        "npx",
+        "timeout 5 make",
+        "git commit -m claude",
+        "sh -c claude",
+    ] {
+        assert_eq!(Agents::built_in().recognise(&words(line)), None, "{line}");
+    }
+    assert_eq!(Agents::built_in().recognise(&[]), None);
+    let line = words("timeout -k 5 10m nice -n 5 pnpm dlx @openai/codex@0.166.0 exec hi");
+    assert_eq!(
+        Agents::built_in().recognise(&line).map(Agent::id),
+        Some("codex")
+    );
+}
+
+#[test]
+fn what_a_person_works_with_cannot_be_changed() {
+    let claude = Agents::built_in().get("claude").unwrap();
+    let invocation = Invocation::read(claude, &words("claude fix"));
+    let changes = Changes {
+        prompt: Some("other".to_owned()),
+        ..Changes::default()
+    };
+    assert_eq!(invocation.with(&changes), Err(CannotChange::Interactive));
+    assert!(!invocation.capabilities().has(Capability::Prompt));
+}
+
+#[test]
+fn a_conversation_can_be_resumed_once_it_is_known() {
+    let claude = Agents::built_in().get("claude").unwrap();
+    let invocation = Invocation::read(claude, &words("claude -p fix"));
+    let can = invocation.capabilities();
+    assert!(
+        can.has(Capability::Prompt) && can.has(Capability::Model) && can.has(Capability::Fresh)
+    );
+    assert!(!can.has(Capability::Resume) && !can.has(Capability::Repair));
+    let knowing = invocation.knowing_session(Some("11-22".to_owned()));
+    assert!(knowing.capabilities().has(Capability::Resume));
+    let aider = Agents::built_in().get("aider").unwrap();
+    let invocation = Invocation::read(aider, &words("aider --message fix"));
+    assert!(invocation.capabilities().has(Capability::Resume));
+}
+
+#[test]
+fn a_user_may_add_an_agent() {
+    let text = "id = 'ours'\ntitle = 'Ours'\nnames = ['ours']\n[prompt]\nflags = ['--do']\n[flags]\nmodel = ['--llm']";
+    let file: AgentFile = toml::from_str(text).unwrap();
+    let agents = Agents::built_in().clone().with(file);
+    let command = words("ours --do this");
+    let invocation = Invocation::read(agents.recognise(&command).unwrap(), &command);
+    let changes = Changes {
+        model: Some("x".to_owned()),
+        prompt: Some("that".to_owned()),
+        ..Changes::default()
+    };
+    assert_eq!(
+        invocation.with(&changes).unwrap().command,
+        words("ours --llm x --do that")
+    );
+    assert!(toml::from_str::<AgentFile>(&format!("{text}\nunknown = 1")).is_err());
+}
+
+fn any_command() -> impl Strategy<Value = Vec<String>> {
+    let word = prop_oneof![
+        prop::sample::select(vec![
+            "claude",
+            "codex",
+            "exec",
+            "gemini",
+            "goose",
+            "run",
+            "opencode",
+            "aider",
+            "resume",
+            "npx",
+            "env",
+            "A=b",
+            "-p",
+            "-m",
+            "--model",
+            "--model=",
+            "--resume",
+            "-r",
+            "-n",
+            "-s",
+            "--",
+            "-",
+            "-t",
+            "-i",
+            "--message",
+            "--message-file",
+            "--last",
+            "--print",
+            "--allowedTools",
+            "-mx",
+            "é",
+            "-é",
+        ])
+        .prop_map(str::to_owned),
+        ".{0,6}",
+    ];
+    prop::collection::vec(word, 0..10)
+}
+
+proptest! {
+    #[test]
+    fn without_changes_every_command_line_stays_as_it_is(command in any_command()) {
+        for agent in Agents::built_in().iter() {
+            let changed = Invocation::read(agent, &command).with(&Changes::default()).unwrap();
+            prop_assert_eq!((changed.command, changed.stdin), (command.clone(), None));
+        }
+    }
+
+    #[test]
+    fn any_command_line_may_be_changed_in_any_way(command in any_command(), what in 0_u8..16) {
+        let session = match what & 3 {
+            0 => None,
+            1 => Some(Session::Fresh),
+            _ => Some(Session::Resume { id: "i".to_owned(), message: "-m".to_owned() }),
+        };
+        let (prompt, model) = ((what & 4 > 0).then(|| "p".to_owned()), (what & 8 > 0).then(|| "x".to_owned()));
+        let changes = Changes { prompt, model: model.clone(), session };
+        for agent in Agents::built_in().iter() {
+            let invocation = Invocation::read(agent, &command);
+            if let (Ok(changed), Some(model)) = (invocation.with(&changes), model.as_deref()) {
+                let again = Invocation::read(agent, &changed.command);
+                prop_assert_eq!(again.model(), Some(model), "{:?}", changed.command);
+            }
+        }
+    }
+
+    #[test]
+    fn any_output_may_be_read(stdout in "[{}\\[\\]\":,a-z0-9\n ]{0,80}", stderr in ".{0,40}") {
+        for agent in Agents::built_in().iter() {
+            agent.read_output(&stdout, &stderr);
+        }
+    }
+}
