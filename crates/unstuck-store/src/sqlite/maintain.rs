@@ -73,7 +73,7 @@ fn check_file(connection: &Connection) -> rusqlite::Result<Vec<Finding>> {
 /// The runs as they are kept at a glance; none where that cannot be read.
 fn stored_views(connection: &Connection) -> rusqlite::Result<HashMap<String, Option<RunView>>> {
     let mut statement = connection.prepare("SELECT view, id FROM runs")?;
-    let rows = statement.query_map([], |row| Ok((row.get(1)?, read::view(row).ok())))?;
+    let rows = statement.query_map([], |row| Ok((row.get(1)?, read::view(row)?)))?;
     rows.collect()
 }
 

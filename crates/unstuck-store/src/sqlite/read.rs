@@ -36,12 +36,22 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
     conditions.compare("started >= ?", filter.since.map(Timestamp::millis));
     conditions.compare("started < ?", filter.until.map(Timestamp::millis));
     let sql = format!(
-        "SELECT view FROM runs {} ORDER BY started DESC, id LIMIT {}",
+        "SELECT view, id FROM runs {} ORDER BY started DESC, id LIMIT {}",
         conditions.sql(),
         limit(filter.limit)
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_map(conditions.values(), view)?.collect()
+    let mut rows = statement.query(conditions.values())?;
+    let mut runs = Vec::new();
+    while let Some(row) = rows.next()? {
+        let told = match view(row)? {
+            Some(view) => Some(view),
+            // A newer unstuck may have kept it in another way; its events are understood all the same.
+            None => RunView::fold(&load(connection, &RunId::new(row.get::<_, String>(1)?))?),
+        };
+        runs.extend(told);
+    }
+    Ok(runs)
 }
 
 /// The events that are asked for.
@@ -133,9 +143,9 @@ fn recorded(row: &Row<'_>) -> rusqlite::Result<Recorded> {
     })
 }
 
-pub(super) fn view(row: &Row<'_>) -> rusqlite::Result<RunView> {
-    let view = row.get_ref(0)?.as_str()?;
-    serde_json::from_str(view).map_err(|error| failure::unreadable(0, error))
+/// The run at a glance that stands in the first column; none if it cannot be read.
+pub(super) fn view(row: &Row<'_>) -> rusqlite::Result<Option<RunView>> {
+    Ok(serde_json::from_str(row.get_ref(0)?.as_str()?).ok())
 }
 
 /// The number after LIMIT; a negative one means no limit.

@@ -1,6 +1,10 @@
 //! What every backend keeps, written once. Each function gets a place with an empty store.
 
 mod appending;
+mod counting;
+mod leases;
+mod maintenance;
+mod queries;
 
 use std::path::PathBuf;
 
@@ -64,5 +68,32 @@ contract! {
         what_is_unknown_is_kept_word_for_word
         secrets_are_taken_out_before_anything_is_written
         a_closed_store_says_so
+    }
+    leases {
+        a_run_is_driven_by_one_until_they_let_go
+        a_lease_that_is_not_renewed_expires
+        a_dead_owners_lease_is_taken_over_at_once_and_only_once
+        who_lost_a_run_can_write_nothing_more_to_it
+        a_lease_is_good_for_its_own_run_only
+        of_many_who_claim_at_once_one_gets_it
+    }
+    queries {
+        a_run_at_a_glance_is_the_fold_of_its_events
+        runs_are_listed_newest_first_and_filtered
+        a_resumed_run_is_listed_as_running_again
+        events_are_found_by_what_they_are_about
+        the_log_can_be_followed_from_where_one_was
+        the_newest_events_come_first_if_wanted
+        the_export_is_the_whole_log_line_by_line
+    }
+    counting {
+        strategies_that_helped_are_learned
+        statistics_are_told_by_what_is_asked
+    }
+    maintenance {
+        only_what_is_done_and_old_is_pruned
+        places_in_the_log_are_never_used_again
+        a_vacuumed_store_is_smaller_and_the_same
+        a_check_tells_what_there_is
     }
 }

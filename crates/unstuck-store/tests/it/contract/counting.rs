@@ -1,0 +1,293 @@
+//! The hourly counts, and what is learned from them.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use unstuck_core::decision::Tally;
+use unstuck_core::event::{Event, Outcome};
+use unstuck_core::{Kind, Timestamp};
+use unstuck_store::{Append, Counted, Dimension, Report, StatsLine, StatsQuery, Store, Task};
+
+use super::Place;
+use crate::samples::{
+    START, answering, append, end, failed, finished, interrupted, run, started_in, succeeded,
+};
+
+pub(crate) async fn strategies_that_helped_are_learned(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    let tried = |kind| end(&run, 50, None, Some(answering(kind, Some("simplify"))));
+    let same = end(&run, 50, None, Some(answering(Kind::RateLimit, None)));
+    let events = [
+        started_in(&run, "/p"),
+        succeeded(tried(Kind::Timeout)),
+        failed(tried(Kind::Timeout), Kind::RateLimit),
+        failed(tried(Kind::Timeout), Kind::Timeout),
+        failed(same, Kind::RateLimit),
+        succeeded(end(&run, 50, None, None)),
+    ];
+    store.append(append(&run, events)).await.unwrap();
+    let odds = store.odds(START).await.unwrap();
+    let tally = |worked, failed| Tally { worked, failed };
+    assert_eq!(odds.tally(Kind::Timeout, "simplify"), tally(2, 1));
+    assert_eq!(odds.tally(Kind::RateLimit, "same"), tally(0, 1));
+
+    let much_later = Timestamp::from_millis(START.millis() + 91 * 86_400_000);
+    let forgotten = store.odds(much_later).await.unwrap();
+    assert_eq!(forgotten.tally(Kind::Timeout, "simplify"), tally(0, 0));
+}
+
+pub(crate) async fn statistics_are_told_by_what_is_asked(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    let events = [
+        started_in(&run, "/p"),
+        failed(end(&run, 250, Some(0.25), None), Kind::RateLimit),
+        failed(end(&run, 50, Some(0.5), None), Kind::RateLimit),
+        succeeded(end(&run, 2_000, None, None)),
+        finished(Outcome::Recovered),
+    ];
+    store.append(append(&run, events)).await.unwrap();
+    let by_kind = StatsQuery {
+        by: vec![Dimension::Day, Dimension::Kind, Dimension::Outcome],
+        ..StatsQuery::default()
+    };
+    let lines = store.stats(&by_kind).await.unwrap();
+    let told = |line: &StatsLine| {
+        (
+            line.kind.clone().unwrap(),
+            line.count,
+            line.duration_ms,
+            line.cost_usd,
+        )
+    };
+    assert_eq!(
+        lines.iter().map(told).collect::<Vec<_>>(),
+        [
+            ("none".into(), 1, 2_000, 0.0),
+            ("rate_limit".into(), 2, 300, 0.75)
+        ]
+    );
+    assert_eq!(lines[1].histogram[..3], [1, 1, 0]);
+    assert_eq!(lines[0].from.unwrap().to_string(), "2026-11-15T00:00:00Z");
+
+    let runs = StatsQuery {
+        counted: Counted::Runs,
+        by: vec![Dimension::Outcome],
+        ..StatsQuery::default()
+    };
+    let lines = store.stats(&runs).await.unwrap();
+    assert_eq!(lines[0].outcome.as_deref(), Some("run_recovered"));
+    assert_eq!((lines[0].count, lines[0].cost_usd), (1, 0.5));
+
+    let nothing = StatsQuery {
+        project: Some("/other".into()),
+        ..StatsQuery::default()
+    };
+    assert_eq!(store.stats(&nothing).await.unwrap(), []);
+}
+
+/// Something that happens to one of a few runs, written by one of a few connections.
+#[derive(Debug, Clone)]
+struct Step {
+    run: u32,
+    store: usize,
+    hour: i64,
+    what: What,
+}
+
+#[derive(Debug, Clone)]
+enum What {
+    Ended {
+        failure: Option<Kind>,
+        answering: Option<(Kind, Option<&'static str>)>,
+        duration_ms: u64,
+        cents: u32,
+    },
+    Interrupted,
+    Finished(Outcome),
+}
+
+fn kinds() -> impl Strategy<Value = Kind> {
+    proptest::sample::select(vec![Kind::RateLimit, Kind::Timeout, Kind::Stuck])
+}
+
+fn whats() -> impl Strategy<Value = What> {
+    let strategies = proptest::sample::select(vec![None, Some("simplify"), Some("next_model")]);
+    let ended = (
+        proptest::option::of(kinds()),
+        proptest::option::of((kinds(), strategies)),
+        0_u64..40_000_000,
+        0_u32..500,
+    );
+    let outcomes = vec![Outcome::Succeeded, Outcome::Failed, Outcome::AwaitingHuman];
+    prop_oneof![
+        4 => ended.prop_map(|(failure, answering, duration_ms, cents)| What::Ended {
+            failure, answering, duration_ms, cents,
+        }),
+        1 => Just(What::Interrupted),
+        1 => proptest::sample::select(outcomes).prop_map(What::Finished),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0_u32..3, 0_usize..3, 0_i64..3, whats());
+    let step = step.prop_map(|(run, store, hour, what)| Step {
+        run,
+        store,
+        hour,
+        what,
+    });
+    proptest::collection::vec(step, 1..40)
+}
+
+/// The counts under hour, project, kind, strategy and outcome: how many, how long, how dear, how many in each bucket.
+type Counts = BTreeMap<(i64, String, String, String, String), (u64, u64, i64, [u64; 12])>;
+
+/// Counts by hand, from what was meant and not from what was stored.
+fn count_by_hand(steps: &[Step]) -> Counts {
+    let mut counts = Counts::new();
+    let mut newest: BTreeMap<u32, &str> = BTreeMap::new();
+    for step in steps {
+        let mut count = |kind: &str, strategy: &str, outcome: String, ms: u64, nanos: i64| {
+            let key = (
+                step.hour,
+                project(step.run),
+                kind.into(),
+                strategy.into(),
+                outcome,
+            );
+            let (number, duration, cost, buckets) = counts.entry(key).or_default();
+            (*number, *duration, *cost) = (*number + 1, *duration + ms, *cost + nanos);
+            let bounds = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4];
+            let bucket = bounds
+                .iter()
+                .filter(|bound| ms as f64 >= **bound * 1000.0)
+                .count();
+            buckets[bucket] += 1;
+        };
+        match &step.what {
+            What::Ended {
+                failure,
+                answering,
+                duration_ms: ms,
+                cents,
+            } => {
+                let nanos = i64::from(*cents) * 10_000_000;
+                let outcome = if failure.is_some() {
+                    "failed"
+                } else {
+                    "succeeded"
+                };
+                count(
+                    failure.map_or("none", Kind::name),
+                    "",
+                    outcome.into(),
+                    *ms,
+                    nanos,
+                );
+                if let Some((kind, strategy)) = answering {
+                    let helped = if *failure == Some(*kind) {
+                        "did_not_help"
+                    } else {
+                        "helped"
+                    };
+                    count(
+                        kind.name(),
+                        strategy.unwrap_or("same"),
+                        helped.into(),
+                        *ms,
+                        nanos,
+                    );
+                }
+                if let Some(kind) = failure {
+                    newest.insert(step.run, kind.name());
+                }
+            }
+            What::Interrupted => count("none", "", "interrupted".into(), 0, 0),
+            What::Finished(outcome) => {
+                let kind = newest.get(&step.run).copied().unwrap_or("none");
+                count(kind, "", format!("run_{outcome}"), 12_000, 500_000_000);
+            }
+        }
+    }
+    counts
+}
+
+fn project(run: u32) -> String {
+    format!("/p{}", run % 2)
+}
+
+fn event(step: &Step) -> Event {
+    let run = run(step.run);
+    match &step.what {
+        What::Ended {
+            failure,
+            answering: answered,
+            duration_ms,
+            cents,
+        } => {
+            let answer = answered.map(|(kind, strategy)| answering(kind, strategy));
+            let end = end(&run, *duration_ms, Some(f64::from(*cents) / 100.0), answer);
+            match failure {
+                Some(kind) => failed(end, *kind),
+                None => succeeded(end),
+            }
+        }
+        What::Interrupted => interrupted(&run),
+        What::Finished(outcome) => finished(*outcome),
+    }
+}
+
+fn at(hour: i64) -> Timestamp {
+    Timestamp::from_millis((498_549 + hour) * 3_600_000 + 5)
+}
+
+async fn counted(store: &Store) -> Counts {
+    let mut counts = Counts::new();
+    for counted in [Counted::Attempts, Counted::Answers, Counted::Runs] {
+        use Dimension::{Hour, Kind, Outcome, Project, Strategy};
+        let query = StatsQuery {
+            counted,
+            by: vec![Hour, Project, Kind, Strategy, Outcome],
+            ..StatsQuery::default()
+        };
+        for line in store.stats(&query).await.unwrap() {
+            let hour = line.from.unwrap().millis() / 3_600_000 - 498_549;
+            let texts = [line.project, line.kind, line.strategy, line.outcome];
+            let [project, kind, strategy, outcome] = texts.map(Option::unwrap);
+            let nanos = (line.cost_usd * 1e9).round() as i64;
+            let cell = (line.count, line.duration_ms, nanos, line.histogram);
+            counts.insert((hour, project, kind, strategy, outcome), cell);
+        }
+    }
+    counts
+}
+
+async fn count(steps: Vec<Step>) {
+    let place = Place::new();
+    let stores = [place.open().await, place.open().await, place.open().await];
+    for number in 0..3 {
+        let run = run(number);
+        let begin = append(&run, [started_in(&run, &project(number))]);
+        stores[0].append(begin).await.unwrap();
+    }
+    for step in &steps {
+        let append = Append::new(run(step.run), at(step.hour), [event(step)]);
+        stores[step.store].append(append).await.unwrap();
+    }
+    assert_eq!(counted(&stores[1]).await, count_by_hand(&steps));
+    let Report::Checked { findings, .. } = stores[2].maintain(Task::Check).await.unwrap() else {
+        panic!("a check reports what it checked");
+    };
+    assert_eq!(findings, []);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn hourly_counts_are_those_of_a_full_recount(steps in steps()) {
+        super::wait(count(steps));
+    }
+}

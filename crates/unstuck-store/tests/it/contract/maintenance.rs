@@ -1,0 +1,153 @@
+//! What is done to the store as a whole.
+
+use unstuck_core::event::Outcome;
+use unstuck_core::{Kind, Timestamp};
+use unstuck_store::{
+    Append, ClaimRequest, Dimension, EventFilter, Report, RunFilter, StatsQuery, Store, StoreError,
+    Task,
+};
+
+use super::Place;
+use crate::samples::{
+    append, attempt_started, end, failed, finished, later, owner, run, started, succeeded,
+};
+
+async fn ended(store: &Store, number: u32, seconds: i64, outcome: Outcome) {
+    let run = run(number);
+    let events = [
+        started(&run),
+        attempt_started(&run, 1),
+        succeeded(end(&run, 10, None, None)),
+        finished(outcome),
+    ];
+    let append = Append::new(run, later(seconds), events);
+    store.append(append).await.unwrap();
+}
+
+async fn count(store: &Store) -> u64 {
+    let query = StatsQuery {
+        by: vec![Dimension::Outcome],
+        ..StatsQuery::default()
+    };
+    store.stats(&query).await.unwrap()[0].count
+}
+
+pub(crate) async fn only_what_is_done_and_old_is_pruned(place: &Place) {
+    let store = place.open().await;
+    ended(&store, 1, 0, Outcome::Succeeded).await;
+    ended(&store, 2, 0, Outcome::AwaitingHuman).await;
+    ended(&store, 3, 0, Outcome::Interrupted).await;
+    ended(&store, 4, 100, Outcome::Failed).await;
+    store
+        .append(append(&run(5), [started(&run(5))]))
+        .await
+        .unwrap();
+    let claim = ClaimRequest {
+        run: run(1),
+        owner: owner(1),
+        now: later(0),
+        instead_of: None,
+    };
+    store.claim(claim).await.unwrap();
+
+    let pruned = store.maintain(Task::Prune(later(50))).await.unwrap();
+    let expected = Report::Pruned {
+        runs: 1,
+        events: 4,
+        kept: 3,
+    };
+    assert_eq!(pruned, expected);
+    let left = store.runs(&RunFilter::default()).await.unwrap();
+    assert_eq!(left.len(), 4);
+    assert_eq!(store.load(&run(1)).await.unwrap(), []);
+    assert_eq!(count(&store).await, 4, "the counts stay");
+    let gone = store
+        .append(append(&run(1), [attempt_started(&run(1), 2)]))
+        .await;
+    assert!(
+        matches!(gone, Err(StoreError::UnknownRun { .. })),
+        "{gone:?}"
+    );
+    assert_eq!(findings(&store).await, 0);
+}
+
+pub(crate) async fn places_in_the_log_are_never_used_again(place: &Place) {
+    let store = place.open().await;
+    ended(&store, 1, 0, Outcome::Succeeded).await;
+    let before = store.events(&EventFilter::default()).await.unwrap().last;
+    store.maintain(Task::Prune(later(50))).await.unwrap();
+    ended(&store, 2, 60, Outcome::Succeeded).await;
+    let news = EventFilter {
+        after: Some(before),
+        ..EventFilter::default()
+    };
+    assert_eq!(store.events(&news).await.unwrap().events.len(), 4);
+}
+
+pub(crate) async fn a_vacuumed_store_is_smaller_and_the_same(place: &Place) {
+    let store = place.open().await;
+    for number in 0..300 {
+        ended(&store, number, 0, Outcome::Succeeded).await;
+    }
+    let run = run(999);
+    let limited = failed(end(&run, 10, None, None), Kind::RateLimit);
+    store
+        .append(append(&run, [started(&run), limited]))
+        .await
+        .unwrap();
+    let before = store.load(&run).await.unwrap();
+    let pruned = store.maintain(Task::Prune(later(50))).await.unwrap();
+    assert!(
+        matches!(
+            pruned,
+            Report::Pruned {
+                runs: 300,
+                events: 1200,
+                ..
+            }
+        ),
+        "{pruned:?}"
+    );
+    let Report::Vacuumed {
+        before: large,
+        after: small,
+    } = store.maintain(Task::Vacuum).await.unwrap()
+    else {
+        panic!("a vacuum reports sizes");
+    };
+    assert!(small < large / 2, "{small} of {large}");
+    assert_eq!(store.load(&run).await.unwrap(), before);
+    assert_eq!(findings(&store).await, 0);
+}
+
+pub(crate) async fn a_check_tells_what_there_is(place: &Place) {
+    let store = place.open().await;
+    ended(&store, 1, 0, Outcome::Succeeded).await;
+    store
+        .append(append(&run(2), [started(&run(2))]))
+        .await
+        .unwrap();
+    let expected = Report::Checked {
+        findings: Vec::new(),
+        runs: 2,
+        events: 5,
+    };
+    assert_eq!(store.maintain(Task::Check).await.unwrap(), expected);
+    let nothing_is_old = Task::Prune(Timestamp::from_seconds(0));
+    let pruned = store.maintain(nothing_is_old).await.unwrap();
+    assert!(matches!(
+        pruned,
+        Report::Pruned {
+            runs: 0,
+            kept: 0,
+            ..
+        }
+    ));
+}
+
+async fn findings(store: &Store) -> usize {
+    match store.maintain(Task::Check).await.unwrap() {
+        Report::Checked { findings, .. } => findings.len(),
+        other => panic!("{other:?}"),
+    }
+}

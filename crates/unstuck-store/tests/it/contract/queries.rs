@@ -1,0 +1,286 @@
+//! Reading runs and events.
+
+use unstuck_core::Kind;
+use unstuck_core::episode::{RunView, Status};
+use unstuck_core::event::{Outcome, Recorded};
+use unstuck_store::{Append, EventFilter, EventPage, Order, Position, RunFilter, Store};
+
+use super::Place;
+use crate::samples::{
+    append, attempt_started, end, failed, finished, later, resumed, run, started, started_in,
+    succeeded,
+};
+
+/// Three runs: one that recovered in a shop, one that failed in a farm, one in the shop that goes on.
+async fn filled(place: &Place) -> Store {
+    let store = place.open().await;
+    let (one, two, three) = (run(1), run(2), run(30));
+    let at = |run: &_, seconds, events| Append {
+        at: later(seconds),
+        ..append(run, events)
+    };
+    let limited = failed(end(&one, 100, Some(0.25), None), Kind::RateLimit);
+    let worked = succeeded(end(&one, 100, Some(0.5), None));
+    let recovered = finished(Outcome::Recovered);
+    let steps = [
+        at(
+            &one,
+            0,
+            vec![started(&one), attempt_started(&one, 1), limited],
+        ),
+        at(
+            &two,
+            1,
+            vec![started_in(&two, "/farm"), attempt_started(&two, 1)],
+        ),
+        at(&one, 2, vec![attempt_started(&one, 2), worked, recovered]),
+        at(
+            &two,
+            3,
+            vec![failed(end(&two, 9, None, None), Kind::CompileError)],
+        ),
+        at(&two, 4, vec![finished(Outcome::Failed)]),
+        at(&three, 5, vec![started(&three)]),
+    ];
+    for step in steps {
+        store.append(step).await.unwrap();
+    }
+    store
+}
+
+fn ids(runs: &[RunView]) -> Vec<&str> {
+    runs.iter().map(|run| run.id.as_str()).collect()
+}
+
+fn names(page: &EventPage) -> Vec<(&str, u64)> {
+    let name = |event: &Recorded| event.run.as_str().chars().last() == Some('1');
+    let ones = page.events.iter().filter(|event| name(event));
+    ones.map(|event| (event.event.name(), event.seq)).collect()
+}
+
+pub(crate) async fn a_run_at_a_glance_is_the_fold_of_its_events(place: &Place) {
+    let store = filled(place).await;
+    for view in store.runs(&RunFilter::default()).await.unwrap() {
+        let events = store.load(&view.id).await.unwrap();
+        assert_eq!(RunView::fold(&events), Some(view));
+    }
+}
+
+pub(crate) async fn runs_are_listed_newest_first_and_filtered(place: &Place) {
+    let store = filled(place).await;
+    let all = RunFilter::default();
+    let (one, two, three) = ("r000000001", "r000000002", "r000000030");
+    for (filter, expected) in [
+        (all.clone(), vec![three, two, one]),
+        (
+            RunFilter {
+                limit: Some(2),
+                ..all.clone()
+            },
+            vec![three, two],
+        ),
+        (
+            RunFilter {
+                project: Some("/farm".into()),
+                ..all.clone()
+            },
+            vec![two],
+        ),
+        (
+            RunFilter {
+                kind: Some(Kind::RateLimit),
+                ..all.clone()
+            },
+            vec![one],
+        ),
+        (
+            RunFilter {
+                status: vec![Status::Running, Status::Failed],
+                ..all.clone()
+            },
+            vec![three, two],
+        ),
+        (
+            RunFilter {
+                since: Some(later(1)),
+                until: Some(later(5)),
+                ..all.clone()
+            },
+            vec![two],
+        ),
+        (
+            RunFilter {
+                prefix: Some("r00000000".into()),
+                ..all.clone()
+            },
+            vec![two, one],
+        ),
+        (
+            RunFilter {
+                prefix: Some(three.into()),
+                ..all.clone()
+            },
+            vec![three],
+        ),
+        (
+            RunFilter {
+                prefix: Some("r%".into()),
+                ..all.clone()
+            },
+            vec![],
+        ),
+        (
+            RunFilter {
+                prefix: Some("_".into()),
+                ..all
+            },
+            vec![],
+        ),
+    ] {
+        let found = store.runs(&filter).await.unwrap();
+        assert_eq!(ids(&found), expected, "{filter:?}");
+    }
+}
+
+pub(crate) async fn a_resumed_run_is_listed_as_running_again(place: &Place) {
+    let store = filled(place).await;
+    let running = RunFilter {
+        status: vec![Status::Running],
+        project: Some("/farm".into()),
+        ..RunFilter::default()
+    };
+    assert_eq!(store.runs(&running).await.unwrap(), []);
+    store.append(append(&run(2), [resumed()])).await.unwrap();
+    assert_eq!(store.runs(&running).await.unwrap().len(), 1);
+}
+
+pub(crate) async fn events_are_found_by_what_they_are_about(place: &Place) {
+    let store = filled(place).await;
+    let all = EventFilter::default();
+    for (filter, expected) in [
+        (
+            EventFilter {
+                kind: Some(Kind::CompileError),
+                ..all.clone()
+            },
+            1,
+        ),
+        (
+            EventFilter {
+                names: vec!["attempt_started".into(), "run_started".into()],
+                ..all.clone()
+            },
+            6,
+        ),
+        (
+            EventFilter {
+                project: Some("/farm".into()),
+                ..all.clone()
+            },
+            4,
+        ),
+        (
+            EventFilter {
+                session: Some(run(1).session(1)),
+                ..all.clone()
+            },
+            5,
+        ),
+        (
+            EventFilter {
+                since: Some(later(2)),
+                until: Some(later(4)),
+                ..all.clone()
+            },
+            4,
+        ),
+        (
+            EventFilter {
+                run: Some(run(1)),
+                ..all.clone()
+            },
+            6,
+        ),
+        (
+            EventFilter {
+                limit: Some(3),
+                ..all.clone()
+            },
+            3,
+        ),
+        (all, 11),
+    ] {
+        let found = store.events(&filter).await.unwrap();
+        assert_eq!(found.events.len(), expected, "{filter:?}");
+    }
+}
+
+pub(crate) async fn the_log_can_be_followed_from_where_one_was(place: &Place) {
+    let store = filled(place).await;
+    let mut filter = EventFilter {
+        limit: Some(4),
+        ..EventFilter::default()
+    };
+    let mut seen = Vec::new();
+    loop {
+        let page = store.events(&filter).await.unwrap();
+        filter.after = Some(Position::new(page.last.number()));
+        if page.events.is_empty() {
+            break;
+        }
+        seen.extend(page.events);
+    }
+    let whole = store.events(&EventFilter::default()).await.unwrap();
+    assert_eq!(seen, whole.events);
+
+    store
+        .append(append(&run(30), [attempt_started(&run(30), 1)]))
+        .await
+        .unwrap();
+    let news = store.events(&filter).await.unwrap();
+    assert_eq!(
+        (news.events.len(), news.events[0].event.name()),
+        (1, "attempt_started")
+    );
+}
+
+pub(crate) async fn the_newest_events_come_first_if_wanted(place: &Place) {
+    let store = filled(place).await;
+    let newest = EventFilter {
+        order: Order::NewestFirst,
+        run: Some(run(1)),
+        limit: Some(2),
+        ..EventFilter::default()
+    };
+    let page = store.events(&newest).await.unwrap();
+    assert_eq!(
+        names(&page),
+        [("run_finished", 6), ("attempt_succeeded", 5)]
+    );
+}
+
+pub(crate) async fn the_export_is_the_whole_log_line_by_line(place: &Place) {
+    let store = filled(place).await;
+    let more: Vec<_> = (0..2500)
+        .map(|number| attempt_started(&run(30), number))
+        .collect();
+    store.append(append(&run(30), more)).await.unwrap();
+    let mut lines = Vec::new();
+    let count = store
+        .export(&EventFilter::default(), &mut lines)
+        .await
+        .unwrap();
+    let read: Vec<Recorded> = std::str::from_utf8(&lines)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let whole = store.events(&EventFilter::default()).await.unwrap();
+    assert_eq!((count, read), (2511, whole.events));
+
+    let few = EventFilter {
+        limit: Some(1003),
+        ..EventFilter::default()
+    };
+    assert_eq!(store.export(&few, &mut Vec::new()).await.unwrap(), 1003);
+}
