@@ -152,6 +152,8 @@ async fn accept(listener: TcpListener, state: &Arc<State>) {
             accepted = listener.accept() => {
                 match accepted {
                     Ok((stream, _)) => {
+                        // Without it small frames may be held back for 40 ms; and if it fails, that is all.
+                        let _ = stream.set_nodelay(true);
                         connections.spawn(converse(TokioIo::new(stream), Arc::clone(state)));
                     }
                     // Out of file handles, most likely: some may be free soon.
