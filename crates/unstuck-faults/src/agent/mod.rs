@@ -25,6 +25,8 @@ pub(crate) const FAILING_TOOL: &str = "scripted_failure";
 
 /// Runs the agent with these arguments (without a program name) and returns its exit code: 0 for an answer, 1 for
 /// a failure, 2 for wrong arguments, and what the script says for a failed tool.
+///
+/// It has a runtime of its own, so async code must call it from a blocking thread.
 pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> i32 {
     let args = args.into_iter().map(Into::into);
     match AgentArgs::try_parse_from([OsString::from("agent")].into_iter().chain(args)) {

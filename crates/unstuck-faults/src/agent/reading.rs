@@ -104,6 +104,7 @@ fn said(events: &[Value]) -> Result<Said, Trouble> {
                 said.output_tokens = event["usage"]["output_tokens"].as_u64().unwrap_or_default();
             }
             Some("message_stop") => ended = true,
+            Some("error") => return Err(inside(event)),
             _ => {}
         }
     }
@@ -114,6 +115,22 @@ fn said(events: &[Value]) -> Result<Said, Trouble> {
         said.tool_failure = tool_failure(&input);
     }
     Ok(said)
+}
+
+/// An error that came inside of a stream; its HTTP status said that all was well.
+fn inside(event: &Value) -> Trouble {
+    let text = |key: &str| event["error"][key].as_str().unwrap_or_default();
+    let status = match text("type") {
+        "overloaded_error" => 529,
+        "rate_limit_error" => 429,
+        _ => 500,
+    };
+    Trouble::Refused(Refusal {
+        status,
+        message: text("message").to_owned(),
+        retry_after: None,
+        reset: None,
+    })
 }
 
 fn tool_failure(input: &str) -> Option<(String, i32)> {

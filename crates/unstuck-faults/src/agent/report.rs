@@ -82,10 +82,6 @@ impl<'a> Report<'a> {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "no answer has so many tokens that cents would be lost"
-)]
 fn cost(input: u64, output: u64) -> f64 {
     (input as f64 * PRICES.0 + output as f64 * PRICES.1) / 1e6
 }

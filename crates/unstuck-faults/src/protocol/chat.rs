@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CREATED, Call, Content, Message, pieces};
-
-/// What the model says when it refuses.
-const REFUSAL: &str = "I'm sorry, but I can't help with that.";
+use super::{CREATED, Call, Content, Message, REFUSAL, pieces};
 
 /// The answer as one document.
 pub(super) fn document(message: &Message) -> Value {

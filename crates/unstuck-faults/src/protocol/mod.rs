@@ -73,6 +73,9 @@ pub(crate) struct Refused {
 /// The seconds since the epoch that every answer bears, so that the same script gives the same bytes.
 const CREATED: u64 = 1_763_000_000;
 
+/// What an OpenAI model says when it refuses.
+const REFUSAL: &str = "I'm sorry, but I can't help with that.";
+
 impl Protocol {
     /// The whole answer as one JSON document.
     pub(crate) fn document(self, message: &Message) -> Value {
@@ -92,6 +95,24 @@ impl Protocol {
             Self::Chat => chat::stream(message, call),
             Self::Gemini => gemini::stream(message),
         }
+    }
+
+    /// The first half of a stream, and then the refusal inside of it.
+    pub(crate) fn broken_stream(
+        self,
+        message: &Message,
+        call: &Call,
+        rejection: &Rejection,
+    ) -> Vec<String> {
+        let mut frames = self.stream(message, call);
+        frames.truncate(frames.len().div_ceil(2));
+        let refused = self.refuse(rejection, &message.model, message.number);
+        frames.push(match self {
+            Self::Anthropic => format!("event: error\ndata: {}\n\n", refused.body),
+            Self::Responses => responses::failed(message, &refused, frames.len()),
+            Self::Chat | Self::Gemini => format!("data: {}\n\n", refused.body),
+        });
+        frames
     }
 
     /// The refusal in the provider's own words.

@@ -2,10 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CREATED, Content, Message, pieces};
-
-/// What the model says when it refuses.
-const REFUSAL: &str = "I'm sorry, but I can't help with that.";
+use super::{CREATED, Content, Message, REFUSAL, Refused, pieces};
 
 /// The answer as one document.
 pub(super) fn document(message: &Message) -> Value {
@@ -25,6 +22,17 @@ pub(super) fn stream(message: &Message) -> Vec<String> {
     }
     events.push(json!({"type": "response.completed", "response": document(message)}));
     events.into_iter().enumerate().map(frame).collect()
+}
+
+/// The event that ends a stream which failed after it had begun.
+pub(super) fn failed(message: &Message, refused: &Refused, number: usize) -> String {
+    let mut response = response(message, "failed", &json!([]), &Value::Null);
+    let error = &refused.body["error"];
+    response["error"] = json!({"code": error["code"], "message": error["message"]});
+    frame((
+        number,
+        json!({"type": "response.failed", "response": response}),
+    ))
 }
 
 fn frame((number, mut event): (usize, Value)) -> String {

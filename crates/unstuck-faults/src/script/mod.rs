@@ -19,6 +19,21 @@ use crate::error::FaultsError;
 
 /// An ordered list of steps.
 ///
+/// | a step's reply | what the client meets |
+/// |---|---|
+/// | `answer = { text = "…", delay = "1s", input_tokens = 9, output_tokens = 9 }` | a proper answer; all but `text` may be left out |
+/// | `rate_limit = { retry_after = 7 }` | too many requests; the wait may be left out |
+/// | `usage_limit = { resets_in = "5s", holds = true }` | a plan that is used up until then; `resets_at` names the moment itself |
+/// | `quota`, `overloaded`, `server_error`, `auth`, `context_limit`, `model_not_found` | the provider's own error |
+/// | `refusal`, `empty` | an answer in which the model refuses, or says nothing |
+/// | `hang`, `stall`, `cut` | no headers; headers and no body; half an answer |
+/// | `stream_error` | half a stream, and then an error inside of it |
+/// | `malformed`, `html = { status = 502 }` | broken JSON; the page of a proxy |
+/// | `tool_failure = { stderr = "…", exit_code = 1 }` | the call of a tool that the scripted agent acts out |
+///
+/// Those without values are written `overloaded = {}`. Besides its reply a step may have `times` (a number, or
+/// `"always"`; once if left out) and `when = { prompt = "…", model = "…" }`, texts that must occur.
+///
 /// ```
 /// use unstuck_faults::{Reply, Script, Step};
 ///

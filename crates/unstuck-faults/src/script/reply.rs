@@ -40,6 +40,8 @@ pub enum Reply {
     Stall,
     /// An answer whose connection breaks in the middle.
     Cut,
+    /// A stream that begins well and then says that the provider is overloaded; `overloaded` if no stream was asked for.
+    StreamError,
     /// An answer that is not what the protocol says.
     Malformed,
     /// A page of some proxy in between.
@@ -125,6 +127,7 @@ impl Reply {
             Self::Hang => "hang",
             Self::Stall => "stall",
             Self::Cut => "cut",
+            Self::StreamError => "stream_error",
             Self::Malformed => "malformed",
             Self::Html { .. } => "html",
             Self::ToolFailure(_) => "tool_failure",

@@ -13,6 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -42,6 +43,8 @@ pub struct Options {
     /// A file to which every request is added as a line of JSON.
     pub log: Option<PathBuf>,
 }
+
+const BEFORE_NEXT_ACCEPT: Duration = Duration::from_millis(50);
 
 /// What all connections share.
 #[derive(Debug)]
@@ -147,8 +150,14 @@ async fn accept(listener: TcpListener, state: &Arc<State>) {
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                if let Ok((stream, _)) = accepted {
-                    connections.spawn(converse(TokioIo::new(stream), Arc::clone(state)));
+                match accepted {
+                    Ok((stream, _)) => {
+                        // Without it small frames may be held back for 40 ms; and if it fails, that is all.
+                        let _ = stream.set_nodelay(true);
+                        connections.spawn(converse(TokioIo::new(stream), Arc::clone(state)));
+                    }
+                    // Out of file handles, most likely: some may be free soon.
+                    Err(_) => tokio::time::sleep(BEFORE_NEXT_ACCEPT).await,
                 }
             }
             Some(_) = connections.join_next() => {}

@@ -145,6 +145,7 @@ impl Asked {
                 Pieces::new([""; 0], End::Silence),
             ),
             Reply::Cut => self.cut(),
+            Reply::StreamError => self.stream_error(),
             Reply::Malformed => self.malformed(),
             Reply::Html { status } => page(status.unwrap_or(502)),
             Reply::ToolFailure(failure) => self.whole(&self.message(Content::ToolCall {
@@ -210,6 +211,18 @@ impl Asked {
         let mut response = answered(StatusCode::OK, JSON, Pieces::new([half], End::Cut));
         response.headers_mut().insert(CONTENT_LENGTH, length.into());
         response
+    }
+
+    fn stream_error(&self) -> Answered {
+        if !self.call.streams {
+            return self.refused(&Rejection::Overloaded);
+        }
+        let message = self.message(Content::Text(LOST.to_owned()));
+        let overloaded = &Rejection::Overloaded;
+        let frames = self
+            .protocol
+            .broken_stream(&message, &self.call, overloaded);
+        answered(StatusCode::OK, EVENTS, Pieces::new(frames, End::Complete))
     }
 
     /// A first frame or document that breaks off inside its JSON, properly ended by HTTP.

@@ -119,3 +119,26 @@ fn is_secret(name: &str) -> bool {
     let parts = ["auth", "key", "token", "cookie", "secret"];
     parts.iter().any(|part| name.contains(part))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_thousand_requests_are_kept_and_long_prompts_are_shortened() {
+        let mut seen = Seen::new(None).unwrap();
+        for number in 1..=1005 {
+            let at = Timestamp::from_seconds(number);
+            let call = Call {
+                prompt: "ü".repeat(40_000),
+                ..Call::default()
+            };
+            let uri = Uri::from_static("/v1/messages");
+            let request = Request::new(at, "POST", &uri, &HeaderMap::new()).asking(&call);
+            assert_eq!(seen.record(request), u64::try_from(number).unwrap());
+        }
+        let kept = seen.all();
+        assert_eq!((kept.len(), kept[0].at), (1000, Timestamp::from_seconds(6)));
+        assert_eq!(kept[0].prompt.len(), 64 * 1024);
+    }
+}

@@ -80,6 +80,7 @@ fn a_failure_is_understood_in_both_formats_and_never_tried_again() {
         (Reply::ModelNotFound, Kind::ModelNotFound),
         (Reply::Refusal, Kind::ContentFilter),
         (Reply::Cut, Kind::NetworkError),
+        (Reply::StreamError, Kind::ServerOverloaded),
         (Reply::Html { status: None }, Kind::ServerError),
         (Reply::Hang, Kind::Timeout),
         (Reply::Stall, Kind::Timeout),

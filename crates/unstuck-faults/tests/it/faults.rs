@@ -51,6 +51,7 @@ async fn every_fault_is_diagnosed_as_its_kind_in_every_protocol() {
         ),
         (Reply::Quota, Kind::QuotaExhausted),
         (Reply::Overloaded, Kind::ServerOverloaded),
+        (Reply::StreamError, Kind::ServerOverloaded),
         (Reply::ServerError, Kind::ServerError),
         (Reply::Auth, Kind::AuthRequired),
         (Reply::ContextLimit, Kind::ContextLimit),

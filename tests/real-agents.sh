@@ -1,0 +1,229 @@
+#!/usr/bin/env bash
+# Real agent CLIs (Claude Code, Codex) under `unstuck exec`, against an LLM API that fails on purpose.
+#
+#   UNSTUCK_BIN         the program to try             (default target/release/unstuck)
+#   FAULTS_BIN          the failing API                (default target/release/unstuck-faults)
+#   UNSTUCK_AGENTS_DIR  where the CLIs are installed   (default target/agents)
+#
+# Nothing leaves the machine but the download of the CLIs: their API is on 127.0.0.1, their keys are made up, their
+# homes are thrown away, and every other address is sent to a proxy that is not there.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+unstuck=${UNSTUCK_BIN:-$root/target/release/unstuck}
+faults=${FAULTS_BIN:-$root/target/release/unstuck-faults}
+agents=${UNSTUCK_AGENTS_DIR:-$root/target/agents}
+claude_version=2.1.325
+codex_version=0.166.0
+patience=180
+
+skip() { echo "skipped: $*"; exit 0; }
+fail() { echo "error: $*" >&2; exit 2; }
+
+# --- the CLIs ---
+
+platform() {
+  local os arch
+  case $(uname -s) in Linux) os=linux ;; Darwin) os=darwin ;; *) return 1 ;; esac
+  case $(uname -m) in x86_64) arch=x64 ;; aarch64 | arm64) arch=arm64 ;; *) return 1 ;; esac
+  echo "$os-$arch"
+}
+
+install_agents() {
+  local package
+  package=@anthropic-ai/claude-code-$(platform) || skip "there is no build of the CLIs for this machine"
+  claude=$agents/node_modules/$package/claude
+  codex=$agents/node_modules/.bin/codex
+  [[ -x $claude && -x $codex ]] && return
+  command -v npm > /dev/null || skip "npm is not installed"
+  mkdir -p "$agents"
+  echo "installing the CLIs into $agents" >&2
+  npm install --prefix "$agents" --no-save --no-audit --no-fund --loglevel=error \
+    "$package@$claude_version" "@openai/codex@$codex_version" > "$agents/npm.log" 2>&1 ||
+    skip "npm could not download the CLIs, see $agents/npm.log"
+  [[ -x $claude && -x $codex ]] || skip "the packages came without their programs"
+}
+
+# --- one scenario ---
+
+place=$(mktemp -d)
+server=
+stop_server() {
+  if [[ -n $server ]]; then
+    kill "$server" 2> /dev/null || true
+    wait "$server" 2> /dev/null || true
+    server=
+  fi
+}
+trap 'stop_server; rm -rf "$place"' EXIT
+
+start_server() { # script
+  stop_server
+  rm -rf "${place:?}"/*
+  mkdir -p "$place/home/.codex" "$place/project"
+  printf '%s\n' "$1" > "$place/script.toml"
+  "$faults" serve --script "$place/script.toml" --port-file "$place/port" --log "$place/requests.jsonl" \
+    2> "$place/server.log" &
+  server=$!
+  for _ in $(seq 200); do
+    [[ -s $place/port ]] && break
+    sleep 0.05
+  done
+  [[ -s $place/port ]] || fail "the server did not start: $(cat "$place/server.log")"
+  url=http://127.0.0.1:$(cat "$place/port")
+  configure_codex
+}
+
+# Codex takes its endpoint and its retries from a file only.
+configure_codex() {
+  cat > "$place/home/.codex/config.toml" << TOML
+model = "gpt-5.1"
+model_provider = "faults"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.faults]
+name = "faults"
+base_url = "$url/v1"
+env_key = "FAULTS_KEY"
+wire_api = "responses"
+request_max_retries = 0
+stream_max_retries = 0
+TOML
+}
+
+# The one environment of all runs. CLAUDE_KEY is a variable because a usage limit exists for subscriptions only.
+alone() { # command...
+  (
+    cd "$place/project"
+    timeout "$patience" env -i PATH="$PATH" HOME="$place/home" TZ=UTC LANG=C.UTF-8 \
+      XDG_STATE_HOME="$place/state" XDG_CONFIG_HOME="$place/config" \
+      HTTPS_PROXY=http://127.0.0.1:9 HTTP_PROXY=http://127.0.0.1:9 NO_PROXY=127.0.0.1 \
+      ANTHROPIC_BASE_URL="$url" "${claude_key:-ANTHROPIC_API_KEY}=made-up" CLAUDE_CODE_MAX_RETRIES=0 \
+      DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 DISABLE_ERROR_REPORTING=1 \
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
+      CODEX_HOME="$place/home/.codex" FAULTS_KEY=made-up \
+      "$@" < /dev/null
+  )
+}
+
+agent_command() { # agent
+  case $1 in
+    claude) command=("$claude" -p "Say hello") ;;
+    codex) command=("$codex" exec --skip-git-repo-check "Say hello") ;;
+  esac
+}
+
+replies() { # what the API answered, such as "rate_limit,overloaded,answer"
+  [[ -f $place/requests.jsonl ]] || return 0
+  grep -o '"reply":"[a-z_]*"' "$place/requests.jsonl" | cut -d'"' -f4 | paste -sd, -
+}
+
+# --- results ---
+
+rows=()
+failures=0
+result() { # agent, scenario, problem or nothing
+  local verdict=ok
+  if [[ -n $3 ]]; then
+    verdict="FAILED: $3"
+    failures=$((failures + 1))
+    { echo "--- $1, $2: $3"; tail -n 20 "$place/out" "$place/err"; } >&2
+  fi
+  rows+=("$(printf '%-7s %-14s %4s %5ss  %-34s %s' "$1" "$2" "$code" "$seconds" "$(replies)" "$verdict")")
+}
+
+run() { # command...
+  local begun=$SECONDS
+  code=0
+  alone "$@" > "$place/out" 2> "$place/err" || code=$?
+  seconds=$((SECONDS - begun))
+}
+
+answered() { # the problem, if the answer did not arrive
+  if [[ $code != 0 ]]; then
+    echo "exit code $code instead of 0"
+  elif ! grep -q "Hello from the script" "$place/out"; then
+    echo "no answer on standard output"
+  fi
+}
+
+recovered() { # the problem, if unstuck does not say that it recovered
+  alone "$unstuck" show --json > "$place/show" 2>> "$place/err" || { echo "unstuck show failed" && return; }
+  grep -q recovered "$place/show" || echo "unstuck show does not say recovered"
+}
+
+same_replies() { # expected
+  [[ $(replies) == "$1" ]] || echo "the API answered $(replies) instead of $1"
+}
+
+first() { # the first of some problems
+  local problem
+  for problem in "$@"; do
+    if [[ -n $problem ]]; then echo "$problem" && return; fi
+  done
+}
+
+# --- the scenarios ---
+
+answer='[[step]]
+answer = { text = "Hello from the script" }'
+
+by_itself() { # agent: without unstuck, to know that the CLI works here at all
+  start_server "$answer"
+  agent_command "$1"
+  run "${command[@]}"
+  result "$1" "by itself" "$(first "$(answered)")"
+}
+
+two_faults() { # agent
+  start_server "[[step]]
+rate_limit = { retry_after = 1 }
+[[step]]
+overloaded = {}
+$answer"
+  agent_command "$1"
+  run "$unstuck" exec -- "${command[@]}"
+  result "$1" "two faults" "$(first "$(answered)" "$(same_replies rate_limit,overloaded,answer)" "$(recovered)")"
+}
+
+no_login() { # agent
+  start_server '[[step]]
+auth = {}'
+  agent_command "$1"
+  run "$unstuck" exec -- "${command[@]}"
+  local wrong_code=
+  [[ $code == 3 ]] || wrong_code="exit code $code instead of 3"
+  result "$1" "no login" "$(first "$wrong_code" "$(same_replies auth)")"
+}
+
+# The CLIs state the minute of a reset but not its second, so it is put at the next full minute that is 5 s ahead.
+usage_limit() { # agent
+  local now reset claude_key=CLAUDE_CODE_OAUTH_TOKEN
+  now=$(date +%s)
+  reset=$(((now + 5) / 60 * 60 + 60))
+  start_server "[[step]]
+usage_limit = { resets_at = \"$(utc "$reset")\", holds = true }
+$answer"
+  agent_command "$1"
+  run "$unstuck" exec -- "${command[@]}"
+  result "$1" "usage limit" "$(first "$(answered)" "$(same_replies usage_limit,answer)" "$(recovered)")"
+}
+
+utc() { # seconds since the epoch
+  date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ 2> /dev/null || date -u -r "$1" +%Y-%m-%dT%H:%M:%SZ
+}
+
+install_agents
+[[ -x $faults ]] || fail "no program at $faults, build it with: cargo build --release -p unstuck-faults"
+[[ -x $unstuck ]] || fail "no program at $unstuck, build it with: cargo build --release"
+
+for agent in claude codex; do
+  for scenario in by_itself two_faults no_login usage_limit; do
+    "$scenario" "$agent"
+  done
+done
+
+printf '%-7s %-14s %4s %6s  %-34s %s\n' agent scenario exit time "the API answered" result
+printf '%s\n' "${rows[@]}"
+[[ $failures == 0 ]] || { echo "$failures of ${#rows[@]} failed" >&2 && exit 1; }
