@@ -187,7 +187,8 @@ impl RunView {
                 self.running();
             }
             Event::AttemptStarted(attempt) => {
-                self.attempts += 1;
+                // One that was cut off is made again under its number.
+                self.attempts = attempt.number;
                 if attempt.model.is_some() {
                     self.model.clone_from(&attempt.model);
                 }

@@ -47,6 +47,8 @@ pub struct AttemptStory {
     pub number: u32,
     /// What came of it.
     pub outcome: AttemptOutcome,
+    /// How often it was cut off from outside and made again.
+    pub cut_off: u32,
     /// When it began.
     pub started: Timestamp,
     /// When it ended.
@@ -119,7 +121,11 @@ impl Timeline {
     fn record(&mut self, recorded: &Recorded) {
         if let Event::AttemptStarted(attempt) = &recorded.event {
             let id = format!("{}/{}", recorded.run, attempt.number);
-            self.attempts.push(begun(id, attempt, recorded.at));
+            let cut_off = self.attempts.pop_if(|newest| newest.number == attempt.number);
+            self.attempts.push(AttemptStory {
+                cut_off: cut_off.map_or(0, |before| before.cut_off + 1),
+                ..begun(id, attempt, recorded.at)
+            });
             return;
         }
         let Some(newest) = self.attempts.last_mut() else {
@@ -171,6 +177,7 @@ fn begun(id: String, attempt: &AttemptStarted, at: Timestamp) -> AttemptStory {
         id,
         number: attempt.number,
         outcome: AttemptOutcome::Running,
+        cut_off: 0,
         started: at,
         ended: None,
         duration_ms: None,

@@ -55,6 +55,8 @@ pub struct Recovery {
     began: Timestamp,
     phase: Phase,
     attempts: u32,
+    /// Whether the newest attempt was cut off, and is to be made again under its number.
+    cut_off: bool,
     retries: u32,
     level: Option<Level>,
     history: Option<History>,
@@ -84,6 +86,7 @@ impl Recovery {
             began,
             phase: Phase::Ready,
             attempts: 0,
+            cut_off: false,
             retries: 0,
             level: None,
             history: None,
@@ -111,9 +114,13 @@ impl Recovery {
             Event::RunResumed(_) => self.finished = None,
             Event::AttemptStarted(attempt) => {
                 self.attempts = attempt.number;
+                self.cut_off = false;
                 self.phase = Phase::Running;
             }
-            Event::AttemptInterrupted(_) => self.phase = Phase::Ready,
+            Event::AttemptInterrupted(_) => {
+                self.cut_off = true;
+                self.phase = Phase::Ready;
+            }
             Event::AttemptFailed(attempt) => self.failed(recorded.at, attempt),
             Event::AttemptSucceeded(attempt) => {
                 self.ended(&attempt.end);
@@ -189,7 +196,8 @@ impl Recovery {
 
     /// How the next attempt is to be made.
     pub fn plan(&self) -> AttemptPlan {
-        self.course.plan(self.attempts + 1)
+        let number = self.attempts + u32::from(!self.cut_off);
+        self.course.plan(number)
     }
 
     /// The id of the run.

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use unstuck_core::event::{AttemptStarted, InterruptedBy};
 use unstuck_core::recovery::AttemptPlan;
+use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Recovery};
 
 use super::command::{self, Line};
 use super::engine::Engine;
 use super::error::RunError;
+use super::input::Input;
 use super::judge::{Case, Checked};
 use super::log::Log;
 use super::report::{Channel, Reporter};
@@ -29,7 +31,6 @@ impl Engine<'_> {
             return Ok(());
         }
         let ended = self.run_child(log, &plan, &line).await?;
-        self.keep_input(log);
         if ended.stopped || ended.interrupted {
             self.interrupted(log, true);
             return Ok(());
@@ -75,6 +76,8 @@ impl Engine<'_> {
         plan: &AttemptPlan,
         line: &Line,
     ) -> Result<Ended, RunError> {
+        // Without it an end that nobody saw is not known, and the attempt would be made again.
+        let _ = std::fs::create_dir_all(&self.state);
         let spec = self.spec(log, plan, line);
         let folder = log
             .folder()
@@ -83,7 +86,14 @@ impl Engine<'_> {
             .stdin
             .as_ref()
             .map(|text| Stdin::from_bytes(text.clone().into_bytes()));
+        let mut input = Input::of(&self.state, log.recovery().id());
+        if let Recorded::All(bytes) = self.stdin.recorded() {
+            input.came(&bytes, true, self.redactor);
+        }
         let mut passage = Passage {
+            // What an attempt gets instead is made anew each time.
+            input: replaced.is_none().then_some(input),
+            redactor: self.redactor,
             reporter: &mut *self.reporter,
             recovery: log.recovery(),
             since: self.clock.at(),
@@ -248,6 +258,8 @@ struct Passage<'a, 'r> {
     clock: crate::clock::Clock,
     stdout: Option<Kept<'r>>,
     stderr: Option<Kept<'r>>,
+    input: Option<Input>,
+    redactor: &'r Redactor,
 }
 
 impl Passage<'_, '_> {
@@ -270,6 +282,12 @@ impl Sink for Passage<'_, '_> {
         self.reporter.output(Channel::Stderr, bytes);
         if let Some(kept) = &mut self.stderr {
             kept.push(bytes);
+        }
+    }
+
+    fn input(&mut self, so_far: &[u8], complete: bool) {
+        if let Some(input) = &mut self.input {
+            input.came(so_far, complete, self.redactor);
         }
     }
 

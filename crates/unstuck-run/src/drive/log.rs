@@ -24,7 +24,7 @@ pub(super) struct Log {
     /// When the first of the pending events happened; all of one write have one moment.
     at: Option<Timestamp>,
     seq: u64,
-    folder: Option<RunFolder>,
+    folder: Files,
     held: Held,
 }
 
@@ -40,7 +40,7 @@ impl Log {
             pending: vec![event],
             at: Some(at),
             seq: 0,
-            folder: None,
+            folder: Files::NotYet,
             held,
         }
     }
@@ -55,7 +55,7 @@ impl Log {
             pending: Vec::new(),
             at: None,
             seq: events.last()?.seq,
-            folder: None,
+            folder: Files::NotYet,
             held,
             recovery,
         })
@@ -119,27 +119,23 @@ impl Log {
 
     /// Shows in the project what was written.
     pub(super) fn show(&mut self, events: &[Recorded]) -> io::Result<()> {
-        if self.folder.is_none() && self.seq > events.len() as u64 {
-            return Ok(());
-        }
-        self.open_folder()?;
-        match &mut self.folder {
-            Some(folder) => folder.show(events, &self.view, &self.recovery),
-            None => Ok(()),
-        }
-    }
-
-    /// Opens the run's folder, if it is not open yet.
-    pub(super) fn open_folder(&mut self) -> io::Result<()> {
-        if self.folder.is_none() {
+        if matches!(self.folder, Files::NotYet) {
+            // If it cannot be had once, it is not asked for again.
+            self.folder = Files::Without;
             let project = Path::new(&self.recovery.run().project);
-            self.folder = Some(RunFolder::open(project, self.recovery.id())?);
+            self.folder = Files::At(RunFolder::open(project, self.recovery.id())?);
         }
-        Ok(())
+        match &mut self.folder {
+            Files::At(folder) => folder.show(events, &self.view, &self.recovery),
+            Files::NotYet | Files::Without => Ok(()),
+        }
     }
 
     pub(super) fn folder(&self) -> Option<&RunFolder> {
-        self.folder.as_ref()
+        match &self.folder {
+            Files::At(folder) => Some(folder),
+            Files::NotYet | Files::Without => None,
+        }
     }
 
     pub(super) fn folder_path(&self) -> PathBuf {
@@ -215,6 +211,13 @@ impl Log {
         let end = self.recovery.finished();
         end.is_some_and(|end| !end.outcome.is_resumable() && end.outcome != Outcome::Failed)
     }
+}
+
+/// The files of the run in its project.
+enum Files {
+    NotYet,
+    At(RunFolder),
+    Without,
 }
 
 fn options(run: &RunStarted) -> Options {

@@ -7,6 +7,7 @@ mod attempt;
 mod command;
 mod engine;
 mod error;
+mod input;
 mod judge;
 mod lease;
 mod log;

@@ -51,8 +51,6 @@ pub struct Options {
     pub agent: Option<String>,
     /// Whether the process stays when a person is needed.
     pub wait: bool,
-    /// The fingerprint of what comes on standard input, where that is kept.
-    pub input: Option<String>,
 }
 
 impl Default for Options {
@@ -65,7 +63,6 @@ impl Default for Options {
             max_attempts: Caps::default().attempts,
             agent: None,
             wait: false,
-            input: None,
         }
     }
 }

@@ -9,9 +9,10 @@ use unstuck_core::{Recorded, Recovery, RunId};
 
 use super::engine::{Engine, Finished, stopped};
 use super::error::RunError;
+use super::input::Input;
 use super::lease::Held;
 use super::log::Log;
-use crate::process::{ProcessId, Recorded as Input, Stdin};
+use crate::process::{ProcessId, Stdin};
 
 /// How long is waited for what a dead supervisor left behind to be ended.
 const LEFTOVERS: Duration = Duration::from_secs(10);
@@ -65,38 +66,26 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Keeps what came on standard input, so that the run can be taken up again.
-    pub(super) fn keep_input(&mut self, log: &Log) {
-        if let Input::All(bytes) = self.stdin.recorded()
-            && !bytes.is_empty()
-        {
-            let path = self.input_path(log.recovery().id());
-            let clean = self.redactor.redact_bytes(&bytes);
-            // Half an input is worse than none: one that holds a secret is not kept at all.
-            if *clean == *bytes && !path.exists() {
-                let _ = fs::create_dir_all(&self.state).and_then(|()| private(&path, &bytes));
-            }
-        }
-    }
-
     /// Finds the standard input of a run that is taken up again.
     fn find_input(&mut self, log: &Log) -> Result<(), RunError> {
-        let path = self.input_path(log.recovery().id());
-        if let Ok(bytes) = fs::read(path) {
-            *self.stdin = Stdin::from_bytes(bytes);
+        let run = log.recovery().id();
+        match Input::of(&self.state, run).again() {
+            Ok(Some(bytes)) => *self.stdin = Stdin::from_bytes(bytes),
+            Ok(None) => {}
+            Err(why) => {
+                return Err(RunError::NotResumable {
+                    run: run.clone(),
+                    why: why.to_owned(),
+                });
+            }
         }
         Ok(())
     }
 
     pub(super) fn forget_input(&self, log: &Log) {
         if log.is_over() {
-            // It may never have been kept.
-            let _ = fs::remove_file(self.input_path(log.recovery().id()));
+            Input::of(&self.state, log.recovery().id()).forget();
         }
-    }
-
-    fn input_path(&self, run: &RunId) -> PathBuf {
-        self.state.join(format!("{run}.input"))
     }
 
     pub(super) fn exit_record(&self, log: &Log, number: u32) -> PathBuf {
@@ -150,12 +139,4 @@ async fn leftovers_ended(events: &[Recorded]) {
     };
     // Whoever hangs for longer than this cannot be waited for.
     let _ = tokio::time::timeout(LEFTOVERS, ended).await;
-}
-
-fn private(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut open = fs::OpenOptions::new();
-    let mut file = open.write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)
 }

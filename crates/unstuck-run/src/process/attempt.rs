@@ -15,7 +15,7 @@ use super::ended::{Ended, Limit, Status};
 use super::error::{ProcessError, While};
 use super::sink::Sink;
 use super::spec::{Spec, Stop, Wiring};
-use super::stdin::Stdin;
+use super::stdin::{Feed, Stdin};
 use super::streams::{ChildEnds, Streams};
 use super::supervisor::{State, Supervisor};
 use super::{kill, orphans, terminal};
@@ -185,7 +185,12 @@ impl<'a> Attempt<'a> {
             Event::Report(Ok(None) | Err(_)) => return Err(ProcessError::ReaperDied),
             Event::Stdout => self.pump_stdout(),
             Event::Stderr => self.pump_stderr(),
-            Event::Fed => {}
+            Event::Fed => {
+                let known = self.streams.feed.as_ref().and_then(Feed::known);
+                if let Some((so_far, complete)) = known {
+                    self.sink.input(so_far, complete);
+                }
+            }
             Event::Due => self.due().await?,
             Event::Stop(Stop::No) => {}
             Event::Stop(Stop::Gently) => self.end(Cause::Stop, self.grace).await?,

@@ -11,6 +11,9 @@ pub trait Sink: Send {
     /// Takes note that the child runs.
     fn started(&mut self, _pid: u32) {}
 
+    /// Takes note of what has come on a standard input that is passed on, and whether that is all of it.
+    fn input(&mut self, _so_far: &[u8], _complete: bool) {}
+
     /// Whether [`Sink::tick`] is wanted; no by default, so that a quiet child wakes nobody.
     fn ticks(&self) -> bool {
         false

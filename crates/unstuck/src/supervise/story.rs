@@ -16,9 +16,8 @@ const EVIDENCE: usize = 160;
 pub(super) fn lines(event: &Event, recovery: &Recovery) -> Vec<String> {
     match event {
         Event::RunResumed(resumed) => vec![format!(
-            "run {} goes on after attempt {} ({})",
+            "run {} goes on; it had stopped: {}",
             recovery.id().short(),
-            recovery.attempts(),
             one_line(&resumed.after, EVIDENCE)
         )],
         Event::AttemptStarted(attempt) => started(attempt).into_iter().collect(),

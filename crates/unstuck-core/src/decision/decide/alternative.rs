@@ -274,11 +274,11 @@ impl<'a> Deciding<'a, '_> {
     }
 
     fn ask_chain(&mut self, way: Way<'_>) -> Decision {
-        let reason = format!(
-            "{}: a person is needed: {}.",
-            self.s.knowledge.title,
-            way.strategy.title.trim_end_matches('.')
-        );
+        let title = way.strategy.title.trim_end_matches('.');
+        let mut letters = title.chars();
+        let first = letters.next().map(|first| first.to_lowercase());
+        let lower: String = first.into_iter().flatten().chain(letters).collect();
+        let reason = format!("{}: what is left is to {lower}.", self.s.knowledge.title);
         let proposed = Proposed {
             strategy: way.id.to_owned(),
             changes: way.changes,

@@ -76,6 +76,11 @@ impl<'s> Feed<'s> {
         }
     }
 
+    /// What has come so far and whether that is all of it, where it is kept.
+    pub(in crate::process) fn known(&self) -> Option<(&[u8], bool)> {
+        self.record.known_bytes()
+    }
+
     fn wrote(&mut self, result: io::Result<usize>) {
         match result {
             Ok(count) => self.position += count,

@@ -63,6 +63,11 @@ impl Record {
         }
     }
 
+    /// What has come so far and whether that is all of it, where it is kept.
+    pub(super) fn known_bytes(&self) -> Option<(&[u8], bool)> {
+        (self.limit > 0 && !self.is_cut).then_some((&self.bytes, self.is_at_end()))
+    }
+
     /// Whether an attempt can get all of it.
     pub(super) fn is_whole(&self) -> bool {
         !self.is_cut || self.limit == 0
