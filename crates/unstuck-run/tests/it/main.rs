@@ -7,4 +7,5 @@ mod output;
 mod reaper_death;
 mod stdin;
 mod support;
+mod terminal;
 mod tty;
