@@ -8,17 +8,18 @@ use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use crate::reaper::wire::{Leadership, Order, Raw, Report, Request};
+use crate::reaper::wire::{Report, Request};
 
 use super::deadlines::Deadlines;
 use super::ended::{Ended, Limit, Status};
 use super::error::{ProcessError, While};
+use super::order::order;
 use super::sink::Sink;
 use super::spec::{Spec, Stop, Wiring};
 use super::stdin::{Feed, Stdin};
 use super::streams::{ChildEnds, Streams};
 use super::supervisor::{State, Supervisor};
-use super::{kill, orphans, terminal};
+use super::{kill, terminal};
 
 const BUFFER: usize = 64 * 1024;
 /// How long output may still come when everything has ended.
@@ -122,7 +123,7 @@ impl<'a> Attempt<'a> {
     }
 
     async fn start(&mut self, spec: &Spec) -> Result<(), ProcessError> {
-        let request = Request::Start(self.order(spec));
+        let request = Request::Start(order(spec, &self.streams, self.supervisor));
         // Our copies of the child's ends are closed here: a stream ends when the child's copy does.
         let Some(ends) = self.child_ends.take() else {
             return Ok(());
@@ -130,33 +131,6 @@ impl<'a> Attempt<'a> {
         self.supervisor.state = State::Busy { child: None };
         let sent = self.supervisor.link.send(&request, &ends.borrow()).await;
         sent.map_err(|_| ProcessError::ReaperDied)
-    }
-
-    fn order(&self, spec: &Spec) -> Order {
-        let (program, arguments) = self.streams.command(spec, &self.supervisor.program);
-        let cookie = orphans::cookie(self.supervisor.id);
-        let set = spec
-            .set
-            .iter()
-            .map(|(name, value)| (Raw::from(name.as_os_str()), Raw::from(value.as_os_str())));
-        Order {
-            program: Raw::from(program.as_os_str()),
-            arguments: arguments.iter().map(|one| one.as_os_str().into()).collect(),
-            folder: spec.folder.as_deref().map(Raw::from),
-            set: set
-                .chain([(Raw::Text(orphans::COOKIE.into()), Raw::Text(cookie))])
-                .collect(),
-            remove: spec
-                .remove
-                .iter()
-                .map(|one| one.as_os_str().into())
-                .collect(),
-            leadership: match spec.wiring {
-                Wiring::Pipes => Leadership::Given,
-                Wiring::Pty => Leadership::Taken,
-            },
-            exit_record: spec.exit_record.as_deref().map(Raw::from),
-        }
     }
 
     async fn next(&mut self) -> Event {

@@ -28,6 +28,7 @@ mod error;
 mod identity;
 pub(crate) mod kill;
 mod link;
+mod order;
 mod orphans;
 mod outlet;
 mod pty;

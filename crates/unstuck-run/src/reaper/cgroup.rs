@@ -1,11 +1,14 @@
 //! A cgroup of the reaper's own, where the system lets us: then even the death of the reaper leaves a way to end
 //! everything that it watched over.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::process::ProcessId;
+
+const PREFIX: &str = "unstuck-";
 
 /// A cgroup that this process moved itself into.
 pub(crate) struct Cgroup(PathBuf);
@@ -14,7 +17,9 @@ impl Cgroup {
     /// Moves this process into a new cgroup below its present one; nothing where that is not allowed.
     pub(super) fn enter() -> Option<Self> {
         let own = ProcessId::own();
-        let path = present()?.join(format!("unstuck-{}-{}", own.pid, own.started));
+        let present = present()?;
+        clear_abandoned(&present);
+        let path = present.join(format!("{PREFIX}{}-{}", own.pid, own.started));
         fs::create_dir(&path).ok()?;
         let cgroup = Self(path);
         if !cgroup.0.join("cgroup.kill").exists() || cgroup.join_as(own.pid).is_err() {
@@ -58,6 +63,32 @@ impl Cgroup {
     }
 }
 
+/// Ends what is left of reapers that were killed together with their supervisor.
+fn clear_abandoned(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()) {
+        let Some(owner) = path.file_name().and_then(OsStr::to_str).and_then(owner) else {
+            continue;
+        };
+        let members = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+        // A member without a number lives in another pid namespace, and so may the owner.
+        if !owner.is_alive() && !members.lines().any(|pid| pid == "0") {
+            let cgroup = Cgroup(path);
+            cgroup.kill();
+            cgroup.remove();
+        }
+    }
+}
+
+/// The reaper that made a cgroup of this name.
+fn owner(name: &str) -> Option<ProcessId> {
+    let (pid, started) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    Some(ProcessId {
+        pid: pid.parse().ok()?,
+        started: started.parse().ok()?,
+    })
+}
+
 /// The folder of the cgroup that this process is in.
 fn present() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -90,5 +121,13 @@ mod tests {
             Some(PathBuf::from("/sys/fs/cgroup/unified"))
         );
         assert_eq!(mount_point("nonsense"), None);
+    }
+
+    #[test]
+    fn only_our_own_names_have_an_owner() {
+        let (pid, started) = (12, 34);
+        assert_eq!(owner("unstuck-12-34"), Some(ProcessId { pid, started }));
+        assert_eq!(owner("unstuck-12"), None);
+        assert_eq!(owner("user.slice"), None);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use unstuck_run::process::{Spec, Status, Stdin};
 
-use crate::support::{again, daemon, eventually, is_alive, pid_in, program, run, supervisor};
+use crate::support::{again, daemon, eventually, is_alive, pid_in, run, supervisor};
 
 #[tokio::test]
 async fn a_detached_deaf_daemon_is_dead_when_the_attempt_has_ended() {
@@ -95,16 +95,33 @@ async fn victim() {
     let _ = run(&spec).await;
 }
 
-fn start_victim(line: &str, record: &std::path::Path) -> std::process::Child {
+/// A victim that does not outlive its test, even if that fails.
+struct Victim(std::process::Child);
+
+impl Victim {
+    fn kill(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start_victim(line: &str, record: &std::path::Path) -> Victim {
     #[expect(clippy::disallowed_methods, reason = "it must be killed from outside")]
-    std::process::Command::new(std::env::current_exe().unwrap())
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "cleanup::victim", "--ignored"])
         .env("VICTIM_LINE", line)
         .env("VICTIM_RECORD", record)
         .stdin(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap()
+        .spawn();
+    Victim(child.unwrap())
 }
 
 #[tokio::test]
@@ -115,8 +132,7 @@ async fn a_supervisor_that_is_killed_leaves_nothing_behind() {
     let mut victim = start_victim(&line, &record);
     let (daemon, child) = (pid_in(&file).await, pid_in(&own).await);
     assert!(is_alive(daemon) && is_alive(child));
-    victim.kill().unwrap();
-    victim.wait().unwrap();
+    victim.kill();
     eventually("both are gone", || !is_alive(daemon) && !is_alive(child)).await;
     assert!(!record.exists(), "it did not end by itself");
 }
@@ -132,12 +148,11 @@ async fn the_exit_is_written_down_even_if_the_supervisor_cannot_hear_of_it() {
     );
     let mut victim = start_victim(&line, &record);
     pid_in(&own).await;
-    let pid = rustix::process::Pid::from_child(&victim);
+    let pid = rustix::process::Pid::from_child(&victim.0);
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
     std::fs::write(&go, "").unwrap();
     eventually("the record is there", || record.exists()).await;
-    victim.kill().unwrap();
-    victim.wait().unwrap();
+    victim.kill();
     assert_eq!(Status::from_record(&record), Some(Status::Exited(11)));
 }
 
@@ -159,5 +174,4 @@ async fn the_reaper_is_not_in_our_group_and_outlives_polite_signals() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     let ended = again(&mut supervisor, &Spec::new("true"), &mut Stdin::null()).await;
     assert!(ended.unwrap().status.is_success());
-    assert_eq!(program().program, crate::support::program().program);
 }

@@ -1,5 +1,7 @@
 //! Real processes under supervision.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod cleanup;
 mod ends;
 mod limits;
@@ -7,4 +9,5 @@ mod output;
 mod reaper_death;
 mod stdin;
 mod support;
+mod terminal;
 mod tty;

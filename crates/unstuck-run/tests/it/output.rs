@@ -38,6 +38,12 @@ async fn a_grandchild_that_keeps_the_output_open_does_not_hold_us_up() {
     assert_eq!(ended.left, 1);
 }
 
+#[tokio::test]
+async fn a_run_can_be_a_task_of_its_own() {
+    let task = tokio::spawn(async { run(&Spec::shell("echo task")).await });
+    assert_eq!(task.await.unwrap().stdout.text(), "task\n");
+}
+
 struct Count(u64);
 
 impl Sink for Count {

@@ -1,0 +1,168 @@
+//! A person at a terminal: the keys reach the child, and the terminal comes back.
+//!
+//! Each test runs a guest behind a pseudo-terminal: this very program, which supervises a child of its own there.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::watch;
+use unstuck_run::process::{Ended, Sink, Spec, Stdin, Stop, Wiring};
+
+use crate::support::{eventually, supervisor};
+
+/// Passes everything on to the terminal of the guest.
+struct Screen;
+
+impl Sink for Screen {
+    fn stdout(&mut self, bytes: &[u8]) {
+        std::io::stdout().write_all(bytes).unwrap();
+        std::io::stdout().flush().unwrap();
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.stdout(bytes);
+    }
+}
+
+/// Not a test: the guest. It supervises what the variable says.
+#[tokio::test]
+#[ignore = "it is the guest of other tests"]
+async fn guest() {
+    let Some(line) = std::env::var_os("GUEST_LINE") else {
+        return;
+    };
+    let mut supervisor = supervisor();
+    let mut stdin = Stdin::inherited().unwrap();
+    let (_keep, stop) = watch::channel(Stop::No);
+    let spec = Spec::shell(line);
+    let ended = supervisor
+        .run(&spec, &mut stdin, &mut Screen, stop)
+        .await
+        .unwrap();
+    let terminal = std::io::stdin();
+    let has_it =
+        rustix::termios::tcgetpgrp(terminal.as_fd()).unwrap() == rustix::process::getpgrp();
+    let modes = rustix::termios::tcgetattr(terminal.as_fd())
+        .unwrap()
+        .local_modes;
+    println!(
+        "guest: {:?} interrupted={} foreground={has_it} echo={}",
+        ended.status,
+        ended.interrupted,
+        modes.contains(rustix::termios::LocalModes::ECHO)
+    );
+}
+
+/// What the guest's terminal shows.
+#[derive(Clone, Default)]
+struct Shown(Arc<Mutex<Vec<u8>>>);
+
+impl Shown {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
+    }
+}
+
+impl Sink for Shown {
+    fn stdout(&mut self, bytes: &[u8]) {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.stdout(bytes);
+    }
+}
+
+/// Runs a guest with this child, and types each text once the word before it is shown.
+async fn sit_at(mut spec: Spec, child: &str, typed: &[(&str, &[u8])]) -> (Ended, String) {
+    spec.wiring = Wiring::Pty;
+    spec.set.push(("GUEST_LINE".into(), child.into()));
+    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+    let mut keyboard = File::from(write);
+    let mut stdin = Stdin::from_descriptor(read).unwrap();
+    let shown = Shown::default();
+    let person = async {
+        for (word, keys) in typed {
+            eventually(word, || shown.text().contains(word)).await;
+            keyboard.write_all(keys).unwrap();
+        }
+        // Whoever still reads then would wait for ever.
+        keyboard
+    };
+    let (_keep, stop) = watch::channel(Stop::No);
+    let (mut supervisor, mut sink) = (supervisor(), shown.clone());
+    let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
+    let (ended, _keyboard) = tokio::join!(run, person);
+    (ended.unwrap(), shown.text())
+}
+
+const GUEST: [&str; 4] = ["--exact", "terminal::guest", "--ignored", "--nocapture"];
+
+fn guest_spec() -> Spec {
+    Spec::new(std::env::current_exe().unwrap()).with(GUEST)
+}
+
+#[tokio::test]
+async fn an_interrupt_reaches_the_child_alone_and_is_told_as_one() {
+    let (ended, text) = sit_at(
+        guest_spec(),
+        "echo rea''dy; sleep 1000",
+        &[("ready", b"\x03")],
+    )
+    .await;
+    assert!(
+        text.contains("guest: Signaled(2) interrupted=true foreground=true"),
+        "{text}"
+    );
+    assert!(ended.status.is_success(), "{text}");
+}
+
+#[tokio::test]
+async fn the_child_reads_what_the_person_types_and_the_terminal_comes_back_as_it_was() {
+    let (_, text) = sit_at(
+        guest_spec(),
+        "stty -echo; echo rea''dy; read a; echo got-$a; exit 3",
+        &[("ready", b"hello\n")],
+    )
+    .await;
+    assert!(text.contains("got-hello"), "{text}");
+    assert!(
+        text.contains("guest: Exited(3) interrupted=false foreground=true echo=true"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_stop_from_the_keyboard_stops_the_job_and_fg_goes_on_with_it() {
+    let shell = format!(
+        "set -m; '{}' {}; echo shell-is-back; fg >/dev/null",
+        std::env::current_exe().unwrap().display(),
+        GUEST.join(" ")
+    );
+    let (ended, text) = sit_at(
+        Spec::new("bash").with(["-c", &shell]),
+        "echo rea''dy; read a; echo got-$a",
+        &[("ready", b"\x1a"), ("shell-is-back", b"hello\n")],
+    )
+    .await;
+    assert!(ended.status.is_success(), "{text}");
+    assert!(text.contains("got-hello"), "{text}");
+    assert!(
+        text.contains("guest: Exited(0) interrupted=false foreground=true"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_stop_without_a_shell_to_come_back_to_does_not_hang() {
+    let (ended, text) = sit_at(
+        guest_spec(),
+        "echo rea''dy; kill -STOP $$; echo on-we-''go",
+        &[("ready", b"")],
+    )
+    .await;
+    assert!(ended.status.is_success(), "{text}");
+    assert!(text.contains("on-we-go"), "{text}");
+}
