@@ -178,9 +178,7 @@ impl Config {
 
     /// What is done about failures, with the user's own chains and strategies.
     pub(crate) fn playbook(&self) -> &Playbook {
-        self.playbook
-            .get()
-            .unwrap_or_else(|| Playbook::built_in())
+        self.playbook.get().unwrap_or_else(|| Playbook::built_in())
     }
 
     /// Makes sure that the user's own rules, chains and strategies are in order before anything is run.

@@ -2,7 +2,9 @@
 
 /// A text on one line of at most so many characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let plain = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
+    let plain = text
+        .chars()
+        .map(|c| if c.is_whitespace() { ' ' } else { c });
     let mut line = String::new();
     for c in plain {
         if c == ' ' && (line.is_empty() || line.ends_with(' ')) {
@@ -11,18 +13,6 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
         push(&mut line, c);
     }
     cut(line.trim_end(), most)
-}
-
-/// A text with its lines, and without anything that a terminal would obey.
-pub(crate) fn harmless(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => shown.push(c),
-            other => push(&mut shown, other),
-        }
-    }
-    shown
 }
 
 fn push(line: &mut String, c: char) {
@@ -51,7 +41,6 @@ mod tests {
     fn a_terminal_obeys_nothing_that_is_shown() {
         assert_eq!(one_line("a\x1b[2Jb\n\n  c", 80), "a\\u{1b}[2Jb c");
         assert_eq!(one_line("a\u{202e}b", 80), "a\\u{202e}b");
-        assert_eq!(harmless("a\n\tb\rc\x07"), "a\n\tb\\u{d}c\\u{7}");
     }
 
     #[test]

@@ -121,7 +121,9 @@ impl Timeline {
     fn record(&mut self, recorded: &Recorded) {
         if let Event::AttemptStarted(attempt) = &recorded.event {
             let id = format!("{}/{}", recorded.run, attempt.number);
-            let cut_off = self.attempts.pop_if(|newest| newest.number == attempt.number);
+            let cut_off = self
+                .attempts
+                .pop_if(|newest| newest.number == attempt.number);
             self.attempts.push(AttemptStory {
                 cut_off: cut_off.map_or(0, |before| before.cut_off + 1),
                 ..begun(id, attempt, recorded.at)

@@ -17,7 +17,9 @@ use super::judge::{Case, Checked};
 use super::log::Log;
 use super::report::{Channel, Reporter};
 use crate::folder::Log as Kept;
-use crate::process::{Captured, Discard, Ended, Limits, Recorded, Sink, Spec, Status, Stdin, Stop, Wiring};
+use crate::process::{
+    Captured, Discard, Ended, Limits, Recorded, Sink, Spec, Status, Stdin, Stop, Wiring,
+};
 
 impl Engine<'_> {
     /// Makes the attempt that is planned, and notes what came of it.

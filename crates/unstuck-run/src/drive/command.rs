@@ -23,6 +23,12 @@ pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabil
             .knowing_session(Some(String::new()))
             .capabilities()
     });
+    let own = if own.has(Capability::Prompt) {
+        // The length of an agent's output is a matter of what it is asked for.
+        own.with(Capability::OutputLimit)
+    } else {
+        own
+    };
     own.with(Capability::Timeout)
         .without(Capability::Repair)
         .without(Capability::Steps)

@@ -158,7 +158,7 @@ impl Engine<'_> {
         let Some(events) = log.flush(self.store).await? else {
             return Ok(());
         };
-        if let Err(error) = log.show(&events) {
+        if let Err(error) = log.show(&events, self.redactor) {
             let path = log.folder_path().display().to_string();
             self.reporter.warn(&format!(
                 "the files in {path} could not be written ({error}); the run goes on without them"
@@ -235,11 +235,7 @@ impl Engine<'_> {
     }
 
     /// Waits until a moment has come or somebody stops it.
-    async fn wait(
-        &mut self,
-        log: &mut Log,
-        until: Timestamp,
-    ) -> Result<(), RunError> {
+    async fn wait(&mut self, log: &mut Log, until: Timestamp) -> Result<(), RunError> {
         let clock = self.clock;
         loop {
             let left = until.since(clock.at());

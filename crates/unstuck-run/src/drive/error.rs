@@ -1,7 +1,7 @@
 //! Why a run could not be driven; a child that fails is not an error.
 
-use unstuck_core::agent::CannotChange;
 use unstuck_core::action::PromptError;
+use unstuck_core::agent::CannotChange;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::StoreError;
 

@@ -2,7 +2,9 @@
 
 use unstuck_core::action::shell_quote;
 use unstuck_core::agent::{Agent, Report};
-use unstuck_core::event::{Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, Measured};
+use unstuck_core::event::{
+    Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, Measured,
+};
 use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId};
 
 use super::request::Options;
@@ -37,9 +39,11 @@ impl Case<'_> {
         let stdout = self.ended.stdout.text();
         let stderr = self.ended.stderr.text();
         let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
-        let wrong = self.wrong(report.as_ref(), &stdout);
+        let text = report.as_ref().and_then(|report| report.text.as_deref());
+        let text = text.unwrap_or(&stdout);
+        let wrong = self.wrong(text);
         let end = self.end(report.as_ref());
-        if self.is_plainly_fine(&stdout, &wrong) {
+        if self.is_plainly_fine(text, &wrong) {
             return succeeded(end, false);
         }
         let failure = self.failure(&stdout, &stderr, wrong);
@@ -60,12 +64,11 @@ impl Case<'_> {
     }
 
     /// What the checks of the output found wrong.
-    fn wrong(&self, report: Option<&Report>, stdout: &str) -> Vec<String> {
+    fn wrong(&self, text: &str) -> Vec<String> {
         if !self.ended.status.is_success() {
             return Vec::new();
         }
-        let text = report.and_then(|report| report.text.as_deref());
-        let mut wrong = self.options.expect.check(text.unwrap_or(stdout));
+        let mut wrong = self.options.expect.check(text);
         if let Some(failed) = self.failed_check()
             && self.agent.is_some()
         {
@@ -82,19 +85,24 @@ impl Case<'_> {
         self.check.filter(|check| !check.ended.status.is_success())
     }
 
-    /// An agent may fail with exit code 0; of any other command it says all.
-    fn is_plainly_fine(&self, stdout: &str, wrong: &[String]) -> bool {
-        let empty = self.options.expect.not_empty && stdout.trim().is_empty();
-        let fine = self.ended.status.is_success() && wrong.is_empty() && !empty;
-        fine && self.agent.is_none() && self.failed_check().is_none()
+    /// An agent may say with exit code 0 that it failed; of any other command the code says all.
+    fn is_plainly_fine(&self, text: &str, wrong: &[String]) -> bool {
+        let fine = self.ended.status.is_success()
+            && wrong.is_empty()
+            && self.failed_check().is_none()
+            && self.options.expect.met_by(text);
+        fine && (self.agent.is_none() || text.trim().is_empty())
     }
 
     fn failure(&self, stdout: &str, stderr: &str, wrong: Vec<String>) -> Failure {
         let name = self.command.first().map(String::as_str).unwrap_or_default();
         let base = match self.agent {
             Some(agent) => Failure::agent(agent.id()),
-            None if wrong.is_empty() && !self.options.expect.not_empty => Failure::tool(name),
-            None => Failure::agent(name),
+            // What is expected of an output is expected of an agent, whatever its name.
+            None if self.ended.status.is_success() && self.failed_check().is_none() => {
+                Failure::agent(name)
+            }
+            None => Failure::tool(name),
         };
         let mut failure = Failure {
             command: Some(quoted(self.command)),

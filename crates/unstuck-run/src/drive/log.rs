@@ -3,9 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::event::{
-    AttemptInterrupted, InterruptedBy, Outcome, RunStarted, VERSION,
-};
+use unstuck_core::event::{AttemptInterrupted, InterruptedBy, Outcome, RunStarted, VERSION};
+use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Recorded, Recovery, RunId, RunView, Timestamp};
 use unstuck_store::{Append, Store};
 
@@ -118,7 +117,7 @@ impl Log {
     }
 
     /// Shows in the project what was written.
-    pub(super) fn show(&mut self, events: &[Recorded]) -> io::Result<()> {
+    pub(super) fn show(&mut self, events: &[Recorded], redactor: &Redactor) -> io::Result<()> {
         if matches!(self.folder, Files::NotYet) {
             // If it cannot be had once, it is not asked for again.
             self.folder = Files::Without;
@@ -126,7 +125,7 @@ impl Log {
             self.folder = Files::At(RunFolder::open(project, self.recovery.id())?);
         }
         match &mut self.folder {
-            Files::At(folder) => folder.show(events, &self.view, &self.recovery),
+            Files::At(folder) => folder.show(events, &self.view, &self.recovery, redactor),
             Files::NotYet | Files::Without => Ok(()),
         }
     }

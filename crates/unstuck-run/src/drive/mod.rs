@@ -19,3 +19,4 @@ pub use engine::{Engine, Finished, Knowledge};
 pub use error::RunError;
 pub use report::{Channel, Reporter};
 pub use request::{Options, Request};
+pub use resume::answer;

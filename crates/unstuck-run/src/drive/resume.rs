@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use unstuck_core::event::{Event, Outcome, RecoveryResolved, RunResumed};
-use unstuck_core::{Recorded, Recovery, RunId};
+use unstuck_core::{Recorded, Recovery, RunId, Timestamp};
+use unstuck_store::{Append, Store};
 
 use super::engine::{Engine, Finished, stopped};
 use super::error::RunError;
@@ -99,8 +100,15 @@ impl Engine<'_> {
     }
 }
 
+/// Tells a run that waits for a person, in whatever process, that they have seen to it.
+pub async fn answer(store: &Store, run: &RunId, now: Timestamp) -> Result<(), RunError> {
+    let answer = Append::new(run.clone(), now, [Event::from(resolved_by_hand())]);
+    store.append(answer).await?;
+    Ok(())
+}
+
 /// What a person does by taking up a run that had asked for them.
-pub(super) fn resolved_by_hand() -> RecoveryResolved {
+fn resolved_by_hand() -> RecoveryResolved {
     RecoveryResolved {
         id: None,
         by: "human".into(),

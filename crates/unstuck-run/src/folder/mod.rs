@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use unstuck_core::event::{Event, RecoveryEscalated};
+use unstuck_core::redact::Redactor;
 use unstuck_core::{Recorded, Recovery, RunId, RunView, Timestamp};
 
 /// The folder of unstuck in a project.
@@ -60,6 +61,7 @@ impl RunFolder {
         events: &[Recorded],
         view: &RunView,
         recovery: &Recovery,
+        redactor: &Redactor,
     ) -> io::Result<()> {
         let mut lines = Vec::new();
         for recorded in events {
@@ -68,24 +70,27 @@ impl RunFolder {
         }
         self.events.write_all(&lines)?;
         for recorded in events {
-            self.follow(recorded, recovery)?;
+            self.follow(recorded, &Clean { recovery, redactor })?;
         }
-        self.replace("state.json", &state::State::of(view, recovery))
+        let state = state::State::of(view, recovery);
+        self.replace("state.json", &redacted(&state, redactor)?)
     }
 
-    fn follow(&self, recorded: &Recorded, recovery: &Recovery) -> io::Result<()> {
+    fn follow(&self, recorded: &Recorded, clean: &Clean<'_>) -> io::Result<()> {
+        let (recovery, redactor) = (clean.recovery, clean.redactor);
         match &recorded.event {
             Event::AttemptFailed(attempt) => self.used(recorded.at, &attempt.end),
             Event::AttemptSucceeded(attempt) => self.used(recorded.at, &attempt.end),
-            Event::RecoveryEscalated(asked) => self.asked(recorded, asked, recovery),
+            Event::RecoveryEscalated(asked) => self.asked(recorded, asked, clean),
             Event::RecoveryResolved(_) => self.answered(),
             Event::RunFinished(end) => {
-                self.add_line("episodes.jsonl", &recovery.episode(end, recorded.at))?;
+                let episode = redacted(&recovery.episode(end, recorded.at), redactor)?;
+                self.add_line("episodes.jsonl", &episode)?;
                 if end.outcome.is_success() {
                     return Ok(());
                 }
                 let saved = checkpoint::Checkpoint::of(recovery, recorded.at);
-                self.replace("checkpoint.json", &saved)
+                self.replace("checkpoint.json", &redacted(&saved, redactor)?)
             }
             _ => Ok(()),
         }
@@ -106,9 +111,10 @@ impl RunFolder {
         &self,
         recorded: &Recorded,
         asked: &RecoveryEscalated,
-        recovery: &Recovery,
+        clean: &Clean<'_>,
     ) -> io::Result<()> {
-        let escalation = state::Escalation::of(recorded, asked, recovery);
+        let escalation = state::Escalation::of(recorded, asked, clean.recovery);
+        let escalation = redacted(&escalation, clean.redactor)?;
         let all = self.path.join("escalations");
         fs::create_dir_all(&all)?;
         replace(&all.join(format!("{}.json", asked.id)), &escalation)?;
@@ -131,6 +137,19 @@ impl RunFolder {
     fn replace(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
         replace(&self.path.join(name), value)
     }
+}
+
+/// What files are made from, and what takes the secrets out of it.
+struct Clean<'a> {
+    recovery: &'a Recovery,
+    redactor: &'a Redactor,
+}
+
+/// A value without secrets.
+fn redacted(value: &impl Serialize, redactor: &Redactor) -> io::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(value)?;
+    redactor.redact_value(&mut value);
+    Ok(value)
 }
 
 fn append_to(path: &Path) -> io::Result<File> {

@@ -11,10 +11,9 @@ use clap::Args;
 use serde::Serialize;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::template;
-use unstuck_core::event::Outcome;
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
 use unstuck_run::drive::{Finished, Options, Request};
-use unstuck_run::expect::{Expectations, JsonExpectation, Pattern};
+use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
 
 use crate::config::Config;
 use crate::output::Output;
@@ -139,7 +138,7 @@ struct Expected {
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
-struct Told1<'a> {
+struct Summary<'a> {
     id: &'a str,
     #[serde(flatten)]
     end: &'a unstuck_core::event::RunFinished,
@@ -165,7 +164,7 @@ pub(crate) fn run(
 /// The end of a run for whoever started it.
 pub(crate) fn tell(finished: &Finished, json: bool, out: &mut Output) -> Result<ExitCode> {
     if json {
-        out.json_line(&Told1 {
+        out.json_line(&Summary {
             id: finished.run.as_str(),
             end: &finished.end,
             success: finished.end.outcome.is_success(),
@@ -183,7 +182,10 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
         let known: Vec<_> = agents.iter().map(|agent| agent.id()).collect();
         return Err(hinted(
             format!("there is no agent `{name}`"),
-            format!("there are {}; leave it out for any other command", known.join(", ")),
+            format!(
+                "there are {}; leave it out for any other command",
+                known.join(", ")
+            ),
         ));
     }
     let cwd = std::env::current_dir().context("cannot tell the current folder")?;
@@ -221,25 +223,22 @@ impl Expected {
             Some(path) if path.as_os_str().is_empty() => Some(JsonExpectation::Any),
             Some(path) => Some(JsonExpectation::Schema(schema(path)?)),
         };
-        let expect = Expectations {
+        Ok(Expectations {
             sections: self.expect_section.clone(),
             json,
             diff: self.expect_diff,
             matches: self.expect_match.clone(),
             not_empty: self.forbid_empty || (is_agent && !self.allow_empty),
-        };
-        expect
-            .verify()
-            .map_err(|error| hinted(error.to_string(), "`unstuck exec --help` tells what can be expected"))?;
-        Ok(expect)
+        })
     }
 }
 
-fn schema(path: &Path) -> Result<serde_json::Value> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+fn schema(path: &Path) -> Result<Schema> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     serde_json::from_str(&text).map_err(|error| {
         hinted(
-            format!("{}: this is not JSON: {error}", path.display()),
+            format!("{}: {error}", path.display()),
             "--expect-json=FILE takes a JSON Schema; --expect-json alone takes any JSON",
         )
     })
@@ -297,11 +296,11 @@ fn helped_by_retries() -> impl Iterator<Item = Kind> {
 
 /// The root folder of the project that a folder belongs to.
 pub(crate) fn project_of(folder: &Path) -> PathBuf {
-    let is_root = |folder: &&Path| folder.join("unstuck.toml").is_file() || folder.join(".git").exists();
-    folder.ancestors().find(is_root).unwrap_or(folder).to_owned()
-}
-
-/// Whether a run is over for whoever started it.
-pub(crate) fn is_done(finished: &Finished) -> bool {
-    finished.end.outcome != Outcome::AwaitingHuman
+    let is_root =
+        |folder: &&Path| folder.join("unstuck.toml").is_file() || folder.join(".git").exists();
+    folder
+        .ancestors()
+        .find(is_root)
+        .unwrap_or(folder)
+        .to_owned()
 }

@@ -55,7 +55,10 @@ pub(crate) fn run(args: &ExplainArgs, session: &Session<'_>, out: &mut Output) -
             .collect();
         return out.json(&all);
     }
-    let mut decided = attempts.iter().filter(|attempt| attempt.decision.is_some()).peekable();
+    let mut decided = attempts
+        .iter()
+        .filter(|attempt| attempt.decision.is_some())
+        .peekable();
     if decided.peek().is_none() {
         writeln!(out, "Nothing was decided: nothing failed.")?;
     }
@@ -76,7 +79,10 @@ fn split(given: Option<&str>) -> Result<(Option<&str>, Option<u32>)> {
             "write the run and the number, such as k3v9/2",
         )
     })?;
-    Ok((Some(letters).filter(|letters| !letters.is_empty()), Some(number)))
+    Ok((
+        Some(letters).filter(|letters| !letters.is_empty()),
+        Some(number),
+    ))
 }
 
 fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
@@ -96,14 +102,34 @@ fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Res
     let Some(made) = &attempt.decision else {
         return Ok(());
     };
-    writeln!(out, "{BOLD}attempt {}{BOLD:#}: {}", attempt.number, made.decision.reason)?;
+    writeln!(
+        out,
+        "{BOLD}attempt {}{BOLD:#}: {}",
+        attempt.number, made.decision.reason
+    )?;
     if let Some(diagnosis) = &attempt.diagnosis {
         part("what was seen", out)?;
         let sure = f64::from(diagnosis.confidence) * 100.0;
-        fact(&format!("{} ({}), {sure:.0} % sure", diagnosis.kind, diagnosis.category()), out)?;
+        fact(
+            &format!(
+                "{} ({}), {sure:.0} % sure",
+                diagnosis.kind,
+                diagnosis.category()
+            ),
+            out,
+        )?;
         fact(&format!("rule {}", diagnosis.evidence.rule), out)?;
-        fact(&format!("line {}", one_line(&diagnosis.evidence.line, 200)), out)?;
-        fact(&format!("the same failure has the fingerprint {}", diagnosis.fingerprint), out)?;
+        fact(
+            &format!("line {}", one_line(&diagnosis.evidence.line, 200)),
+            out,
+        )?;
+        fact(
+            &format!(
+                "the same failure has the fingerprint {}",
+                diagnosis.fingerprint
+            ),
+            out,
+        )?;
     }
     limits(timeline, made, out)?;
     lost(made, out)?;
@@ -126,7 +152,13 @@ fn limits(timeline: &Timeline, made: &DecisionMade, out: &mut Output) -> Result<
     let origin = |key: &str| run.origins.get(key).or(run.origins.get("policy"));
     let from = |key: &str| origin(key).map_or("", String::as_str);
     fact(&format!("policy {} ({})", policy.id, from("policy")), out)?;
-    fact(&format!("{} retries at each level ({})", limits.retries, limits.retries_from), out)?;
+    fact(
+        &format!(
+            "{} retries at each level ({})",
+            limits.retries, limits.retries_from
+        ),
+        out,
+    )?;
     fact(
         &format!(
             "waits start at {} s, ×{}, at most {} s",
@@ -135,7 +167,11 @@ fn limits(timeline: &Timeline, made: &DecisionMade, out: &mut Output) -> Result<
         out,
     )?;
     let can = &made.made_from.can;
-    let can = if can.is_empty() { "nothing".to_owned() } else { can.join(", ") };
+    let can = if can.is_empty() {
+        "nothing".to_owned()
+    } else {
+        can.join(", ")
+    };
     fact(&format!("what can be changed here: {can}"), out)
 }
 
@@ -151,7 +187,10 @@ fn lost(made: &DecisionMade, out: &mut Output) -> Result<()> {
     };
     fact(&format!("chosen: {chosen}"), out)?;
     for passed in &made.decision.fell_through {
-        fact(&format!("passed over: {} ({})", passed.strategy, passed.why), out)?;
+        fact(
+            &format!("passed over: {} ({})", passed.strategy, passed.why),
+            out,
+        )?;
     }
     if let Some(cost) = &made.decision.cost {
         fact(&format!("cost: {}", cost.formula), out)?;

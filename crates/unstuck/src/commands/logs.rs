@@ -127,7 +127,8 @@ async fn follow(
             *from += print(&file, *from, out)?;
         }
         out.flush()?;
-        let over = status.is_final() || matches!(status, Status::AwaitingHuman | Status::Interrupted);
+        let over =
+            status.is_final() || matches!(status, Status::AwaitingHuman | Status::Interrupted);
         if !args.follow || over {
             return Ok(());
         }

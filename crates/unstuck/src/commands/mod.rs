@@ -2,12 +2,12 @@
 
 mod case_input;
 pub(crate) mod classify;
-pub(crate) mod kinds;
-pub(crate) mod plan;
-pub(crate) mod policy;
 pub(crate) mod exec;
 pub(crate) mod explain;
+pub(crate) mod kinds;
 pub(crate) mod logs;
+pub(crate) mod plan;
+pub(crate) mod policy;
 pub(crate) mod resume;
 pub(crate) mod runs;
 pub(crate) mod show;

@@ -1,11 +1,13 @@
 //! `unstuck resume`: takes up a run that was cut off, stopped, or waited for a person.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 use unstuck_core::episode::{RunView, Status};
-use unstuck_run::drive::RunError;
+use unstuck_core::redact::Redactor;
+use unstuck_run::drive::{self, RunError};
 
 use super::exec;
 use crate::config::Config;
@@ -55,6 +57,15 @@ pub(crate) fn run(
     let run = runtime::block_on(find(args, session))?;
     let told = if args.quiet { Told::Nothing } else { Told::All };
     match supervise::resume(session, config, run.id.clone(), told) {
+        Err(error) if waits(&error, &run) => {
+            runtime::block_on(answer(session, &run))?;
+            writeln!(
+                out,
+                "run {} goes on in the process that waits for it",
+                run.id
+            )?;
+            Ok(ExitCode::SUCCESS)
+        }
         Err(error) => Err(explained(error, &run)),
         Ok(finished) => exec::tell(&finished, args.json, out),
     }
@@ -73,6 +84,20 @@ async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<RunView> {
     })
 }
 
+/// Whether another process waits for a person to see to it.
+fn waits(error: &anyhow::Error, run: &RunView) -> bool {
+    let driven = matches!(error.downcast_ref(), Some(RunError::Driven { .. }));
+    driven && run.status == Status::AwaitingHuman
+}
+
+async fn answer(session: &Session<'_>, run: &RunView) -> Result<()> {
+    let redactor = std::sync::Arc::new(Redactor::new([]));
+    let store = crate::store::open(session.store, redactor).await?;
+    drive::answer(&store, &run.id, clock::now().at).await?;
+    store.close().await?;
+    Ok(())
+}
+
 /// A refusal with what to do next.
 fn explained(error: anyhow::Error, run: &RunView) -> anyhow::Error {
     let short = run.id.short();
@@ -81,8 +106,14 @@ fn explained(error: anyhow::Error, run: &RunView) -> anyhow::Error {
             error.to_string(),
             format!("`unstuck show {short}` tells how it went; `unstuck exec` starts anew"),
         ),
-        Some(RunError::Driven { pid, host, seen, .. }) => refused(
-            format!("run {} is being driven by process {pid} on {host} (last seen {})", run.id, clock::shown(*seen)),
+        Some(RunError::Driven {
+            pid, host, seen, ..
+        }) => refused(
+            format!(
+                "run {} is being driven by process {pid} on {host} (last seen {})",
+                run.id,
+                clock::shown(*seen)
+            ),
             format!("`unstuck logs -f {short}` shows what it does"),
         ),
         _ => error,

@@ -84,7 +84,10 @@ pub(crate) fn run(args: &RunsArgs, session: &Session<'_>, out: &mut Output) -> R
         return out.json(&runs);
     }
     if runs.is_empty() {
-        writeln!(out, "No runs. `unstuck exec -- COMMAND` makes one, `unstuck demo` shows how.")?;
+        writeln!(
+            out,
+            "No runs. `unstuck exec -- COMMAND` makes one, `unstuck demo` shows how."
+        )?;
     }
     for run in &runs {
         line(run, now, out)?;

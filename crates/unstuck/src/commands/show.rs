@@ -123,7 +123,10 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
         let sure = f64::from(diagnosis.confidence) * 100.0;
         line(
             "kind",
-            &format!("{} ({sure:.0} % sure, rule {})", diagnosis.kind, diagnosis.evidence.rule),
+            &format!(
+                "{} ({sure:.0} % sure, rule {})",
+                diagnosis.kind, diagnosis.evidence.rule
+            ),
         )?;
         line("seen", &one_line(&diagnosis.evidence.line, 160))?;
     }
@@ -134,10 +137,17 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
         line("decided", &made.decision.reason)?;
     }
     if let Some(change) = &attempt.model_change {
-        let more = change.cost_estimate.map(|usd| format!(", about ${usd:+.2}"));
+        let more = change
+            .cost_estimate
+            .map(|usd| format!(", about ${usd:+.2}"));
         line(
             "model",
-            &format!("{} → {}{}", change.from_model, change.to_model, more.unwrap_or_default()),
+            &format!(
+                "{} → {}{}",
+                change.from_model,
+                change.to_model,
+                more.unwrap_or_default()
+            ),
         )?;
     }
     if let Some(wait) = &attempt.wait {
@@ -157,9 +167,16 @@ fn ending(timeline: &Timeline, out: &mut Output) -> Result<()> {
     let run = &timeline.view;
     let short = run.id.short();
     let Some(finished) = run.finished else {
-        let until = run.until.map(|until| format!(" until {}", clock::shown(until)));
+        let until = run
+            .until
+            .map(|until| format!(" until {}", clock::shown(until)));
         let style = runs::style(run.status);
-        writeln!(out, "{style}{}{style:#}{}", run.status, until.unwrap_or_default())?;
+        writeln!(
+            out,
+            "{style}{}{style:#}{}",
+            run.status,
+            until.unwrap_or_default()
+        )?;
         return Ok(());
     };
     let style = runs::style(run.status);

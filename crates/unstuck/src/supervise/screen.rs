@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anstream::AutoStream;
 use unstuck_core::duration::Human;
-use unstuck_core::event::Event;
 use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, Reporter};
 
@@ -33,8 +32,6 @@ pub(crate) struct Screen {
     drawn: bool,
     /// Whether the child's output ended in the middle of a line.
     open_line: bool,
-    /// Whether whoever read our output has gone.
-    closed: bool,
 }
 
 impl Screen {
@@ -47,7 +44,6 @@ impl Screen {
             live: on_terminal && told == Told::All && !tty,
             drawn: false,
             open_line: false,
-            closed: false,
         }
     }
 
@@ -85,27 +81,23 @@ impl Screen {
         }
         let width = usize::from(width().unwrap_or(80)).saturating_sub(1);
         let text: String = text.chars().take(width).collect();
-        let shown = write!(self.stderr, "\r\x1b[K{DIM}{text}{DIM:#}").and_then(|()| self.stderr.flush());
+        let shown =
+            write!(self.stderr, "\r\x1b[K{DIM}{text}{DIM:#}").and_then(|()| self.stderr.flush());
         self.drawn = shown.is_ok();
-    }
-
-    /// Whether whoever read our output has gone.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closed
     }
 }
 
 impl Reporter for Screen {
     fn output(&mut self, channel: Channel, bytes: &[u8]) {
         self.clear();
-        let written = match channel {
+        // The work goes on even if nobody reads its output any more.
+        let _ = match channel {
             Channel::Stdout => {
                 let mut to = self.stdout.lock();
                 to.write_all(bytes).and_then(|()| to.flush())
             }
             Channel::Stderr => io::stderr().lock().write_all(bytes),
         };
-        self.closed |= written.is_err();
         self.open_line = self.live && bytes.last().is_some_and(|last| *last != b'\n');
     }
 
@@ -163,9 +155,4 @@ fn spent(recovery: &Recovery) -> String {
 fn width() -> Option<u16> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     Some(size.ws_col).filter(|columns| *columns > 0)
-}
-
-/// Whether an event ends what a person waits for.
-pub(crate) fn is_end(event: &Event) -> bool {
-    matches!(event, Event::RunFinished(_))
 }

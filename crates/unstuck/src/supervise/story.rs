@@ -54,7 +54,8 @@ fn failed(attempt: &AttemptFailed) -> String {
     let diagnosis = &attempt.diagnosis;
     let took = Human(Duration::from_millis(attempt.end.duration_ms));
     let seen = one_line(&diagnosis.evidence.line, EVIDENCE);
-    let seen = if seen.is_empty() {
+    // Of a child that was stopped, the last line says nothing about why.
+    let seen = if seen.is_empty() || attempt.end.limit.is_some() {
         ended(attempt)
     } else {
         seen

@@ -4,6 +4,8 @@
 
 mod classify;
 mod config;
+mod exec;
+mod history;
 mod kinds;
 mod plan;
 mod policy;
@@ -46,14 +48,7 @@ impl Place {
     }
 
     fn run(&self, args: &[&str], stdin: impl Into<Vec<u8>>) -> Ended {
-        let output = Command::cargo_bin("unstuck")
-            .unwrap()
-            .args(args)
-            .current_dir(self.project())
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("PATH", "/usr/bin:/bin")
-            .env("TZ", "UTC")
+        let output = Command::from_std(self.command(args))
             .write_stdin(stdin)
             .output()
             .unwrap();
@@ -62,6 +57,48 @@ impl Place {
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+
+    /// A command line of unstuck in this place.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program under test is started here"
+    )]
+    fn command(&self, args: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_unstuck"));
+        let tools = self.folder.path().join("bin");
+        command
+            .args(args)
+            .current_dir(self.project())
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("PATH", format!("{}:/usr/bin:/bin", tools.display()))
+            .env("TZ", "UTC");
+        command
+    }
+
+    /// Puts a program on the search path.
+    fn tool(&self, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = self.folder.path().join("bin");
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(name);
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// A file of the only run of the project.
+    fn of_run(&self, name: &str) -> String {
+        let runs = self.project().join(".unstuck/runs");
+        let mut runs = std::fs::read_dir(runs).unwrap();
+        let run = runs.next().unwrap().unwrap().path();
+        assert!(runs.next().is_none(), "there are several runs");
+        std::fs::read_to_string(run.join(name)).unwrap()
+    }
+
+    /// A JSON file of the only run of the project.
+    fn json_of_run(&self, name: &str) -> serde_json::Value {
+        serde_json::from_str(&self.of_run(name)).unwrap()
     }
 
     /// The JSON that a command prints.

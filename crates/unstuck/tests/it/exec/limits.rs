@@ -1,0 +1,132 @@
+//! Time, output and children that do not want to end.
+
+use std::time::{Duration, Instant};
+
+use crate::Place;
+
+use super::{events, executions};
+
+#[test]
+fn a_command_whose_time_is_up_is_ended_and_gets_124() {
+    let place = Place::new();
+    let script = "trap '' TERM; echo started; while true; do sleep 0.1; done";
+    let ended = place.run(
+        &[
+            "exec",
+            "--policy",
+            "off",
+            "--timeout",
+            "300ms",
+            "--grace",
+            "100ms",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ],
+        "",
+    );
+    assert_eq!((ended.code, ended.stdout.as_str()), (124, "started\n"));
+    assert!(ended.stderr.contains("timeout"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_silent_command_counts_as_hung() {
+    let place = Place::new();
+    let ended = place.run(
+        &[
+            "exec",
+            "--policy",
+            "off",
+            "--idle-timeout",
+            "300ms",
+            "--",
+            "sh",
+            "-c",
+            "echo a; sleep 0.1; echo b; sleep 60",
+        ],
+        "",
+    );
+    assert_eq!((ended.code, ended.stdout.as_str()), (124, "a\nb\n"));
+    assert!(
+        ended.stderr.contains("no output for too long"),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// S1-36: an agent whose time was up gets more of it, and a simpler task.
+#[test]
+fn an_agent_whose_time_was_up_gets_more_of_it() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.02\n",
+    );
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho x >> count; [ $(wc -l < count) -ge 3 ] && echo done && exit 0; sleep 30\n",
+    );
+    let ended = place.run(&["exec", "--timeout", "1s", "--", "claude", "-p", "x"], "");
+    assert_eq!((ended.code, executions(&place)), (0, 3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("prompt: focus"), "{}", ended.stderr);
+}
+
+#[test]
+fn nothing_is_left_of_a_command_that_hides_its_children() {
+    let place = Place::new();
+    let script = "(setsid sh -c 'trap \"\" TERM HUP; exec sleep 31.4159' >/dev/null 2>&1 &); sleep 0.2; echo gone";
+    let ended = place.run(&["exec", "--", "sh", "-c", script], "");
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "gone\n"));
+    assert!(!is_running("31.4159"));
+}
+
+#[test]
+fn a_flood_of_output_is_passed_through_and_kept_up_to_a_limit() {
+    let place = Place::new();
+    let ended = place.run(
+        &[
+            "exec",
+            "--",
+            "sh",
+            "-c",
+            "yes 'a line of output' | head -c 80000000",
+        ],
+        "",
+    );
+    assert_eq!((ended.code, ended.stdout.len()), (0, 80_000_000));
+    let kept = place.of_run("attempt-1/stdout.log");
+    assert!(kept.len() < 68_000_000 && kept.ends_with("[unstuck: the rest is not kept]\n"));
+}
+
+/// A wait that was stated is not sat through if a person has said how long it may be.
+#[test]
+fn a_reset_beyond_the_longest_wait_asks() {
+    let place = Place::new();
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho x >> count; echo \"Claude AI usage limit reached|$(($(date +%s)+7200))\"; exit 1\n",
+    );
+    let before = now();
+    let ended = place.run(&["exec", "--max-wait", "1h", "--", "claude", "-p", "x"], "");
+    assert_eq!((ended.code, executions(&place)), (3, 1), "{}", ended.stderr);
+    assert!(before.elapsed() < Duration::from_secs(60));
+    assert!(events(&place).contains(&"recovery_escalated".to_owned()));
+}
+
+fn is_running(word: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = processes.filter_map(|one| std::fs::read(one.path().join("cmdline")).ok());
+    lines.any(|line| {
+        let mut words = line.split(|byte| *byte == 0);
+        words.next() == Some(b"sleep") && words.next() == Some(word.as_bytes())
+    })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a bound on how long a test takes"
+)]
+fn now() -> Instant {
+    Instant::now()
+}

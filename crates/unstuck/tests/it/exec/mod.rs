@@ -1,0 +1,229 @@
+//! `unstuck exec`: one command, supervised.
+
+mod agents;
+mod limits;
+mod stops;
+mod trouble;
+
+use crate::Place;
+
+/// Waits that a test can wait for, and that are exact.
+const QUICK: &str = "[policy]\njitter = \"none\"\nbackoffBase = 0.05\n";
+
+/// A script that fails with a text until its `last` execution.
+fn flaky(last: u32, text: &str) -> String {
+    format!(
+        "echo x >> count; [ $(wc -l < count) -ge {last} ] && echo done && exit 0; echo '{text}' >&2; exit 1"
+    )
+}
+
+fn executions(place: &Place) -> usize {
+    let count = std::fs::read_to_string(place.project().join("count")).unwrap();
+    count.lines().count()
+}
+
+/// The events of the only run, by name.
+fn events(place: &Place) -> Vec<String> {
+    let name = |line: &str| {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        event["event"].as_str().unwrap().to_owned()
+    };
+    place.of_run("events.jsonl").lines().map(name).collect()
+}
+
+#[test]
+fn output_is_passed_through_untouched() {
+    let place = Place::new();
+    let ended = place.run(
+        &[
+            "exec",
+            "--",
+            "sh",
+            "-c",
+            "printf 'out\\033[1m\\0x'; printf err >&2; cat",
+        ],
+        "piped",
+    );
+    assert_eq!(ended.code, 0);
+    assert_eq!(ended.stdout, "out\u{1b}[1m\0xpiped");
+    assert_eq!(
+        ended.stderr, "err",
+        "a command that works is not talked about"
+    );
+}
+
+/// S0-19, S0-28, S0-33, S1-25, S1-30, S4-04: execute, classify, wait, repeat; each retry is told with its number.
+#[test]
+fn a_flaky_command_recovers_and_says_how() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let script = flaky(3, "503 Service Unavailable");
+    let ended = place.run(&["exec", "--", "sh", "-c", &script], "");
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "done\n"));
+    for told in [
+        "attempt 1 failed after",
+        "server_error: 503 Service Unavailable",
+        "(retry 1 of 3)",
+        "(retry 2 of 3)",
+        "recovered: done after 2 failures (3 attempts",
+    ] {
+        assert!(ended.stderr.contains(told), "{told} in {}", ended.stderr);
+    }
+    assert_eq!(executions(&place), 3);
+}
+
+/// S0-17, S0-21, S0-32, S4-10: every attempt stays in the history, and the episode has its count and level.
+#[test]
+fn the_runs_files_tell_the_story() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let script = flaky(2, "529 Overloaded");
+    let ended = place.run(&["exec", "--json", "-q", "--", "sh", "-c", &script], "");
+    let result: serde_json::Value =
+        serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(result["outcome"], "recovered");
+    assert_eq!(
+        (&result["attempts"], &result["success"]),
+        (&2.into(), &true.into())
+    );
+    assert_eq!(
+        events(&place),
+        [
+            "run_started",
+            "attempt_started",
+            "attempt_failed",
+            "decision_made",
+            "waiting_until",
+            "attempt_started",
+            "attempt_succeeded",
+            "run_finished"
+        ]
+    );
+    let episode: serde_json::Value = serde_json::from_str(&place.of_run("episodes.jsonl")).unwrap();
+    assert_eq!(episode["retry_count"], 1);
+    assert_eq!(episode["recovery_level"], "same");
+    assert_eq!(episode["success"], true);
+    assert_eq!(place.of_run("attempt-1/stderr.log"), "529 Overloaded\n");
+    assert_eq!(place.of_run("attempt-2/stdout.log"), "done\n");
+    let ignored = std::fs::read_to_string(place.project().join(".unstuck/.gitignore")).unwrap();
+    assert_eq!(ignored, "*\n");
+}
+
+/// S4-01: every answer of a server that passes by itself is tried again.
+#[test]
+fn answers_that_pass_by_themselves_are_tried_again() {
+    for status in ["429", "500", "502", "503", "504", "529"] {
+        let place = Place::new();
+        place.write("unstuck.toml", QUICK);
+        place.tool(
+            "claude",
+            &format!(
+                "#!/bin/sh\n{}",
+                flaky(2, &format!("API Error: {status} the server said so"))
+            ),
+        );
+        let ended = place.run(&["exec", "--", "claude", "-p", "x"], "");
+        assert_eq!(ended.code, 0, "{status}: {}", ended.stderr);
+        assert_eq!(executions(&place), 2, "{status}");
+    }
+}
+
+/// S0-13, S0-18, S0-20, S0-23, S0-31: a missing login asks at once, and says so everywhere.
+#[test]
+fn a_missing_login_asks_at_once() {
+    let place = Place::new();
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho x >> count; echo 'Not logged in · Please run /login'; exit 1\n",
+    );
+    let ended = place.run(&["exec", "--", "claude", "-p", "x"], "");
+    assert_eq!((ended.code, executions(&place)), (3, 1), "{}", ended.stderr);
+    assert!(ended.stderr.contains("auth_required"), "{}", ended.stderr);
+    let escalation = place.json_of_run("escalation.json");
+    assert_eq!(escalation["trigger"], "HICCUP");
+    assert_eq!(escalation["type"], "hiccup");
+    let state = place.json_of_run("state.json");
+    assert_eq!(state["status"], "awaiting_human");
+    assert_eq!(state["sessions"][0]["error_count"], 1);
+    assert_eq!(state["sessions"][0]["is_hiccup"], true);
+    let episode: serde_json::Value = serde_json::from_str(&place.of_run("episodes.jsonl")).unwrap();
+    assert_eq!(
+        episode["checkpoints_triggered"],
+        serde_json::json!(["HICCUP"])
+    );
+    assert_eq!(
+        (&episode["retry_count"], &episode["recovery_level"]),
+        (&0.into(), &"escalate".into())
+    );
+}
+
+/// S0-07, S0-22: three retries, each wait twice the one before; the episode counts them.
+#[test]
+fn waits_double_and_the_episode_counts_the_retries() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\ntemplate = \"patient\"\njitter = \"none\"\nbackoffBase = 0.02\n[policy.kinds.timeout]\nmaxRetries = 3\n",
+    );
+    let script = flaky(4, "curl: (28) Operation timed out after 30001 milliseconds");
+    let ended = place.run(&["exec", "--", "sh", "-c", &script], "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let waits: Vec<u64> = place
+        .of_run("events.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .filter(|event| event["event"] == "decision_made")
+        .map(|event| event["decision"]["action"]["delay_ms"].as_u64().unwrap())
+        .collect();
+    assert_eq!(waits, [20, 40, 80]);
+    let episode: serde_json::Value = serde_json::from_str(&place.of_run("episodes.jsonl")).unwrap();
+    assert_eq!(episode["retry_count"], 3);
+}
+
+/// S1-28: when all is used up, a checkpoint says what failed and how often it was tried.
+#[test]
+fn what_cannot_be_helped_leaves_a_checkpoint() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let ended = place.run(
+        &[
+            "exec",
+            "--retries",
+            "2",
+            "--",
+            "sh",
+            "-c",
+            "echo '503 Service Unavailable' >&2; exit 1",
+        ],
+        "",
+    );
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let checkpoint = place.json_of_run("checkpoint.json");
+    assert_eq!(checkpoint["error_type"], "server_error");
+    assert_eq!(checkpoint["retry_count"], 2);
+    assert!(
+        checkpoint["resume"]
+            .as_str()
+            .unwrap()
+            .starts_with("unstuck resume ")
+    );
+}
+
+/// S4-05: the policy `off` only supervises; exit codes are the command's own.
+#[test]
+fn the_policy_off_only_supervises() {
+    for (script, code) in [("exit 7", 7), ("kill -9 $$", 137), ("nosuchprogram-x", 127)] {
+        let place = Place::new();
+        let ended = place.run(&["exec", "--policy", "off", "--", "sh", "-c", script], "");
+        assert_eq!(ended.code, code, "{script}: {}", ended.stderr);
+        assert_eq!(events(&place).last().unwrap(), "run_finished");
+    }
+}
+
+#[test]
+fn a_failing_test_is_left_to_the_agent() {
+    let place = Place::new();
+    let script = "echo x >> count; echo 'FAILED tests/test_a.py::test_b - assert 1 == 2'; echo '1 failed in 0.01s'; exit 1";
+    let ended = place.run(&["exec", "--", "sh", "-c", script], "");
+    assert_eq!((ended.code, executions(&place)), (1, 1), "{}", ended.stderr);
+}

@@ -1,0 +1,185 @@
+//! Ctrl-C, kill -9, and going on afterwards.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use unstuck_core::decision::Dice;
+
+use crate::Place;
+
+use super::QUICK;
+
+fn start(place: &Place, args: &[&str]) -> Child {
+    place
+        .command(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Waits for the child's first line of output.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    line
+}
+
+/// S1-29: a cancel stops the child, keeps a checkpoint, and can be resumed.
+#[test]
+fn an_interrupt_stops_the_child_and_the_run_can_be_resumed() {
+    let place = Place::new();
+    let script = "echo x >> count; echo ready; [ -f go ] && exit 0; sleep 60";
+    let mut child = start(&place, &["exec", "--", "sh", "-c", script]);
+    assert_eq!(first_line(&mut child), "ready\n");
+    signal(&child, Signal::INT);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert!(told.contains("stopped · unstuck resume"), "{told}");
+    let checkpoint = place.json_of_run("checkpoint.json");
+    assert!(checkpoint["resume"].as_str().is_some());
+
+    place.write("go", "");
+    let resumed = place.run(&["resume"], "");
+    assert_eq!(
+        (resumed.code, resumed.stdout.as_str()),
+        (0, "ready\n"),
+        "{}",
+        resumed.stderr
+    );
+    let again = place.run(&["resume"], "");
+    assert_eq!(again.code, 1);
+    assert!(
+        again.stderr.contains("nothing to resume"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn a_wait_can_be_interrupted_and_goes_on() {
+    let place = Place::new();
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho ran; [ -f go ] && exit 0; echo \"Claude AI usage limit reached|$(($(date +%s)+2))\"; exit 1\n",
+    );
+    let mut child = start(&place, &["exec", "--", "claude", "-p", "x"]);
+    assert_eq!(first_line(&mut child), "ran\n");
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    while !lines.next().unwrap().unwrap().contains("trying again") {}
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    let waiting = place.json(&["runs", "--json"], "");
+    assert_eq!(waiting[0]["status"], "waiting");
+    place.write("go", "");
+    let resumed = place.run(&["resume"], "");
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(
+        place.json_of_run("state.json")["sessions"][0]["attempts"],
+        2
+    );
+}
+
+/// After a kill at any moment nothing is lost, nothing is left, and the run comes to its end as if undisturbed.
+#[test]
+fn a_kill_at_any_moment_loses_nothing() {
+    // The counter grows by an atomic step at the end of an execution, so an execution that was cut off does not count.
+    let script = "sleep 0.04; n=$(($(cat n 2>/dev/null || echo 0)+1)); echo $n > n.new; mv n.new n; \
+        [ $n -ge 3 ] && exit 0; echo '503 Service Unavailable' >&2; exit 1";
+    let mut dice = Dice::seeded(11);
+    for round in 0..12 {
+        let place = Place::new();
+        place.write("unstuck.toml", QUICK);
+        let mut args = vec!["exec", "--", "sh", "-c", script];
+        let mut finished = false;
+        while !finished {
+            let mut child = start(&place, &args);
+            let moment = Duration::from_millis(dice.roll().0 % 700);
+            finished = ended_within(&mut child, moment);
+            if !finished {
+                signal(&child, Signal::KILL);
+                child.wait().unwrap();
+                let runs = place.json(&["runs", "--json"], "");
+                if runs[0]["finished"].is_string() {
+                    break;
+                }
+                // Killed before it began: nothing was acknowledged, so it begins anew.
+                args = match runs[0]["id"].is_string() {
+                    true => vec!["resume"],
+                    false => args,
+                };
+            }
+        }
+        let run = place.json(&["show", "--json"], "");
+        assert_eq!(run["status"], "recovered", "round {round}: {run}");
+        assert_eq!(run["attempt_count"], 3, "round {round}: {run}");
+        let counted = std::fs::read_to_string(place.project().join("n")).unwrap();
+        assert_eq!(counted, "3\n", "round {round}");
+    }
+}
+
+fn ended_within(child: &mut Child, time: Duration) -> bool {
+    let steps = time.as_millis() / 5;
+    for _ in 0..steps {
+        if let Some(status) = child.try_wait().unwrap() {
+            assert_eq!(status.code(), Some(0));
+            return true;
+        }
+        pause();
+    }
+    false
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the moment of the kill is the point of the test"
+)]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(5));
+}
+
+#[test]
+fn a_run_that_is_driven_cannot_be_resumed() {
+    let place = Place::new();
+    let mut child = start(&place, &["exec", "--", "sh", "-c", "echo ready; sleep 60"]);
+    assert_eq!(first_line(&mut child), "ready\n");
+    let second = place.run(&["resume"], "");
+    assert_eq!(second.code, 1);
+    assert!(
+        second.stderr.contains("is being driven by process"),
+        "{}",
+        second.stderr
+    );
+    signal(&child, Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// An answer to a question continues a run that waits for it.
+#[test]
+fn a_run_that_waits_for_a_person_goes_on_when_they_have_seen_to_it() {
+    let place = Place::new();
+    place.tool(
+        "claude",
+        "#!/bin/sh\n[ -f login ] && echo done && exit 0; echo 'Not logged in · Please run /login'; exit 1\n",
+    );
+    let mut child = start(&place, &["exec", "--wait", "--", "claude", "-p", "x"]);
+    assert!(first_line(&mut child).contains("Not logged in"));
+    let waits = || place.json(&["runs", "--json"], "")[0]["status"] == "awaiting_human";
+    while !waits() {
+        pause();
+    }
+    place.write("login", "");
+    let told = place.run(&["resume"], "");
+    assert_eq!(told.code, 0, "{}", told.stderr);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,243 @@
+//! What can go wrong around a run: secrets, full disks, read-only homes, many at once.
+
+use std::process::Stdio;
+
+use crate::Place;
+
+use super::QUICK;
+
+const KEY: &str = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijklmnop";
+
+/// Whether any file below a folder holds a text.
+fn anywhere(folder: &std::path::Path, text: &str) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    entries.flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return anywhere(&path, text);
+        }
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    })
+}
+
+#[test]
+fn a_secret_is_never_stored() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let mut command = place.command(&["exec", "--", "sh", "-c"]);
+    command
+        .arg(format!(
+            "echo 'API Error: 401 invalid x-api-key {KEY}'; echo token $MY_TOKEN; echo 503 Service Unavailable at https://me:pa55word@example.com/x?api_key={KEY} >&2; exit 1"
+        ))
+        .env("MY_TOKEN", "tok-9f8e7d6c5b4a39281706");
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        stdout.contains(KEY),
+        "what the child says is passed through untouched"
+    );
+    for secret in [KEY, "tok-9f8e7d6c5b4a39281706", "pa55word"] {
+        assert!(
+            !anywhere(place.folder.path(), secret),
+            "{secret} is on disk"
+        );
+    }
+    let shown = place.run(&["show"], "");
+    assert!(!shown.stdout.contains(KEY));
+    let resumed = place.run(&["resume"], "");
+    assert_eq!(resumed.code, 1);
+    assert!(
+        resumed.stderr.contains("holds a secret"),
+        "{}",
+        resumed.stderr
+    );
+}
+
+#[test]
+fn what_unstuck_says_on_standard_error_holds_no_secret() {
+    let place = Place::new();
+    let script = format!(
+        "echo 'fatal: could not read from https://me:{KEY}@example.com/r.git' >&2; exit 128"
+    );
+    let ended = place.run(&["exec", "--retries", "0", "--", "sh", "-c", &script], "");
+    let ours: Vec<_> = ended
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("unstuck:"))
+        .collect();
+    assert!(
+        !ours.is_empty() && !ours.iter().any(|line| line.contains(KEY)),
+        "{ours:?}"
+    );
+}
+
+#[test]
+fn a_home_that_cannot_be_written_is_told_and_another_place_can_be_named() {
+    let place = Place::new();
+    let mut command = place.command(&["exec", "--", "echo", "hi"]);
+    let output = command
+        .env("XDG_STATE_HOME", "/proc/self/nowhere")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(
+        told.contains("/proc/self/nowhere/unstuck") && told.contains("--store"),
+        "{told}"
+    );
+    assert_eq!(output.stdout, b"", "nothing runs that is not recorded");
+    let elsewhere = place.folder.path().join("elsewhere.db");
+    let ended = place.run(
+        &[
+            "exec",
+            "--store",
+            elsewhere.to_str().unwrap(),
+            "--",
+            "echo",
+            "hi",
+        ],
+        "",
+    );
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "hi\n"));
+}
+
+#[test]
+fn a_project_that_cannot_be_written_does_not_stop_the_run() {
+    let place = Place::new();
+    place.write(".unstuck", "a file where a folder should be");
+    let ended = place.run(&["exec", "--", "echo", "hi"], "");
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "hi\n"));
+    assert!(
+        ended.stderr.contains("warning") && ended.stderr.contains(".unstuck"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(
+        place.json(&["runs", "--json"], "")[0]["status"],
+        "succeeded"
+    );
+}
+
+#[test]
+fn a_full_disk_is_told_and_nothing_is_lost() {
+    let place = Place::new();
+    let disk = place.folder.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    let script = format!(
+        "mount -t tmpfs -o size=400k none {disk} 2>/dev/null || exit 77\n\
+         export UNSTUCK_STORE={disk}/u.db\n\
+         {unstuck} exec -- echo first || exit 78\n\
+         head -c 1000000 /dev/zero > {disk}/filler 2>/dev/null\n\
+         {unstuck} exec -- echo second; echo code $?\n\
+         rm {disk}/filler; {unstuck} runs; {unstuck} exec -- echo third",
+        disk = disk.display()
+    );
+    let mut unshare = place.command(&[]);
+    let mut alone = command_like(&unshare, "unshare");
+    let output = alone.args(["-m", "sh", "-c", &script]).output();
+    let _ = &mut unshare;
+    let output = match output {
+        Ok(output) if output.status.code() != Some(77) && output.status.code() != Some(1) => output,
+        _ => {
+            println!("skipped: a small disk cannot be mounted here");
+            return;
+        }
+    };
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stdout.starts_with("first\ncode 2\n"), "{stdout}{stderr}");
+    assert!(stderr.contains("full"), "{stderr}");
+    assert!(
+        stdout.contains("echo first") && stdout.ends_with("third\n"),
+        "{stdout}{stderr}"
+    );
+}
+
+/// The same place and environment for another program.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a program around the one under test"
+)]
+fn command_like(like: &std::process::Command, program: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(program);
+    command.env_clear();
+    for (name, value) in like.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    command.current_dir(like.get_current_dir().unwrap());
+    command
+}
+
+#[test]
+fn fifty_at_once_share_one_store() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let children: Vec<_> = (0..50)
+        .map(|number| {
+            let script = format!("echo {number}");
+            let mut command = place.command(&["exec", "--", "sh", "-c", &script]);
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for (number, child) in children.into_iter().enumerate() {
+        let output = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{told}");
+        assert_eq!(output.stdout, format!("{number}\n").into_bytes());
+    }
+    let runs = place.json(&["runs", "--json", "-n", "100"], "");
+    assert_eq!(runs.as_array().unwrap().len(), 50);
+}
+
+#[test]
+fn a_missing_program_is_told_and_asks() {
+    let place = Place::new();
+    let ended = place.run(&["exec", "--", "no-such-program-here"], "");
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended
+            .stderr
+            .contains("command_not_found: no-such-program-here"),
+        "{}",
+        ended.stderr
+    );
+    let off = place.run(
+        &["exec", "--policy", "off", "--", "no-such-program-here"],
+        "",
+    );
+    assert_eq!(off.code, 127);
+}
+
+#[test]
+fn wrong_options_are_told_before_anything_runs() {
+    let place = Place::new();
+    for (args, told) in [
+        (vec!["--policy", "nope"], "there is no policy `nope`"),
+        (vec!["--agent", "nope"], "there is no agent `nope`"),
+        (vec!["--timeout", "5"], "not a duration"),
+        (
+            vec!["--expect-json=missing.json"],
+            "cannot read missing.json",
+        ),
+        (vec!["--expect-match", "("], "regex"),
+    ] {
+        let args = [&["exec"], &*args, &["--", "sh", "-c", "echo x >> count"]].concat();
+        let ended = place.run(&args, "");
+        assert_eq!(ended.code, 2, "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(told), "{args:?}: {}", ended.stderr);
+    }
+    assert!(!place.project().join("count").exists());
+}
