@@ -23,7 +23,15 @@ fn steady(text: &str, place: &Place) -> String {
         .replace(&run[..6], "RUNRUN");
     let text = text.replace(&place.folder.path().display().to_string(), "~");
     let digits = |word: &str| word.len() == 8 && word.matches(':').count() == 2;
-    let lines = text.lines().map(|line| {
+    let took = |line: &str| match line.split_once(" after ") {
+        Some((before, rest)) if rest.contains(" s") && !line.contains("done after") => {
+            format!("{before} after N s")
+        }
+        Some((before, _)) if before == "recovered" => "recovered after N s: …".to_owned(),
+        _ => line.to_owned(),
+    };
+    let lines = text.lines().map(took);
+    let lines = lines.map(|line| {
         let words = line
             .split(' ')
             .map(|word| if digits(word) { "HH:MM:SS" } else { word });
