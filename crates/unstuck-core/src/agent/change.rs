@@ -26,6 +26,11 @@ pub enum Session {
     },
     /// A new one.
     Fresh,
+    /// A new one that is known by this id from the start; ignored where [it cannot be](Invocation::takes_new_session).
+    New {
+        /// Its id.
+        id: String,
+    },
 }
 
 /// A changed command line.
@@ -113,8 +118,10 @@ impl Invocation<'_> {
         let stdin = match &changes.session {
             Some(Session::Resume { id, message }) => self.resume(&mut edit, id, message)?,
             session => {
-                if session.is_some() {
-                    self.leave_session(&mut edit);
+                match session {
+                    Some(Session::New { id }) => self.put_new_session(&mut edit, id),
+                    Some(_) => self.leave_session(&mut edit),
+                    None => {}
                 }
                 let prompt = changes.prompt.as_deref();
                 prompt.map_or(Ok(None), |prompt| self.put_prompt(&mut edit, prompt))?
@@ -122,6 +129,26 @@ impl Invocation<'_> {
         };
         let command = edit.into_words();
         Ok(Changed { command, stdin })
+    }
+
+    /// Whether a new conversation can be given an id of our choice: the agent has a flag for it, and the command line
+    /// names no conversation.
+    pub fn takes_new_session(&self) -> bool {
+        let session = &self.agent.file.session;
+        let named = [&session.id, &session.new, &session.latest, &session.fork];
+        let names_one = |flag: &Flag| named.iter().any(|names| flag.is_one_of(names));
+        self.is_headless()
+            && !session.new.is_empty()
+            && self.resume_words.is_empty()
+            && !self.flags().any(names_one)
+    }
+
+    fn put_new_session(&self, edit: &mut Edit, id: &str) {
+        if self.takes_new_session()
+            && let Some(name) = self.agent.file.session.new.last()
+        {
+            edit.insert(self.start, [name.clone(), id.to_owned()]);
+        }
     }
 
     fn put_model(&self, edit: &mut Edit, model: &str) -> Result<(), CannotChange> {

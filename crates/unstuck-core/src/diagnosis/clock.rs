@@ -54,10 +54,18 @@ pub(crate) fn http_date(text: &str) -> Option<Timestamp> {
 }
 
 /// The next moment at which clocks show this time of day, in the named zone or here.
+///
+/// A time without seconds that clocks show right now means the rest of this minute, not tomorrow.
 pub(crate) fn next(time: &str, zone: Option<&str>, now: &Now) -> Option<Timestamp> {
     let zone = zone_of(zone, now)?;
     let here = now.at.jiff().to_zoned(zone);
+    let exact = time.matches(':').count() == 2;
     let time = time_of_day(time)?;
+    let shown_now = (here.hour(), here.minute()) == (time.hour(), time.minute());
+    if shown_now && !exact {
+        let passed = Duration::from_millis(now.at.millis().rem_euclid(60_000).unsigned_abs());
+        return Some(now.at.after(Duration::from_secs(60).saturating_sub(passed)));
+    }
     let days = [Ok(here.date()), here.date().tomorrow()];
     let moments = days.into_iter().flatten().flat_map(|day| {
         // In the night in which clocks go back, a time of day comes twice.
@@ -309,6 +317,14 @@ mod tests {
             "2026-11-16T08:00:00Z"
         );
         assert_eq!(next("25:00", None, &berlin()), None);
+    }
+
+    /// Agents cut off the seconds of a reset: in its own minute it is still to come.
+    #[test]
+    fn the_minute_that_clocks_show_now_is_not_tomorrow() {
+        let now = Now::utc("2026-11-15T20:36:21Z".parse().unwrap());
+        assert_eq!(shown(next("8:36 PM", None, &now)), "2026-11-15T20:37:00Z");
+        assert_eq!(shown(next("20:36:10", None, &now)), "2026-11-16T20:36:10Z");
     }
 
     #[test]

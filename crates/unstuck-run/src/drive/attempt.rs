@@ -47,12 +47,12 @@ impl Engine<'_> {
     fn line(&mut self, log: &Log, plan: &AttemptPlan) -> Result<Line, RunError> {
         let recovery = log.recovery();
         let run = recovery.run();
-        let agent = self.agent_of(&run.command, run.agent.as_deref());
+        let agent = self.agent_of(&run.command, run.agent.as_deref()).cloned();
         let input = match self.stdin.recorded() {
             Recorded::All(bytes) => String::from_utf8(bytes.to_vec()).ok(),
             _ => None,
         };
-        command::line(agent, recovery, plan, input.as_deref())
+        command::line(agent.as_ref(), recovery, plan, input.as_deref(), self.draws)
     }
 
     fn note_start(&mut self, log: &mut Log, plan: &AttemptPlan, line: &Line) {
@@ -188,6 +188,7 @@ impl Engine<'_> {
             answering: plan.answering.clone(),
             model: plan.model.clone().or_else(|| run.model.clone()),
             command: &line.command,
+            conversation: line.session.clone(),
             agent: self.agent_of(&run.command, run.agent.as_deref()),
             options: log.options(),
             ended,

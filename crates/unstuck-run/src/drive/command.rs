@@ -4,7 +4,7 @@ use std::path::Path;
 
 use unstuck_core::action::{PromptContext, PromptLimits, Prompts};
 use unstuck_core::agent::{Agent, Changes, Invocation, Prompt, Session};
-use unstuck_core::decision::{Capabilities, Capability};
+use unstuck_core::decision::{Capabilities, Capability, Draw};
 use unstuck_core::event::AttemptFailed;
 use unstuck_core::recovery::AttemptPlan;
 use unstuck_core::{Failure, Layer, Recovery};
@@ -39,6 +39,8 @@ pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabil
 pub(super) struct Line {
     pub(super) command: Vec<String>,
     pub(super) stdin: Option<String>,
+    /// The conversation that the agent was given, so that it can be resumed whatever the agent tells.
+    pub(super) session: Option<String>,
 }
 
 /// The command line that a plan asks for.
@@ -47,17 +49,20 @@ pub(super) fn line(
     recovery: &Recovery,
     plan: &AttemptPlan,
     input: Option<&str>,
+    draw: &mut dyn FnMut() -> Draw,
 ) -> Result<Line, RunError> {
     let (command, failed) = (&recovery.run().command, recovery.failure());
     let folder = Path::new(&recovery.run().cwd);
-    let unchanged = || Line {
-        command: command.to_vec(),
-        stdin: None,
-    };
-    let Some(agent) = agent.filter(|_| plan.answering.is_some()) else {
-        return Ok(unchanged());
+    let Some(agent) = agent.filter(|_| recovery.run().policy.enabled) else {
+        return Ok(Line {
+            command: command.clone(),
+            stdin: None,
+            session: None,
+        });
     };
     let invocation = Invocation::read(agent, command);
+    let given =
+        (plan.resume.is_none() && invocation.takes_new_session()).then(|| conversation(draw));
     let original = match invocation.prompt() {
         Prompt::Text(text) => Some(text),
         Prompt::Stdin => input.map(str::to_owned),
@@ -75,14 +80,38 @@ pub(super) fn line(
                 id: id.clone(),
                 message: CONTINUE.to_owned(),
             }),
-            None => plan.fresh.then_some(Session::Fresh),
+            None if plan.fresh => Some(Session::Fresh),
+            None => given.clone().map(|id| Session::New { id }),
         },
     };
+    if changes == Changes::default() {
+        return Ok(Line {
+            command: command.clone(),
+            stdin: None,
+            session: None,
+        });
+    }
     let changed = invocation.with(&changes)?;
     Ok(Line {
         command: changed.command,
         stdin: changed.stdin,
+        session: given.filter(|_| !plan.fresh),
     })
+}
+
+/// An id for a conversation, in the form that agents take: a UUID of version 4.
+fn conversation(draws: &mut dyn FnMut() -> Draw) -> String {
+    let (high, low) = (draws().0, draws().0);
+    let high = (high & !0xf000) | 0x4000;
+    let low = (low & !(0b11 << 62)) | (0b10 << 62);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
 }
 
 /// The prompt with the addition that the plan asks for; none if it stays as it is.
@@ -119,5 +148,22 @@ fn context(failed: &AttemptFailed) -> PromptContext {
     PromptContext {
         summary: failed.excerpt.stdout.clone(),
         ..PromptContext::read(&failure, &failed.diagnosis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::decision::Dice;
+
+    use super::*;
+
+    #[test]
+    fn a_conversation_has_an_id_that_agents_take() {
+        let mut dice = Dice::seeded(3);
+        let id = conversation(&mut || dice.roll());
+        let parts: Vec<_> = id.split('-').map(str::len).collect();
+        assert_eq!(parts, [8, 4, 4, 4, 12]);
+        assert_eq!(&id[14..15], "4");
+        assert!(matches!(&id[19..20], "8" | "9" | "a" | "b"), "{id}");
     }
 }

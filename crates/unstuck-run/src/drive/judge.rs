@@ -20,6 +20,8 @@ pub(super) struct Case<'a> {
     pub(super) answering: Option<Answering>,
     pub(super) model: Option<String>,
     pub(super) command: &'a [String],
+    /// The conversation that the agent was told to use.
+    pub(super) conversation: Option<String>,
     pub(super) agent: Option<&'a Agent>,
     pub(super) options: &'a Options,
     pub(super) ended: &'a Ended,
@@ -144,6 +146,16 @@ impl Case<'_> {
         (theirs || self.agent.is_none()).then_some(diagnosis)
     }
 
+    fn used(&self, report: Option<&Report>) -> Measured {
+        let told = report.cloned().unwrap_or_default();
+        Measured {
+            cost_usd: told.cost_usd,
+            tokens: told.tokens,
+            agent_session: told.session.or_else(|| self.conversation.clone()),
+            turns: told.turns,
+        }
+    }
+
     fn end(&self, report: Option<&Report>) -> AttemptEnd {
         let ended = self.ended;
         let (exit_code, signal) = match ended.status {
@@ -167,22 +179,13 @@ impl Case<'_> {
                 .and_then(|report| report.model.clone())
                 .or(self.model.clone()),
             answering: self.answering.clone(),
-            used: report.map(measured).unwrap_or_default(),
+            used: self.used(report),
         }
     }
 }
 
 /// Where diagnoses come from; built only when there is something to diagnose.
 pub(super) type Diagnostics<'a> = &'a dyn Fn() -> &'a Classifier;
-
-fn measured(report: &Report) -> Measured {
-    Measured {
-        cost_usd: report.cost_usd,
-        tokens: report.tokens,
-        agent_session: report.session.clone(),
-        turns: report.turns,
-    }
-}
 
 fn succeeded(end: AttemptEnd, truncated: bool) -> Event {
     Event::from(Box::new(AttemptSucceeded { end, truncated }))
