@@ -1,1 +1,3 @@
 //! Runs agents and commands, and acts on what fails.
+
+pub mod expect;

@@ -1,0 +1,32 @@
+//! Sections that an answer must have.
+
+use super::fence::{Fenced, unwrapped};
+
+/// An error for each section that is not there.
+pub(super) fn missing(sections: &[String], text: &str) -> Vec<String> {
+    if sections.is_empty() {
+        return Vec::new();
+    }
+    let fenced = Fenced::read(unwrapped(text));
+    let lines: Vec<String> = fenced.outside.iter().map(|line| plain(line)).collect();
+    let is_missing = |section: &&String| !lines.contains(&plain(section));
+    let errors = sections.iter().filter(is_missing);
+    errors
+        .map(|section| format!("Missing section: {}", section.trim()))
+        .collect()
+}
+
+/// A line without emphasis and without blanks, colons and hashes at its end.
+fn plain(line: &str) -> String {
+    let line = line.trim();
+    // `**## Review**` and `## **Review**` are the same heading.
+    let line = line.trim_start_matches(['*', '_']);
+    let bare = line.trim_start_matches('#');
+    let (hashes, rest) = line.split_at(line.len() - bare.len());
+    let rest = rest.trim_start().trim_start_matches(['*', '_']);
+    let rest = rest.trim_end_matches([' ', '\t', ':', '#', '*', '_']);
+    match (hashes, rest) {
+        ("", rest) => rest.trim().to_owned(),
+        (hashes, rest) => format!("{hashes} {}", rest.trim()),
+    }
+}
