@@ -53,6 +53,8 @@ struct Reader {
     /// Whether the `---` line of a file was the last one.
     after_old: bool,
     in_file: bool,
+    /// Whether there was a header of git, which can tell of changes without hunks.
+    in_git: bool,
     changes: usize,
 }
 
@@ -86,8 +88,9 @@ impl Reader {
     fn outside(&mut self, line: &str) {
         self.in_file |= self.after_old && line.starts_with("+++ ");
         self.after_old = line.starts_with("--- ");
+        self.in_git |= line.starts_with("diff --git ");
         let tells = |start: &&str| line.starts_with(*start);
-        self.changes += usize::from(WITHOUT_HUNKS.iter().any(|start| tells(&start)));
+        self.changes += usize::from(self.in_git && WITHOUT_HUNKS.iter().any(tells));
     }
 }
 

@@ -77,10 +77,6 @@ impl Expectations {
     }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
 fn is_false(value: &bool) -> bool {
     !value
 }

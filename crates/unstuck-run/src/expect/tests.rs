@@ -43,16 +43,13 @@ fn pattern(text: &str) -> Expectations {
     }
 }
 
-/// The kind of failure that an agent's answer is found to be.
+/// The kind of failure that an answer is found to be, of an agent whose exit code says that all is well.
 fn kind(expectations: &Expectations, answer: &str) -> Kind {
     assert!(!expectations.met_by(answer), "{answer}");
-    let mut failure = Failure::agent("claude")
+    let failure = Failure::agent("claude")
         .with_exit_code(0)
-        .with_stdout(answer);
-    let errors = expectations.check(answer);
-    if !errors.is_empty() {
-        failure = failure.with_validation_errors(errors);
-    }
+        .with_stdout(answer)
+        .with_validation_errors(expectations.check(answer));
     classify(&failure, &Now::utc(Timestamp::from_seconds(0))).kind
 }
 
@@ -117,7 +114,7 @@ fn an_empty_answer_is_an_empty_output_whatever_is_expected() {
 }
 
 #[test]
-fn what_is_not_json_is_a_json_parse_error() {
+fn what_is_not_json_is_told_as_such_and_is_a_wrong_format() {
     for text in [
         "Here you are: 5",
         "{\"a\": ",
@@ -125,7 +122,12 @@ fn what_is_not_json_is_a_json_parse_error() {
         "```json\n{\"a\": 1,}\n```",
         "{} {}",
     ] {
-        assert_eq!(kind(&any_json(), text), Kind::JsonParseError, "{text}");
+        let errors = any_json().check(text);
+        assert!(
+            errors[0].starts_with("The output is not valid JSON: "),
+            "{errors:?}"
+        );
+        assert_eq!(kind(&any_json(), text), Kind::FormatValidation, "{text}");
     }
 }
 
@@ -152,11 +154,11 @@ fn json_against_its_schema_is_a_wrong_format_and_tells_the_path() {
         "{errors:?}"
     );
     assert!(schema().met_by("```json\n{}\n```\n```json\n{\"items\": [1]}\n```"));
-    assert_eq!(kind(&schema(), "no json"), Kind::JsonParseError);
+    assert!(schema().check("no json")[0].contains("not valid JSON"));
 }
 
 #[test]
-fn a_diff_that_is_missing_or_does_not_add_up_is_a_diff_parse_error() {
+fn a_diff_that_is_missing_or_does_not_add_up_is_told_as_such_and_is_a_wrong_format() {
     let cut = DIFF.replace("+10\n\\ No newline at end of file\n", "");
     let surplus = DIFF.replace("+2\n", "+2\n+3\n+4\n");
     let headless = DIFF.replace("+++ b/f\n", "");
@@ -169,8 +171,11 @@ fn a_diff_that_is_missing_or_does_not_add_up_is_a_diff_parse_error() {
         &garbled,
         "```diff\n+ one\n```",
         "--- a\n+++ b\n",
+        "new mode of work",
     ] {
-        assert_eq!(kind(&diff(), text), Kind::DiffParseError, "{text}");
+        let errors = diff().check(text);
+        assert!(errors[0].starts_with("Invalid diff: "), "{errors:?}");
+        assert_eq!(kind(&diff(), text), Kind::FormatValidation, "{text}");
     }
 }
 
