@@ -33,10 +33,20 @@ fn mounted(script: &str, folder: &Path, test: &str, location: &Location) -> Opti
     match process(&by, test, location).output() {
         Ok(output) if ![Some(77), Some(1)].contains(&output.status.code()) => Some(output),
         refused => {
-            println!("skipped: nothing can be mounted here ({refused:?})");
+            tell(&format!(
+                "skipped: nothing can be mounted here ({refused:?})"
+            ));
             None
         }
     }
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "who runs the tests must see what was not tried"
+)]
+fn tell(what: &str) {
+    println!("{what}");
 }
 
 fn succeeded(output: &Output) {

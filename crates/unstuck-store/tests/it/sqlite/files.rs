@@ -118,8 +118,17 @@ fn a_store_that_others_keep_busy_is_told_and_goes_on_afterwards() {
     let other = bare(&place);
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let more = || append(&run(1), [attempt_started(&run(1), 1)]);
-    let error = wait(store.append(more())).unwrap_err();
-    assert!(matches!(error, StoreError::Busy { .. }), "{error}");
+    // What is written together fails together, and none of it is acknowledged.
+    let failed = wait(async {
+        tokio::join!(
+            store.append(more()),
+            store.append(more()),
+            store.append(more())
+        )
+    });
+    for result in [failed.0, failed.1, failed.2] {
+        assert!(matches!(result, Err(StoreError::Busy { .. })), "{result:?}");
+    }
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(wait(store.append(more())).unwrap()[0].seq, 2);
 }
