@@ -12,7 +12,13 @@ CREATE TABLE events (
     UNIQUE (run, seq)
 ) STRICT;
 CREATE INDEX events_by_time ON events (at);
-CREATE INDEX events_by_session ON events (session) WHERE session IS NOT NULL;
+
+-- Which runs a session has events in. An index on the events themselves would be written all over with each of them.
+CREATE TABLE sessions (
+    session TEXT NOT NULL,
+    run     TEXT NOT NULL,
+    PRIMARY KEY (session, run)
+) STRICT, WITHOUT ROWID;
 
 -- Each run at a glance: a fold of its events.
 CREATE TABLE runs (

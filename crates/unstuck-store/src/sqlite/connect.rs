@@ -93,7 +93,8 @@ fn identify(connection: &Connection) -> rusqlite::Result<Option<u32>> {
 
 fn adjust(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000;",
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000;
+        PRAGMA wal_autocheckpoint = 4000;",
     )
 }
 

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::RunView;
-use unstuck_core::event::{Recorded, RunId, VERSION};
+use unstuck_core::event::{Recorded, RunId, SessionId, VERSION};
 
 use super::{failure, hourly, leases, read};
 use crate::append::{Line, Prepared};
@@ -20,6 +20,8 @@ const KEPT: usize = 4096;
 
 const INSERT: &str = "INSERT INTO events (run, seq, at, v, event, session, kind, payload)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+
+const BELONGS: &str = "INSERT OR IGNORE INTO sessions (session, run) VALUES (?1, ?2)";
 
 const UPSERT: &str =
     "INSERT INTO runs (id, project, status, kind, started, updated, finished, view)
@@ -34,6 +36,24 @@ struct Run {
     seq: u64,
     /// None if it began in a way that only a newer unstuck understands.
     view: Option<RunView>,
+    /// The session of the newest event that has one.
+    session: Option<SessionId>,
+}
+
+impl Run {
+    fn note_session(
+        &mut self,
+        connection: &Connection,
+        recorded: &Recorded,
+    ) -> rusqlite::Result<()> {
+        let session = recorded.event.session();
+        if session.is_some() && session != self.session.as_ref() {
+            let row = params![session.map(SessionId::as_str), recorded.run.as_str()];
+            connection.prepare_cached(BELONGS)?.execute(row)?;
+            self.session = session.cloned();
+        }
+        Ok(())
+    }
 }
 
 /// What was folded, some of it not yet written.
@@ -122,6 +142,7 @@ impl Folds {
         };
         insert(connection, &recorded, &line.payload)?;
         run.seq = recorded.seq;
+        run.note_session(connection, &recorded)?;
         match &mut run.view {
             Some(view) => view.record(&recorded),
             None => run.view = RunView::begin(&recorded),
@@ -173,6 +194,7 @@ fn find(connection: &Connection, id: &RunId) -> rusqlite::Result<Run> {
         return Ok(Run {
             seq: view.seq,
             view: Some(view),
+            session: None,
         });
     }
     // Not there, or written by a newer unstuck: the events tell.
@@ -180,6 +202,7 @@ fn find(connection: &Connection, id: &RunId) -> rusqlite::Result<Run> {
     Ok(Run {
         seq: events.last().map_or(0, |last| last.seq),
         view: RunView::fold(&events),
+        session: None,
     })
 }
 

@@ -133,9 +133,7 @@ pub(super) fn prune(connection: &mut Connection, before: Timestamp) -> rusqlite:
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let done = ended(&transaction, before)?;
         for id in &done {
-            events += transaction.execute("DELETE FROM events WHERE run = ?1", [id])? as u64;
-            transaction.execute("DELETE FROM leases WHERE run = ?1", [id])?;
-            transaction.execute("DELETE FROM runs WHERE id = ?1", [id])?;
+            events += delete(&transaction, id)?;
         }
         if !done.is_empty() {
             transaction.execute(
@@ -156,6 +154,18 @@ pub(super) fn prune(connection: &mut Connection, before: Timestamp) -> rusqlite:
         events,
         kept: kept as u64,
     })
+}
+
+/// Deletes a run, and tells how many events it had.
+fn delete(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
+    let delete = |sql: &str| connection.prepare_cached(sql)?.execute([run]);
+    delete(
+        "DELETE FROM sessions WHERE run = ?1
+            AND session IN (SELECT session FROM events WHERE run = ?1)",
+    )?;
+    delete("DELETE FROM leases WHERE run = ?1")?;
+    delete("DELETE FROM runs WHERE id = ?1")?;
+    Ok(delete("DELETE FROM events WHERE run = ?1")? as u64)
 }
 
 /// A few of the runs that were done before this moment, with nothing left to take up again.

@@ -24,11 +24,8 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
     let mut conditions = Conditions::default();
     if let Some(prefix) = &filter.prefix {
         // Not LIKE, in which `_` and `%` mean something else, and which cannot use the index.
-        conditions.add("id >= ?", [prefix.clone().into()]);
-        conditions.add(
-            "substr(id, 1, length(?)) = ?",
-            [prefix.clone().into(), prefix.clone().into()],
-        );
+        let end = format!("{prefix}\u{10FFFF}");
+        conditions.add("id >= ? AND id < ?", [prefix.clone().into(), end.into()]);
     }
     conditions.equal("project", filter.project.as_deref());
     conditions.any_of("status", filter.status.iter().map(|status| status.name()));
@@ -61,12 +58,14 @@ pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite:
         Some(_) => "JOIN runs ON runs.id = events.run",
         None => "",
     };
-    let order = match filter.order {
-        Order::OldestFirst => "ASC",
-        Order::NewestFirst => "DESC",
+    let order = match (filter.order, filter.since, filter.after) {
+        // The sign keeps SQLite from walking through all that is older in the order of the log.
+        (Order::OldestFirst, Some(_), None) => "+events.id ASC",
+        (Order::OldestFirst, ..) => "events.id ASC",
+        (Order::NewestFirst, ..) => "events.id DESC",
     };
     let sql = format!(
-        "SELECT {EVENT} FROM events {join} {} ORDER BY events.id {order} LIMIT {}",
+        "SELECT {EVENT} FROM events {join} {} ORDER BY {order} LIMIT {}",
         conditions.sql(),
         limit(filter.limit)
     );
@@ -84,10 +83,13 @@ pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite:
 fn event_conditions(filter: &EventFilter) -> Conditions {
     let mut conditions = Conditions::default();
     conditions.equal("events.run", filter.run.as_ref().map(RunId::as_str));
-    conditions.equal(
-        "events.session",
-        filter.session.as_ref().map(|session| session.as_str()),
-    );
+    if let Some(session) = &filter.session {
+        let id = || session.as_str().to_owned().into();
+        conditions.add(
+            "events.run IN (SELECT run FROM sessions WHERE session = ?) AND events.session = ?",
+            [id(), id()],
+        );
+    }
     conditions.equal("runs.project", filter.project.as_deref());
     conditions.equal("events.kind", filter.kind.map(|kind| kind.name()));
     conditions.any_of("events.event", filter.names.iter().map(String::as_str));

@@ -4,3 +4,4 @@
 
 mod contract;
 mod samples;
+mod sqlite;

@@ -53,7 +53,7 @@ fn ids(runs: &[RunView]) -> Vec<&str> {
 }
 
 fn names(page: &EventPage) -> Vec<(&str, u64)> {
-    let name = |event: &Recorded| event.run.as_str().chars().last() == Some('1');
+    let name = |event: &Recorded| event.run.as_str().ends_with('1');
     let ones = page.events.iter().filter(|event| name(event));
     ones.map(|event| (event.event.name(), event.seq)).collect()
 }

@@ -1,0 +1,125 @@
+//! A damaged file is told, not repaired behind anyone's back.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+
+use unstuck_core::event::Outcome;
+use unstuck_store::{EventFilter, Finding, Report, Store, StoreError, Task};
+
+use super::bare;
+use crate::contract::{Place, wait};
+use crate::samples::{append, attempt_started, end, finished, run, started, succeeded};
+
+/// A closed store with many events.
+fn filled() -> Place {
+    let place = Place::new();
+    wait(async {
+        let store = place.open().await;
+        for number in 0..40 {
+            let run = run(number);
+            let worked = succeeded(end(&run, 10, None, None));
+            let events = [
+                started(&run),
+                attempt_started(&run, 1),
+                worked,
+                finished(Outcome::Succeeded),
+            ];
+            store.append(append(&run, events)).await.unwrap();
+        }
+        store.close().await.unwrap();
+    });
+    place
+}
+
+fn findings(store: &Store) -> Vec<Finding> {
+    match wait(store.maintain(Task::Check)).unwrap() {
+        Report::Checked { findings, .. } => findings,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ids(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.id.as_str()).collect()
+}
+
+#[test]
+fn a_damaged_page_is_found_and_told() {
+    let place = filled();
+    let size = fs::metadata(place.file()).unwrap().len();
+    let page = 4096;
+    // The first page holds the schema; all others become nonsense.
+    let file = OpenOptions::new().write(true).open(place.file()).unwrap();
+    for start in (page..size).step_by(4096) {
+        file.write_all_at(&[0xA5; 512], start).unwrap();
+    }
+    let before = fs::read(place.file()).unwrap();
+    let store = wait(place.open());
+    let read = wait(store.events(&EventFilter::default()));
+    assert!(matches!(read, Err(StoreError::Corrupt { .. })), "{read:?}");
+    let run = run(1);
+    let written = wait(store.append(append(&run, [attempt_started(&run, 2)])));
+    assert!(
+        matches!(written, Err(StoreError::Corrupt { .. })),
+        "{written:?}"
+    );
+    assert_eq!(ids(&findings(&store))[0], "file");
+    assert!(
+        before == fs::read(place.file()).unwrap(),
+        "the file was changed"
+    );
+}
+
+#[test]
+fn one_changed_bit_in_the_first_page_is_told() {
+    let place = filled();
+    let file = OpenOptions::new().write(true).open(place.file()).unwrap();
+    // The number of the schema's first cell pointer.
+    file.write_all_at(&[0xFF, 0xFF, 0xFF, 0xFF], 103).unwrap();
+    let opened = wait(Store::open(
+        &place.location(),
+        unstuck_store::Options::default(),
+    ));
+    assert!(
+        matches!(opened, Err(StoreError::Corrupt { .. })),
+        "{opened:?}"
+    );
+}
+
+#[test]
+fn folds_that_do_not_fit_their_events_are_found() {
+    for (sql, expected) in [
+        (
+            "UPDATE runs SET view = json_set(view, '$.attempts', 7) WHERE id = 'r000000003'",
+            vec!["r000000003"],
+        ),
+        (
+            "UPDATE runs SET view = '{}' WHERE id = 'r000000003'",
+            vec!["r000000003"],
+        ),
+        (
+            "DELETE FROM runs WHERE id = 'r000000004'",
+            vec!["r000000004"],
+        ),
+        (
+            "DELETE FROM events WHERE run = 'r000000005' AND seq = 2",
+            vec!["r000000005", "r000000005"],
+        ),
+        (
+            "DELETE FROM events WHERE run = 'r000000006'",
+            vec!["r000000006", "hourly"],
+        ),
+        (
+            "UPDATE hourly SET count = count + 1 WHERE outcome = 'succeeded'",
+            vec!["hourly"],
+        ),
+        (
+            "DELETE FROM hourly WHERE outcome = 'succeeded'",
+            vec!["hourly"],
+        ),
+    ] {
+        let place = filled();
+        assert_eq!(bare(&place).execute(sql, []).unwrap().min(1), 1);
+        let found = findings(&wait(place.open()));
+        assert_eq!(ids(&found), expected, "{sql}");
+    }
+}

@@ -1,0 +1,122 @@
+//! Full and read-only disks, real ones, mounted where only the test sees them. Where that is not allowed the tests say
+//! so and pass.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use unstuck_core::event::RunId;
+use unstuck_store::{Location, Options, Report, Store, StoreError, Task};
+
+use super::processes::{process, told};
+use crate::contract::{Place, wait};
+use crate::samples::{append, attempt_started, run, started};
+
+/// Mounts a disk of 1 MB over the folder and does the rest there.
+const SMALL_DISK: &str = r#"mount -t tmpfs -o size=1m none "$1" || exit 77; shift; exec "$@""#;
+
+/// Makes the folder a disk that can only be read and does the rest there.
+const READ_ONLY_DISK: &str = r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 77
+shift; exec "$@""#;
+
+/// Runs a test where the script has mounted something over the folder; none where that is not allowed.
+fn mounted(script: &str, folder: &Path, test: &str, location: &Location) -> Option<Output> {
+    let by = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        folder.to_str().unwrap(),
+    ];
+    match process(&by, test, location).output() {
+        Ok(output) if ![Some(77), Some(1)].contains(&output.status.code()) => Some(output),
+        refused => {
+            tell(&format!(
+                "skipped: nothing can be mounted here ({refused:?})"
+            ));
+            None
+        }
+    }
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "who runs the tests must see what was not tried"
+)]
+fn tell(what: &str) {
+    println!("{what}");
+}
+
+fn succeeded(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn a_full_disk_is_told_and_loses_nothing() {
+    let place = Place::new();
+    let location = place.location();
+    let folder = location.path().parent().unwrap();
+    fs::create_dir_all(folder).unwrap();
+    let test = "sqlite::disks::fills_the_disk";
+    let output = mounted(SMALL_DISK, folder, test, &location);
+    output.iter().for_each(succeeded);
+}
+
+#[test]
+#[ignore = "started by another test, on a small disk"]
+fn fills_the_disk() {
+    let store = wait(Store::open(&told(), Options::default())).unwrap();
+    let run = run(1);
+    wait(store.append(append(&run, [started(&run)]))).unwrap();
+    let ballast = told().path().with_file_name("ballast");
+    fs::write(&ballast, vec![0; 200_000]).unwrap();
+    let error = fill(&store, &run);
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+
+    // What was acknowledged is there, and once there is room it goes on.
+    let kept = wait(store.load(&run)).unwrap().len();
+    fs::remove_file(ballast).unwrap();
+    let next = wait(store.append(append(&run, [attempt_started(&run, 0)]))).unwrap();
+    assert_eq!(next[0].seq, kept as u64 + 1);
+    let checked = wait(store.maintain(Task::Check)).unwrap();
+    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+}
+
+/// Writes until it no longer works.
+fn fill(store: &Store, run: &RunId) -> StoreError {
+    let mut seq = 1;
+    loop {
+        let events = (0..20).map(|number| attempt_started(run, number));
+        match wait(store.append(append(run, events))) {
+            Ok(kept) => assert_eq!(kept[0].seq, seq + 1),
+            Err(error) => {
+                assert_eq!(wait(store.load(run)).unwrap().len() as u64, seq);
+                return error;
+            }
+        }
+        seq += 20;
+    }
+}
+
+#[test]
+fn a_read_only_disk_is_told() {
+    let place = Place::new();
+    wait(async { place.open().await.close().await }).unwrap();
+    let test = "sqlite::disks::finds_the_disk_read_only";
+    let file = place.file();
+    for name in ["unstuck.db", "new.db", "new/unstuck.db"] {
+        let location = Location::file(file.with_file_name(name));
+        let output = mounted(READ_ONLY_DISK, file.parent().unwrap(), test, &location);
+        output.iter().for_each(succeeded);
+    }
+}
+
+#[test]
+#[ignore = "started by another test, on a read-only disk"]
+fn finds_the_disk_read_only() {
+    let error = wait(Store::open(&told(), Options::default())).unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+}

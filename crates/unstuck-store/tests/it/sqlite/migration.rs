@@ -1,0 +1,137 @@
+//! Older stores are brought up to date, and a copy is put aside first.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use rusqlite::{Connection, params};
+use unstuck_core::Kind;
+use unstuck_core::episode::RunView;
+use unstuck_core::event::{Event, Recorded};
+use unstuck_store::{Dimension, Report, StatsQuery, Task};
+
+use super::bare;
+use crate::contract::{Place, wait};
+use crate::samples::{START, append, end, failed, run, started, succeeded};
+
+const FIRST_SCHEMA: &str = include_str!("../../../migrations/sqlite/0001_events.sql");
+
+/// A store as the first schema had it, with one run.
+fn old_store() -> (Place, Vec<Recorded>) {
+    let place = Place::new();
+    fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    let connection = bare(&place);
+    connection.execute_batch(FIRST_SCHEMA).unwrap();
+    connection
+        .pragma_update(None, "application_id", 0x756e_7374)
+        .unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    let run = run(1);
+    let limited = failed(end(&run, 200, Some(0.5), None), Kind::RateLimit);
+    let events = [
+        started(&run),
+        limited,
+        succeeded(end(&run, 100, None, None)),
+    ];
+    let recorded: Vec<_> = (1..)
+        .zip(events)
+        .map(|(seq, event)| keep(&connection, seq, event))
+        .collect();
+    let view = RunView::fold(&recorded).unwrap();
+    let row = params![
+        view.id.as_str(),
+        view.project,
+        START.millis(),
+        serde_json::to_string(&view).unwrap()
+    ];
+    let sql = "INSERT INTO runs VALUES (?1, ?2, 'running', 'rate_limit', ?3, ?3, NULL, ?4)";
+    connection.execute(sql, row).unwrap();
+    (place, recorded)
+}
+
+fn keep(connection: &Connection, seq: u64, event: Event) -> Recorded {
+    let (run, payload) = (
+        run(1),
+        serde_json::to_string(&event.to_value().unwrap()).unwrap(),
+    );
+    let sql = "INSERT INTO events (run, seq, at, v, event, payload) VALUES (?1, ?2, ?3, 1, ?4, ?5)";
+    let row = params![
+        run.as_str(),
+        seq as i64,
+        START.millis(),
+        event.name(),
+        payload
+    ];
+    connection.execute(sql, row).unwrap();
+    Recorded {
+        version: 1,
+        run,
+        seq,
+        at: START,
+        event,
+    }
+}
+
+fn aside(place: &Place, suffix: &str) -> PathBuf {
+    place.file().with_file_name(format!("unstuck.db{suffix}"))
+}
+
+#[test]
+fn an_older_store_is_copied_and_brought_up_to_date() {
+    let (place, recorded) = old_store();
+    let store = wait(place.open());
+    assert_eq!(wait(store.load(&run(1))).unwrap(), recorded);
+    let query = StatsQuery {
+        by: vec![Dimension::Kind],
+        ..StatsQuery::default()
+    };
+    let lines = wait(store.stats(&query)).unwrap();
+    let told: Vec<_> = lines
+        .iter()
+        .map(|line| (line.kind.as_deref(), line.count, line.duration_ms))
+        .collect();
+    assert_eq!(told, [(Some("none"), 1, 100), (Some("rate_limit"), 1, 200)]);
+    let next = wait(store.append(append(&run(1), [succeeded(end(&run(1), 1, None, None))])));
+    assert_eq!(next.unwrap()[0].seq, 4);
+    let checked = wait(store.maintain(Task::Check)).unwrap();
+    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+
+    let copy = aside(&place, ".bak-v1");
+    assert_eq!(
+        fs::metadata(&copy).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    let copy = Connection::open(copy).unwrap();
+    let version: u32 = copy
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .unwrap();
+    let events: u32 = copy
+        .query_row("SELECT count(*) FROM events", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!((version, events), (1, 3));
+}
+
+#[test]
+fn a_copy_that_is_there_already_is_not_overwritten() {
+    let (place, _) = old_store();
+    fs::write(aside(&place, ".bak-v1"), "dear to me").unwrap();
+    wait(place.open());
+    assert_eq!(fs::read(aside(&place, ".bak-v1")).unwrap(), b"dear to me");
+    assert!(aside(&place, ".bak-v1.2").exists());
+}
+
+#[test]
+fn a_store_that_is_up_to_date_is_not_copied() {
+    let place = Place::new();
+    wait(async { place.open().await.close().await }).unwrap();
+    wait(place.open());
+    let names = fs::read_dir(place.file().parent().unwrap()).unwrap();
+    let copies = names.filter(|name| {
+        name.as_ref()
+            .unwrap()
+            .file_name()
+            .to_string_lossy()
+            .contains("bak")
+    });
+    assert_eq!(copies.count(), 0);
+}

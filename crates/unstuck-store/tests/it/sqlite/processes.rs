@@ -1,0 +1,90 @@
+//! Other processes: this very test program, told to do just one thing.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use unstuck_store::{Location, Options, Report, Store, StoreError, Task};
+
+use crate::contract::{Place, wait};
+use crate::samples::{append, attempt_started, run, started};
+
+/// Names the store to a process that is started for one thing.
+const STORE: &str = "UNSTUCK_TEST_STORE";
+
+/// The store that this process was started for.
+pub(super) fn told() -> Location {
+    Location::file(PathBuf::from(std::env::var_os(STORE).unwrap()))
+}
+
+/// A process that runs one of the ignored tests here on a store, perhaps by way of another program.
+pub(super) fn process(by: &[&str], test: &str, location: &Location) -> Command {
+    let program = std::env::current_exe().unwrap();
+    let first = by.first().map_or_else(|| program.clone(), PathBuf::from);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place in these tests that starts processes"
+    )]
+    let mut command = Command::new(first);
+    command.args(by.iter().skip(1));
+    if !by.is_empty() {
+        command.arg(program);
+    }
+    command.args(["--exact", test, "--ignored", "--nocapture"]);
+    command.env(STORE, location.path());
+    command
+}
+
+/// The lines that a process writes, after the first few words of the test program itself.
+pub(super) fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+    let output = BufReader::new(child.stdout.take().unwrap());
+    output.lines().map_while(Result::ok)
+}
+
+const WRITERS: u32 = 4;
+const APPENDS: u32 = 40;
+
+#[test]
+fn several_processes_write_to_the_same_runs_at_once() {
+    let place = Place::new();
+    let shared = run(0);
+    let store = wait(place.open());
+    wait(store.append(append(&shared, [started(&shared)]))).unwrap();
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|_| {
+            process(
+                &[],
+                "sqlite::processes::writes_to_a_shared_run",
+                &place.location(),
+            )
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap()
+        })
+        .collect();
+    for number in 0..APPENDS {
+        wait(store.append(append(&shared, [attempt_started(&shared, number)]))).unwrap();
+    }
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
+    let events = wait(store.load(&shared)).unwrap();
+    assert_eq!(events.len() as u32, 1 + (WRITERS + 1) * APPENDS);
+    let checked = wait(store.maintain(Task::Check)).unwrap();
+    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+}
+
+#[test]
+#[ignore = "started by another test as a process of its own"]
+fn writes_to_a_shared_run() {
+    wait(async {
+        let store = Store::open(&told(), Options::default()).await?;
+        for number in 0..APPENDS {
+            store
+                .append(append(&run(0), [attempt_started(&run(0), number)]))
+                .await?;
+        }
+        store.close().await
+    })
+    .unwrap_or_else(|error: StoreError| panic!("{error}"));
+}
