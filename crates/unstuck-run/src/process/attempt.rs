@@ -189,7 +189,7 @@ impl<'a> Attempt<'a> {
                 Ok(None)
             }
             Report::Refused(status) => Ok(Some(End::without_child(status))),
-            Report::Stopped => self.suspend().await.map(|()| None),
+            Report::Stopped { signal } => self.suspend(signal).await.map(|()| None),
             Report::Ended {
                 status,
                 left,
@@ -212,18 +212,23 @@ impl<'a> Attempt<'a> {
     }
 
     /// Stops with a child that the person stopped, and goes on with it.
-    async fn suspend(&mut self) -> Result<(), ProcessError> {
+    async fn suspend(&mut self, signal: i32) -> Result<(), ProcessError> {
         let (Some(terminal), None) = (self.streams.terminal.as_mut(), &self.streams.pty) else {
             return Ok(());
         };
         let State::Busy { child: Some(child) } = self.supervisor.state else {
             return Ok(());
         };
+        if terminal.was_asked_too_early(child, signal) {
+            self.hand_over(child);
+            return Ok(());
+        }
         let was_away = terminal.is_away();
         terminal.take_back();
         if was_away || !terminal.is_ours() {
             let continued = SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
-            let mut continued = signal(continued).to("watch for the continuation")?;
+            let mut continued =
+                tokio::signal::unix::signal(continued).to("watch for the continuation")?;
             let stopped_at = Instant::now();
             if terminal::stop_own_job() {
                 continued.recv().await;

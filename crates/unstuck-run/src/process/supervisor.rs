@@ -145,7 +145,7 @@ impl Supervisor {
             Report::Ready { cgroup } => self.cgroup = cgroup.clone().map(PathBuf::from),
             Report::Started { pid } => self.state = State::Busy { child: Some(*pid) },
             Report::Refused(_) | Report::Ended { .. } => self.state = State::Idle,
-            Report::Stopped => {}
+            Report::Stopped { .. } => {}
         }
     }
 

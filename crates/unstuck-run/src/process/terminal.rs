@@ -59,6 +59,12 @@ impl Terminal {
         is_in_foreground(self.descriptor.as_fd())
     }
 
+    /// Whether a group stopped only because it wanted the terminal a moment before it got it.
+    pub(super) fn was_asked_too_early(&self, group: u32, stop: i32) -> bool {
+        let has_it = rustix::termios::tcgetpgrp(&self.descriptor).ok() == super::kill::pid(group);
+        has_it && [Signal::TTIN.as_raw(), Signal::TTOU.as_raw()].contains(&stop)
+    }
+
     /// Whether the child has it.
     pub(super) fn is_away(&self) -> bool {
         self.is_away

@@ -82,10 +82,12 @@ impl Reaper {
                     let Some(child) = self.child.as_mut().filter(|child| child.pid() == pid) else {
                         continue;
                     };
-                    if !status.stopped() {
-                        child.ended(status);
-                    } else if !child.is_ending() {
-                        self.tell(&Report::Stopped);
+                    match status.stopping_signal() {
+                        None => child.ended(status),
+                        Some(signal) if !child.is_ending() => {
+                            self.tell(&Report::Stopped { signal });
+                        }
+                        Some(_) => {}
                     }
                 }
                 Ok(None) => return true,

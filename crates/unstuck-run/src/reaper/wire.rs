@@ -90,7 +90,9 @@ pub(crate) enum Report {
         pid: u32,
     },
     Refused(Status),
-    Stopped,
+    Stopped {
+        signal: i32,
+    },
     Ended {
         status: Status,
         left: u32,
