@@ -22,6 +22,15 @@ pub(crate) fn user_config() -> Option<PathBuf> {
     Some(base.or_else(home)?.join("unstuck").join("config.toml"))
 }
 
+/// The folder for what unstuck itself keeps, whether or not it exists.
+pub(crate) fn state_dir() -> Option<PathBuf> {
+    let base = variable("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
+    let home = || variable("HOME").map(|home| PathBuf::from(home).join(".local").join("state"));
+    Some(base.or_else(home)?.join("unstuck"))
+}
+
 /// The names of all programs on the search path.
 pub(crate) fn programs() -> BTreeSet<String> {
     let path = variable("PATH").unwrap_or_default();

@@ -6,13 +6,15 @@ mod config;
 mod environment;
 mod output;
 mod report;
+mod runtime;
+mod store;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{classify, kinds, plan, policy};
+use crate::commands::{classify, kinds, plan, policy, store as store_command};
 use crate::config::Config;
 use crate::output::{Color, Output};
 
@@ -38,6 +40,16 @@ struct Cli {
     )]
     config: Option<PathBuf>,
 
+    /// Keep the history in this file
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "UNSTUCK_STORE",
+        hide_env_values = true
+    )]
+    store: Option<String>,
+
     /// When to use colours
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     color: Color,
@@ -49,6 +61,7 @@ enum Command {
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
+    Store(store_command::StoreArgs),
 }
 
 fn main() -> ExitCode {
@@ -69,5 +82,6 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<()> {
         Command::Plan(args) => plan::run(args, &config, out),
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
+        Command::Store(args) => store_command::run(args, cli.store.as_deref(), out),
     }
 }

@@ -5,3 +5,4 @@ pub(crate) mod classify;
 pub(crate) mod kinds;
 pub(crate) mod plan;
 pub(crate) mod policy;
+pub(crate) mod store;

@@ -7,6 +7,7 @@ mod config;
 mod kinds;
 mod plan;
 mod policy;
+mod store;
 
 use std::path::{Path, PathBuf};
 
