@@ -138,7 +138,7 @@ fn started(run: &RunId) -> Event {
 
 /// A try that began, and every other one that failed.
 fn event(run: &RunId, number: u32) -> Event {
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         return Event::from(Box::new(AttemptStarted {
             session: run.session(1),
             number,

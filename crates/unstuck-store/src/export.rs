@@ -1,6 +1,6 @@
 //! The log as lines of JSON, as long as it may be, in little memory.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use crate::error::StoreError;
 use crate::query::{EventFilter, Order};
@@ -8,6 +8,17 @@ use crate::store::Store;
 
 /// So many events are read at once.
 const PAGE: usize = 1000;
+
+/// Why the log could not be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// It could not be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It could not be written to where it should go.
+    #[error("the export cannot be written")]
+    Write(#[source] io::Error),
+}
 
 impl Store {
     /// Writes the events, the oldest first, one line of JSON each, and tells how many there were.
@@ -17,7 +28,7 @@ impl Store {
         &self,
         filter: &EventFilter,
         to: &mut impl Write,
-    ) -> Result<u64, StoreError> {
+    ) -> Result<u64, ExportError> {
         let limit = filter.limit.unwrap_or(usize::MAX);
         let mut page = EventFilter {
             order: Order::OldestFirst,
@@ -29,7 +40,7 @@ impl Store {
             let found = self.events(&page).await?;
             for recorded in &found.events {
                 let line = serde_json::to_string(recorded).map_err(StoreError::database)?;
-                writeln!(to, "{line}").map_err(StoreError::database)?;
+                writeln!(to, "{line}").map_err(ExportError::Write)?;
             }
             written += found.events.len();
             page.after = Some(found.last);

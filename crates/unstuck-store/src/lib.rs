@@ -56,6 +56,7 @@ mod store;
 
 pub use append::{Append, Redact};
 pub use error::StoreError;
+pub use export::ExportError;
 pub use lease::{Claim, ClaimRequest, LEASE_LASTS, Lease, LeaseToken, Owner};
 pub use location::Location;
 pub use maintenance::{Finding, Report, Task};

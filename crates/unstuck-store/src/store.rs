@@ -62,7 +62,7 @@ impl Store {
     /// Writes events, and returns when they are on disk: all of them, or none.
     ///
     /// The events of one call stay together and in order. They get their numbers here. The first event of a run must
-    /// say that it started. A call that is dropped while it waits may or may not be written.
+    /// say that it started. The end of a run gives its lease free. A call that is dropped while it waits may or may not be written.
     pub async fn append(&self, append: Append) -> Result<Vec<Recorded>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         let prepared = Prepared::new(append, sqlite.redact())?;

@@ -19,6 +19,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use unstuck_store::Location;
 
+use crate::commands::store as store_command;
 use crate::commands::{classify, exec, explain, kinds, logs, plan, policy, resume, runs, show};
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -69,6 +70,7 @@ enum Command {
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
     Explain(explain::ExplainArgs),
+    Store(store_command::StoreArgs),
     Classify(Box<classify::ClassifyArgs>),
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
@@ -124,6 +126,7 @@ fn with_store(
         Command::Show(args) => show::run(args, &session, out),
         Command::Logs(args) => logs::run(args, &session, out),
         Command::Explain(args) => explain::run(args, &session, out),
+        Command::Store(args) => store_command::run(args, session.store, out),
         _ => Ok(()),
     };
     done.map(|()| ExitCode::SUCCESS)

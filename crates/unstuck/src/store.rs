@@ -23,23 +23,43 @@ pub(crate) async fn open_existing(location: &Location) -> Result<Option<Store>> 
     opened.map_err(explained)
 }
 
-/// What went wrong with the store, and what to do next.
+/// An error of the store, with the next step for the person who reads it.
 pub(crate) fn explained(error: StoreError) -> anyhow::Error {
-    let hint = match &error {
-        StoreError::Newer { .. } => "update unstuck, or name another file with --store",
-        StoreError::Corrupt { .. } => {
-            "`unstuck store check` tells more; --store FILE names another file, and the damaged one is left as it is"
+    match hint(&error) {
+        Some(hint) => hinted(error.to_string(), hint),
+        None => error.into(),
+    }
+}
+
+fn hint(error: &StoreError) -> Option<String> {
+    let hint = match error {
+        StoreError::Unsupported { .. } => {
+            "--store takes the path of a file, like ~/history/unstuck.db".into()
         }
-        StoreError::NotAStore { .. } => "--store FILE names another file",
-        StoreError::ReadOnly { .. } | StoreError::Unreachable { .. } => {
-            "--store FILE or UNSTUCK_STORE names a place that can be written"
+        StoreError::Newer { .. } => {
+            "update unstuck, or name another file with --store; nothing was changed".into()
         }
-        StoreError::Full { .. } => {
-            "free some space, or `unstuck store prune --older-than 30d` once there is some; nothing was lost"
+        StoreError::Corrupt { path, .. } => format!(
+            "move it away and go on with a new one, or go back to a copy {}.bak-v… if there is one; nothing was changed",
+            path.display()
+        ),
+        StoreError::NotAStore { .. } => "name another file with --store or UNSTUCK_STORE".into(),
+        StoreError::ReadOnly { .. } => {
+            "make it writable, or name a file elsewhere with --store or UNSTUCK_STORE".into()
         }
-        StoreError::Busy { .. } => "try again; `unstuck runs` shows what is running",
-        StoreError::Unsupported { .. } => "--store FILE names a file",
-        _ => return error.into(),
+        StoreError::Unreachable { .. } => {
+            "check the path and its permissions, or name a file elsewhere with --store or UNSTUCK_STORE".into()
+        }
+        StoreError::Full { path } => format!(
+            "make room, or `unstuck store prune --older-than 30d` and `unstuck store vacuum`; what was kept before is safe in {}",
+            path.display()
+        ),
+        StoreError::Busy { .. } => "try again; another unstuck is writing much, or has hung".into(),
+        StoreError::LostLease { .. } => "let the other process go on with it".into(),
+        StoreError::UnknownRun { .. } => {
+            "`unstuck runs` lists the runs".into()
+        }
+        StoreError::RunExists { .. } | StoreError::Database(_) => return None,
     };
-    hinted(error.to_string(), hint)
+    Some(hint)
 }

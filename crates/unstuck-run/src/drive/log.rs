@@ -186,7 +186,9 @@ impl Log {
     pub(super) async fn close(self, store: &Store) -> Result<Finished, RunError> {
         let run = self.recovery.id().clone();
         let end = self.recovery.finished().cloned();
-        self.held.release(store).await?;
+        if end.is_none() {
+            self.held.release(store).await?;
+        }
         end.map(|end| Finished {
             run: run.clone(),
             end,

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::RunView;
-use unstuck_core::event::{Recorded, RunId, SessionId, VERSION};
+use unstuck_core::event::{Event, Recorded, RunId, SessionId, VERSION};
 
 use super::{failure, hourly, leases, read};
 use crate::append::{Line, Prepared};
@@ -88,7 +88,13 @@ impl Folds {
         let written = lines
             .into_iter()
             .map(|line| self.write(connection, &append.run, append.at, line))
-            .collect::<rusqlite::Result<_>>()?;
+            .collect::<rusqlite::Result<Vec<Recorded>>>()?;
+        let is_end = |recorded: &Recorded| matches!(recorded.event, Event::RunFinished(_));
+        if let Some(token) = &append.guard
+            && written.iter().any(is_end)
+        {
+            leases::release(connection, token)?;
+        }
         if !self.changed.contains(&append.run) {
             self.changed.insert(append.run.clone());
         }

@@ -34,11 +34,17 @@ pub(super) fn change(
             Ok(still_held(token, renewed == 1))
         }
         LeaseChange::Release(token) => {
-            let mut statement = connection.prepare_cached(RELEASE)?;
-            statement.execute(params![token.run.as_str(), number(token)])?;
+            release(connection, token)?;
             Ok(Ok(Claim::Yours(token.clone())))
         }
     }
+}
+
+/// Gives a run free.
+pub(super) fn release(connection: &Connection, token: &LeaseToken) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(RELEASE)?;
+    statement.execute(params![token.run.as_str(), number(token)])?;
+    Ok(())
 }
 
 /// Whether the lease is held under this token.

@@ -11,3 +11,4 @@ pub(crate) mod policy;
 pub(crate) mod resume;
 pub(crate) mod runs;
 pub(crate) mod show;
+pub(crate) mod store;

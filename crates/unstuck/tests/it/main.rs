@@ -9,6 +9,7 @@ mod history;
 mod kinds;
 mod plan;
 mod policy;
+mod store;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,228 @@
+//! `unstuck store`: where is the history, is it sound, and how large may it be?
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use unstuck_core::event::RunId;
+use unstuck_core::{Timestamp, duration};
+use unstuck_store::{
+    EventFilter, ExportError, Finding, Location, Options, Report, RunFilter, Store, Task,
+};
+
+use crate::output::{BOLD, GREEN, Output, YELLOW};
+use crate::report::hinted;
+use crate::store::explained as told;
+use crate::{clock, runtime};
+
+/// Look after the history of all runs: where it is, whether it is sound, and how large it is
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck store path
+  unstuck store check
+  unstuck store export --run k3v9x0 > run.jsonl
+  unstuck store prune --older-than 30d && unstuck store vacuum")]
+pub(crate) struct StoreArgs {
+    #[command(subcommand)]
+    command: StoreCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum StoreCommand {
+    /// Look for damage, and tell what there is
+    Check(CheckArgs),
+    /// Print where the history is kept
+    Path,
+    /// Give the room of deleted runs back to the disk
+    Vacuum,
+    Export(ExportArgs),
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// Print what is wrong as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print events as lines of JSON, the oldest first
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck store export > all.jsonl
+  unstuck store export --run k3v9x0
+  unstuck store export --event attempt_failed --since 7d | jq .diagnosis.kind")]
+struct ExportArgs {
+    /// Only those of the run whose id begins like this
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+
+    /// Only those of the project in this folder
+    #[arg(long, value_name = "FOLDER")]
+    project: Option<String>,
+
+    /// Only those of this name; may be repeated
+    #[arg(long, value_name = "NAME")]
+    event: Vec<String>,
+
+    /// Only those of the last hours or days
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    since: Option<Duration>,
+}
+
+/// Delete the runs that were done long ago; counts and statistics stay
+///
+/// Runs that go on, wait or can be taken up again are never deleted.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck store prune --older-than 30d")]
+struct PruneArgs {
+    /// How long ago they were done
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    older_than: Duration,
+}
+
+pub(crate) fn run(args: &StoreArgs, location: &Location, out: &mut Output) -> Result<()> {
+    if let StoreCommand::Path = args.command {
+        writeln!(out, "{location}")?;
+        return Ok(());
+    }
+    runtime::block_on(async {
+        let opened = Store::open_existing(location, Options::default()).await;
+        let Some(store) = opened.map_err(told)? else {
+            return nothing_yet(&args.command, &location, out);
+        };
+        let done = perform(&args.command, &store, &location, out).await;
+        let closed = store.close().await.map_err(told);
+        done.and(closed)
+    })
+}
+
+/// No store yet is an empty history, not an error.
+fn nothing_yet(command: &StoreCommand, location: &Location, out: &mut Output) -> Result<()> {
+    match command {
+        StoreCommand::Export(_) => Ok(()),
+        StoreCommand::Check(CheckArgs { json: true }) => out.json(&[(); 0]),
+        _ => Ok(writeln!(out, "there is no history yet: {location}")?),
+    }
+}
+
+async fn perform(
+    command: &StoreCommand,
+    store: &Store,
+    location: &Location,
+    out: &mut Output,
+) -> Result<()> {
+    let task = match command {
+        StoreCommand::Path => return Ok(()),
+        StoreCommand::Export(args) => return export(store, args, out).await,
+        StoreCommand::Check(_) => Task::Check,
+        StoreCommand::Vacuum => Task::Vacuum,
+        StoreCommand::Prune(args) => Task::Prune(ago(args.older_than)),
+    };
+    let json = matches!(command, StoreCommand::Check(CheckArgs { json: true }));
+    match store.maintain(task).await.map_err(told)? {
+        Report::Checked { findings, .. } if json => {
+            out.json(&findings)?;
+            sound(&findings, location, out)
+        }
+        report => show(&report, location, out),
+    }
+}
+
+fn show(report: &Report, location: &Location, out: &mut Output) -> Result<()> {
+    match report {
+        Report::Checked {
+            findings,
+            runs,
+            events,
+        } => {
+            for Finding { id, problem } in findings {
+                writeln!(out, "{YELLOW}{id}{YELLOW:#}  {problem}")?;
+            }
+            sound(findings, location, out)?;
+            writeln!(
+                out,
+                "{GREEN}ok{GREEN:#}: {location}: {runs} runs, {events} events"
+            )?;
+        }
+        Report::Vacuumed { before, after } => {
+            let (before, after) = (megabytes(*before), megabytes(*after));
+            writeln!(out, "{BOLD}{after} MB{BOLD:#}, it was {before} MB")?;
+        }
+        Report::Pruned { runs, events, kept } => {
+            writeln!(
+                out,
+                "{BOLD}{runs}{BOLD:#} runs with {events} events were deleted"
+            )?;
+            if *kept > 0 {
+                writeln!(out, "{kept} older ones were kept: they are not done")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An error if anything is wrong, after what was found.
+fn sound(findings: &[Finding], location: &Location, out: &mut Output) -> Result<()> {
+    out.finish()?;
+    let message = match findings.len() {
+        0 => return Ok(()),
+        1 => format!("something is wrong in {location}"),
+        count => format!("{count} things are wrong in {location}"),
+    };
+    Err(hinted(
+        message,
+        "copy the file before anything else; `unstuck store export` prints what can be read",
+    ))
+}
+
+async fn export(store: &Store, args: &ExportArgs, out: &mut Output) -> Result<()> {
+    let filter = EventFilter {
+        run: match &args.run {
+            Some(prefix) => Some(the_run(store, prefix).await?),
+            None => None,
+        },
+        project: args.project.clone(),
+        names: args.event.clone(),
+        since: args.since.map(ago),
+        ..EventFilter::default()
+    };
+    match store.export(&filter, out).await {
+        Ok(_) => Ok(()),
+        Err(ExportError::Store(error)) => Err(told(error)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The one run whose id begins like this.
+async fn the_run(store: &Store, prefix: &str) -> Result<RunId> {
+    let filter = RunFilter {
+        prefix: Some(prefix.to_owned()),
+        limit: Some(2),
+        ..RunFilter::default()
+    };
+    let mut found = store.runs(&filter).await.map_err(told)?;
+    match (found.pop(), found.pop()) {
+        (Some(run), None) => Ok(run.id),
+        (None, _) => Err(hinted(
+            format!("there is no run whose id begins with `{prefix}`"),
+            "`unstuck store export --event run_started` shows the ids of all runs",
+        )),
+        (Some(one), Some(other)) => Err(hinted(
+            format!("the ids of several runs begin with `{prefix}`"),
+            format!("give more letters: {} or {}", one.id, other.id),
+        )),
+    }
+}
+
+/// The moment that was so long ago.
+fn ago(age: Duration) -> Timestamp {
+    let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(clock::now().at.millis().saturating_sub(millis))
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / 1e6)
+}

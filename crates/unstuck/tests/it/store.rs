@@ -1,0 +1,197 @@
+//! `unstuck store`
+
+use std::fs;
+
+use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunStarted};
+use unstuck_core::{RetryPolicy, Timestamp};
+use unstuck_store::{Append, Location, Options, Store};
+
+use crate::Place;
+
+impl Place {
+    /// A history with one run that was done long ago and one that goes on; its file is `history.db` in the project.
+    fn with_history() -> Self {
+        let place = Self::new();
+        let location = Location::file(place.project().join("history.db"));
+        let work = async {
+            let store = Store::open(&location, Options::default()).await.unwrap();
+            for (run, end) in [("k3v9x0m2qa", Some(finished())), ("k3zzzzzzzz", None)] {
+                let run = RunId::new(run);
+                let events = [started(&run)].into_iter().chain(end);
+                let append = Append::new(run, Timestamp::from_seconds(1_700_000_000), events);
+                store.append(append).await.unwrap();
+            }
+            store.close().await.unwrap();
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(work);
+        place
+    }
+
+    fn store(&self, args: &[&str]) -> crate::Ended {
+        self.run(&[&["--store", "history.db", "store"], args].concat(), "")
+    }
+}
+
+fn started(run: &RunId) -> Event {
+    Event::from(Box::new(RunStarted {
+        project: "/home/me/shop".into(),
+        cwd: "/home/me/shop".into(),
+        command: vec!["claude".into()],
+        agent: None,
+        model: None,
+        session: run.session(1),
+        policy: RetryPolicy::default(),
+        origins: Default::default(),
+        timeout_ms: None,
+        idle_timeout_ms: None,
+        options: serde_json::Value::Null,
+        unrepeatable: None,
+        knowledge: "0.1.0".into(),
+    }))
+}
+
+fn finished() -> Event {
+    Event::from(RunFinished {
+        outcome: Outcome::Succeeded,
+        exit_code: 0,
+        reason: "It is done.".into(),
+        attempts: 1,
+        retry_count: 0,
+        recovery_level: None,
+        cost_usd: 0.0,
+        duration_ms: 5,
+    })
+}
+
+#[test]
+fn the_store_is_in_the_state_folder_unless_told() {
+    let place = Place::new();
+    let home = place
+        .project()
+        .parent()
+        .unwrap()
+        .join(".local/state/unstuck/unstuck.db");
+    let told = place.run(&["store", "path"], "").stdout;
+    assert_eq!(told.trim_end(), home.to_str().unwrap());
+    assert_eq!(place.store(&["path"]).stdout, "history.db\n");
+    assert!(!home.exists(), "asking makes nothing");
+}
+
+#[test]
+fn no_store_yet_is_an_empty_history() {
+    let place = Place::new();
+    for args in [
+        &["check"][..],
+        &["vacuum"],
+        &["export"],
+        &["prune", "--older-than", "1d"],
+    ] {
+        let ended = place.store(args);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{args:?}");
+    }
+    assert_eq!(place.store(&["check", "--json"]).stdout, "[]\n");
+    assert!(!place.project().join("history.db").exists());
+}
+
+#[test]
+fn a_sound_store_is_told_with_its_size() {
+    let place = Place::with_history();
+    let checked = place.store(&["check"]);
+    assert_eq!(checked.stdout, "ok: history.db: 2 runs, 3 events\n");
+    assert_eq!(place.store(&["check", "--json"]).stdout, "[]\n");
+    assert!(place.store(&["vacuum"]).stdout.contains(" MB, it was "));
+}
+
+#[test]
+fn what_is_wrong_is_listed_and_is_an_error() {
+    let place = Place::with_history();
+    let file = rusqlite::Connection::open(place.project().join("history.db")).unwrap();
+    file.execute("DELETE FROM runs WHERE id = 'k3zzzzzzzz'", [])
+        .unwrap();
+    drop(file);
+    let checked = place.store(&["check"]);
+    assert_eq!(checked.code, 2);
+    assert_eq!(
+        checked.stdout,
+        "k3zzzzzzzz  what is shown of it is not what its events say\n"
+    );
+    assert!(
+        checked
+            .stderr
+            .starts_with("error: something is wrong in history.db\nhint: "),
+        "{}",
+        checked.stderr
+    );
+    let listed: serde_json::Value =
+        serde_json::from_str(&place.store(&["check", "--json"]).stdout).unwrap();
+    assert_eq!(listed[0]["id"], "k3zzzzzzzz");
+}
+
+#[test]
+fn the_export_is_one_event_a_line() {
+    let place = Place::with_history();
+    let lines = |args: &[&str]| {
+        let ended = place.store(args);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{args:?}");
+        ended.stdout.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&["export"]).len(), 3);
+    assert_eq!(lines(&["export", "--run", "k3v"]).len(), 2);
+    assert_eq!(lines(&["export", "--since", "1h"]).len(), 0);
+    assert_eq!(lines(&["export", "--project", "/home/me/shop"]).len(), 3);
+    let ends = lines(&["export", "--event", "run_finished"]);
+    assert!(ends[0].starts_with(
+        r#"{"v":1,"run":"k3v9x0m2qa","seq":2,"at":"2023-11-14T22:13:20Z","event":"run_finished""#
+    ));
+    for (prefix, said) in [("k3", "several runs"), ("x", "no run")] {
+        let ended = place.store(&["export", "--run", prefix]);
+        assert_eq!(ended.code, 2);
+        assert!(
+            ended.stderr.contains(said) && ended.stderr.contains("hint: "),
+            "{}",
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn only_what_is_done_is_pruned() {
+    let place = Place::with_history();
+    let pruned = place.store(&["prune", "--older-than", "30d"]).stdout;
+    assert_eq!(
+        pruned,
+        "1 runs with 2 events were deleted\n1 older ones were kept: they are not done\n"
+    );
+    assert_eq!(
+        place.store(&["check"]).stdout,
+        "ok: history.db: 1 runs, 1 events\n"
+    );
+    assert_eq!(place.store(&["prune", "--older-than", "soon"]).code, 2);
+}
+
+#[test]
+fn a_file_that_is_no_store_is_told_with_a_hint() {
+    let place = Place::new();
+    place.write("history.db", "a shopping list, and a long one\n");
+    let ended = place.store(&["check"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended
+            .stderr
+            .contains("is not a store of unstuck, and was left as it is\nhint: name another file"),
+        "{}",
+        ended.stderr
+    );
+    let kept = fs::read_to_string(place.project().join("history.db")).unwrap();
+    assert_eq!(kept, "a shopping list, and a long one\n");
+    let refused = place.run(
+        &["--store", "postgres://me:secret@db/x", "store", "check"],
+        "",
+    );
+    assert!(
+        refused.stderr.contains("hint: ") && !refused.stderr.contains("secret"),
+        "{}",
+        refused.stderr
+    );
+}
