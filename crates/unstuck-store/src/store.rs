@@ -8,7 +8,7 @@ use unstuck_core::event::{Recorded, RunId};
 
 use crate::append::{Append, Prepared, Redact};
 use crate::error::StoreError;
-use crate::lease::{Claim, ClaimRequest, LeaseToken};
+use crate::lease::{Claim, ClaimRequest, Lease, LeaseToken};
 use crate::location::Location;
 use crate::maintenance::{Report, Task};
 use crate::query::{EventFilter, EventPage, RunFilter};
@@ -104,6 +104,12 @@ impl Store {
     pub async fn release(&self, token: &LeaseToken) -> Result<(), StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.release(token).await
+    }
+
+    /// Who drives which run; those that have expired are told too.
+    pub async fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.leases().await
     }
 
     /// Counts and sums over many runs, from the hourly counts alone.

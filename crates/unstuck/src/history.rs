@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
+use serde::Serialize;
 use unstuck_core::episode::{RunView, Status, Timeline};
-use unstuck_core::{Recorded, RunId};
+use unstuck_core::{Recorded, RunId, Timestamp};
+use unstuck_run::drive::is_alive;
 use unstuck_store::{Location, RunFilter, Store};
 
 use crate::commands::exec::project_of;
@@ -13,6 +15,22 @@ use crate::report::refused;
 /// The history of all runs; empty where there is no store yet.
 pub(crate) struct History {
     store: Option<Store>,
+}
+
+/// A run in a list.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listed {
+    #[serde(flatten)]
+    pub(crate) run: RunView,
+    /// Whether a process drives it at present.
+    pub(crate) driven: bool,
+}
+
+impl Listed {
+    /// Whether it should go on by itself, but nobody drives it any more.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.run.finished.is_none() && !self.driven
+    }
 }
 
 impl History {
@@ -27,6 +45,24 @@ impl History {
             Some(store) => Ok(store.runs(filter).await?),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// The runs that are asked for, each with whether a process drives it.
+    pub(crate) async fn listed(&self, filter: &RunFilter, now: Timestamp) -> Result<Vec<Listed>> {
+        let runs = self.runs(filter).await?;
+        let leases = match &self.store {
+            Some(store) => store.leases().await?,
+            None => Vec::new(),
+        };
+        let driven = |run: &RunView| {
+            let mut leases = leases.iter().filter(|lease| lease.token.run == run.id);
+            leases.any(|lease| is_alive(lease, now))
+        };
+        let listed = runs.into_iter().map(|run| Listed {
+            driven: driven(&run),
+            run,
+        });
+        Ok(listed.collect())
     }
 
     /// The one run that is meant: by the first letters of its id, or the newest, in this project if it has one.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use unstuck_core::RunId;
+use unstuck_core::{RunId, Timestamp};
 use unstuck_store::{Claim, ClaimRequest, Lease, LeaseToken, Owner, Store, StoreError};
 
 use super::error::RunError;
@@ -98,6 +98,11 @@ fn ourselves() -> Owner {
         pid: own.pid,
         started: own.started,
     }
+}
+
+/// Whether the process that holds a lease is still there, as far as can be told from here.
+pub fn is_alive(lease: &Lease, now: Timestamp) -> bool {
+    !lease.is_expired(now) && !is_dead(lease, &ourselves())
 }
 
 /// Whether the owner was a process of this machine that has ended.

@@ -17,6 +17,7 @@ mod resume;
 
 pub use engine::{Engine, Finished, Knowledge};
 pub use error::RunError;
+pub use lease::is_alive;
 pub use report::{Channel, Reporter};
 pub use request::{Options, Request};
 pub use resume::answer;

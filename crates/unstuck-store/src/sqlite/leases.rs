@@ -10,6 +10,8 @@ use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken, Owner};
 
 const FIND: &str = "SELECT number, owner, heartbeat FROM leases WHERE run = ?1";
 
+const ALL: &str = "SELECT run FROM leases WHERE owner IS NOT NULL";
+
 const TAKE: &str = "INSERT INTO leases (run, number, owner, heartbeat) VALUES (?1, ?2, ?3, ?4)
     ON CONFLICT (run) DO UPDATE SET number = ?2, owner = ?3, heartbeat = ?4";
 
@@ -45,6 +47,15 @@ pub(super) fn release(connection: &Connection, token: &LeaseToken) -> rusqlite::
     let mut statement = connection.prepare_cached(RELEASE)?;
     statement.execute(params![token.run.as_str(), number(token)])?;
     Ok(())
+}
+
+/// All leases that someone holds.
+pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Lease>> {
+    let mut statement = connection.prepare_cached(ALL)?;
+    let runs = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let leases = runs.map(|run| Ok(find(connection, &RunId::new(run?))?.1));
+    let leases: rusqlite::Result<Vec<_>> = leases.collect();
+    Ok(leases?.into_iter().flatten().collect())
 }
 
 /// Whether the lease is held under this token.

@@ -26,7 +26,7 @@ use self::readers::Readers;
 use self::writer::{Job, Writer};
 use crate::append::{Prepared, Redact};
 use crate::error::StoreError;
-use crate::lease::{Claim, ClaimRequest, LeaseChange, LeaseToken};
+use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
 use crate::query::{EventFilter, EventPage, RunFilter};
 use crate::stats::{StatsLine, StatsQuery};
@@ -121,6 +121,10 @@ impl Sqlite {
         let filter = filter.clone();
         self.read(move |connection| read::events(connection, &filter))
             .await
+    }
+
+    pub(crate) async fn leases(&self) -> Result<Vec<Lease>, StoreError> {
+        self.read(leases::all).await
     }
 
     pub(crate) async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {

@@ -11,7 +11,7 @@ use unstuck_core::{Kind, Timestamp, duration};
 use unstuck_store::RunFilter;
 
 use super::exec::project_of;
-use crate::history::{History, homely};
+use crate::history::{History, Listed, homely};
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 use crate::show_text::one_line;
 use crate::supervise::Session;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &RunsArgs, session: &Session<'_>, out: &mut Output) -> R
     };
     let runs = runtime::block_on(async {
         let history = History::open(session.store).await?;
-        history.runs(&filter).await
+        history.listed(&filter, now).await
     })?;
     if args.json {
         return out.json(&runs);
@@ -100,8 +100,13 @@ fn before(now: Timestamp, time: Duration) -> Timestamp {
     Timestamp::from_millis(now.millis().saturating_sub(millis))
 }
 
-fn line(run: &RunView, now: Timestamp, out: &mut Output) -> Result<()> {
+fn line(listed: &Listed, now: Timestamp, out: &mut Output) -> Result<()> {
+    let run = &listed.run;
     let style = style(run.status);
+    let status = match listed.is_cut_off() {
+        true => "cut off",
+        false => run.status.name(),
+    };
     let kind = run.kind.filter(|_| run.status != Status::Succeeded);
     let kind = kind.map(|kind| format!(" {kind}")).unwrap_or_default();
     let command = one_line(&run.command.join(" "), 60);
@@ -109,7 +114,7 @@ fn line(run: &RunView, now: Timestamp, out: &mut Output) -> Result<()> {
         out,
         "{}  {style}{:<14}{style:#} {DIM}{:>8}{DIM:#}  {}{DIM}{kind}{}  {}{DIM:#}",
         run.id.short(),
-        run.status,
+        status,
         clock::ago(run.started, now),
         command,
         attempts(run),

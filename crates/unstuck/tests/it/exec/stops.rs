@@ -81,6 +81,8 @@ fn a_wait_can_be_interrupted_and_goes_on() {
     child.wait().unwrap();
     let waiting = place.json(&["runs", "--json"], "");
     assert_eq!(waiting[0]["status"], "waiting");
+    assert_eq!(waiting[0]["driven"], false);
+    assert!(place.run(&["runs"], "").stdout.contains("cut off"));
     place.write("go", "");
     let resumed = place.run(&["resume"], "");
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
