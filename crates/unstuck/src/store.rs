@@ -40,7 +40,7 @@ fn hint(error: &StoreError) -> Option<String> {
             "update unstuck, or name another file with --store; nothing was changed".into()
         }
         StoreError::Corrupt { path, .. } => format!(
-            "move it away and go on with a new one, or go back to a copy {}.bak-v… if there is one; nothing was changed",
+            "move it away with its -wal file and go on with a new one, or go back to a copy {}.bak-v… if there is one; nothing was changed",
             path.display()
         ),
         StoreError::NotAStore { .. } => "name another file with --store or UNSTUCK_STORE".into(),

@@ -6,6 +6,7 @@ use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use unstuck_core::event::Recorded;
 
 use super::fold::Folds;
@@ -16,6 +17,9 @@ use crate::lease::{Claim, LeaseChange};
 
 /// So many requests are written at once at most.
 const BATCH: usize = 1000;
+
+/// A log of so many bytes is read in no time by whoever opens the file next.
+const SHORT_LOG: u64 = 1 << 20;
 
 /// Something that the writer is asked to do.
 pub(super) enum Job {
@@ -108,10 +112,23 @@ impl Writer {
             }
             self.commit(batch);
         }
-        drop(self);
+        self.leave();
         for reply in closing {
             // Nobody may be waiting any more.
             let _ = reply.send(Ok(()));
+        }
+    }
+
+    /// Closes the file. A short log beside it is left there: moving it into the file takes several flushes of the disk,
+    /// too many for a process that wrote two events.
+    fn leave(self) {
+        let mut log = self.path.into_os_string();
+        log.push("-wal");
+        if std::fs::metadata(log).is_ok_and(|log| log.len() <= SHORT_LOG) {
+            // If it is moved all the same, that only takes longer.
+            let _ = self
+                .connection
+                .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
         }
     }
 

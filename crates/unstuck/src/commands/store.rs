@@ -17,6 +17,9 @@ use crate::store::explained as told;
 use crate::{clock, runtime};
 
 /// Look after the history of all runs: where it is, whether it is sound, and how large it is
+///
+/// The newest events may stand in a second file beside the first, whose name ends in -wal. Copy both, or have
+/// everything moved into the one file before by `unstuck store vacuum`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck store path

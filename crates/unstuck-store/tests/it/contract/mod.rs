@@ -27,6 +27,14 @@ impl Place {
         self.folder.path().join("state").join("unstuck.db")
     }
 
+    /// All that is on disk.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let folder = self.file().with_file_name("");
+        let files = std::fs::read_dir(folder).unwrap();
+        let read = |file: std::io::Result<std::fs::DirEntry>| std::fs::read(file.unwrap().path());
+        files.flat_map(|file| read(file).unwrap()).collect()
+    }
+
     pub(crate) fn location(&self) -> Location {
         Location::file(self.file())
     }

@@ -26,6 +26,8 @@ fn filled() -> Place {
             ];
             store.append(append(&run, events)).await.unwrap();
         }
+        // All that is kept is then in the one file.
+        store.maintain(Task::Vacuum).await.unwrap();
         store.close().await.unwrap();
     });
     place
