@@ -11,7 +11,7 @@ fn a_missing_section_is_mended_by_a_changed_prompt() {
     place.write("unstuck.toml", QUICK);
     place.tool(
         "claude",
-        "#!/bin/sh\necho x >> count; printf '%s\\n---\\n' \"$2\" >> prompts\ncase \"$2\" in *'MUST include'*) echo '# Review'; echo fine;; *) echo looks good;; esac\n",
+        "#!/bin/sh\necho x >> count; printf '%s\\n---\\n' \"$*\" >> prompts\ncase \"$*\" in *'MUST include'*) echo '# Review'; echo fine;; *) echo looks good;; esac\n",
     );
     let ended = place.run(
         &[
