@@ -182,7 +182,7 @@ impl<'a> Attempt<'a> {
     async fn reported(&mut self, report: Report) -> Result<Option<End>, ProcessError> {
         self.supervisor.note(&report);
         match report {
-            Report::Ready { .. } => Ok(None),
+            Report::Gathered { .. } => Ok(None),
             Report::Started { pid } => {
                 self.hand_over(pid);
                 self.sink.started(pid);

@@ -142,7 +142,7 @@ impl Supervisor {
     /// Keeps in mind what a report means for the next run.
     pub(super) fn note(&mut self, report: &Report) {
         match report {
-            Report::Ready { cgroup } => self.cgroup = cgroup.clone().map(PathBuf::from),
+            Report::Gathered { cgroup } => self.cgroup = Some(PathBuf::from(cgroup.clone())),
             Report::Started { pid } => self.state = State::Busy { child: Some(*pid) },
             Report::Refused(_) | Report::Ended { .. } => self.state = State::Idle,
             Report::Stopped { .. } => {}

@@ -1,32 +1,43 @@
-//! A cgroup of the reaper's own, where the system lets us: then even the death of the reaper leaves a way to end
+//! A cgroup for the children, where the system lets us: then even the death of the reaper leaves a way to end
 //! everything that it watched over.
+//!
+//! Moving processes into a cgroup makes the kernel wait for all its processors, ten milliseconds and more, so only
+//! children that run for a while are moved.
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::process::ProcessId;
 
 const PREFIX: &str = "unstuck-";
 
-/// A cgroup that this process moved itself into.
+/// A cgroup that children are moved into.
+#[derive(Debug)]
 pub(crate) struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Moves this process into a new cgroup below its present one; nothing where that is not allowed.
-    pub(super) fn enter() -> Option<Self> {
+    /// Makes a cgroup below the present one; nothing where that is not allowed.
+    pub(super) fn make() -> Option<Self> {
         let own = ProcessId::own();
         let present = present()?;
         clear_abandoned(&present);
         let path = present.join(format!("{PREFIX}{}-{}", own.pid, own.started));
         fs::create_dir(&path).ok()?;
         let cgroup = Self(path);
-        if !cgroup.0.join("cgroup.kill").exists() || cgroup.join_as(own.pid).is_err() {
-            cgroup.remove();
-            return None;
+        if cgroup.0.join("cgroup.kill").exists() {
+            return Some(cgroup);
         }
-        Some(cgroup)
+        cgroup.remove();
+        None
+    }
+
+    /// Moves processes into it; what they start from then on is in it too.
+    pub(super) fn take(&self, processes: &[ProcessId]) {
+        for process in processes {
+            // One that has just ended need not be moved, and another user's cannot be.
+            let _ = fs::write(self.0.join("cgroup.procs"), process.pid.to_string());
+        }
     }
 
     /// The cgroup at a path that a reaper told.
@@ -39,15 +50,6 @@ impl Cgroup {
         &self.0
     }
 
-    /// Moves this process back to where it came from and removes the cgroup.
-    pub(super) fn leave(self) {
-        if let Some(parent) = self.0.parent() {
-            // Whatever fails here leaves at worst an empty folder of the kernel.
-            let _ = fs::write(parent.join("cgroup.procs"), std::process::id().to_string());
-        }
-        self.remove();
-    }
-
     /// Kills everything in it.
     pub(crate) fn kill(&self) {
         let _ = fs::write(self.0.join("cgroup.kill"), "1");
@@ -56,10 +58,6 @@ impl Cgroup {
     /// Removes it; whether it is gone.
     pub(crate) fn remove(&self) -> bool {
         fs::remove_dir(&self.0).is_ok() || !self.0.exists()
-    }
-
-    fn join_as(&self, pid: u32) -> io::Result<()> {
-        fs::write(self.0.join("cgroup.procs"), pid.to_string())
     }
 }
 

@@ -17,7 +17,6 @@ pub(crate) mod wire;
 use std::ffi::OsString;
 use std::io;
 
-use cgroup::Cgroup;
 use serve::Reaper;
 use signals::Wakes;
 use socket::Socket;
@@ -49,11 +48,6 @@ fn reap() -> io::Result<()> {
     let socket = Socket::from_stdin()?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let wakes = Wakes::listen()?;
-    let cgroup = Cgroup::enter();
-    let path = cgroup.as_ref().map(Cgroup::path);
-    Reaper::new(socket, wakes).serve(path);
-    if let Some(cgroup) = cgroup {
-        cgroup.leave();
-    }
+    Reaper::new(socket, wakes).serve();
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The loop of the reaper: it sleeps until a child ends, the supervisor says something, or a grace is over.
 
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -10,6 +10,7 @@ use rustix::process::{Signal, WaitOptions};
 
 use crate::process::kill;
 
+use super::cgroup::Cgroup;
 use super::child::{Child, Next};
 use super::signals::Wakes;
 use super::socket::Socket;
@@ -18,6 +19,8 @@ use super::{start, sweep};
 
 /// The grace when the supervisor is gone: whoever killed it wants the machine back.
 const ORPHAN_GRACE: Duration = Duration::from_millis(300);
+/// How long a child runs before it is gathered in a cgroup.
+const SETTLED: Duration = Duration::from_secs(1);
 /// How long a process may resist the kill: it hangs in the kernel or belongs to another user.
 const KILL_PATIENCE: Duration = Duration::from_secs(10);
 /// How often the kill is repeated meanwhile.
@@ -29,6 +32,9 @@ pub(super) struct Reaper {
     wakes: Wakes,
     child: Option<Child>,
     is_orphan: bool,
+    cgroup: Option<Cgroup>,
+    /// When the child has run for so long that it is worth a cgroup.
+    settles: Option<Instant>,
 }
 
 impl Reaper {
@@ -39,14 +45,13 @@ impl Reaper {
             wakes,
             child: None,
             is_orphan: false,
+            cgroup: None,
+            settles: None,
         }
     }
 
     /// Serves until the supervisor is gone and nothing is left.
-    pub(super) fn serve(&mut self, cgroup: Option<&Path>) {
-        self.tell(&Report::Ready {
-            cgroup: cgroup.map(Raw::from),
-        });
+    pub(super) fn serve(&mut self) {
         let mut until = None;
         while self.child.is_some() || !self.is_orphan {
             let has_request = self.wait(until);
@@ -56,7 +61,34 @@ impl Reaper {
                 self.listen();
             }
             until = self.advance(any_below);
+            until = until.into_iter().chain(self.settle()).min();
         }
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.remove();
+        }
+    }
+
+    /// Gathers a child that has run for a while in a cgroup, and tells when that is due.
+    fn settle(&mut self) -> Option<Instant> {
+        let due = self.settles.filter(|_| self.child.is_some())?;
+        if now() < due {
+            return Some(due);
+        }
+        self.settles = None;
+        if self.cgroup.is_none() {
+            self.cgroup = Cgroup::make();
+        }
+        let path = match &self.cgroup {
+            Some(cgroup) => {
+                cgroup.take(&sweep::below());
+                // Once more for what was started meanwhile.
+                cgroup.take(&sweep::below());
+                Raw::from(cgroup.path())
+            }
+            None => return None,
+        };
+        self.tell(&Report::Gathered { cgroup: path });
+        None
     }
 
     /// Sleeps until something happens; whether the supervisor said something.
@@ -119,6 +151,7 @@ impl Reaper {
             Ok((number, Some(pid))) => {
                 let exit_record = order.exit_record.map(PathBuf::from);
                 self.child = Some(Child::new(pid, exit_record));
+                self.settles = Some(now() + SETTLED);
                 self.tell(&Report::Started { pid: number });
             }
             Ok((number, None)) => self.tell(&Report::Started { pid: number }),

@@ -83,8 +83,8 @@ pub(crate) enum Request {
 /// What the reaper tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    Ready {
-        cgroup: Option<Raw>,
+    Gathered {
+        cgroup: Raw,
     },
     Started {
         pid: u32,

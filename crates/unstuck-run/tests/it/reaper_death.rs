@@ -1,6 +1,8 @@
 //! The reaper itself is killed.
 
 use rustix::process::{Pid, Signal};
+use std::time::Duration;
+
 use unstuck_run::process::{ProcessError, ProcessId, Spec, Stdin};
 
 use crate::support::{again, daemon, is_alive, pid_in, supervisor};
@@ -66,7 +68,8 @@ fn own_cgroup() -> (String, bool) {
 async fn where_cgroups_may_be_made_even_a_nameless_daemon_of_a_killed_reaper_dies() {
     let (own, may) = own_cgroup();
     let mut supervisor = supervisor();
-    let spec = Spec::shell("grep ^0:: /proc/self/cgroup");
+    // Only a child that has run for a while is worth a cgroup.
+    let spec = Spec::shell("sleep 1.3; grep ^0:: /proc/self/cgroup");
     let ended = again(&mut supervisor, &spec, &mut Stdin::null())
         .await
         .unwrap();
@@ -84,6 +87,7 @@ async fn where_cgroups_may_be_made_even_a_nameless_daemon_of_a_killed_reaper_die
     let mut stdin = Stdin::null();
     let murder = async {
         let pid = pid_in(&file).await;
+        tokio::time::sleep(Duration::from_millis(1300)).await;
         kill(reaper);
         pid
     };

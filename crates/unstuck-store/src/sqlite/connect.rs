@@ -6,7 +6,6 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{failure, migrate};
@@ -93,9 +92,6 @@ fn identify(connection: &Connection) -> rusqlite::Result<Option<u32>> {
 }
 
 fn adjust(connection: &Connection) -> rusqlite::Result<()> {
-    // Whoever closes the store last would write everything back and delete the journal, and whoever opens it next would
-    // make a new one: several flushes of the disk for nothing. The journal is written back when it has grown.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -16000;
         PRAGMA wal_autocheckpoint = 4000;",
