@@ -15,6 +15,12 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
     cut(line.trim_end(), most)
 }
 
+/// An amount of money that is added or saved, such as `+$0.14`.
+pub(crate) fn signed_usd(usd: f64) -> String {
+    let sign = if usd < 0.0 { '-' } else { '+' };
+    format!("{sign}${:.2}", usd.abs())
+}
+
 fn push(line: &mut String, c: char) {
     // Marks of direction and width can make a line read as something else.
     let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
@@ -41,6 +47,14 @@ mod tests {
     fn a_terminal_obeys_nothing_that_is_shown() {
         assert_eq!(one_line("a\x1b[2Jb\n\n  c", 80), "a\\u{1b}[2Jb c");
         assert_eq!(one_line("a\u{202e}b", 80), "a\\u{202e}b");
+    }
+
+    #[test]
+    fn money_has_its_sign_in_front() {
+        assert_eq!(
+            (signed_usd(0.142), signed_usd(-1.5)),
+            ("+$0.14".into(), "-$1.50".into())
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
 use super::runs;
 use crate::history::{History, homely};
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
-use crate::show_text::one_line;
+use crate::show_text::{one_line, signed_usd};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
 
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> R
     if args.json {
         return out.json(&as_json(&timeline)?);
     }
-    show(&timeline, out)
+    show(&timeline, session, out)
 }
 
 /// The run at a glance, with its attempts in full.
@@ -56,7 +56,7 @@ fn as_json(timeline: &Timeline) -> Result<Value> {
 }
 
 /// Tells the story to a person.
-pub(crate) fn show(timeline: &Timeline, out: &mut Output) -> Result<()> {
+pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = &timeline.view;
     let style = runs::style(run.status);
     writeln!(
@@ -81,7 +81,7 @@ pub(crate) fn show(timeline: &Timeline, out: &mut Output) -> Result<()> {
         tell(attempt, out)?;
     }
     writeln!(out)?;
-    ending(timeline, out)
+    ending(timeline, session, out)
 }
 
 fn tell(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
@@ -139,7 +139,7 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
     if let Some(change) = &attempt.model_change {
         let more = change
             .cost_estimate
-            .map(|usd| format!(", about ${usd:+.2}"));
+            .map(|usd| format!(", about {}", signed_usd(usd)));
         line(
             "model",
             &format!(
@@ -163,7 +163,7 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn ending(timeline: &Timeline, out: &mut Output) -> Result<()> {
+fn ending(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = &timeline.view;
     let short = run.id.short();
     let Some(finished) = run.finished else {
@@ -187,14 +187,11 @@ fn ending(timeline: &Timeline, out: &mut Output) -> Result<()> {
         run.status,
         run.reason.as_deref().unwrap_or_default()
     )?;
-    writeln!(
-        out,
-        "{DIM}unstuck explain {short}  ·  unstuck logs {short}{}{DIM:#}",
-        if run.status.is_final() {
-            String::new()
-        } else {
-            format!("  ·  unstuck resume {short}")
-        }
-    )?;
+    let mut next = vec![format!("explain {short}"), format!("logs {short}")];
+    if !run.status.is_final() {
+        next.push(format!("resume {short}"));
+    }
+    let next: Vec<_> = next.iter().map(|words| session.line(words)).collect();
+    writeln!(out, "{DIM}{}{DIM:#}", next.join("  ·  "))?;
     Ok(())
 }

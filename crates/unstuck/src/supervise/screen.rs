@@ -9,8 +9,8 @@ use unstuck_core::duration::Human;
 use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, Reporter};
 
-use super::story;
-use crate::output::{Color, DIM};
+use super::{Session, story};
+use crate::output::DIM;
 
 /// How much a person wants to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(crate) enum Told {
 /// Passes on the child's output and tells what happens.
 pub(crate) struct Screen {
     told: Told,
+    /// What is put behind every command that is proposed, so that it finds the run.
+    store_option: String,
     stdout: io::Stdout,
     stderr: AutoStream<io::Stderr>,
     /// Whether the live line can be drawn at all.
@@ -35,12 +37,13 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    pub(crate) fn new(color: Color, told: Told, tty: bool) -> Self {
+    pub(crate) fn new(session: &Session<'_>, told: Told, tty: bool) -> Self {
         let on_terminal = io::stderr().is_terminal();
         Self {
             told,
+            store_option: session.store_option(),
             stdout: io::stdout(),
-            stderr: AutoStream::new(io::stderr(), color.choice()),
+            stderr: AutoStream::new(io::stderr(), session.color.choice()),
             live: on_terminal && told == Told::All && !tty,
             drawn: false,
             open_line: false,
@@ -103,7 +106,7 @@ impl Reporter for Screen {
 
     fn happened(&mut self, events: &[Recorded], recovery: &Recovery) {
         for recorded in events {
-            for line in story::lines(&recorded.event, recovery) {
+            for line in story::lines(&recorded.event, recovery, &self.store_option) {
                 self.say(&line);
             }
         }

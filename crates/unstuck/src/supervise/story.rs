@@ -7,13 +7,13 @@ use unstuck_core::event::{AttemptFailed, AttemptStarted, Event, Outcome, RunFini
 use unstuck_core::{Recovery, RunId};
 
 use crate::output::{BOLD, GREEN, RED, YELLOW};
-use crate::show_text::one_line;
+use crate::show_text::{one_line, signed_usd};
 
 /// How much of a line of evidence is shown.
 const EVIDENCE: usize = 160;
 
-/// What there is to tell about an event.
-pub(super) fn lines(event: &Event, recovery: &Recovery) -> Vec<String> {
+/// What there is to tell about an event; `option` belongs behind every command that is proposed.
+pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<String> {
     match event {
         Event::RunResumed(resumed) => vec![format!(
             "run {} goes on; it had stopped: {}",
@@ -32,10 +32,10 @@ pub(super) fn lines(event: &Event, recovery: &Recovery) -> Vec<String> {
             change.to_model,
             change
                 .cost_estimate
-                .map(|usd| format!(" (about ${usd:+.2} for the rest of the session)"))
+                .map(|usd| format!(" (about {} for the rest of the session)", signed_usd(usd)))
                 .unwrap_or_default()
         )],
-        Event::RunFinished(end) => finished(end, recovery),
+        Event::RunFinished(end) => finished(end, recovery, option),
         _ => Vec::new(),
     }
 }
@@ -78,28 +78,28 @@ fn ended(attempt: &AttemptFailed) -> String {
     }
 }
 
-fn finished(end: &RunFinished, recovery: &Recovery) -> Vec<String> {
+fn finished(end: &RunFinished, recovery: &Recovery, option: &str) -> Vec<String> {
     let id = recovery.id();
     match end.outcome {
         Outcome::Succeeded => Vec::new(),
         Outcome::Recovered => vec![format!(
-            "{GREEN}recovered{GREEN:#}: {} ({} attempts, {}) · unstuck show {}",
+            "{GREEN}recovered{GREEN:#}: {} ({} attempts, {}) · unstuck show {}{option}",
             end.reason,
             end.attempts,
             Human(Duration::from_millis(end.duration_ms)),
             id.short()
         )],
         Outcome::Failed => vec![format!(
-            "{RED}failed{RED:#}: {} · unstuck show {}",
+            "{RED}failed{RED:#}: {} · unstuck show {}{option}",
             end.reason,
             id.short()
         )],
-        Outcome::Interrupted => vec![format!("stopped · unstuck resume {}", id.short())],
-        Outcome::AwaitingHuman => asked(end, recovery, id),
+        Outcome::Interrupted => vec![format!("stopped · unstuck resume {}{option}", id.short())],
+        Outcome::AwaitingHuman => asked(end, recovery, id, option),
     }
 }
 
-fn asked(end: &RunFinished, recovery: &Recovery, id: &RunId) -> Vec<String> {
+fn asked(end: &RunFinished, recovery: &Recovery, id: &RunId, option: &str) -> Vec<String> {
     let short = id.short();
     let mut lines = vec![format!("{RED}a person is needed{RED:#}: {}", end.reason)];
     if let Some(failed) = recovery.failure()
@@ -107,8 +107,7 @@ fn asked(end: &RunFinished, recovery: &Recovery, id: &RunId) -> Vec<String> {
     {
         lines.push(format!("{BOLD}hint{BOLD:#}: {}", failed.diagnosis.hint));
     }
-    lines.push(format!(
-        "then: unstuck resume {short} (goes on)   unstuck explain {short} (tells why)"
-    ));
+    lines.push(format!("then: unstuck resume {short}{option}"));
+    lines.push(format!("why: unstuck explain {short}{option}"));
     lines
 }
