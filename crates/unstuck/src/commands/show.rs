@@ -12,9 +12,12 @@ use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
 use super::runs;
 use crate::history::{History, homely};
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
-use crate::show_text::{one_line, signed_usd};
+use crate::show_text::{one_line, signed_usd, wrapped};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
+
+/// Where the facts about an attempt begin, behind their labels.
+const INDENT: usize = 19;
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost
 #[derive(Debug, Args)]
@@ -59,12 +62,14 @@ fn as_json(timeline: &Timeline) -> Result<Value> {
 pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = &timeline.view;
     let style = runs::style(run.status);
+    let before = run.id.as_str().len() + run.status.name().len() + 4;
+    let room = out.columns().map(|columns| columns.saturating_sub(before));
     writeln!(
         out,
         "{BOLD}{}{BOLD:#}  {style}{}{style:#}  {}",
         run.id,
         run.status,
-        one_line(&run.command.join(" "), 100)
+        one_line(&run.command.join(" "), room.unwrap_or(100).max(20))
     )?;
     let mut facts = vec![
         homely(&run.project),
@@ -115,9 +120,14 @@ fn cost(attempt: &AttemptStory) -> String {
 }
 
 fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
-    let mut line = |label: &str, text: &str| match text {
-        "" => Ok(()),
-        text => writeln!(out, "          {DIM}{label:<8}{DIM:#} {text}"),
+    let columns = out.columns();
+    let mut line = |label: &str, text: &str| {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let line = format!("          {DIM}{label:<8}{DIM:#} {text}");
+        let wrapped = columns.map(|columns| wrapped(&line, columns, INDENT));
+        writeln!(out, "{}", wrapped.unwrap_or(line))
     };
     if let Some(diagnosis) = &attempt.diagnosis {
         let sure = f64::from(diagnosis.confidence) * 100.0;
@@ -192,6 +202,10 @@ fn ending(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Resul
         next.push(format!("resume {short}"));
     }
     let next: Vec<_> = next.iter().map(|words| session.line(words)).collect();
-    writeln!(out, "{DIM}{}{DIM:#}", next.join("  ·  "))?;
+    let line = next.join("  ·  ");
+    let fits = line.chars().count() <= out.columns().unwrap_or(80);
+    // A command that is broken in two cannot be copied.
+    let line = if fits { line } else { next.join("\n") };
+    writeln!(out, "{DIM}{line}{DIM:#}")?;
     Ok(())
 }

@@ -10,7 +10,11 @@ use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, Reporter};
 
 use super::{Session, story};
-use crate::output::DIM;
+use crate::output::{DIM, columns};
+use crate::show_text::wrapped;
+
+/// Where the second line of something that is told begins: behind the name.
+const INDENT: usize = 9;
 
 /// How much a person wants to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +64,12 @@ impl Screen {
     fn line(&mut self, line: &str) {
         self.clear();
         self.end_line();
+        let mut line = format!("{DIM}unstuck:{DIM:#} {line}");
+        if let Some(columns) = columns(io::stderr()) {
+            line = wrapped(&line, columns, INDENT);
+        }
         // Nothing can be done if nobody reads it.
-        let _ = writeln!(self.stderr, "{DIM}unstuck:{DIM:#} {line}");
+        let _ = writeln!(self.stderr, "{line}");
     }
 
     /// Begins a new line where the child left one open, so that ours stands alone.
@@ -82,7 +90,7 @@ impl Screen {
         if self.open_line {
             return;
         }
-        let width = usize::from(width().unwrap_or(80)).saturating_sub(1);
+        let width = columns(io::stderr()).unwrap_or(80).saturating_sub(1);
         let text: String = text.chars().take(width).collect();
         let shown =
             write!(self.stderr, "\r\x1b[K{DIM}{text}{DIM:#}").and_then(|()| self.stderr.flush());
@@ -153,9 +161,4 @@ fn spent(recovery: &Recovery) -> String {
         0.0 => String::new(),
         usd => format!(" · ${usd:.2}"),
     }
-}
-
-fn width() -> Option<u16> {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
-    Some(size.ws_col).filter(|columns| *columns > 0)
 }

@@ -19,7 +19,7 @@ pub(super) fn tell(played: &[Finished], session: &Session<'_>, out: &mut Output)
     if let Some(timeline) = shown {
         writeln!(
             out,
-            "\n{BOLD}All of it is kept.{BOLD:#} The second run, as `unstuck show` tells it:\n"
+            "\n{BOLD}Everything is kept.{BOLD:#} The second run again, as `unstuck show` tells it:\n"
         )?;
         show::show(timeline, session, out)?;
     }
@@ -42,21 +42,18 @@ fn changed_model(timeline: &Timeline) -> bool {
 }
 
 fn sum(timelines: &[Timeline], out: &mut Output) -> Result<()> {
-    let failures: u32 = timelines.iter().map(|one| one.view.error_count).sum();
-    let count = |status| {
+    let of = |status: Status| {
         timelines
             .iter()
-            .filter(|one| one.view.status == status)
-            .count()
+            .filter(move |one| one.view.status == status)
     };
-    let recovered = count(Status::Recovered);
-    let asked = count(Status::AwaitingHuman);
+    let failures: u32 = timelines.iter().map(|one| one.view.error_count).sum();
+    let solved: u32 = of(Status::Recovered).map(|one| one.view.error_count).sum();
+    let asked = of(Status::AwaitingHuman).count();
     let questions = if asked == 1 { "question" } else { "questions" };
     writeln!(
         out,
-        "\n{GREEN}{failures} failures{GREEN:#} in {} runs: {recovered} recovered, {asked} {questions} to a person. \
-         Costs are estimates.",
-        timelines.len(),
+        "\n{BOLD}{failures} failures{BOLD:#}, {GREEN}{solved} recovered{GREEN:#} without a person, {asked} {questions}."
     )?;
     Ok(())
 }

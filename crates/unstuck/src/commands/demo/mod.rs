@@ -9,9 +9,11 @@ mod scene;
 
 pub(crate) use agent::called as agent_called;
 
+use std::fmt::Display;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -19,11 +21,13 @@ use clap::Args;
 use unstuck_core::agent::Agents;
 use unstuck_core::event::Outcome;
 use unstuck_core::{Recorded, Recovery};
-use unstuck_faults::FaultServer;
+use unstuck_faults::{FaultServer, Script};
 use unstuck_run::drive::{Channel, Finished, Reporter};
+use unstuck_store::Location;
 
 use self::scene::{Pace, Scene};
 use super::exec;
+use crate::environment;
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
 use crate::supervise::{self, Screen, Session, Told};
@@ -73,7 +77,7 @@ pub(crate) fn run(args: &DemoArgs, session: &Session<'_>, out: &mut Output) -> R
     let mut played = Vec::new();
     for (number, scene) in (1..).zip(&scenes) {
         if !args.json {
-            announce(scene, (number, scenes.len()), out)?;
+            stage.announce(scene, (number, scenes.len()), out)?;
         }
         let finished = stage.play(scene)?;
         if finished.end.outcome == Outcome::Interrupted {
@@ -94,31 +98,21 @@ pub(crate) fn run(args: &DemoArgs, session: &Session<'_>, out: &mut Output) -> R
 }
 
 fn welcome(args: &DemoArgs, out: &mut Output) -> Result<()> {
-    let time = if args.fast { "2 s" } else { "half a minute" };
+    let time = if args.fast { "2 s" } else { "25 s" };
     writeln!(
         out,
-        "The agent and its LLM API (on 127.0.0.1) are simulated. All else is real: the\n\
-         engine, the processes, the waits. No key, no network, no cost; about {time}."
+        "The agent and its LLM API (on 127.0.0.1) are simulated; all else is real: the\n\
+         engine, the processes, the waits, the history. It takes about {time} and costs\n\
+         nothing; amounts are estimates for the named models."
     )?;
     Ok(())
 }
 
-fn announce(scene: &Scene, (number, of): (usize, usize), out: &mut Output) -> Result<()> {
-    writeln!(
-        out,
-        "\n{BOLD}{number}/{of} {}{BOLD:#}. {}\n{DIM}$ {}{DIM:#}",
-        scene.title,
-        scene.about.trim(),
-        scene.like
-    )?;
-    // What the run prints takes another way.
-    out.finish()
-}
-
 impl<'a> Stage<'a> {
     fn set_up(args: &DemoArgs, session: &'a Session<'a>) -> Result<Self> {
+        find_loopback()?;
         let program = std::env::current_exe().context("cannot tell where this program is")?;
-        let project = project(session.store.path())?;
+        let project = project(session.store)?;
         let made = fs::create_dir_all(&project).and_then(|()| project.canonicalize());
         let project = made.map_err(|error| {
             hinted(
@@ -136,14 +130,27 @@ impl<'a> Stage<'a> {
         })
     }
 
+    /// Says what is about to happen.
+    fn announce(
+        &self,
+        scene: &Scene,
+        (number, of): (usize, usize),
+        out: &mut Output,
+    ) -> Result<()> {
+        writeln!(
+            out,
+            "\n{BOLD}{number}/{of} {}{BOLD:#}\n{}\n{DIM}$ {}{DIM:#}",
+            scene.title,
+            scene.about.trim(),
+            scene.typed(self.pace)?
+        )?;
+        // What the run prints takes another way.
+        out.finish()
+    }
+
     /// Plays one scene: an API of its own, and one run.
     fn play(&self, scene: &Scene) -> Result<Finished> {
-        let api = FaultServer::start(scene.script(self.pace)).map_err(|error| {
-            hinted(
-                format!("the demo needs a server on 127.0.0.1: {error}"),
-                "a sandbox without a loopback interface cannot play it; `unstuck exec` needs none",
-            )
-        })?;
+        let api = FaultServer::start(scene.script(self.pace)).map_err(no_loopback)?;
         let request = scene.request(&self.program, api.url(), &self.project, self.pace)?;
         if self.json {
             return supervise::stage(self.session, &self.agents, request, &mut Silence);
@@ -166,16 +173,26 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// The folder in which the demo's agent works: beside the store, and named like it.
-fn project(store: &Path) -> Result<PathBuf> {
-    let store = std::path::absolute(store).context("cannot tell where the store is")?;
-    let plain = store.with_extension("");
-    // A store without an extension has that name itself.
-    Ok(if plain == store {
-        store.with_extension("project")
-    } else {
-        plain
-    })
+/// Makes sure that a server on this machine can be reached, before anything is promised.
+fn find_loopback() -> Result<()> {
+    let server = FaultServer::start(Script::default()).map_err(no_loopback)?;
+    TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).map_err(no_loopback)?;
+    Ok(())
+}
+
+fn no_loopback(error: impl Display) -> anyhow::Error {
+    hinted(
+        format!("the demo needs a server on 127.0.0.1: {error}"),
+        "it cannot be played in a sandbox without a loopback interface; `unstuck exec` needs none",
+    )
+}
+
+/// The folder in which the demo's agent works, beside the store.
+fn project(store: &Location) -> Result<PathBuf> {
+    let path = std::path::absolute(store.path()).context("cannot tell where the store is")?;
+    let is_ours = environment::demo_store().is_ok_and(|ours| ours == *store);
+    // Elsewhere there may be a folder of that plain name, which is somebody's own.
+    Ok(path.with_extension(if is_ours { "" } else { "project" }))
 }
 
 /// Tells nobody.

@@ -39,7 +39,7 @@ pub(super) struct Scene {
     /// What is about to happen.
     pub(super) about: String,
     /// What a person would type for the same.
-    pub(super) like: String,
+    like: String,
     prompt: String,
     model: String,
     #[serde(default)]
@@ -76,6 +76,12 @@ pub(super) fn agents(program: &Path) -> Result<Agents> {
 }
 
 impl Scene {
+    /// What a person would type for the same, with the time that an attempt really has.
+    pub(super) fn typed(&self, pace: Pace) -> Result<String> {
+        let timeout = self.timeout(pace)?.unwrap_or_default();
+        Ok(self.like.replace("{timeout}", &duration::exact(timeout)))
+    }
+
     /// What the API answers.
     pub(super) fn script(&self, pace: Pace) -> Script {
         let steps = self.steps.iter().cloned();
@@ -162,6 +168,10 @@ mod tests {
                 let request = scene.request(program, "http://127.0.0.1:1".into(), folder, pace);
                 assert_eq!(request.unwrap().policy.id, "demo", "{}", scene.title);
                 assert!(!scene.script(pace).steps().is_empty(), "{}", scene.title);
+                let typed = format!("$ {}", scene.typed(pace).unwrap());
+                for line in scene.about.lines().chain([typed.as_str()]) {
+                    assert!(line.chars().count() <= 80, "too wide: {line}");
+                }
             }
         }
     }
