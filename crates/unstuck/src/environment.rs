@@ -43,14 +43,14 @@ fn state_folder() -> Option<PathBuf> {
 
 /// The store that counts where none is named on the command line.
 pub(crate) fn store_location() -> Result<Location> {
-    match usual_store() {
+    match named_store() {
         Some(named) => Location::parse(&named).map_err(crate::store::explained),
         None => Ok(Location::file(place_for_stores()?.join("unstuck.db"))),
     }
 }
 
 /// The store that the environment names.
-pub(crate) fn usual_store() -> Option<String> {
+pub(crate) fn named_store() -> Option<String> {
     variable("UNSTUCK_STORE")
 }
 

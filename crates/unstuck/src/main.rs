@@ -143,7 +143,7 @@ fn with_store(
 fn play(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Result<ExitCode> {
     // Whoever names a store for all commands has their own history in it.
     let named = cli.store.clone().filter(|named| !named.is_empty());
-    let store = match named.filter(|named| environment::usual_store().as_ref() != Some(named)) {
+    let store = match named.filter(|named| environment::named_store().as_ref() != Some(named)) {
         Some(named) => Location::parse(&named).map_err(store::explained)?,
         None => environment::demo_store()?,
     };

@@ -3,14 +3,12 @@
 use std::ffi::OsString;
 use std::net::TcpStream;
 
-use unstuck_faults::{FaultServer, Script};
+use unstuck_faults::FaultServer;
+
+use super::scene;
 
 /// The argument that makes the program the demo's agent.
 pub(super) const AGENT: &str = "__demo-agent";
-
-/// What the API answers to a run that is taken up again after the demo, as if a person had seen to it meanwhile.
-const AFTERWARDS: &str =
-    "The build tool starts again (in this demo, by itself). The build is faster now.";
 
 /// Does the agent's work if the program was started as one, and returns its exit code.
 pub(crate) fn called(arguments: &[OsString]) -> Option<u8> {
@@ -31,7 +29,7 @@ fn stand_in(arguments: &mut [OsString]) -> Option<FaultServer> {
     if TcpStream::connect(address).is_ok() {
         return None;
     }
-    let server = FaultServer::start(Script::answering(AFTERWARDS)).ok()?;
+    let server = FaultServer::start(scene::afterwards().ok()?).ok()?;
     arguments[at] = server.url().into();
     Some(server)
 }

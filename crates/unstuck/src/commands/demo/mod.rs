@@ -74,20 +74,9 @@ pub(crate) fn run(args: &DemoArgs, session: &Session<'_>, out: &mut Output) -> R
     if !args.json {
         welcome(args, out)?;
     }
-    let mut played = Vec::new();
-    for (number, scene) in (1..).zip(&scenes) {
-        if !args.json {
-            stage.announce(scene, (number, scenes.len()), out)?;
-        }
-        let finished = stage.play(scene)?;
-        if finished.end.outcome == Outcome::Interrupted {
-            return Ok(ExitCode::from(INTERRUPTED));
-        }
-        if finished.end.outcome != scene.ends {
-            return Err(stage.surprised(scene, &finished));
-        }
-        played.push(finished);
-    }
+    let Some(played) = stage.play_all(&scenes, out)? else {
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
     if args.json {
         let runs: Vec<_> = played.iter().map(exec::summary).collect();
         out.json(&runs)?;
@@ -128,6 +117,23 @@ impl<'a> Stage<'a> {
             pace: if args.fast { Pace::Fast } else { Pace::Normal },
             json: args.json,
         })
+    }
+
+    /// Plays one scene after the other; none if a person has stopped it.
+    fn play_all(&self, scenes: &[Scene], out: &mut Output) -> Result<Option<Vec<Finished>>> {
+        let mut played = Vec::with_capacity(scenes.len());
+        for (number, scene) in (1..).zip(scenes) {
+            if !self.json {
+                self.announce(scene, (number, scenes.len()), out)?;
+            }
+            let finished = self.play(scene)?;
+            match finished.end.outcome {
+                Outcome::Interrupted => return Ok(None),
+                outcome if outcome != scene.ends => return Err(self.surprised(scene, &finished)),
+                _ => played.push(finished),
+            }
+        }
+        Ok(Some(played))
     }
 
     /// Says what is about to happen.

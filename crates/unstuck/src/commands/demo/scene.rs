@@ -58,12 +58,22 @@ pub(super) struct Scene {
 #[serde(deny_unknown_fields)]
 struct File {
     scene: Vec<Scene>,
+    afterwards: Vec<Step>,
+}
+
+fn file() -> Result<File> {
+    toml::from_str(include_str!("scenes.toml")).context("the demo's scenes")
 }
 
 /// All scenes in their order.
 pub(super) fn all() -> Result<Vec<Scene>> {
-    let file: File = toml::from_str(include_str!("scenes.toml")).context("the demo's scenes")?;
-    Ok(file.scene)
+    Ok(file()?.scene)
+}
+
+/// What the API answers to a run that is resumed when the demo is over.
+pub(super) fn afterwards() -> Result<Script> {
+    let steps = file()?.afterwards.into_iter();
+    Ok(steps.fold(Script::default(), Script::then))
 }
 
 /// The built-in agents and the demo's own, which is the program at this path.
