@@ -43,16 +43,29 @@ fn state_folder() -> Option<PathBuf> {
 
 /// The store that counts where none is named on the command line.
 pub(crate) fn store_location() -> Result<Location> {
-    if let Some(named) = variable("UNSTUCK_STORE") {
-        return Location::parse(&named).map_err(crate::store::explained);
+    match named_store() {
+        Some(named) => Location::parse(&named).map_err(crate::store::explained),
+        None => Ok(Location::file(place_for_stores()?.join("unstuck.db"))),
     }
-    let folder = state_folder().ok_or_else(|| {
+}
+
+/// The store that the environment names.
+pub(crate) fn named_store() -> Option<String> {
+    variable("UNSTUCK_STORE")
+}
+
+/// The store of the demo: beside the usual one, so that the demo leaves no trace in a person's own history.
+pub(crate) fn demo_store() -> Result<Location> {
+    Ok(Location::file(place_for_stores()?.join("demo.db")))
+}
+
+fn place_for_stores() -> Result<PathBuf> {
+    state_folder().ok_or_else(|| {
         hinted(
             "there is no place for the store: neither XDG_STATE_HOME nor HOME is set",
             "--store FILE or UNSTUCK_STORE names one",
         )
-    })?;
-    Ok(Location::file(folder.join("unstuck.db")))
+    })
 }
 
 /// All variables, as far as they are text.

@@ -20,7 +20,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use unstuck_store::Location;
 
 use crate::commands::store as store_command;
-use crate::commands::{classify, exec, explain, kinds, logs, plan, policy, resume, runs, show};
+use crate::commands::{
+    classify, demo, exec, explain, kinds, logs, plan, policy, resume, runs, show,
+};
 use crate::config::Config;
 use crate::output::{Color, Output};
 use crate::supervise::Session;
@@ -75,12 +77,16 @@ enum Command {
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
+    Demo(demo::DemoArgs),
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     // The small processes that unstuck starts of itself read no configuration and know no options.
     if let Some(code) = unstuck_run::reaper::called(&arguments) {
+        return ExitCode::from(code);
+    }
+    if let Some(code) = demo::agent_called(&arguments) {
         return ExitCode::from(code);
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
@@ -96,6 +102,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
+    // What is shown must not depend on what the user has configured.
+    if let Command::Demo(args) = &cli.command {
+        return play(cli, args, out);
+    }
     let config = Config::load(cli.config.as_deref())?;
     let done = match &cli.command {
         Command::Classify(args) => classify::run(args, &config, out),
@@ -130,6 +140,21 @@ fn with_store(
         _ => Ok(()),
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+/// The demo, whose history is its own.
+fn play(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Result<ExitCode> {
+    // Whoever names a store for all commands has their own history in it.
+    let named = cli.store.clone().filter(|named| !named.is_empty());
+    let store = match named.filter(|named| environment::named_store().as_ref() != Some(named)) {
+        Some(named) => Location::parse(&named).map_err(store::explained)?,
+        None => environment::demo_store()?,
+    };
+    let session = Session {
+        store: &store,
+        color: cli.color,
+    };
+    demo::run(args, &session, out)
 }
 
 /// Where the history is kept.

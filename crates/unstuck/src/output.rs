@@ -1,6 +1,7 @@
 //! Where results go: data to standard output, everything else to standard error.
 
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -36,6 +37,12 @@ impl Color {
     }
 }
 
+/// How many columns a terminal has; none for what is not a terminal.
+pub(crate) fn columns(of: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(of).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
 /// Standard output, written in large pieces, without colours where they are not wanted.
 pub(crate) struct Output {
     writer: AutoStream<io::Stdout>,
@@ -48,6 +55,11 @@ impl Output {
             writer: AutoStream::new(io::stdout(), color.choice()),
             pending: Vec::new(),
         }
+    }
+
+    /// How many columns there are, where a person reads it.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        columns(io::stdout())
     }
 
     /// Writes a value as JSON for machines.

@@ -1,5 +1,7 @@
 //! How texts of agents and tools are shown: on one line, cut, and without anything that a terminal would obey.
 
+use anstream::adapter::strip_str;
+
 /// A text on one line of at most so many characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
     let plain = text
@@ -13,6 +15,34 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
         push(&mut line, c);
     }
     cut(line.trim_end(), most)
+}
+
+/// A text in lines of at most so many columns, broken at blanks; all lines but the first are indented.
+///
+/// Styles take up no columns. A word that is too long for a line stays in one piece, so that it can be copied.
+pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> String {
+    let mut lines = String::with_capacity(text.len());
+    let mut used = 0;
+    for (at, word) in text.split(' ').enumerate() {
+        let width = strip_str(word).to_string().chars().count();
+        if at > 0 && used > indent && used + 1 + width > columns {
+            lines.push('\n');
+            lines.extend(std::iter::repeat_n(' ', indent));
+            used = indent;
+        } else if at > 0 {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += width;
+    }
+    lines
+}
+
+/// An amount of money that is added or saved, such as `+$0.14`.
+pub(crate) fn signed_usd(usd: f64) -> String {
+    let sign = if usd < 0.0 { '-' } else { '+' };
+    format!("{sign}${:.2}", usd.abs())
 }
 
 fn push(line: &mut String, c: char) {
@@ -41,6 +71,28 @@ mod tests {
     fn a_terminal_obeys_nothing_that_is_shown() {
         assert_eq!(one_line("a\x1b[2Jb\n\n  c", 80), "a\\u{1b}[2Jb c");
         assert_eq!(one_line("a\u{202e}b", 80), "a\\u{202e}b");
+    }
+
+    #[test]
+    fn a_text_is_broken_at_blanks_and_styles_take_no_columns() {
+        let text = "unstuck: \u{1b}[1mone\u{1b}[0m two three";
+        assert_eq!(
+            wrapped(text, 16, 2),
+            "unstuck: \u{1b}[1mone\u{1b}[0m two\n  three"
+        );
+        assert_eq!(
+            wrapped("  a muchtoolong b", 6, 2),
+            "  a\n  muchtoolong\n  b"
+        );
+        assert_eq!(wrapped(text, 80, 2), text);
+    }
+
+    #[test]
+    fn money_has_its_sign_in_front() {
+        assert_eq!(
+            (signed_usd(0.142), signed_usd(-1.5)),
+            ("+$0.14".into(), "-$1.50".into())
+        );
     }
 
     #[test]

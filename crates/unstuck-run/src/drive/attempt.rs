@@ -40,7 +40,6 @@ impl Engine<'_> {
         let check = self.check(log, &ended).await?;
         let event = self.judged(log, &plan, &line, &ended, check.as_ref());
         log.note(self.clock.at(), event);
-        self.forget_exit(log);
         Ok(())
     }
 
@@ -211,7 +210,6 @@ impl Engine<'_> {
             None => Event::from(log.interruption(InterruptedBy::Crash)),
         };
         log.note(self.clock.at(), event);
-        self.forget_exit(log);
         Ok(())
     }
 

@@ -158,6 +158,7 @@ impl Engine<'_> {
         let Some(events) = log.flush(self.store).await? else {
             return Ok(());
         };
+        self.forget_exits(log, &events);
         if let Err(error) = log.show(&events, self.redactor) {
             let path = log.folder_path().display().to_string();
             self.reporter.warn(&format!(

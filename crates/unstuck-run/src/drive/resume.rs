@@ -94,9 +94,18 @@ impl Engine<'_> {
             .join(format!("{}-{number}.exit", log.recovery().id()))
     }
 
-    pub(super) fn forget_exit(&self, log: &Log) {
-        // It is only there if the child ended by itself.
-        let _ = fs::remove_file(self.exit_record(log, log.recovery().attempts()));
+    /// Removes the record of an end that is written down by now; not earlier, or a crash would lose it.
+    pub(super) fn forget_exits(&self, log: &Log, written: &[Recorded]) {
+        for recorded in written {
+            let number = match &recorded.event {
+                Event::AttemptFailed(attempt) => attempt.end.number,
+                Event::AttemptSucceeded(attempt) => attempt.end.number,
+                Event::AttemptInterrupted(attempt) => attempt.number,
+                _ => continue,
+            };
+            // It is only there if the child ended by itself.
+            let _ = fs::remove_file(self.exit_record(log, number));
+        }
     }
 }
 

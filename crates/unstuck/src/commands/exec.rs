@@ -138,7 +138,7 @@ struct Expected {
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
-struct Summary<'a> {
+pub(crate) struct Summary<'a> {
     id: &'a str,
     #[serde(flatten)]
     end: &'a unstuck_core::event::RunFinished,
@@ -164,14 +164,19 @@ pub(crate) fn run(
 /// The end of a run for whoever started it.
 pub(crate) fn tell(finished: &Finished, json: bool, out: &mut Output) -> Result<ExitCode> {
     if json {
-        out.json_line(&Summary {
-            id: finished.run.as_str(),
-            end: &finished.end,
-            success: finished.end.outcome.is_success(),
-        })?;
+        out.json_line(&summary(finished))?;
     }
     let code = finished.end.exit_code;
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// The end of a run for machines.
+pub(crate) fn summary(finished: &Finished) -> Summary<'_> {
+    Summary {
+        id: finished.run.as_str(),
+        end: &finished.end,
+        success: finished.end.outcome.is_success(),
+    }
 }
 
 fn request(args: &ExecArgs, config: &Config) -> Result<Request> {

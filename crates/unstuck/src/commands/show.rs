@@ -12,9 +12,12 @@ use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
 use super::runs;
 use crate::history::{History, homely};
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
-use crate::show_text::one_line;
+use crate::show_text::{one_line, signed_usd, wrapped};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
+
+/// Where the facts about an attempt begin, behind their labels.
+const INDENT: usize = 19;
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost
 #[derive(Debug, Args)]
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> R
     if args.json {
         return out.json(&as_json(&timeline)?);
     }
-    show(&timeline, out)
+    show(&timeline, session, out)
 }
 
 /// The run at a glance, with its attempts in full.
@@ -56,15 +59,17 @@ fn as_json(timeline: &Timeline) -> Result<Value> {
 }
 
 /// Tells the story to a person.
-pub(crate) fn show(timeline: &Timeline, out: &mut Output) -> Result<()> {
+pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = &timeline.view;
     let style = runs::style(run.status);
+    let before = run.id.as_str().len() + run.status.name().len() + 4;
+    let room = out.columns().map(|columns| columns.saturating_sub(before));
     writeln!(
         out,
         "{BOLD}{}{BOLD:#}  {style}{}{style:#}  {}",
         run.id,
         run.status,
-        one_line(&run.command.join(" "), 100)
+        one_line(&run.command.join(" "), room.unwrap_or(100).max(20))
     )?;
     let mut facts = vec![
         homely(&run.project),
@@ -81,7 +86,7 @@ pub(crate) fn show(timeline: &Timeline, out: &mut Output) -> Result<()> {
         tell(attempt, out)?;
     }
     writeln!(out)?;
-    ending(timeline, out)
+    ending(timeline, session, out)
 }
 
 fn tell(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
@@ -115,9 +120,14 @@ fn cost(attempt: &AttemptStory) -> String {
 }
 
 fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
-    let mut line = |label: &str, text: &str| match text {
-        "" => Ok(()),
-        text => writeln!(out, "          {DIM}{label:<8}{DIM:#} {text}"),
+    let columns = out.columns();
+    let mut line = |label: &str, text: &str| {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let line = format!("          {DIM}{label:<8}{DIM:#} {text}");
+        let wrapped = columns.map(|columns| wrapped(&line, columns, INDENT));
+        writeln!(out, "{}", wrapped.unwrap_or(line))
     };
     if let Some(diagnosis) = &attempt.diagnosis {
         let sure = f64::from(diagnosis.confidence) * 100.0;
@@ -139,7 +149,7 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
     if let Some(change) = &attempt.model_change {
         let more = change
             .cost_estimate
-            .map(|usd| format!(", about ${usd:+.2}"));
+            .map(|usd| format!(", about {}", signed_usd(usd)));
         line(
             "model",
             &format!(
@@ -163,7 +173,7 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn ending(timeline: &Timeline, out: &mut Output) -> Result<()> {
+fn ending(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = &timeline.view;
     let short = run.id.short();
     let Some(finished) = run.finished else {
@@ -187,14 +197,15 @@ fn ending(timeline: &Timeline, out: &mut Output) -> Result<()> {
         run.status,
         run.reason.as_deref().unwrap_or_default()
     )?;
-    writeln!(
-        out,
-        "{DIM}unstuck explain {short}  ·  unstuck logs {short}{}{DIM:#}",
-        if run.status.is_final() {
-            String::new()
-        } else {
-            format!("  ·  unstuck resume {short}")
-        }
-    )?;
+    let mut next = vec![format!("explain {short}"), format!("logs {short}")];
+    if !run.status.is_final() {
+        next.push(format!("resume {short}"));
+    }
+    let next: Vec<_> = next.iter().map(|words| session.line(words)).collect();
+    let line = next.join("  ·  ");
+    let fits = line.chars().count() <= out.columns().unwrap_or(80);
+    // A command that is broken in two cannot be copied.
+    let line = if fits { line } else { next.join("\n") };
+    writeln!(out, "{DIM}{line}{DIM:#}")?;
     Ok(())
 }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use tokio::sync::watch;
 use unstuck_core::RunId;
+use unstuck_core::action::shell_quote;
+use unstuck_core::agent::Agents;
 use unstuck_core::redact::{Redactor, secret_values};
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::{Engine, Finished, Knowledge, Reporter, Request, RunError};
@@ -21,6 +23,7 @@ use unstuck_store::Location;
 
 use crate::config::Config;
 use crate::environment;
+use crate::history::homely;
 use crate::output::Color;
 
 /// What every command that runs something starts from.
@@ -30,10 +33,45 @@ pub(crate) struct Session<'a> {
     pub(crate) color: Color,
 }
 
+impl Session<'_> {
+    /// A command line of unstuck that finds this very store when a person copies it.
+    pub(crate) fn line(&self, words: &str) -> String {
+        format!("unstuck {words}{}", self.store_option())
+    }
+
+    /// The option that names the store, with a blank before it; empty where it is the usual one.
+    fn store_option(&self) -> String {
+        if environment::store_location().is_ok_and(|usual| usual == *self.store) {
+            return String::new();
+        }
+        let path = self.store.to_string();
+        match shell_quote(&path) {
+            quoted if quoted == path => format!(" --store {}", homely(&path)),
+            quoted => format!(" --store {quoted}"),
+        }
+    }
+}
+
 /// What is to be driven.
 enum Task {
     Start(Box<Request>),
     Resume(RunId),
+}
+
+/// What a run finds around it.
+struct Setting<'a> {
+    agents: &'a Agents,
+    stdin: Stdin,
+}
+
+impl<'a> Setting<'a> {
+    /// What the user has.
+    fn own(config: &'a Config) -> Result<Self> {
+        Ok(Self {
+            agents: config.agents(),
+            stdin: Stdin::inherited().map_err(RunError::from)?,
+        })
+    }
 }
 
 /// Runs a command to its end.
@@ -44,11 +82,29 @@ pub(crate) fn start(
     told: Told,
     warnings: &[String],
 ) -> Result<Finished> {
-    let mut screen = Screen::new(session.color, told, request.options.tty);
+    let mut screen = Screen::new(session, told, request.options.tty);
     for warning in warnings {
         screen.warn(warning);
     }
-    drive(session, config, Task::Start(Box::new(request)), &mut screen)
+    let task = Task::Start(Box::new(request));
+    drive(session, config, Setting::own(config)?, task, &mut screen)
+}
+
+/// Runs a command of the demo: with agents of its own, and without what comes on standard input.
+pub(crate) fn stage(
+    session: &Session<'_>,
+    agents: &Agents,
+    request: Request,
+    reporter: &mut dyn Reporter,
+) -> Result<Finished> {
+    let setting = Setting {
+        agents,
+        stdin: Stdin::null(),
+    };
+    // What the user has configured could make the same failures end in another way.
+    let config = Config::default();
+    let task = Task::Start(Box::new(request));
+    drive(session, &config, setting, task, reporter)
 }
 
 /// Takes a run up again.
@@ -58,15 +114,17 @@ pub(crate) fn resume(
     run: RunId,
     told: Told,
 ) -> Result<Finished> {
-    let mut screen = Screen::new(session.color, told, false);
-    drive(session, config, Task::Resume(run), &mut screen)
+    let mut screen = Screen::new(session, told, false);
+    let setting = Setting::own(config)?;
+    drive(session, config, setting, Task::Resume(run), &mut screen)
 }
 
 fn drive(
     session: &Session<'_>,
     config: &Config,
+    mut setting: Setting<'_>,
     task: Task,
-    screen: &mut Screen,
+    reporter: &mut dyn Reporter,
 ) -> Result<Finished> {
     config.prepare()?;
     let redactor = Arc::new(Redactor::new(secret_values(environment::all())));
@@ -76,7 +134,6 @@ fn drive(
         let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
         let (stop, stopped) = watch::channel(Stop::No);
         signals::listen(stop, supervisor.remote())?;
-        let mut stdin = Stdin::inherited().map_err(RunError::from)?;
         let classifier = || config.classifier_or_built_in();
         let mut engine = Engine {
             store: &store,
@@ -84,13 +141,13 @@ fn drive(
                 classifier: &classifier,
                 playbook: &|| config.playbook(),
                 catalog: &|| config.catalog(),
-                agents: config.agents(),
+                agents: setting.agents,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             },
             redactor: &redactor,
             supervisor: &mut supervisor,
-            stdin: &mut stdin,
-            reporter: screen,
+            stdin: &mut setting.stdin,
+            reporter,
             stop: stopped,
             clock: Clock::System,
             draws: &mut chance::draw,

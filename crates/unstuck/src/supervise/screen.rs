@@ -9,8 +9,12 @@ use unstuck_core::duration::Human;
 use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, Reporter};
 
-use super::story;
-use crate::output::{Color, DIM};
+use super::{Session, story};
+use crate::output::{DIM, columns};
+use crate::show_text::wrapped;
+
+/// Where the second line of something that is told begins: behind the name.
+const INDENT: usize = 9;
 
 /// How much a person wants to be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +28,8 @@ pub(crate) enum Told {
 /// Passes on the child's output and tells what happens.
 pub(crate) struct Screen {
     told: Told,
+    /// What is put behind every command that is proposed, so that it finds the run.
+    store_option: String,
     stdout: io::Stdout,
     stderr: AutoStream<io::Stderr>,
     /// Whether the live line can be drawn at all.
@@ -35,12 +41,13 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    pub(crate) fn new(color: Color, told: Told, tty: bool) -> Self {
+    pub(crate) fn new(session: &Session<'_>, told: Told, tty: bool) -> Self {
         let on_terminal = io::stderr().is_terminal();
         Self {
             told,
+            store_option: session.store_option(),
             stdout: io::stdout(),
-            stderr: AutoStream::new(io::stderr(), color.choice()),
+            stderr: AutoStream::new(io::stderr(), session.color.choice()),
             live: on_terminal && told == Told::All && !tty,
             drawn: false,
             open_line: false,
@@ -57,8 +64,12 @@ impl Screen {
     fn line(&mut self, line: &str) {
         self.clear();
         self.end_line();
+        let mut line = format!("{DIM}unstuck:{DIM:#} {line}");
+        if let Some(columns) = columns(io::stderr()) {
+            line = wrapped(&line, columns, INDENT);
+        }
         // Nothing can be done if nobody reads it.
-        let _ = writeln!(self.stderr, "{DIM}unstuck:{DIM:#} {line}");
+        let _ = writeln!(self.stderr, "{line}");
     }
 
     /// Begins a new line where the child left one open, so that ours stands alone.
@@ -79,7 +90,7 @@ impl Screen {
         if self.open_line {
             return;
         }
-        let width = usize::from(width().unwrap_or(80)).saturating_sub(1);
+        let width = columns(io::stderr()).unwrap_or(80).saturating_sub(1);
         let text: String = text.chars().take(width).collect();
         let shown =
             write!(self.stderr, "\r\x1b[K{DIM}{text}{DIM:#}").and_then(|()| self.stderr.flush());
@@ -103,7 +114,7 @@ impl Reporter for Screen {
 
     fn happened(&mut self, events: &[Recorded], recovery: &Recovery) {
         for recorded in events {
-            for line in story::lines(&recorded.event, recovery) {
+            for line in story::lines(&recorded.event, recovery, &self.store_option) {
                 self.say(&line);
             }
         }
@@ -150,9 +161,4 @@ fn spent(recovery: &Recovery) -> String {
         0.0 => String::new(),
         usd => format!(" · ${usd:.2}"),
     }
-}
-
-fn width() -> Option<u16> {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
-    Some(size.ws_col).filter(|columns| *columns > 0)
 }

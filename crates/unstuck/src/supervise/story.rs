@@ -2,18 +2,19 @@
 
 use std::time::Duration;
 
+use unstuck_core::decision::{Chosen, Decision};
 use unstuck_core::duration::Human;
 use unstuck_core::event::{AttemptFailed, AttemptStarted, Event, Outcome, RunFinished};
-use unstuck_core::{Recovery, RunId};
+use unstuck_core::{Kind, Recovery, RunId};
 
 use crate::output::{BOLD, GREEN, RED, YELLOW};
-use crate::show_text::one_line;
+use crate::show_text::{one_line, signed_usd};
 
-/// How much of a line of evidence is shown.
-const EVIDENCE: usize = 160;
+/// How much of a line of evidence is shown; all of it was just printed by the child.
+const EVIDENCE: usize = 100;
 
-/// What there is to tell about an event.
-pub(super) fn lines(event: &Event, recovery: &Recovery) -> Vec<String> {
+/// What there is to tell about an event; `option` belongs behind every command that is proposed.
+pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<String> {
     match event {
         Event::RunResumed(resumed) => vec![format!(
             "run {} goes on; it had stopped: {}",
@@ -22,22 +23,34 @@ pub(super) fn lines(event: &Event, recovery: &Recovery) -> Vec<String> {
         )],
         Event::AttemptStarted(attempt) => started(attempt).into_iter().collect(),
         Event::AttemptFailed(attempt) => vec![failed(attempt)],
-        Event::DecisionMade(made) => match made.decision.delay() {
-            Some(_) => vec![made.decision.reason.clone()],
-            None => Vec::new(),
-        },
+        Event::DecisionMade(made) => decided(&made.decision).into_iter().collect(),
         Event::ModelEscalated(change) => vec![format!(
             "{BOLD}model {} → {}{BOLD:#}{}",
             change.from_model,
             change.to_model,
             change
                 .cost_estimate
-                .map(|usd| format!(" (about ${usd:+.2} for the rest of the session)"))
+                .map(|usd| format!(" (about {} for the rest of the session)", signed_usd(usd)))
                 .unwrap_or_default()
         )],
-        Event::RunFinished(end) => finished(end, recovery),
+        Event::RunFinished(end) => finished(end, recovery, option),
         _ => Vec::new(),
     }
+}
+
+/// What is done next; where a person is asked, what could not be done instead.
+fn decided(decision: &Decision) -> Option<String> {
+    if decision.delay().is_some() {
+        return Some(decision.reason.clone());
+    }
+    if !matches!(decision.action, Chosen::Ask { .. }) {
+        return None;
+    }
+    let passed = decision.fell_through.iter();
+    let passed: Vec<_> = passed
+        .map(|one| format!("{} ({})", one.strategy, one.why))
+        .collect();
+    (!passed.is_empty()).then(|| format!("passed over: {}", passed.join(", ")))
 }
 
 /// Only an attempt that was changed or follows another is worth a line.
@@ -72,34 +85,46 @@ fn ended(attempt: &AttemptFailed) -> String {
     match (&end.limit, end.signal, end.exit_code) {
         (Some(limit), ..) if limit == "idle_timeout" => "no output for too long".to_owned(),
         (Some(_), ..) => "its time was up".to_owned(),
+        _ if attempt.diagnosis.kind == Kind::EmptyOutput => "it ended without an answer".to_owned(),
         (_, Some(signal), _) => format!("ended by signal {signal}"),
         (_, _, Some(code)) => format!("exit code {code}"),
         _ => "no reason given".to_owned(),
     }
 }
 
-fn finished(end: &RunFinished, recovery: &Recovery) -> Vec<String> {
+fn finished(end: &RunFinished, recovery: &Recovery, option: &str) -> Vec<String> {
     let id = recovery.id();
+    let show = format!("unstuck show {}{option}", id.short());
     match end.outcome {
         Outcome::Succeeded => Vec::new(),
-        Outcome::Recovered => vec![format!(
-            "{GREEN}recovered{GREEN:#}: {} ({} attempts, {}) · unstuck show {}",
-            end.reason,
-            end.attempts,
-            Human(Duration::from_millis(end.duration_ms)),
-            id.short()
-        )],
-        Outcome::Failed => vec![format!(
-            "{RED}failed{RED:#}: {} · unstuck show {}",
-            end.reason,
-            id.short()
-        )],
-        Outcome::Interrupted => vec![format!("stopped · unstuck resume {}", id.short())],
-        Outcome::AwaitingHuman => asked(end, recovery, id),
+        Outcome::Recovered => with_command(
+            format!(
+                "{GREEN}recovered{GREEN:#}: {} ({} attempts, {})",
+                end.reason,
+                end.attempts,
+                Human(Duration::from_millis(end.duration_ms)),
+            ),
+            &show,
+            option,
+        ),
+        Outcome::Failed => {
+            with_command(format!("{RED}failed{RED:#}: {}", end.reason), &show, option)
+        }
+        Outcome::Interrupted => vec![format!("stopped · unstuck resume {}{option}", id.short())],
+        Outcome::AwaitingHuman => asked(end, recovery, id, option),
     }
 }
 
-fn asked(end: &RunFinished, recovery: &Recovery, id: &RunId) -> Vec<String> {
+/// What is told with the command that tells more; a long one stands alone, so that it can be copied.
+fn with_command(told: String, command: &str, option: &str) -> Vec<String> {
+    if option.is_empty() {
+        vec![format!("{told} · {command}")]
+    } else {
+        vec![told, format!("more: {command}")]
+    }
+}
+
+fn asked(end: &RunFinished, recovery: &Recovery, id: &RunId, option: &str) -> Vec<String> {
     let short = id.short();
     let mut lines = vec![format!("{RED}a person is needed{RED:#}: {}", end.reason)];
     if let Some(failed) = recovery.failure()
@@ -107,8 +132,7 @@ fn asked(end: &RunFinished, recovery: &Recovery, id: &RunId) -> Vec<String> {
     {
         lines.push(format!("{BOLD}hint{BOLD:#}: {}", failed.diagnosis.hint));
     }
-    lines.push(format!(
-        "then: unstuck resume {short} (goes on)   unstuck explain {short} (tells why)"
-    ));
+    lines.push(format!("then: unstuck resume {short}{option}"));
+    lines.push(format!("why: unstuck explain {short}{option}"));
     lines
 }

@@ -4,6 +4,7 @@
 
 mod classify;
 mod config;
+mod demo;
 mod exec;
 mod history;
 mod kinds;

@@ -1,0 +1,35 @@
+//! The hidden process `unstuck __demo-agent`: the scripted agent, which talks to the demo's API.
+
+use std::ffi::OsString;
+use std::net::TcpStream;
+
+use unstuck_faults::FaultServer;
+
+use super::scene;
+
+/// The argument that makes the program the demo's agent.
+pub(super) const AGENT: &str = "__demo-agent";
+
+/// Does the agent's work if the program was started as one, and returns its exit code.
+pub(crate) fn called(arguments: &[OsString]) -> Option<u8> {
+    if arguments.get(1)? != AGENT {
+        return None;
+    }
+    let mut arguments = arguments.get(2..)?.to_vec();
+    // The API ends with the demo; what is resumed later gets one of its own.
+    let _later = stand_in(&mut arguments);
+    let code = unstuck_faults::agent::main(arguments);
+    Some(u8::try_from(code).unwrap_or(1))
+}
+
+/// Starts another API where the named one is gone, and puts its address in the place of the old one.
+fn stand_in(arguments: &mut [OsString]) -> Option<FaultServer> {
+    let at = arguments.iter().position(|word| word == "--api")? + 1;
+    let address = arguments.get(at)?.to_str()?.strip_prefix("http://")?;
+    if TcpStream::connect(address).is_ok() {
+        return None;
+    }
+    let server = FaultServer::start(scene::afterwards().ok()?).ok()?;
+    arguments[at] = server.url().into();
+    Some(server)
+}
