@@ -50,7 +50,10 @@ impl Case<'_> {
         }
         let failure = self.failure(&stdout, &stderr, wrong);
         let diagnosis = classifier().diagnose(&failure, now);
-        let diagnosis = self.of_check(classifier, now).unwrap_or(diagnosis);
+        let mut diagnosis = self.of_check(classifier, now).unwrap_or(diagnosis);
+        if self.is_certain(diagnosis.kind, text) {
+            diagnosis.confidence = 1.0;
+        }
         if diagnosis.kind == Kind::None {
             return succeeded(end, diagnosis.truncated);
         }
@@ -81,6 +84,15 @@ impl Case<'_> {
             ));
         }
         wrong
+    }
+
+    /// Whether unstuck has seen itself what the diagnosis says, and need not go by words.
+    fn is_certain(&self, kind: Kind, text: &str) -> bool {
+        match kind {
+            Kind::Timeout => self.ended.timed_out.is_some(),
+            Kind::EmptyOutput => self.ended.status.is_success() && text.trim().is_empty(),
+            _ => false,
+        }
     }
 
     fn failed_check(&self) -> Option<&Checked> {

@@ -89,10 +89,17 @@ impl<'a> Deciding<'a, '_> {
         let asks = |id: &str| s.strategies.strategy(id).is_some_and(|one| one.asks);
         let layer = s.diagnosis.layer;
         let mut ranked = chain::order(self.kind, layer, &s.knowledge.chain, s.odds, asks);
-        if self.model_is_due() {
+        if self.model_is_due() || self.is_last_way() {
             ranked.sort_by_key(|one| !self.strategy(one).is_some_and(changes_model));
         }
         ranked
+    }
+
+    /// Whether only one way is left. Where the policy changes the model by itself, that is kept for the model: a kind
+    /// with few ways would never come to it otherwise.
+    fn is_last_way(&self) -> bool {
+        let used = self.s.history.retries_at(self.kind, Level::Alternative);
+        self.s.policy.auto_escalate && used > 0 && used + 1 == self.limits.retries
     }
 
     fn strategy(&self, one: &Ranked<'_>) -> Option<&'a Strategy> {
@@ -274,11 +281,14 @@ impl<'a> Deciding<'a, '_> {
     }
 
     fn ask_chain(&mut self, way: Way<'_>) -> Decision {
-        let title = way.strategy.title.trim_end_matches('.');
-        let mut letters = title.chars();
-        let first = letters.next().map(|first| first.to_lowercase());
-        let lower: String = first.into_iter().flatten().chain(letters).collect();
-        let reason = format!("{}: what is left is to {lower}.", self.s.knowledge.title);
+        let title = &self.s.knowledge.title;
+        let reason = match way.id {
+            "ask_user" => format!("{title}: nothing more can be tried without a person."),
+            _ => format!(
+                "{title}: nothing more can be tried without a person. {}.",
+                way.strategy.title.trim_end_matches('.')
+            ),
+        };
         let proposed = Proposed {
             strategy: way.id.to_owned(),
             changes: way.changes,

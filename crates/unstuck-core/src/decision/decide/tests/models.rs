@@ -24,6 +24,17 @@ fn after_enough_retries_the_next_model_comes_first() {
     assert!((usd - 0.3).abs() < 1e-9, "{usd}");
 }
 
+/// A kind with few ways comes to another model too, where the policy changes it by itself.
+#[test]
+fn the_last_way_is_kept_for_the_model() {
+    let mut world = World::new(Kind::EmptyOutput, Layer::Agent);
+    world.policy = exact("critical");
+    let decisions = world.with_retries(2, 1.0).run();
+    let story = story(&decisions);
+    assert_eq!(story[1], "alternative next_model", "{story:?}");
+    assert_eq!(story.len(), 3, "{story:?}");
+}
+
 #[test]
 fn without_the_policys_leave_the_model_stays() {
     let mut world = critical(Kind::ServerError);
