@@ -8,12 +8,26 @@ mod diagnosing;
 mod growing;
 mod measure;
 mod starting;
+mod storing;
+mod supervising;
 mod table;
 mod texts;
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    // It is its own reaper.
+    if let Some(code) = unstuck_run::reaper::called(&arguments) {
+        return Ok(ExitCode::from(code));
+    }
+    measure()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure() -> Result<()> {
     if std::env::args().nth(1).as_deref() == Some(starting::COLD) {
         return starting::cold();
     }
@@ -21,5 +35,7 @@ fn main() -> Result<()> {
     diagnosing::measure(&mut table)?;
     growing::measure(&mut table)?;
     starting::measure(&mut table)?;
-    deciding::measure(&mut table)
+    deciding::measure(&mut table)?;
+    supervising::measure(&mut table)?;
+    storing::measure(&mut table)
 }

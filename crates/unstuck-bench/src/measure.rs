@@ -58,6 +58,11 @@ impl Samples {
         self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect()
     }
 
+    /// Round by round, how much more than the other these are.
+    pub(crate) fn minus(&self, other: &Self) -> Self {
+        self.0.iter().zip(&other.0).map(|(a, b)| a - b).collect()
+    }
+
     pub(crate) fn median(&self) -> f64 {
         let sorted = self.sorted();
         let middle = sorted.len() / 2;

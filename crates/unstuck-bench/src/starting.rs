@@ -109,7 +109,7 @@ fn start(command: &mut Command) -> Result<f64> {
     Ok(begin.elapsed().as_secs_f64())
 }
 
-fn command(program: &Path) -> Command {
+pub(crate) fn command(program: &Path) -> Command {
     #[expect(
         clippy::disallowed_methods,
         reason = "a cold start needs a new process, and the benchmark supervises nothing"
@@ -118,11 +118,11 @@ fn command(program: &Path) -> Command {
 }
 
 /// A program of the same build.
-fn beside(name: &str) -> Option<PathBuf> {
+pub(crate) fn beside(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().context("where am I").ok()?;
     Some(own.parent()?.join(name))
 }
 
-fn millis(seconds: f64) -> f64 {
+pub(crate) fn millis(seconds: f64) -> f64 {
     seconds * 1e3
 }

@@ -1,58 +1,67 @@
-//! Measures the store: `cargo run --release -p unstuck-store --example measure [FOLDER]`.
+//! How many events a second are durable when many tasks write and each waits for its own acknowledgement.
 //!
-//! Many tasks append typical events, each awaiting its own acknowledgement; beside it stands bare SQLite that is given
-//! the same payloads in batches of 100, without folds or counts. Then: open, append two events and close, from cold.
+//! Beside it stands bare SQLite that is given the same payloads in batches of 100, without folds or counts.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::disallowed_methods,
-    reason = "a measurement reads the clock and prints what it found"
-)]
+use std::path::Path;
 
-use std::error::Error;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
+use anyhow::Result;
 use rusqlite::{Connection, params};
 use unstuck_core::event::{AttemptStarted, Event, RunId, RunStarted};
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{Append, Location, Options, Store, StoreError};
 
+use crate::measure::{ROUNDS, Samples, moment};
+use crate::starting::millis;
+use crate::table::{Table, Target};
+
 const TASKS: u32 = 500;
-const APPENDS: u32 = 160;
-const ROUNDS: usize = 5;
+const APPENDS: u32 = 100;
 const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
 
-#[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let folder = std::env::args_os().nth(1).map(PathBuf::from);
-    let folder = folder
-        .unwrap_or_else(std::env::temp_dir)
-        .join(format!("measure-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
+pub(crate) fn measure(table: &mut Table) -> Result<()> {
+    table.section("7. Durable events, 500 tasks that each await their own")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let folder = tempfile::tempdir()?;
+    let (mut ours, mut theirs) = (Samples::default(), Samples::default());
     for round in 0..ROUNDS {
-        let store = concurrent(&folder.join(format!("store-{round}.db"))).await?;
-        let bare = bare(&folder.join(format!("bare-{round}.db")))?;
-        println!("store {store:.0} events/s, bare SQLite in batches of 100 {bare:.0} events/s");
+        let path = |name: &str| folder.path().join(format!("{name}-{round}.db"));
+        ours.push(runtime.block_on(concurrent(&path("store")))?);
+        theirs.push(bare(&path("bare"))?);
     }
-    println!(
-        "cold open, two events, close: {:?}",
-        cold(&folder.join("store-0.db")).await?
-    );
-    std::fs::remove_dir_all(&folder)?;
-    Ok(())
+    table.row(
+        "the whole write path",
+        &ours,
+        "events/s",
+        Target::AtLeast(20_000.0),
+    )?;
+    table.row(
+        "bare SQLite in batches of 100",
+        &theirs,
+        "events/s",
+        Target::Open,
+    )?;
+    table.row("bare ÷ ours", &theirs.over(&ours), "×", Target::Open)?;
+    let cold = runtime.block_on(cold(&folder.path().join("store-0.db")))?;
+    table.row(
+        "open, two events, close",
+        &cold.map(millis),
+        "ms",
+        Target::Open,
+    )
 }
 
-async fn concurrent(path: &Path) -> Result<f64, Box<dyn Error>> {
+async fn concurrent(path: &Path) -> Result<f64> {
     let store = Store::open(&Location::file(path), Options::default()).await?;
-    let began = Instant::now();
+    let began = moment();
     let tasks: Vec<_> = (0..TASKS)
         .map(|number| tokio::spawn(supervise(store.clone(), number)))
         .collect();
     for task in tasks {
         task.await??;
     }
-    let rate = per_second(TASKS * (APPENDS + 1), began.elapsed());
+    let rate = f64::from(TASKS * (APPENDS + 1)) / began.elapsed().as_secs_f64();
     store.close().await?;
     Ok(rate)
 }
@@ -71,7 +80,7 @@ async fn supervise(store: Store, number: u32) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn bare(path: &Path) -> Result<f64, Box<dyn Error>> {
+fn bare(path: &Path) -> Result<f64> {
     let connection = Connection::open(path)?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
@@ -80,7 +89,7 @@ fn bare(path: &Path) -> Result<f64, Box<dyn Error>> {
     let run = RunId::new("r000000001");
     let payload = serde_json::to_string(&event(&run, 1).to_value()?)?;
     let count = TASKS * APPENDS;
-    let began = Instant::now();
+    let began = moment();
     for batch in 0..count / 100 {
         connection.execute_batch("BEGIN IMMEDIATE")?;
         for number in 0..100 {
@@ -95,27 +104,21 @@ fn bare(path: &Path) -> Result<f64, Box<dyn Error>> {
         }
         connection.execute_batch("COMMIT")?;
     }
-    Ok(per_second(count, began.elapsed()))
+    Ok(f64::from(count) / began.elapsed().as_secs_f64())
 }
 
-/// The median of many.
-async fn cold(path: &Path) -> Result<Duration, Box<dyn Error>> {
-    let mut times = Vec::new();
+async fn cold(path: &Path) -> Result<Samples> {
+    let mut times = Samples::default();
     for number in 0..101 {
         let run = RunId::new(format!("cold{number:06}"));
         let events = [started(&run), event(&run, 1)];
-        let began = Instant::now();
+        let began = moment();
         let store = Store::open(&Location::file(path), Options::default()).await?;
         store.append(Append::new(run, START, events)).await?;
         store.close().await?;
-        times.push(began.elapsed());
+        times.push(began.elapsed().as_secs_f64());
     }
-    times.sort();
-    Ok(times[50])
-}
-
-fn per_second(count: u32, time: Duration) -> f64 {
-    f64::from(count) / time.as_secs_f64()
+    Ok(times)
 }
 
 fn started(run: &RunId) -> Event {
@@ -160,8 +163,6 @@ fn event(run: &RunId, number: u32) -> Event {
             "fingerprint": "0123456789abcdef", "message": "The rate limit is reached.", "hint": "Wait.", "truncated": false,
         },
     });
-    match failed {
-        serde_json::Value::Object(fields) => Event::from_value(fields),
-        _ => unreachable!("it is an object"),
-    }
+    let fields = failed.as_object().cloned().unwrap_or_default();
+    Event::from_value(fields)
 }

@@ -1,0 +1,121 @@
+//! What it costs to run a command under unstuck: one child through a supervisor, and the whole program.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tokio::sync::watch;
+use unstuck_run::process::{Discard, ReaperProgram, Spec, Stdin, Stop, Supervisor};
+
+use crate::measure::{ROUNDS, Samples, moment};
+use crate::starting::{beside, command, millis};
+use crate::table::{Table, Target};
+
+/// So many children a round.
+const CHILDREN: usize = 100;
+/// So many whole commands.
+const COMMANDS: usize = 40;
+
+pub(crate) fn measure(table: &mut Table) -> Result<()> {
+    table.section("6. Supervising /bin/true")?;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(children(table))?;
+    whole(table)?;
+    idle(table)
+}
+
+async fn children(table: &mut Table) -> Result<()> {
+    let mut supervisor = Supervisor::start(&ReaperProgram::own())?;
+    let (mut bare, mut supervised) = (Samples::default(), Samples::default());
+    for _ in 0..ROUNDS {
+        let (mut theirs, mut ours) = (Samples::default(), Samples::default());
+        for _ in 0..CHILDREN {
+            theirs.push(bare_child().await?);
+            ours.push(supervised_child(&mut supervisor).await?);
+        }
+        bare.push(theirs.median());
+        supervised.push(ours.median());
+    }
+    table.row("tokio's output()", &bare.map(millis), "ms", Target::Open)?;
+    table.row("supervised", &supervised.map(millis), "ms", Target::Open)?;
+    let ratio = supervised.over(&bare);
+    table.row("supervised ÷ bare", &ratio, "×", Target::AtMost(1.3))
+}
+
+async fn bare_child() -> Result<f64> {
+    let begin = moment();
+    tokio::process::Command::new("/bin/true").output().await?;
+    Ok(begin.elapsed().as_secs_f64())
+}
+
+async fn supervised_child(supervisor: &mut Supervisor) -> Result<f64> {
+    let spec = Spec::new("/bin/true");
+    let (_keep, stop) = watch::channel(Stop::No);
+    let begin = moment();
+    supervisor
+        .run(&spec, &mut Stdin::null(), &mut Discard, stop)
+        .await?;
+    Ok(begin.elapsed().as_secs_f64())
+}
+
+/// The whole program from a cold start, with its durable history, over the bare command.
+fn whole(table: &mut Table) -> Result<()> {
+    let Some(program) = beside("unstuck").filter(|path| path.exists()) else {
+        return table.note("the program is not built: no whole command");
+    };
+    let folder = tempfile::tempdir()?;
+    run(&mut exec(&program, folder.path(), "true"))?;
+    let (mut ours, mut theirs) = (Samples::default(), Samples::default());
+    for _ in 0..COMMANDS {
+        theirs.push(run(&mut command(Path::new("/bin/true")))?);
+        ours.push(run(&mut exec(&program, folder.path(), "true"))?);
+    }
+    let more = ours.minus(&theirs).map(millis);
+    table.row("unstuck exec", &ours.map(millis), "ms", Target::Open)?;
+    table.row("  more than bare", &more, "ms", Target::AtMost(12.0))
+}
+
+/// How much memory it takes to watch over a child that does nothing.
+fn idle(table: &mut Table) -> Result<()> {
+    let Some(program) = beside("unstuck").filter(|path| path.exists()) else {
+        return Ok(());
+    };
+    let folder = tempfile::tempdir()?;
+    let mut child = exec(&program, folder.path(), "sleep")
+        .arg("1.2")
+        .stdout(Stdio::null())
+        .spawn()?;
+    pause(Duration::from_millis(900));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()))?;
+    child.wait()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    let kilobytes: f64 = kilobytes.context("no VmRSS")?.trim().parse()?;
+    let megabytes: Samples = [kilobytes / 1024.0].into_iter().collect();
+    table.row("memory while idle", &megabytes, "MB", Target::AtMost(20.0))
+}
+
+fn exec(program: &Path, folder: &Path, child: &str) -> Command {
+    let mut command = command(program);
+    command
+        .args(["exec", "--", child])
+        .current_dir(folder)
+        .env("UNSTUCK_STORE", folder.join("history.db"));
+    command
+}
+
+fn run(command: &mut Command) -> Result<f64> {
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let begin = moment();
+    let status = command.status()?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(begin.elapsed().as_secs_f64())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the child has to settle first")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
