@@ -25,12 +25,10 @@ pub enum Clock {
 impl Clock {
     /// A clock that starts at a moment and runs with the timers of the runtime.
     pub fn starting_at(start: Timestamp) -> Self {
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "this is the place that reads the clock"
-        )]
-        let since = Instant::now();
-        Self::Virtual { start, since }
+        Self::Virtual {
+            start,
+            since: Instant::now(),
+        }
     }
 
     /// The present moment.

@@ -94,9 +94,9 @@ pub(crate) fn run(args: &StoreArgs, location: &Location, out: &mut Output) -> Re
     runtime::block_on(async {
         let opened = Store::open_existing(location, Options::default()).await;
         let Some(store) = opened.map_err(told)? else {
-            return nothing_yet(&args.command, &location, out);
+            return nothing_yet(&args.command, location, out);
         };
-        let done = perform(&args.command, &store, &location, out).await;
+        let done = perform(&args.command, &store, location, out).await;
         let closed = store.close().await.map_err(told);
         done.and(closed)
     })

@@ -38,7 +38,6 @@ async fn stop_at(mut signal: Signal, stop: std::sync::Arc<watch::Sender<Stop>>) 
 
 async fn pass_on(mut signal: Signal, number: i32, child: Remote) {
     while signal.recv().await.is_some() {
-        // A child that has just ended needs no signal.
-        let _ = child.signal(number);
+        child.signal(number);
     }
 }

@@ -27,7 +27,7 @@ fn steady(text: &str, place: &Place) -> String {
         Some((before, rest)) if rest.contains(" s") && !line.contains("done after") => {
             format!("{before} after N s")
         }
-        Some((before, _)) if before == "recovered" => "recovered after N s: …".to_owned(),
+        Some(("recovered", _)) => "recovered after N s: …".to_owned(),
         _ => line.to_owned(),
     };
     let lines = text.lines().map(took);
