@@ -1,7 +1,5 @@
 //! What is read of the store by commands that only look: runs by a few letters of their ids, the newest by default.
 
-use std::path::Path;
-
 use anyhow::Result;
 use serde::Serialize;
 use unstuck_core::episode::{RunView, Status, Timeline};
@@ -9,7 +7,7 @@ use unstuck_core::{Recorded, RunId, Timestamp};
 use unstuck_run::drive::is_alive;
 use unstuck_store::{Location, RunFilter, Store};
 
-use crate::commands::exec::project_of;
+use crate::place::project_of;
 use crate::report::refused;
 
 /// The history of all runs; empty where there is no store yet.
@@ -136,16 +134,5 @@ impl History {
                 "`unstuck store check` looks for damage",
             )
         })
-    }
-}
-
-/// A path as people write it.
-pub(crate) fn homely(path: &str) -> String {
-    let home = crate::environment::home();
-    let rest = home.and_then(|home| Path::new(path).strip_prefix(home).ok().map(Path::to_owned));
-    match rest {
-        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
-        Some(rest) => format!("~/{}", rest.display()),
-        None => path.to_owned(),
     }
 }

@@ -7,6 +7,7 @@ mod config;
 mod environment;
 mod history;
 mod output;
+mod place;
 mod report;
 mod runtime;
 mod show_text;

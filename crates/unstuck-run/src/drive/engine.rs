@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use unstuck_core::agent::{Agent, Agents, Invocation};
 use unstuck_core::decision::{Catalog, Chosen, Draw};
 use unstuck_core::event::{
-    DecisionMade, EscalationKind, InterruptedBy, Outcome, RecoveryEscalated, RunFinished,
-    RunStarted, WaitingUntil,
+    DecisionMade, EscalationKind, InterruptedBy, Outcome, RecoveryEscalated, RunStarted,
+    WaitingUntil,
 };
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::recovery::{Means, Next};
@@ -18,6 +18,7 @@ use unstuck_core::{Classifier, RunId, Timestamp};
 use unstuck_store::Store;
 
 use super::error::RunError;
+use super::finished::Finished;
 use super::lease::Held;
 use super::log::Log;
 use super::report::Reporter;
@@ -68,15 +69,6 @@ pub struct Engine<'a> {
     pub draws: &'a mut dyn FnMut() -> Draw,
     /// Where what is needed to take a run up again is kept, out of the agents' reach.
     pub state: PathBuf,
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
-    /// The run.
-    pub run: RunId,
-    /// How it ended.
-    pub end: RunFinished,
 }
 
 impl Engine<'_> {

@@ -8,8 +8,8 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Recorded, Recovery, RunId, RunView, Timestamp};
 use unstuck_store::{Append, Store};
 
-use super::engine::Finished;
 use super::error::RunError;
+use super::finished::Finished;
 use super::lease::Held;
 use super::request::Options;
 use crate::folder::{self, RunFolder};

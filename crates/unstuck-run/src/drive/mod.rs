@@ -7,6 +7,7 @@ mod attempt;
 mod command;
 mod engine;
 mod error;
+mod finished;
 mod input;
 mod judge;
 mod lease;
@@ -15,8 +16,9 @@ mod report;
 mod request;
 mod resume;
 
-pub use engine::{Engine, Finished, Knowledge};
+pub use engine::{Engine, Knowledge};
 pub use error::RunError;
+pub use finished::Finished;
 pub use lease::is_alive;
 pub use report::{Channel, Reporter};
 pub use request::{Options, Request};

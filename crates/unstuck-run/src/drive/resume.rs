@@ -8,8 +8,9 @@ use unstuck_core::event::{Event, Outcome, RecoveryResolved, RunResumed};
 use unstuck_core::{Recorded, Recovery, RunId, Timestamp};
 use unstuck_store::{Append, Store};
 
-use super::engine::{Engine, Finished, stopped};
+use super::engine::{Engine, stopped};
 use super::error::RunError;
+use super::finished::Finished;
 use super::input::Input;
 use super::lease::Held;
 use super::log::Log;

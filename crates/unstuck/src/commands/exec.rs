@@ -17,6 +17,7 @@ use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
 
 use crate::config::Config;
 use crate::output::Output;
+use crate::place::project_of;
 use crate::report::hinted;
 use crate::supervise::{self, Session, Told};
 
@@ -297,15 +298,4 @@ fn helped_by_retries() -> impl Iterator<Item = Kind> {
         )
     };
     Kind::ALL.iter().copied().filter(helped)
-}
-
-/// The root folder of the project that a folder belongs to.
-pub(crate) fn project_of(folder: &Path) -> PathBuf {
-    let is_root =
-        |folder: &&Path| folder.join("unstuck.toml").is_file() || folder.join(".git").exists();
-    folder
-        .ancestors()
-        .find(is_root)
-        .unwrap_or(folder)
-        .to_owned()
 }

@@ -10,9 +10,10 @@ use unstuck_core::episode::{RunView, Status};
 use unstuck_core::{Kind, Timestamp, duration};
 use unstuck_store::RunFilter;
 
-use super::exec::project_of;
-use crate::history::{History, Listed, homely};
+use crate::history::{History, Listed};
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
+use crate::place::homely;
+use crate::place::project_of;
 use crate::show_text::one_line;
 use crate::supervise::Session;
 use crate::{clock, runtime};

@@ -10,8 +10,9 @@ use unstuck_core::duration::Human;
 use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
 
 use super::runs;
-use crate::history::{History, homely};
+use crate::history::History;
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
+use crate::place::homely;
 use crate::show_text::{one_line, signed_usd, wrapped};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};

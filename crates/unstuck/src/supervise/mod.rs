@@ -23,8 +23,8 @@ use unstuck_store::Location;
 
 use crate::config::Config;
 use crate::environment;
-use crate::history::homely;
 use crate::output::Color;
+use crate::place::homely;
 
 /// What every command that runs something starts from.
 #[derive(Debug)]

@@ -1,0 +1,25 @@
+//! Folders: which project one belongs to, and how one is shown.
+
+use std::path::{Path, PathBuf};
+
+/// The root folder of the project that a folder belongs to.
+pub(crate) fn project_of(folder: &Path) -> PathBuf {
+    let is_root =
+        |folder: &&Path| folder.join("unstuck.toml").is_file() || folder.join(".git").exists();
+    folder
+        .ancestors()
+        .find(is_root)
+        .unwrap_or(folder)
+        .to_owned()
+}
+
+/// A path as people write it.
+pub(crate) fn homely(path: &str) -> String {
+    let home = crate::environment::home();
+    let rest = home.and_then(|home| Path::new(path).strip_prefix(home).ok().map(Path::to_owned));
+    match rest {
+        Some(rest) if rest.as_os_str().is_empty() => "~".to_owned(),
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.to_owned(),
+    }
+}
