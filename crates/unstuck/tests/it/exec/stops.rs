@@ -99,7 +99,7 @@ fn a_kill_at_any_moment_loses_nothing() {
     let script = "sleep 0.04; n=$(($(cat n 2>/dev/null || echo 0)+1)); echo $n > n.new; mv n.new n; \
         [ $n -ge 3 ] && exit 0; echo '503 Service Unavailable' >&2; exit 1";
     let mut dice = Dice::seeded(11);
-    for round in 0..12 {
+    for round in 0..rounds() {
         let place = Place::new();
         place.write("unstuck.toml", QUICK);
         let mut args = vec!["exec", "--", "sh", "-c", script];
@@ -138,6 +138,19 @@ fn a_kill_at_any_moment_loses_nothing() {
             "round {round}: {run}"
         );
     }
+}
+
+/// A dozen, unless more are asked for.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long to test is asked for by the environment"
+)]
+fn rounds() -> u32 {
+    let asked = std::env::var("UNSTUCK_KILLS");
+    asked
+        .ok()
+        .and_then(|asked| asked.parse().ok())
+        .unwrap_or(12)
 }
 
 fn ended_within(child: &mut Child, time: Duration) -> bool {
