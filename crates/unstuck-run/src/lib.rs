@@ -7,6 +7,7 @@ pub mod clock;
 pub mod drive;
 pub mod expect;
 pub mod folder;
+mod host;
 pub mod process;
 pub mod reaper;
 mod zone;

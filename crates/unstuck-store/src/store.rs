@@ -1,37 +1,18 @@
 //! The store, whatever keeps it.
 
-use std::time::Duration;
-
 use unstuck_core::Timestamp;
 use unstuck_core::episode::RunView;
 use unstuck_core::event::{Recorded, RunId};
 
-use crate::append::{Append, Prepared, Redact};
+use crate::append::{Append, Prepared};
 use crate::error::StoreError;
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseToken};
 use crate::location::Location;
 use crate::maintenance::{Report, Task};
+use crate::options::Options;
 use crate::query::{EventFilter, EventPage, RunFilter};
 use crate::sqlite::Sqlite;
 use crate::stats::{StatsLine, StatsQuery};
-
-/// How a store is used.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Takes secrets out of every payload before it is written; without it nothing is changed.
-    pub redact: Option<Redact>,
-    /// How long other processes may keep the store busy; 10 s unless told.
-    pub patience: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            redact: None,
-            patience: Duration::from_secs(10),
-        }
-    }
-}
 
 /// The log of all runs, and what can be asked about it; clones share one connection.
 #[derive(Debug, Clone)]

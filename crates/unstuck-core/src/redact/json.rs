@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::looks::Looks;
 use super::names::Names;
-use super::patterns::Patterns;
+use super::secrets_file::SecretsFile;
 use super::{Redactor, marker, name};
 
 impl Redactor {
@@ -57,7 +57,7 @@ impl Redactor {
             && !text.contains(char::is_whitespace)
             && Looks::built_in().like(wanted, text.as_bytes())
         {
-            *text = marker::text(name(Patterns::built_in().rank("secret")));
+            *text = marker::text(name(SecretsFile::built_in().rank("secret")));
         } else if let std::borrow::Cow::Owned(redacted) = self.redact(text) {
             *text = redacted;
         }

@@ -1,32 +1,8 @@
 //! Whether a value looks like a secret, and not like a count, a name, a path or a placeholder.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
-
-use super::patterns::SecretsFile;
-
-/// What a secret must look like besides what its pattern says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Value {
-    #[default]
-    Any,
-    Random,
-    Word,
-    Password,
-    Login,
-    Pair,
-}
-
-/// Values that are no secrets.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Innocent {
-    words: HashSet<String>,
-    begins: Vec<String>,
-}
+use super::secrets_file::{Innocent, SecretsFile, Value};
 
 /// Knows what secrets look like.
 #[derive(Debug)]

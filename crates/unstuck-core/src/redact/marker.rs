@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::KNOWN;
-use super::patterns::Patterns;
+use super::secrets_file::SecretsFile;
 
 const OPEN: &[u8] = b"[redacted:";
 
@@ -39,7 +39,7 @@ pub(super) fn before(places: &[Range<usize>], range: Range<usize>) -> Option<Ran
 }
 
 fn is_name(name: &[u8]) -> bool {
-    name == KNOWN.as_bytes() || Patterns::built_in().has(name)
+    name == KNOWN.as_bytes() || SecretsFile::built_in().has(name)
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {

@@ -22,6 +22,7 @@ mod marker;
 mod names;
 mod patterns;
 mod pem;
+mod secrets_file;
 mod stream;
 
 use std::borrow::Cow;
@@ -31,6 +32,7 @@ use known::Known;
 pub use names::secret_values;
 use patterns::Patterns;
 use pem::Pem;
+use secrets_file::SecretsFile;
 pub use stream::Stream;
 
 /// The name under which values that the caller knows are hidden.
@@ -157,6 +159,6 @@ fn masked(text: &[u8], secrets: &[Secret]) -> Vec<u8> {
 fn name(rank: usize) -> &'static str {
     match rank.checked_sub(1) {
         None => KNOWN,
-        Some(pattern) => Patterns::built_in().id(pattern),
+        Some(pattern) => SecretsFile::built_in().id(pattern),
     }
 }

@@ -1,20 +1,12 @@
 //! Which names say that their value is secret.
 
-use std::collections::HashSet;
+use super::looks::Looks;
+use super::secrets_file::{NameLists, SecretsFile, Value};
 
-use serde::Deserialize;
-
-use super::looks::{Looks, Value};
-use super::patterns::SecretsFile;
-
-/// Names that say that their value is secret.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// Knows which names say that their value is secret.
+#[derive(Debug)]
 pub(super) struct Names {
-    ends: Vec<String>,
-    whole: HashSet<String>,
-    passwords: Vec<String>,
-    innocent: HashSet<String>,
+    lists: &'static NameLists,
 }
 
 /// Shorter values of the environment are found in too many places.
@@ -23,23 +15,26 @@ const SHORTEST: usize = 8;
 const NO_WORD: usize = 20;
 
 impl Names {
-    pub(super) fn built_in() -> &'static Self {
-        &SecretsFile::built_in().names
+    pub(super) fn built_in() -> Self {
+        Self {
+            lists: &SecretsFile::built_in().names,
+        }
     }
 
     /// What the value under a name must look like to be a secret; none if the name says nothing.
     pub(super) fn wanted(&self, name: &str) -> Option<Value> {
         let name = plain(name);
+        let lists = self.lists;
         let ends = |ends: &[String]| ends.iter().any(|end| name.ends_with(end.as_str()));
-        if self
+        if lists
             .innocent
             .iter()
             .any(|innocent| name.ends_with(innocent.as_str()))
         {
             None
-        } else if ends(&self.passwords) {
+        } else if ends(&lists.passwords) {
             Some(Value::Password)
-        } else if self.whole.contains(&name) || ends(&self.ends) {
+        } else if lists.whole.contains(&name) || ends(&lists.ends) {
             Some(Value::Random)
         } else {
             None

@@ -1,64 +1,14 @@
 //! The patterns of `data/secrets.toml`, each compiled when one of its literals is first seen.
 
-use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
-use serde::Deserialize;
 
 use super::Secret;
-use super::looks::{Innocent, Looks, Value};
-use super::names::Names;
+use super::looks::Looks;
 use super::pem::Pem;
+use super::secrets_file::{PatternSpec, SecretsFile};
 use crate::needles::Needles;
-
-/// The line that parts the patterns from their samples, which only tests read.
-pub(super) const SAMPLES: &str = "\n# --- samples ---\n";
-pub(super) const FILE: &str = include_str!("../../data/secrets.toml");
-
-/// The data file, the samples aside.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SecretsFile {
-    parts: BTreeMap<String, String>,
-    pub(super) names: Names,
-    pub(super) innocent: Innocent,
-    pattern: Vec<PatternSpec>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PatternSpec {
-    id: String,
-    literals: Vec<String>,
-    regex: Vec<String>,
-    #[serde(default)]
-    value: Value,
-}
-
-impl SecretsFile {
-    pub(super) fn built_in() -> &'static Self {
-        static FILE_READ: LazyLock<SecretsFile> = LazyLock::new(|| {
-            let patterns = FILE
-                .split_once(SAMPLES)
-                .map_or(FILE, |(patterns, _)| patterns);
-            match toml::from_str(patterns) {
-                Ok(file) => file,
-                // The embedded file is tested; this can only be reached by a build that skipped its tests.
-                Err(error) => unreachable!("secrets.toml: {error}"),
-            }
-        });
-        &FILE_READ
-    }
-
-    fn expanded(&self, regex: &str) -> String {
-        self.parts
-            .iter()
-            .fold(regex.to_owned(), |regex, (name, part)| {
-                regex.replace(&format!("{{{name}}}"), part)
-            })
-    }
-}
 
 /// What secrets look like.
 #[derive(Debug)]
@@ -99,27 +49,6 @@ impl Patterns {
                 })
                 .collect(),
         }
-    }
-
-    pub(super) fn id(&self, pattern: usize) -> &'static str {
-        self.patterns
-            .get(pattern)
-            .map_or("secret", |pattern| pattern.spec.id.as_str())
-    }
-
-    pub(super) fn has(&self, id: &[u8]) -> bool {
-        self.patterns
-            .iter()
-            .any(|pattern| pattern.spec.id.as_bytes() == id)
-    }
-
-    /// The rank of a pattern, by its id.
-    pub(super) fn rank(&self, id: &str) -> usize {
-        let at = self
-            .patterns
-            .iter()
-            .position(|pattern| pattern.spec.id == id);
-        at.unwrap_or(self.patterns.len()) + 1
     }
 
     /// Adds every place at which a pattern matches.

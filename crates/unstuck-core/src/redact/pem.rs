@@ -2,7 +2,7 @@
 
 use super::Secret;
 use super::marker;
-use super::patterns::Patterns;
+use super::secrets_file::SecretsFile;
 
 /// As many lines without anything of a key end it, should its last line be missing.
 const PATIENCE: u8 = 3;
@@ -23,7 +23,7 @@ impl Pem {
 
     /// Adds what belongs to a private key, line by line.
     pub(super) fn walk(&mut self, text: &[u8], found: &mut Vec<Secret>) {
-        let rank = Patterns::built_in().rank("private_key");
+        let rank = SecretsFile::built_in().rank("private_key");
         let mut start = 0;
         for line in text.split(|byte| matches!(byte, b'\n' | b'\r')) {
             if let Some((from, to)) = self.line(line) {

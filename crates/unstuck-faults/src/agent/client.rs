@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::net::TcpStream;
 
 use super::args::AgentArgs;
-use super::reading::Trouble;
+use super::outcome::Trouble;
 
 /// The longest answer that is read.
 const ANSWER_BYTES: usize = 16 * 1024 * 1024;

@@ -6,6 +6,7 @@
 
 mod args;
 mod client;
+mod outcome;
 mod reading;
 mod report;
 
@@ -16,7 +17,7 @@ use std::io::Write;
 
 use clap::Parser;
 
-use self::reading::{Said, Trouble};
+use self::outcome::{Said, Trouble};
 use self::report::Report;
 use crate::clock;
 

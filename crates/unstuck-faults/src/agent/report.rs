@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use unstuck_core::Timestamp;
 
-use super::reading::{Refusal, Said, Trouble};
+use super::outcome::{Refusal, Said, Trouble};
 
 /// Dollars for a million tokens of prompt and of answer.
 const PRICES: (f64, f64) = (3.0, 15.0);

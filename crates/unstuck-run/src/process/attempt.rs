@@ -8,18 +8,19 @@ use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
+use crate::host::{Status, kill};
 use crate::reaper::wire::{Report, Request};
 
 use super::deadlines::Deadlines;
-use super::ended::{Ended, Limit, Status};
+use super::ended::{Ended, Limit};
 use super::error::{ProcessError, While};
 use super::order::order;
+use super::reaper_handle::{ReaperHandle, State};
 use super::sink::Sink;
 use super::spec::{Spec, Stop, Wiring};
 use super::stdin::{Feed, Stdin};
 use super::streams::{ChildEnds, Streams};
-use super::supervisor::{State, Supervisor};
-use super::{kill, terminal};
+use super::terminal;
 
 const BUFFER: usize = 64 * 1024;
 /// How long output may still come when everything has ended.
@@ -27,7 +28,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 
 /// A child that runs, and all that is connected to it.
 pub(super) struct Attempt<'a> {
-    supervisor: &'a mut Supervisor,
+    reaper: &'a mut ReaperHandle,
     streams: Streams<'a>,
     child_ends: Option<ChildEnds>,
     sink: &'a mut dyn Sink,
@@ -78,7 +79,7 @@ impl End {
 impl<'a> Attempt<'a> {
     /// Prepares everything up to the start.
     pub(super) fn new(
-        supervisor: &'a mut Supervisor,
+        reaper: &'a mut ReaperHandle,
         spec: &Spec,
         stdin: &'a mut Stdin,
         sink: &'a mut dyn Sink,
@@ -90,7 +91,7 @@ impl<'a> Attempt<'a> {
         };
         let (streams, child_ends) = Streams::open(spec, stdin)?;
         Ok(Self {
-            supervisor,
+            reaper,
             streams,
             child_ends: Some(child_ends),
             deadlines: Deadlines::new(spec.limits, sink.ticks()),
@@ -123,18 +124,18 @@ impl<'a> Attempt<'a> {
     }
 
     async fn start(&mut self, spec: &Spec) -> Result<(), ProcessError> {
-        let request = Request::Start(order(spec, &self.streams, self.supervisor));
+        let request = Request::Start(order(spec, &self.streams, self.reaper));
         // Our copies of the child's ends are closed here: a stream ends when the child's copy does.
         let Some(ends) = self.child_ends.take() else {
             return Ok(());
         };
-        self.supervisor.state = State::Busy { child: None };
-        let sent = self.supervisor.link.send(&request, &ends.borrow()).await;
+        self.reaper.state = State::Busy { child: None };
+        let sent = self.reaper.link.send(&request, &ends.borrow()).await;
         sent.map_err(|_| ProcessError::ReaperDied)
     }
 
     async fn next(&mut self) -> Event {
-        let Supervisor { link, signals, .. } = &mut *self.supervisor;
+        let ReaperHandle { link, signals, .. } = &mut *self.reaper;
         let Streams {
             stdout,
             stderr,
@@ -180,7 +181,7 @@ impl<'a> Attempt<'a> {
     }
 
     async fn reported(&mut self, report: Report) -> Result<Option<End>, ProcessError> {
-        self.supervisor.note(&report);
+        self.reaper.note(&report);
         match report {
             Report::Gathered { .. } => Ok(None),
             Report::Started { pid } => {
@@ -216,7 +217,7 @@ impl<'a> Attempt<'a> {
         let (Some(terminal), None) = (self.streams.terminal.as_mut(), &self.streams.pty) else {
             return Ok(());
         };
-        let State::Busy { child: Some(child) } = self.supervisor.state else {
+        let State::Busy { child: Some(child) } = self.reaper.state else {
             return Ok(());
         };
         if terminal.was_asked_too_early(child, signal) {
@@ -258,7 +259,7 @@ impl<'a> Attempt<'a> {
     }
 
     async fn ask(&mut self, request: &Request) -> Result<(), ProcessError> {
-        let sent = self.supervisor.link.send(request, &[]).await;
+        let sent = self.reaper.link.send(request, &[]).await;
         sent.map_err(|_| ProcessError::ReaperDied)
     }
 
@@ -314,8 +315,8 @@ impl<'a> Attempt<'a> {
 
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if let State::Busy { .. } = self.supervisor.state {
-            self.supervisor.link.try_send(&Request::End { grace_ms: 0 });
+        if let State::Busy { .. } = self.reaper.state {
+            self.reaper.link.try_send(&Request::End { grace_ms: 0 });
         }
     }
 }

@@ -5,17 +5,14 @@ use std::ffi::OsStr;
 use crate::reaper::wire::{Leadership, Order, Raw};
 
 use super::orphans;
+use super::reaper_handle::ReaperHandle;
 use super::spec::{Spec, Wiring};
 use super::streams::Streams;
-use super::supervisor::Supervisor;
 
 /// The order for a spec; in addition to its own variables the child gets the one by which it can be found again.
-pub(super) fn order(spec: &Spec, streams: &Streams<'_>, supervisor: &Supervisor) -> Order {
-    let (program, arguments) = streams.command(spec, &supervisor.program);
-    let cookie = (
-        orphans::COOKIE.into(),
-        orphans::cookie(supervisor.id).into(),
-    );
+pub(super) fn order(spec: &Spec, streams: &Streams<'_>, reaper: &ReaperHandle) -> Order {
+    let (program, arguments) = streams.command(spec, &reaper.program);
+    let cookie = (orphans::COOKIE.into(), orphans::cookie(reaper.id).into());
     let set = spec.set.iter().chain([&cookie]);
     Order {
         program: raw(&program),

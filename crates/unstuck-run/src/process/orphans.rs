@@ -6,10 +6,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep};
 
+use crate::host::{ProcessId, kill, table};
 use crate::reaper::cgroup::Cgroup;
-
-use super::identity::ProcessId;
-use super::{kill, table};
 
 /// The variable that every child carries: whose it is.
 pub(super) const COOKIE: &str = "UNSTUCK_REAPER";

@@ -6,10 +6,10 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use crate::host::Status;
 use crate::reaper;
 
 use super::channel::{self, Reader};
-use super::ended::Status;
 use super::error::{ProcessError, While};
 use super::outlet::Outlet;
 use super::pty::Pty;

@@ -1,28 +1,20 @@
 //! Owns a reaper and runs one child after the other through it.
 
-use std::io;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-
-use std::os::unix::process::CommandExt;
 
 use tokio::sync::{mpsc, watch};
 
-use crate::reaper;
-use crate::reaper::cgroup::Cgroup;
-use crate::reaper::wire::{Report, Request};
+use crate::host::ProcessId;
 
 use super::attempt::Attempt;
 use super::ended::Ended;
 use super::error::ProcessError;
-use super::identity::ProcessId;
-use super::link::Link;
-use super::orphans::Orphans;
+use super::reaper_handle::ReaperHandle;
 use super::sink::Sink;
 use super::spec::{Spec, Stop};
 use super::stdin::Stdin;
 
-/// The program that is the reaper when its first argument is [`reaper::REAPER`].
+/// The program that is the reaper when its first argument is [`REAPER`](crate::reaper::REAPER).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaperProgram {
     /// Where it is.
@@ -56,40 +48,16 @@ impl Remote {
 /// rule.
 #[derive(Debug)]
 pub struct Supervisor {
-    pub(super) program: PathBuf,
-    pub(super) link: Link,
-    pub(super) id: ProcessId,
-    pub(super) signals: mpsc::UnboundedReceiver<i32>,
-    pub(super) state: State,
-    reaper: Child,
-    cgroup: Option<PathBuf>,
+    reaper: ReaperHandle,
     remote: Remote,
-}
-
-/// What the reaper does, as far as we know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
-    Idle,
-    /// It was asked to start a child and has not told its end.
-    Busy {
-        child: Option<u32>,
-    },
-    Dead,
 }
 
 impl Supervisor {
     /// Starts a reaper.
     pub fn start(reaper: &ReaperProgram) -> Result<Self, ProcessError> {
         let (send, signals) = mpsc::unbounded_channel();
-        let (link, child, id) = start(&reaper.program)?;
         Ok(Self {
-            program: reaper.program.clone(),
-            link,
-            id,
-            signals,
-            state: State::Idle,
-            reaper: child,
-            cgroup: None,
+            reaper: ReaperHandle::start(reaper.program.clone(), signals)?,
             remote: Remote(send),
         })
     }
@@ -105,10 +73,10 @@ impl Supervisor {
         sink: &mut dyn Sink,
         stop: watch::Receiver<Stop>,
     ) -> Result<Ended, ProcessError> {
-        self.settle().await?;
-        let attempt = Attempt::new(self, spec, stdin, sink, stop)?;
+        self.reaper.settle().await?;
+        let attempt = Attempt::new(&mut self.reaper, spec, stdin, sink, stop)?;
         match attempt.run(spec).await {
-            Err(ProcessError::ReaperDied) => Err(self.bury().await),
+            Err(ProcessError::ReaperDied) => Err(self.reaper.bury().await),
             other => other,
         }
     }
@@ -120,88 +88,6 @@ impl Supervisor {
 
     /// The reaper, so that another process can tell whether it is still alive.
     pub fn reaper(&self) -> ProcessId {
-        self.id
+        self.reaper.id
     }
-
-    /// Waits for the end of a child whose run was dropped, and replaces a dead reaper.
-    async fn settle(&mut self) -> Result<(), ProcessError> {
-        while let State::Busy { .. } = self.state {
-            match self.link.next().await {
-                Ok(Some(report)) => self.note(&report),
-                Ok(None) | Err(_) => drop(self.bury().await),
-            }
-        }
-        if self.state == State::Dead {
-            (self.link, self.reaper, self.id) = start(&self.program)?;
-            self.state = State::Idle;
-        }
-        while self.signals.try_recv().is_ok() {}
-        Ok(())
-    }
-
-    /// Keeps in mind what a report means for the next run.
-    pub(super) fn note(&mut self, report: &Report) {
-        match report {
-            Report::Gathered { cgroup } => self.cgroup = Some(PathBuf::from(cgroup.clone())),
-            Report::Started { pid } => self.state = State::Busy { child: Some(*pid) },
-            Report::Refused(_) | Report::Ended { .. } => self.state = State::Idle,
-            Report::Stopped { .. } => {}
-        }
-    }
-
-    /// Cleans up after a reaper that was killed.
-    async fn bury(&mut self) -> ProcessError {
-        let child = match self.state {
-            State::Busy { child } => child,
-            State::Idle | State::Dead => None,
-        };
-        self.state = State::Dead;
-        // It is gone; this only takes its status off the table.
-        let _ = self.reaper.kill();
-        let _ = self.reaper.wait();
-        let orphans = Orphans {
-            reaper: self.id,
-            child,
-            cgroup: self.cgroup.take().map(Cgroup::at),
-        };
-        orphans.kill().await;
-        ProcessError::ReaperDied
-    }
-}
-
-impl Drop for Supervisor {
-    fn drop(&mut self) {
-        if let State::Busy { .. } = self.state {
-            self.link.try_send(&Request::End { grace_ms: 0 });
-        }
-        self.link.close();
-        let _ = self.reaper.wait();
-    }
-}
-
-fn start(program: &PathBuf) -> Result<(Link, Child, ProcessId), ProcessError> {
-    launch(program).map_err(|source| ProcessError::NoReaper {
-        program: program.clone(),
-        source,
-    })
-}
-
-fn launch(program: &PathBuf) -> io::Result<(Link, Child, ProcessId)> {
-    let (link, theirs) = Link::pair()?;
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the reaper starts everything else, and somebody must start the reaper"
-    )]
-    let mut command = Command::new(program);
-    // In a group of its own no Ctrl-C reaches it.
-    let child = command
-        .arg(reaper::REAPER)
-        .stdin(theirs)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()?;
-    let pid = child.id();
-    let id = ProcessId::of(pid).unwrap_or(ProcessId { pid, started: 0 });
-    Ok((link, child, id))
 }

@@ -7,7 +7,7 @@ use nix::sys::signal::{SigSet, Signal as NixSignal};
 use rustix::process::{Pid, Signal};
 use rustix::termios::{OptionalActions, Termios};
 
-use super::table;
+use crate::host::{kill, table};
 
 /// A terminal that is given away for a time and always taken back as it was.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Terminal {
                 unstoppable(|| rustix::termios::tcsetpgrp(&self.descriptor, group).is_ok());
         }
         // It may have tried to read before it was allowed to.
-        super::kill::group(group, Signal::CONT);
+        kill::group(group, Signal::CONT);
     }
 
     /// Takes it back, as it was.
@@ -61,7 +61,7 @@ impl Terminal {
 
     /// Whether a group stopped only because it wanted the terminal a moment before it got it.
     pub(super) fn was_asked_too_early(&self, group: u32, stop: i32) -> bool {
-        let has_it = rustix::termios::tcgetpgrp(&self.descriptor).ok() == super::kill::pid(group);
+        let has_it = rustix::termios::tcgetpgrp(&self.descriptor).ok() == kill::pid(group);
         has_it && [Signal::TTIN.as_raw(), Signal::TTOU.as_raw()].contains(&stop)
     }
 

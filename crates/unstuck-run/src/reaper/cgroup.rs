@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::process::ProcessId;
+use crate::host::ProcessId;
 
 const PREFIX: &str = "unstuck-";
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitStatus};
 
-use crate::process::{ProcessId, Status, kill};
+use crate::host::{ProcessId, Status, kill};
 
 use super::sweep;
 

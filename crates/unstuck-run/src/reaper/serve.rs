@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitOptions};
 
-use crate::process::kill;
+use crate::host::kill;
 
 use super::cgroup::Cgroup;
 use super::child::{Child, Next};

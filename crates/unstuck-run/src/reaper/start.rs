@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::process::Status;
+use crate::host::Status;
 
 use super::wire::{Leadership, Order};
 

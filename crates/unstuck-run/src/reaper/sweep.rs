@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use rustix::process::Signal;
 
-use crate::process::ProcessId;
-use crate::process::{kill, table};
+use crate::host::{ProcessId, kill, table};
 
 /// How often new processes are looked for while the found ones stand still; a bomb that is faster meets the next sweep.
 const ROUNDS: usize = 32;

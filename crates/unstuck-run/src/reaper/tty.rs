@@ -9,7 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::process::Status;
+use crate::host::Status;
 
 use super::start;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::process::Status;
+use crate::host::Status;
 
 /// A longer message is a mistake; the system takes no command line of this size anyway.
 pub(crate) const LONGEST: usize = 32 * 1024 * 1024;

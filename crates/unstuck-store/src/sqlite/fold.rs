@@ -226,21 +226,3 @@ fn put(connection: &Connection, view: &RunView) -> rusqlite::Result<()> {
     ])?;
     Ok(())
 }
-
-/// Counts all events of the file anew.
-pub(super) fn recount(connection: &Connection) -> rusqlite::Result<HashMap<Key, Cell>> {
-    let mut cells: HashMap<Key, Cell> = HashMap::new();
-    read::each_run(connection, |events| {
-        let mut view: Option<RunView> = None;
-        for recorded in events {
-            match &mut view {
-                Some(view) => view.record(recorded),
-                None => view = RunView::begin(recorded),
-            }
-            for line in rollup::lines(recorded, view.as_ref()) {
-                cells.entry(line.key.clone()).or_default().add(&line);
-            }
-        }
-    })?;
-    Ok(cells)
-}

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::{RunView, Status};
 
-use super::{fold, hourly, read};
+use super::{hourly, read};
 use crate::maintenance::{Finding, Report};
 use crate::rollup::{Cell, Key};
 
@@ -81,7 +81,7 @@ fn check_hourly(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
     let sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE name = ?1)";
     let pruned: bool = connection.query_row(sql, [PRUNED], |row| row.get(0))?;
     let kept = hourly::all(connection)?;
-    let recount = fold::recount(connection)?;
+    let recount = hourly::recount(connection)?;
     let right = recount.iter().all(|(key, cell)| {
         kept.get(&as_kept(key))
             .is_some_and(|kept| kept == cell || (pruned && contains(kept, cell)))

@@ -8,6 +8,9 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
 use super::{connect, failure, hourly};
 use crate::error::StoreError;
 
+/// Marks a file as a store of unstuck: the letters `unst`.
+pub(super) const APPLICATION: i32 = 0x756e_7374;
+
 /// One step from a schema to the next.
 struct Migration {
     sql: &'static str,
@@ -68,7 +71,7 @@ fn apply(transaction: &Transaction<'_>, old: u32) -> rusqlite::Result<()> {
         transaction.execute_batch(step.sql)?;
         (step.then)(transaction)?;
     }
-    transaction.pragma_update(None, "application_id", connect::APPLICATION)?;
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", KNOWN)
 }
 

@@ -7,6 +7,7 @@ mod hourly;
 mod leases;
 mod maintain;
 mod migrate;
+mod open;
 mod read;
 mod readers;
 mod writer;
@@ -28,9 +29,9 @@ use crate::append::{Prepared, Redact};
 use crate::error::StoreError;
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
+use crate::options::Options;
 use crate::query::{EventFilter, EventPage, RunFilter};
 use crate::stats::{StatsLine, StatsQuery};
-use crate::store::Options;
 
 /// Where the answer to one request goes.
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -55,7 +56,7 @@ impl Sqlite {
         let (writer, queue) = mpsc::channel();
         let (ready, opened) = oneshot::channel();
         let (given, patience) = (path.to_owned(), options.patience);
-        let open = move || match connect::writer(&given, patience) {
+        let open = move || match open::writer(&given, patience) {
             Err(error) => drop(ready.send(Err(error))),
             Ok((connection, path)) => {
                 let writer = Writer::new(connection, path.clone(), patience);

@@ -7,12 +7,9 @@ use unstuck_faults::FaultServer;
 
 use super::scene;
 
-/// The argument that makes the program the demo's agent.
-pub(super) const AGENT: &str = "__demo-agent";
-
 /// Does the agent's work if the program was started as one, and returns its exit code.
 pub(crate) fn called(arguments: &[OsString]) -> Option<u8> {
-    if arguments.get(1)? != AGENT {
+    if arguments.get(1)? != scene::AGENT {
         return None;
     }
     let mut arguments = arguments.get(2..)?.to_vec();

@@ -13,7 +13,8 @@ use unstuck_faults::{Reply, Script, Step};
 use unstuck_run::drive::{Options, Request};
 use unstuck_run::expect::Expectations;
 
-use super::agent::AGENT;
+/// The argument that makes the program the demo's agent.
+pub(super) const AGENT: &str = "__demo-agent";
 
 /// How long a hanging attempt lasts where nobody wants to look at it.
 const FAST_TIMEOUT: Duration = Duration::from_millis(300);

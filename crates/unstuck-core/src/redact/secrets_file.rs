@@ -1,0 +1,106 @@
+//! The file `data/secrets.toml` as it is read: patterns and lists of words, and the names and ranks of the patterns.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// The line that parts the patterns from their samples, which only tests read.
+const SAMPLES: &str = "\n# --- samples ---\n";
+const FILE: &str = include_str!("../../data/secrets.toml");
+
+/// The data file, the samples aside.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SecretsFile {
+    parts: BTreeMap<String, String>,
+    pub(super) names: NameLists,
+    pub(super) innocent: Innocent,
+    pub(super) pattern: Vec<PatternSpec>,
+}
+
+/// One pattern as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PatternSpec {
+    pub(super) id: String,
+    pub(super) literals: Vec<String>,
+    pub(super) regex: Vec<String>,
+    #[serde(default)]
+    pub(super) value: Value,
+}
+
+/// What a secret must look like besides what its pattern says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Value {
+    #[default]
+    Any,
+    Random,
+    Word,
+    Password,
+    Login,
+    Pair,
+}
+
+/// Names that say that their value is secret, and those that do not.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NameLists {
+    pub(super) ends: Vec<String>,
+    pub(super) whole: HashSet<String>,
+    pub(super) passwords: Vec<String>,
+    pub(super) innocent: HashSet<String>,
+}
+
+/// Values that are no secrets.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Innocent {
+    pub(super) words: HashSet<String>,
+    pub(super) begins: Vec<String>,
+}
+
+impl SecretsFile {
+    pub(super) fn built_in() -> &'static Self {
+        static FILE_READ: LazyLock<SecretsFile> = LazyLock::new(|| {
+            let patterns = FILE
+                .split_once(SAMPLES)
+                .map_or(FILE, |(patterns, _)| patterns);
+            match toml::from_str(patterns) {
+                Ok(file) => file,
+                // The embedded file is tested; this can only be reached by a build that skipped its tests.
+                Err(error) => unreachable!("secrets.toml: {error}"),
+            }
+        });
+        &FILE_READ
+    }
+
+    /// The regular expression with the named parts in it.
+    pub(super) fn expanded(&self, regex: &str) -> String {
+        self.parts
+            .iter()
+            .fold(regex.to_owned(), |regex, (name, part)| {
+                regex.replace(&format!("{{{name}}}"), part)
+            })
+    }
+
+    /// The id of a pattern, by its place.
+    pub(super) fn id(&self, pattern: usize) -> &str {
+        self.pattern
+            .get(pattern)
+            .map_or("secret", |pattern| pattern.id.as_str())
+    }
+
+    pub(super) fn has(&self, id: &[u8]) -> bool {
+        self.pattern
+            .iter()
+            .any(|pattern| pattern.id.as_bytes() == id)
+    }
+
+    /// The rank of a pattern, by its id.
+    pub(super) fn rank(&self, id: &str) -> usize {
+        let at = self.pattern.iter().position(|pattern| pattern.id == id);
+        at.unwrap_or(self.pattern.len()) + 1
+    }
+}

@@ -1,0 +1,11 @@
+//! The processes of this machine: which is meant, who started whom, how to signal them and how one ended.
+//!
+//! Whoever supervises children and the reaper that starts them both stand on this.
+
+mod identity;
+pub(crate) mod kill;
+mod status;
+pub(crate) mod table;
+
+pub use identity::ProcessId;
+pub use status::Status;
