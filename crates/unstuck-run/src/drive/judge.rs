@@ -51,7 +51,7 @@ impl Case<'_> {
         let failure = self.failure(&stdout, &stderr, wrong);
         let diagnosis = classifier().diagnose(&failure, now);
         let mut diagnosis = self.of_check(classifier, now).unwrap_or(diagnosis);
-        if self.is_certain(diagnosis.kind, text) {
+        if self.is_certain(diagnosis.kind, text, !failure.validation_errors.is_empty()) {
             diagnosis.confidence = 1.0;
         }
         if diagnosis.kind == Kind::None {
@@ -87,10 +87,11 @@ impl Case<'_> {
     }
 
     /// Whether unstuck has seen itself what the diagnosis says, and need not go by words.
-    fn is_certain(&self, kind: Kind, text: &str) -> bool {
+    fn is_certain(&self, kind: Kind, text: &str, checked: bool) -> bool {
         match kind {
             Kind::Timeout => self.ended.timed_out.is_some(),
             Kind::EmptyOutput => self.ended.status.is_success() && text.trim().is_empty(),
+            Kind::MissingSections | Kind::FormatValidation | Kind::DiffParseError => checked,
             _ => false,
         }
     }

@@ -31,6 +31,9 @@ fn a_missing_section_is_mended_by_a_changed_prompt() {
         "{}",
         ended.stderr
     );
+    let run = place.json(&["show", "--json"], "");
+    let diagnosis = &run["attempts"][0]["diagnosis"];
+    assert_eq!(diagnosis["confidence"], 1.0, "unstuck has looked itself");
     let prompts = std::fs::read_to_string(place.project().join("prompts")).unwrap();
     let second = prompts.split("---\n").nth(1).unwrap();
     assert!(
