@@ -67,7 +67,7 @@ impl History {
     pub(crate) async fn find(&self, letters: Option<&str>) -> Result<RunView> {
         match letters {
             Some(letters) => self.by_letters(letters).await,
-            None => self.newest(&[]).await?.ok_or_else(|| {
+            None => self.newest(&[], 1).await?.pop().ok_or_else(|| {
                 refused(
                     "there are no runs yet",
                     "`unstuck exec -- COMMAND` makes one, `unstuck demo` shows how",
@@ -99,22 +99,28 @@ impl History {
         }
     }
 
-    /// The newest run that stands at one of these, in this project if it has one.
-    pub(crate) async fn newest(&self, status: &[Status]) -> Result<Option<RunView>> {
+    /// The newest runs that stand at one of these, those of this project first.
+    pub(crate) async fn newest(&self, status: &[Status], most: usize) -> Result<Vec<RunView>> {
         let here = std::env::current_dir().unwrap_or_default();
         let project = project_of(&here).display().to_string();
+        let mut found: Vec<RunView> = Vec::new();
         for project in [Some(project), None] {
+            if found.len() >= most {
+                break;
+            }
             let filter = RunFilter {
                 project,
                 status: status.to_vec(),
-                limit: Some(1),
+                limit: Some(most),
                 ..RunFilter::default()
             };
-            if let Some(run) = self.runs(&filter).await?.pop() {
-                return Ok(Some(run));
-            }
+            let more = self.runs(&filter).await?;
+            let new = |run: &RunView| found.iter().all(|known| known.id != run.id);
+            let more: Vec<_> = more.into_iter().filter(new).collect();
+            found.extend(more);
         }
-        Ok(None)
+        found.truncate(most);
+        Ok(found)
     }
 
     /// All events of a run.

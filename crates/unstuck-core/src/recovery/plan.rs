@@ -15,6 +15,8 @@ pub struct AttemptPlan {
     pub number: u32,
     /// How long it may take.
     pub timeout: Option<Duration>,
+    /// How long it may be silent.
+    pub idle_timeout: Option<Duration>,
     /// The model to use, where it is not the one of the command line.
     pub model: Option<String>,
     /// The prompt template to add.
@@ -35,6 +37,9 @@ pub struct AttemptPlan {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Course {
     timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
+    /// Whether the newest failure was that it had been silent for too long.
+    was_silent: bool,
     model: Option<String>,
     prompt: Option<String>,
     words: Option<String>,
@@ -52,6 +57,8 @@ impl Course {
     pub(super) fn of(run: &RunStarted) -> Self {
         Self {
             timeout: run.timeout_ms.map(Duration::from_millis),
+            idle_timeout: run.idle_timeout_ms.map(Duration::from_millis),
+            was_silent: false,
             model: None,
             prompt: None,
             words: None,
@@ -67,6 +74,7 @@ impl Course {
     /// Learns from a failed attempt which conversation there is and whether it is worth going on in.
     pub(super) fn failed(&mut self, attempt: &AttemptFailed) {
         let used = &attempt.end.used;
+        self.was_silent = attempt.end.limit.as_deref() == Some("idle_timeout");
         if used.agent_session.is_some() {
             self.agent_session.clone_from(&used.agent_session);
         } else if self.session == Some(SessionChoice::Resume)
@@ -117,8 +125,13 @@ impl Course {
             }
             Changed::Timeout { to_seconds, .. } => {
                 let time = Duration::from_secs(*to_seconds);
-                self.timeout = Some(time);
-                self.say(format!("timeout {}", Human(time)));
+                if self.was_silent {
+                    self.idle_timeout = Some(time);
+                    self.say(format!("may be silent for {}", Human(time)));
+                } else {
+                    self.timeout = Some(time);
+                    self.say(format!("timeout {}", Human(time)));
+                }
             }
             Changed::Model { to, .. } => {
                 self.model = Some(to.clone());
@@ -148,8 +161,13 @@ impl Course {
         self.agent_session.is_some()
     }
 
+    /// The limit that a longer time would be about.
     pub(super) fn timeout(&self) -> Option<Duration> {
-        self.timeout
+        if self.was_silent {
+            self.idle_timeout
+        } else {
+            self.timeout
+        }
     }
 
     pub(super) fn model(&self) -> Option<&str> {
@@ -161,6 +179,7 @@ impl Course {
         AttemptPlan {
             number,
             timeout: self.timeout,
+            idle_timeout: self.idle_timeout,
             model: self.model.clone(),
             prompt: self.prompt.clone(),
             words: self.words.clone(),

@@ -1,8 +1,8 @@
 //! What a decision about a session is made from: the session's own state, and the means of the one who drives it.
 
 use crate::decision::{
-    Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Odds, Situation, Tokens,
-    Upstream, decide,
+    Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Odds, Repeat, Situation,
+    Tokens, Upstream, decide,
 };
 use crate::event::{DecisionMade, LimitsInForce, MadeFrom};
 use crate::failure::Kind;
@@ -34,6 +34,8 @@ pub struct Means<'a> {
     pub caps: Caps,
     /// The tool that failed, for the policy's overrides per tool.
     pub tool: Option<&'a str>,
+    /// Whether what failed can be done again at all.
+    pub repeat: Repeat,
 }
 
 impl Recovery {
@@ -58,6 +60,7 @@ impl Recovery {
             }),
             timeout: self.course.timeout(),
             caps: means.caps,
+            repeat: means.repeat,
             can,
             ..Situation::new(
                 policy,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::decision::{Capabilities, Caps, Catalog, Dice, Odds, RetryPolicy, template};
+use crate::decision::{Capabilities, Caps, Catalog, Dice, Odds, Repeat, RetryPolicy, template};
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::event::{
     AttemptInterrupted, AttemptStarted, AttemptSucceeded, InterruptedBy, Measured,
@@ -150,6 +150,7 @@ impl World {
                     can: Capabilities::ALL,
                     caps: Caps::default(),
                     tool: None,
+                    repeat: Repeat::Safe,
                 };
                 let draw = self.dice.roll();
                 let made = self.recovery.decide(&means, self.now, draw).unwrap();

@@ -14,6 +14,7 @@ use super::engine::Engine;
 use super::error::RunError;
 use super::input::Input;
 use super::judge::{Case, Checked};
+use super::lease::lost;
 use super::log::Log;
 use super::report::{Channel, Reporter};
 use crate::folder::Log as Kept;
@@ -38,6 +39,10 @@ impl Engine<'_> {
             return Ok(());
         }
         let check = self.check(log, &ended).await?;
+        if check.as_ref().is_some_and(|check| check.ended.stopped) {
+            self.interrupted(log, true);
+            return Ok(());
+        }
         let event = self.judged(log, &plan, &line, &ended, check.as_ref());
         log.note(self.clock.at(), event);
         Ok(())
@@ -80,6 +85,7 @@ impl Engine<'_> {
         // Without it an end that nobody saw is not known, and the attempt would be made again.
         let _ = std::fs::create_dir_all(&self.state);
         let spec = self.spec(log, plan, line);
+        let taken = log.taken_over();
         let folder = log
             .folder()
             .and_then(|folder| folder.attempt(plan.number).ok());
@@ -110,7 +116,14 @@ impl Engine<'_> {
         let running = self
             .supervisor
             .run(&spec, stdin, &mut passage, self.stop.clone());
-        let ended = running.await?;
+        let ended = tokio::select! {
+            ended = running => ended?,
+            // The child ends with the future that runs it: two must not work in one place.
+            () = lost(taken) => {
+                let run = log.recovery().id().clone();
+                return Err(RunError::TakenOver { run });
+            }
+        };
         passage.finish();
         Ok(ended)
     }
@@ -132,7 +145,7 @@ impl Engine<'_> {
             remove: Vec::new(),
             limits: Limits {
                 timeout: plan.timeout,
-                idle_timeout: run.idle_timeout_ms.map(Duration::from_millis),
+                idle_timeout: plan.idle_timeout,
                 grace: log.options().grace(),
             },
             wiring: if log.options().tty {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::watch;
 use unstuck_core::agent::{Agent, Agents, Invocation};
-use unstuck_core::decision::{Catalog, Chosen, Draw};
+use unstuck_core::decision::{Catalog, Chosen, Draw, Repeat};
 use unstuck_core::event::{
     DecisionMade, EscalationKind, InterruptedBy, Outcome, RecoveryEscalated, RunStarted,
     WaitingUntil,
@@ -19,12 +19,12 @@ use unstuck_store::Store;
 
 use super::error::RunError;
 use super::finished::Finished;
-use super::lease::Held;
+use super::lease::{Held, lost};
 use super::log::Log;
 use super::report::Reporter;
 use super::request::Request;
 use crate::clock::Clock;
-use crate::process::{Stdin, Stop, Supervisor};
+use crate::process::{Recorded as Input, Stdin, Stop, Supervisor};
 
 /// The exit code when a question is open.
 pub(super) const ASKED: i32 = 3;
@@ -75,7 +75,7 @@ impl Engine<'_> {
     /// Runs a command, from its beginning to its end.
     pub async fn start(&mut self, request: Request) -> Result<Finished, RunError> {
         let run = RunId::drawn((self.draws)());
-        let held = Held::claim(self.store, &run, self.clock).await?;
+        let held = Held::begin(self.store, &run, self.clock).await?;
         let started = self.started(&run, request);
         let log = Log::begin(&run, started, self.clock.at(), held);
         self.drive(log).await
@@ -173,6 +173,10 @@ impl Engine<'_> {
             can: super::command::capabilities(agent, &run.command),
             caps: log.options().caps(),
             tool,
+            repeat: match self.stdin.recorded() {
+                Input::TooLarge => Repeat::Unsafe,
+                _ => Repeat::Safe,
+            },
         };
         let now = self.clock.at();
         let draw = (self.draws)();
@@ -247,7 +251,7 @@ impl Engine<'_> {
                     self.interrupted(log, false);
                     return Ok(());
                 }
-                () = log.lost() => return Err(RunError::TakenOver { run: log.recovery().id().clone() }),
+                () = lost(log.taken_over()) => return Err(RunError::TakenOver { run: log.recovery().id().clone() }),
             }
         }
     }

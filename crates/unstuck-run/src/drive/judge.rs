@@ -13,6 +13,11 @@ use crate::process::{Ended, Limit, Status};
 /// How much of the end of each stream an event keeps.
 const EXCERPT: usize = 4000;
 
+/// How much of the end of a check's output is told.
+const COMPLAINT: usize = 1500;
+/// How the complaint of a check begins.
+const CHECK_FAILED: &str = "the check `";
+
 /// What an attempt is judged by.
 pub(super) struct Case<'a> {
     pub(super) session: &'a SessionId,
@@ -35,6 +40,24 @@ pub(super) struct Checked {
     pub(super) ended: Ended,
 }
 
+impl Checked {
+    /// What is wrong, with the end of what the check wrote.
+    fn complaint(&self) -> String {
+        let written = [self.ended.stdout.text(), self.ended.stderr.text()].join("\n");
+        let code = self.ended.status.code();
+        let text = format!("{CHECK_FAILED}{}` failed with exit code {code}", self.line);
+        match written.trim() {
+            "" => text,
+            written => format!("{text}:\n{}", end_of(written, COMPLAINT)),
+        }
+    }
+}
+
+/// Whether something was found wrong by the check that must pass afterwards.
+pub(super) fn is_complaint(validation_error: &str) -> bool {
+    validation_error.starts_with(CHECK_FAILED)
+}
+
 impl Case<'_> {
     /// The event that follows.
     pub(super) fn judge(&self, classifier: Diagnostics<'_>, now: &Now) -> Event {
@@ -54,16 +77,21 @@ impl Case<'_> {
         if self.is_certain(diagnosis.kind, text, !failure.validation_errors.is_empty()) {
             diagnosis.confidence = 1.0;
         }
-        if diagnosis.kind == Kind::None {
+        if diagnosis.kind == Kind::None && self.ended.status.is_success() {
             return succeeded(end, diagnosis.truncated);
+        }
+        if diagnosis.evidence.line.is_empty()
+            && let Some(check) = self.failed_check()
+        {
+            diagnosis.evidence.line = check.complaint();
         }
         Event::from(Box::new(AttemptFailed {
             end,
             diagnosis,
             validation_errors: failure.validation_errors,
             excerpt: Excerpt {
-                stdout: tail(&stdout),
-                stderr: tail(&stderr),
+                stdout: end_of(&stdout, EXCERPT),
+                stderr: end_of(&stderr, EXCERPT),
             },
         }))
     }
@@ -74,15 +102,7 @@ impl Case<'_> {
             return Vec::new();
         }
         let mut wrong = self.options.expect.check(text);
-        if let Some(failed) = self.failed_check()
-            && self.agent.is_some()
-        {
-            wrong.push(format!(
-                "the check `{}` failed: {}",
-                failed.line,
-                last_line(&failed.ended)
-            ));
-        }
+        wrong.extend(self.failed_check().map(Checked::complaint));
         wrong
     }
 
@@ -130,7 +150,11 @@ impl Case<'_> {
         };
         match &self.ended.status {
             Status::Signaled(signal) => failure.signal = Some(*signal),
-            Status::NotFound(why) | Status::NotExecutable(why) | Status::CannotStart(why) => {
+            Status::NotFound(_) => {
+                failure.exit_code = Some(self.ended.status.code());
+                failure.stderr = Some(format!("{name}: command not found").into());
+            }
+            Status::NotExecutable(why) | Status::CannotStart(why) => {
                 failure.exit_code = Some(self.ended.status.code());
                 failure.stderr = Some(why.as_str().into());
             }
@@ -205,9 +229,9 @@ fn succeeded(end: AttemptEnd, truncated: bool) -> Event {
 }
 
 /// The end of a text, cut at a line if there is one.
-fn tail(text: &str) -> String {
+fn end_of(text: &str, most: usize) -> String {
     let text = text.trim_end();
-    let Some(from) = text.len().checked_sub(EXCERPT) else {
+    let Some(from) = text.len().checked_sub(most) else {
         return text.to_owned();
     };
     let from = text.ceil_char_boundary(from);
@@ -218,14 +242,4 @@ fn tail(text: &str) -> String {
 fn quoted(command: &[String]) -> String {
     let words: Vec<_> = command.iter().map(|word| shell_quote(word)).collect();
     words.join(" ")
-}
-
-fn last_line(ended: &Ended) -> String {
-    let of = |text: &str| {
-        let said = |line: &&str| !line.trim().is_empty();
-        text.lines().rev().find(said).map(str::to_owned)
-    };
-    of(&ended.stderr.text())
-        .or_else(|| of(&ended.stdout.text()))
-        .unwrap_or_else(|| format!("exit code {}", ended.status.code()))
 }

@@ -22,28 +22,30 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// Claims a run that nobody else can know of yet.
+    pub(super) async fn begin(store: &Store, run: &RunId, clock: Clock) -> Result<Self, RunError> {
+        match store.claim(request(run, clock)).await? {
+            Claim::Yours(token) => Ok(Self::beating(store, token, clock)),
+            Claim::HeldBy(lease) => Err(driven(lease)),
+        }
+    }
+
     /// Claims a run; takes it over from a process that is no longer there.
     pub(super) async fn claim(store: &Store, run: &RunId, clock: Clock) -> Result<Self, RunError> {
-        let mut request = ClaimRequest {
-            run: run.clone(),
-            owner: ourselves(),
-            now: clock.at(),
-            instead_of: None,
-        };
+        let mut request = request(run, clock);
+        // A process that was stopped or slept renews nothing, and goes on all the same when it is woken.
+        let leases = store.leases().await?;
+        let of_run = leases.into_iter().find(|lease| lease.token.run == *run);
+        if let Some(lease) = of_run.filter(|lease| is_here_and_alive(lease, &request.owner)) {
+            return Err(driven(lease));
+        }
         loop {
             match store.claim(request.clone()).await? {
                 Claim::Yours(token) => return Ok(Self::beating(store, token, clock)),
                 Claim::HeldBy(lease) if is_dead(&lease, &request.owner) => {
                     request.instead_of = Some(lease.token);
                 }
-                Claim::HeldBy(lease) => {
-                    return Err(RunError::Driven {
-                        run: run.clone(),
-                        pid: lease.owner.pid,
-                        host: lease.owner.host,
-                        seen: lease.heartbeat,
-                    });
-                }
+                Claim::HeldBy(lease) => return Err(driven(lease)),
             }
         }
     }
@@ -68,17 +70,22 @@ impl Held {
         self.token.clone()
     }
 
-    /// Comes when another process has taken the run over.
-    pub(super) async fn lost(&mut self) {
-        if self.lost.wait_for(|lost| *lost).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+    /// Tells whether another process has taken the run over.
+    pub(super) fn taken_over(&self) -> watch::Receiver<bool> {
+        self.lost.clone()
     }
 
     /// Gives the run up for others to drive.
     pub(super) async fn release(self, store: &Store) -> Result<(), StoreError> {
         self.heart.abort();
         store.release(&self.token).await
+    }
+}
+
+/// Comes when another process has taken the run over.
+pub(super) async fn lost(mut taken_over: watch::Receiver<bool>) {
+    if taken_over.wait_for(|lost| *lost).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -103,6 +110,29 @@ fn ourselves() -> Owner {
 /// Whether the process that holds a lease is still there, as far as can be told from here.
 pub fn is_alive(lease: &Lease, now: Timestamp) -> bool {
     !lease.is_expired(now) && !is_dead(lease, &ourselves())
+}
+
+fn request(run: &RunId, clock: Clock) -> ClaimRequest {
+    ClaimRequest {
+        run: run.clone(),
+        owner: ourselves(),
+        now: clock.at(),
+        instead_of: None,
+    }
+}
+
+fn driven(lease: Lease) -> RunError {
+    RunError::Driven {
+        run: lease.token.run,
+        pid: lease.owner.pid,
+        host: lease.owner.host,
+        seen: lease.heartbeat,
+    }
+}
+
+/// Whether the owner is a process of this machine that is still there.
+fn is_here_and_alive(lease: &Lease, ours: &Owner) -> bool {
+    lease.owner.host == ours.host && !is_dead(lease, ours)
 }
 
 /// Whether the owner was a process of this machine that has ended.

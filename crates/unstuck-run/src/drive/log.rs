@@ -3,9 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tokio::sync::watch;
 use unstuck_core::event::{AttemptInterrupted, InterruptedBy, Outcome, RunStarted, VERSION};
 use unstuck_core::redact::Redactor;
-use unstuck_core::{Event, Recorded, Recovery, RunId, RunView, Timestamp};
+use unstuck_core::{Event, Kind, Recorded, Recovery, RunId, RunView, Timestamp};
 use unstuck_store::{Append, Store};
 
 use super::error::RunError;
@@ -124,10 +125,14 @@ impl Log {
             let project = Path::new(&self.recovery.run().project);
             self.folder = Files::At(RunFolder::open(project, self.recovery.id())?);
         }
-        match &mut self.folder {
+        let shown = match &mut self.folder {
             Files::At(folder) => folder.show(events, &self.view, &self.recovery, redactor),
             Files::NotYet | Files::Without => Ok(()),
+        };
+        if shown.is_err() {
+            self.folder = Files::Without;
         }
+        shown
     }
 
     pub(super) fn folder(&self) -> Option<&RunFolder> {
@@ -149,9 +154,9 @@ impl Log {
         }
     }
 
-    /// Comes when another process has taken the run over.
-    pub(super) async fn lost(&mut self) {
-        self.held.lost().await;
+    /// Tells whether another process has taken the run over.
+    pub(super) fn taken_over(&self) -> watch::Receiver<bool> {
+        self.held.taken_over()
     }
 
     /// The exit code of the child, as the shell would see it.
@@ -171,6 +176,11 @@ impl Log {
     }
 
     pub(super) fn why_passed_on(&self) -> String {
+        let failed = self.recovery.failure();
+        if failed.is_some_and(|failed| failed.diagnosis.kind == Kind::None) {
+            let code = self.childs_code(1);
+            return format!("it ended with code {code} and no complaint; passed on as it is");
+        }
         self.why_asked()
     }
 

@@ -12,7 +12,7 @@ use super::engine::{Engine, stopped};
 use super::error::RunError;
 use super::finished::Finished;
 use super::input::Input;
-use super::lease::Held;
+use super::lease::{Held, lost};
 use super::log::Log;
 use crate::process::{ProcessId, Stdin};
 
@@ -59,7 +59,7 @@ impl Engine<'_> {
                     self.interrupted(log, false);
                     return Ok(());
                 }
-                () = log.lost() => return Err(RunError::TakenOver { run }),
+                () = lost(log.taken_over()) => return Err(RunError::TakenOver { run }),
             }
             let newer = self.store.load(&run).await?;
             let from = newer.partition_point(|recorded| recorded.seq <= log.seq());
@@ -136,6 +136,10 @@ fn why_not(recovery: &Recovery) -> Option<String> {
             Outcome::Failed => format!("it failed, and that was passed on: {}", end.reason),
             _ => "it is done".to_owned(),
         });
+    }
+    let cwd = &recovery.run().cwd;
+    if !std::path::Path::new(cwd).is_dir() {
+        return Some(format!("its folder {cwd} is not there any more"));
     }
     recovery.run().unrepeatable.clone()
 }

@@ -114,7 +114,7 @@ fn an_empty_answer_is_an_empty_output_whatever_is_expected() {
 }
 
 #[test]
-fn what_is_not_json_is_told_as_such_and_is_a_wrong_format() {
+fn what_is_not_json_is_a_json_parse_error() {
     for text in [
         "Here you are: 5",
         "{\"a\": ",
@@ -127,7 +127,7 @@ fn what_is_not_json_is_told_as_such_and_is_a_wrong_format() {
             errors[0].starts_with("The output is not valid JSON: "),
             "{errors:?}"
         );
-        assert_eq!(kind(&any_json(), text), Kind::FormatValidation, "{text}");
+        assert_eq!(kind(&any_json(), text), Kind::JsonParseError, "{text}");
     }
 }
 
@@ -158,7 +158,7 @@ fn json_against_its_schema_is_a_wrong_format_and_tells_the_path() {
 }
 
 #[test]
-fn a_diff_that_is_missing_or_does_not_add_up_is_told_as_such_and_is_a_wrong_format() {
+fn a_diff_that_is_missing_or_does_not_add_up_is_a_diff_parse_error() {
     let cut = DIFF.replace("+10\n\\ No newline at end of file\n", "");
     let surplus = DIFF.replace("+2\n", "+2\n+3\n+4\n");
     let headless = DIFF.replace("+++ b/f\n", "");
@@ -175,7 +175,7 @@ fn a_diff_that_is_missing_or_does_not_add_up_is_told_as_such_and_is_a_wrong_form
     ] {
         let errors = diff().check(text);
         assert!(errors[0].starts_with("Invalid diff: "), "{errors:?}");
-        assert_eq!(kind(&diff(), text), Kind::FormatValidation, "{text}");
+        assert_eq!(kind(&diff(), text), Kind::DiffParseError, "{text}");
     }
 }
 

@@ -32,7 +32,7 @@ impl<'a> Checkpoint<'a> {
             completed_agents: [],
             failed_agent: run.session.as_str(),
             outputs: BTreeMap::new(),
-            config_path: run.origins.get("policy").map(String::as_str),
+            config_path: config_of(run.origins.get("policy")),
             workspace: &run.cwd,
             run: recovery.id().as_str(),
             error_type: failed.map(|failed| failed.diagnosis.kind),
@@ -41,4 +41,9 @@ impl<'a> Checkpoint<'a> {
             resume: format!("unstuck resume {}", recovery.id()),
         }
     }
+}
+
+/// The file that the policy comes from, where it comes from one.
+fn config_of(origin: Option<&String>) -> Option<&str> {
+    origin?.strip_prefix("[policy] in ")
 }

@@ -87,7 +87,7 @@ impl RunFolder {
                 let episode = redacted(&recovery.episode(end, recorded.at), redactor)?;
                 self.add_line("episodes.jsonl", &episode)?;
                 if end.outcome.is_success() {
-                    return Ok(());
+                    return self.remove("checkpoint.json");
                 }
                 let saved = checkpoint::Checkpoint::of(recovery, recorded.at);
                 self.replace("checkpoint.json", &redacted(&saved, redactor)?)
@@ -121,8 +121,20 @@ impl RunFolder {
         self.replace("escalation.json", &escalation)
     }
 
+    /// Marks every question as answered.
     fn answered(&self) -> io::Result<()> {
-        match fs::remove_file(self.path.join("escalation.json")) {
+        let all = self.path.join("escalations");
+        for entry in fs::read_dir(all).into_iter().flatten() {
+            let path = entry?.path();
+            let mut question: serde_json::Value = serde_json::from_slice(&fs::read(&path)?)?;
+            question["status"] = "answered".into();
+            replace(&path, &question)?;
+        }
+        self.remove("escalation.json")
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        match fs::remove_file(self.path.join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }

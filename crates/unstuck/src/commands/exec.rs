@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ struct Expected {
 
     /// The output is JSON, and fits the JSON Schema in FILE if one is given
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    expect_json: Option<PathBuf>,
+    expect_json: Option<String>,
 
     /// The output holds a unified diff that can be read
     #[arg(long)]
@@ -226,8 +226,8 @@ impl Expected {
     fn read(&self, is_agent: bool) -> Result<Expectations> {
         let json = match &self.expect_json {
             None => None,
-            Some(path) if path.as_os_str().is_empty() => Some(JsonExpectation::Any),
-            Some(path) => Some(JsonExpectation::Schema(schema(path)?)),
+            Some(path) if path.is_empty() => Some(JsonExpectation::Any),
+            Some(path) => Some(JsonExpectation::Schema(schema(Path::new(path))?)),
         };
         Ok(Expectations {
             sections: self.expect_section.clone(),

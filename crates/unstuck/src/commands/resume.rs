@@ -25,6 +25,9 @@ const UNFINISHED: [Status; 4] = [
     Status::Interrupted,
 ];
 
+/// How many runs are tried where none is named.
+const CANDIDATES: usize = 30;
+
 /// Take up a run where it stopped: after a crash, after Ctrl-C, or when you have seen to what it asked for
 ///
 /// A wait that is not over goes on; one that is over ends at once. An attempt that was cut off is made again.
@@ -54,11 +57,40 @@ pub(crate) fn run(
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let run = runtime::block_on(find(args, session))?;
+    let mut candidates = runtime::block_on(find(args, session))?
+        .into_iter()
+        .peekable();
+    let mut first_refusal = None;
+    while let Some(run) = candidates.next() {
+        match resumed(&run, args, config, session, out) {
+            // One that cannot be taken up again does not stand in the way of those that can.
+            Err(error) if is_refusal(&error) && candidates.peek().is_some() => {
+                first_refusal.get_or_insert((error, run));
+            }
+            Err(error) => {
+                let (error, run) = first_refusal.unwrap_or((error, run));
+                return Err(explained(error, &run));
+            }
+            done => return done,
+        }
+    }
+    Err(refused(
+        "there is nothing to resume: no run is unfinished",
+        "`unstuck runs` lists what there is",
+    ))
+}
+
+fn resumed(
+    run: &RunView,
+    args: &ResumeArgs,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
     let told = if args.quiet { Told::Nothing } else { Told::All };
     match supervise::resume(session, config, run.id.clone(), told) {
-        Err(error) if waits(&error, &run) => {
-            runtime::block_on(answer(session, &run))?;
+        Err(error) if waits(&error, run) => {
+            runtime::block_on(answer(session, run))?;
             writeln!(
                 out,
                 "run {} goes on in the process that waits for it",
@@ -66,22 +98,22 @@ pub(crate) fn run(
             )?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(error) => Err(explained(error, &run)),
+        Err(error) => Err(error),
         Ok(finished) => exec::tell(&finished, args.json, out),
     }
 }
 
-async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<RunView> {
+/// The run that is named, or all that could be meant, the likeliest first.
+async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<Vec<RunView>> {
     let history = History::open(session.store).await?;
-    if let Some(letters) = &args.run {
-        return history.find(Some(letters)).await;
+    match &args.run {
+        Some(letters) => Ok(vec![history.find(Some(letters)).await?]),
+        None => history.newest(&UNFINISHED, CANDIDATES).await,
     }
-    history.newest(&UNFINISHED).await?.ok_or_else(|| {
-        refused(
-            "there is nothing to resume: no run is unfinished",
-            "`unstuck runs` lists what there is",
-        )
-    })
+}
+
+fn is_refusal(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(RunError::NotResumable { .. }))
 }
 
 /// Whether another process waits for a person to see to it.

@@ -5,8 +5,10 @@ use std::time::Duration;
 use unstuck_core::decision::{Chosen, Decision};
 use unstuck_core::duration::Human;
 use unstuck_core::event::{AttemptFailed, AttemptStarted, Event, Outcome, RunFinished};
-use unstuck_core::{Kind, Recovery, RunId};
+use unstuck_core::recovery::Next;
+use unstuck_core::{Kind, Recovery};
 
+use crate::clock;
 use crate::output::{BOLD, GREEN, RED, YELLOW};
 use crate::show_text::{one_line, signed_usd};
 
@@ -16,13 +18,16 @@ const EVIDENCE: usize = 100;
 /// What there is to tell about an event; `option` belongs behind every command that is proposed.
 pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<String> {
     match event {
-        Event::RunResumed(resumed) => vec![format!(
-            "run {} goes on; it had stopped: {}",
-            recovery.id().short(),
-            one_line(&resumed.after, EVIDENCE)
-        )],
+        Event::RunResumed(resumed) => resumed_lines(&resumed.after, recovery),
         Event::AttemptStarted(attempt) => started(attempt).into_iter().collect(),
+        // An exit code that is an answer and no failure is the child's own business.
+        Event::AttemptFailed(attempt) if attempt.diagnosis.kind == Kind::None => Vec::new(),
         Event::AttemptFailed(attempt) => vec![failed(attempt)],
+        Event::RecoveryEscalated(asked) if waits_for_person(recovery) => {
+            let mut lines = question(&asked.reason, recovery, option);
+            lines.push("waiting until you have seen to it (Ctrl-C stops)".to_owned());
+            lines
+        }
         Event::DecisionMade(made) => decided(&made.decision).into_iter().collect(),
         Event::ModelEscalated(change) => vec![format!(
             "{BOLD}model {} → {}{BOLD:#}{}",
@@ -36,6 +41,25 @@ pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<Str
         Event::RunFinished(end) => finished(end, recovery, option),
         _ => Vec::new(),
     }
+}
+
+/// Why it had stopped, and how long there still is to wait.
+fn resumed_lines(after: &str, recovery: &Recovery) -> Vec<String> {
+    let mut lines = vec![format!(
+        "run {} goes on; it had stopped: {}",
+        recovery.id().short(),
+        one_line(after, EVIDENCE)
+    )];
+    if let Next::Wait(until) = recovery.next(clock::now().at) {
+        let next = recovery.attempts() + 1;
+        lines.push(format!("attempt {next} at {}", clock::shown(until)));
+    }
+    lines
+}
+
+/// Whether the process stays when a person is needed.
+fn waits_for_person(recovery: &Recovery) -> bool {
+    recovery.run().options["wait"] == true
 }
 
 /// What is done next; where a person is asked, what could not be done instead.
@@ -97,6 +121,7 @@ fn finished(end: &RunFinished, recovery: &Recovery, option: &str) -> Vec<String>
     let show = format!("unstuck show {}{option}", id.short());
     match end.outcome {
         Outcome::Succeeded => Vec::new(),
+        Outcome::Failed if is_answer(recovery) => Vec::new(),
         Outcome::Recovered => with_command(
             format!(
                 "{GREEN}recovered{GREEN:#}: {} ({} attempts, {})",
@@ -111,7 +136,7 @@ fn finished(end: &RunFinished, recovery: &Recovery, option: &str) -> Vec<String>
             with_command(format!("{RED}failed{RED:#}: {}", end.reason), &show, option)
         }
         Outcome::Interrupted => vec![format!("stopped · unstuck resume {}{option}", id.short())],
-        Outcome::AwaitingHuman => asked(end, recovery, id, option),
+        Outcome::AwaitingHuman => question(&end.reason, recovery, option),
     }
 }
 
@@ -124,15 +149,23 @@ fn with_command(told: String, command: &str, option: &str) -> Vec<String> {
     }
 }
 
-fn asked(end: &RunFinished, recovery: &Recovery, id: &RunId, option: &str) -> Vec<String> {
-    let short = id.short();
-    let mut lines = vec![format!("{RED}a person is needed{RED:#}: {}", end.reason)];
+fn is_answer(recovery: &Recovery) -> bool {
+    let failed = recovery.failure();
+    failed.is_some_and(|failed| failed.diagnosis.kind == Kind::None)
+}
+
+fn question(reason: &str, recovery: &Recovery, option: &str) -> Vec<String> {
+    let short = recovery.id().short();
+    let mut lines = vec![format!("{RED}a person is needed{RED:#}: {reason}")];
     if let Some(failed) = recovery.failure()
         && !failed.diagnosis.hint.is_empty()
     {
         lines.push(format!("{BOLD}hint{BOLD:#}: {}", failed.diagnosis.hint));
     }
-    lines.push(format!("then: unstuck resume {short}{option}"));
+    lines.push(match &recovery.run().unrepeatable {
+        None => format!("then: unstuck resume {short}{option}"),
+        Some(why) => format!("it cannot be resumed: {why}; start it again"),
+    });
     lines.push(format!("why: unstuck explain {short}{option}"));
     lines
 }

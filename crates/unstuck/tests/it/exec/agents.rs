@@ -171,3 +171,69 @@ fn a_check_that_fails_sends_the_agent_back() {
     assert_eq!((ended.code, executions(&place)), (0, 2), "{}", ended.stderr);
     assert!(ended.stderr.contains("test -f ok"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_failed_check_is_told_to_the_agent_as_what_it_is() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho x >> count; case \"$*\" in *'expected 3 but got 4'*) touch ok;; esac\necho finished\n",
+    );
+    let check = "test -f ok || { echo 'expected 3 but got 4'; exit 1; }";
+    let ended = place.run(
+        &["exec", "--check", check, "--", "claude", "-p", "count"],
+        "",
+    );
+    assert_eq!((ended.code, executions(&place)), (0, 2), "{}", ended.stderr);
+}
+
+/// S0-06, S0-13: an agent that is not installed needs a person at once.
+#[test]
+fn an_agent_that_is_not_installed_asks_at_once() {
+    let place = Place::new();
+    let ended = place.run(&["exec", "--", "codex", "exec", "x"], "");
+    assert_eq!(ended.code, 3);
+    assert!(ended.stderr.contains("cli_not_found"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("attempt 2"), "{}", ended.stderr);
+}
+
+/// S1-07: what should be a diff and is none.
+#[test]
+fn what_is_expected_is_checked_and_named() {
+    for (option, output, kind) in [
+        ("--expect-diff", "hi", "diff_parse_error"),
+        ("--expect-json", "hi", "json_parse_error"),
+        ("--expect-match=^ok", "hi", "format_validation"),
+        ("--expect-section=# A", "hi", "missing_sections"),
+        ("--expect-json", "{\"a\": 1}", ""),
+        ("--expect-match=^h", "hi", ""),
+        ("--forbid-empty", "", "empty_output"),
+    ] {
+        let place = Place::new();
+        let ended = place.run(
+            &[
+                "exec",
+                "--retries",
+                "0",
+                option,
+                "--",
+                "printf",
+                "%s",
+                output,
+            ],
+            "",
+        );
+        assert!(
+            ended.stderr.contains(kind),
+            "{option} {output}: {}",
+            ended.stderr
+        );
+        assert_eq!(
+            ended.code == 0,
+            kind.is_empty(),
+            "{option}: {}",
+            ended.stderr
+        );
+    }
+}

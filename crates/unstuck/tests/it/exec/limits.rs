@@ -130,3 +130,35 @@ fn is_running(word: &str) -> bool {
 fn now() -> Instant {
     Instant::now()
 }
+
+#[test]
+fn an_exit_code_that_is_an_answer_is_passed_on_silently() {
+    let place = Place::new();
+    let ended = place.run(&["exec", "--json", "--", "test", "-f", "nope"], "");
+    assert_eq!((ended.code, ended.stderr.as_str()), (1, ""));
+    let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(result["success"], false);
+}
+
+#[test]
+fn silence_is_mended_by_longer_silence() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.02\n",
+    );
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho x >> count; [ $(wc -l < count) -ge 3 ] && echo done && exit 0; sleep 30\n",
+    );
+    let ended = place.run(
+        &["exec", "--idle-timeout", "1s", "--", "claude", "-p", "x"],
+        "",
+    );
+    assert_eq!((ended.code, executions(&place)), (0, 3), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("may be silent for"),
+        "{}",
+        ended.stderr
+    );
+}

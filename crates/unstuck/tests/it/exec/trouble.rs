@@ -241,3 +241,60 @@ fn wrong_options_are_told_before_anything_runs() {
     }
     assert!(!place.project().join("count").exists());
 }
+
+#[test]
+fn a_run_that_cannot_be_resumed_does_not_stand_in_the_way() {
+    let place = Place::new();
+    place.tool(
+        "claude",
+        "#!/bin/sh\n[ -f login ] && echo done && exit 0; echo 'Not logged in · Please run /login'; exit 1\n",
+    );
+    assert_eq!(place.run(&["exec", "--", "claude", "-p", "x"], "").code, 3);
+    let secret = format!("use {KEY}");
+    let second = place.run(&["exec", "--", "claude", "-p", &secret], "");
+    assert!(
+        second.stderr.contains("it cannot be resumed"),
+        "{}",
+        second.stderr
+    );
+    place.write("login", "");
+    let resumed = place.run(&["resume"], "");
+    assert_eq!(
+        (resumed.code, resumed.stdout.as_str()),
+        (0, "done\n"),
+        "{}",
+        resumed.stderr
+    );
+}
+
+#[test]
+fn an_input_too_large_to_be_given_twice_asks() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let input = vec![b'x'; 9 << 20];
+    let script = "cat > /dev/null; echo '503 Service Unavailable' >&2; exit 1";
+    let ended = place.run(&["exec", "--", "sh", "-c", script], input);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+}
+
+#[test]
+fn a_run_whose_folder_is_gone_is_not_resumed() {
+    let place = Place::new();
+    let folder = place.project().join("gone");
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = place.command(&["exec", "--", "no-such-program-here"]);
+    command
+        .current_dir(&folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let resumed = place.run(&["resume"], "");
+    assert_eq!(resumed.code, 1);
+    assert!(
+        resumed.stderr.contains("is not there any more"),
+        "{}",
+        resumed.stderr
+    );
+    assert!(!folder.exists());
+}
