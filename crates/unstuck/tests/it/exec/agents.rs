@@ -4,7 +4,7 @@ use crate::Place;
 
 use super::{QUICK, events, executions};
 
-/// S1-42, S4-09: a missing section is a failure too, and is mended by a changed prompt.
+/// S0-36, S1-37, S1-42, S4-09: a missing section is a failure too, and is mended by a changed prompt.
 #[test]
 fn a_missing_section_is_mended_by_a_changed_prompt() {
     let place = Place::new();

@@ -72,7 +72,7 @@ fn a_flaky_command_recovers_and_says_how() {
     assert_eq!(executions(&place), 3);
 }
 
-/// S0-17, S0-21, S0-32, S4-10: every attempt stays in the history, and the episode has its count and level.
+/// S0-17, S0-21, S0-32, S4-10, S4-31: every attempt stays in the history, and the episode has its count and level.
 #[test]
 fn the_runs_files_tell_the_story() {
     let place = Place::new();
