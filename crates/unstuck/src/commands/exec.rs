@@ -217,8 +217,17 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             grace_ms: u64::try_from(args.far.grace.as_millis()).unwrap_or(u64::MAX),
             agent: args.agent.clone(),
             wait: args.wait,
-            ..Options::default()
+            max_attempts: most_attempts(args.far.retries),
         },
+    })
+}
+
+/// How often it is executed at most: as often as usual, or as often as the retries that were asked for need.
+fn most_attempts(retries: Option<u32>) -> u32 {
+    let usual = Options::default().max_attempts;
+    // The same again, then changed.
+    retries.map_or(usual, |retries| {
+        retries.saturating_mul(2).saturating_add(1).max(usual)
     })
 }
 
