@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use unstuck_core::decision::{Chosen, Decision};
+use unstuck_core::decision::{Chosen, Decision, FellThrough};
 use unstuck_core::duration::Human;
 use unstuck_core::event::{AttemptFailed, AttemptStarted, Event, Outcome, RunFinished};
 use unstuck_core::recovery::Next;
@@ -70,7 +70,9 @@ fn decided(decision: &Decision) -> Option<String> {
     if !matches!(decision.action, Chosen::Ask { .. }) {
         return None;
     }
-    let passed = decision.fell_through.iter();
+    // That the allowed number is used up, the reason says already.
+    let used_up = |one: &&FellThrough| matches!(&*one.strategy, "same" | "chain");
+    let passed = decision.fell_through.iter().filter(|one| !used_up(one));
     let passed: Vec<_> = passed
         .map(|one| format!("{} ({})", one.strategy, one.why))
         .collect();
