@@ -5,6 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::{Now, Timestamp};
 
+pub use crate::zone::here;
+
 /// How long is slept at most before the clock is looked at again; timers stand still while a machine sleeps.
 const LOOK_AGAIN: Duration = Duration::from_secs(20);
 
@@ -51,7 +53,7 @@ impl Clock {
     pub fn now(&self) -> Now {
         let at = self.at();
         match self {
-            Self::System => crate::zone::here(at),
+            Self::System => here(at),
             Self::Virtual { .. } => Now::utc(at),
         }
     }

@@ -3,7 +3,7 @@
 use unstuck_core::{Now, Timestamp};
 
 /// A moment in the zone of the machine, or in UTC where that is not known.
-pub(crate) fn here(at: Timestamp) -> Now {
+pub fn here(at: Timestamp) -> Now {
     let zone = jiff::tz::TimeZone::system();
     let named = zone.iana_name().and_then(|name| Now::in_zone(at, name));
     let offset = || {

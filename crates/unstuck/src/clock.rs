@@ -1,30 +1,19 @@
-//! The one place that reads the clock and the local time zone.
+//! The present moment, and how moments are shown to the person here.
 
 use std::time::Duration;
 
 use unstuck_core::duration::Human;
 use unstuck_core::{Now, Timestamp};
+use unstuck_run::clock::{Clock, here};
 
 /// The present moment, here.
 pub(crate) fn now() -> Now {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the place that reads the clock"
-    )]
-    let at = jiff::Timestamp::now();
-    self::at(Timestamp::from_millis(at.as_millisecond()))
+    Clock::System.now()
 }
 
 /// A moment, here.
 pub(crate) fn at(at: Timestamp) -> Now {
-    let zone = jiff::tz::TimeZone::system();
-    let named = zone.iana_name().and_then(|name| Now::in_zone(at, name));
-    let offset = || {
-        jiff::Timestamp::from_millisecond(at.millis())
-            .ok()
-            .and_then(|at| Now::at_offset(at.into(), zone.to_offset(at).seconds()))
-    };
-    named.or_else(offset).unwrap_or_else(|| Now::utc(at))
+    here(at)
 }
 
 /// A moment as a person here reads it: the time, and the day if it is another one.
