@@ -118,7 +118,7 @@ mod tests {
     fn a_command_can_be_copied_into_a_shell() {
         let words = ["claude", "-p", "fix it", ""].map(str::to_owned);
         assert_eq!(command_line(&words, 80), "claude -p 'fix it' ''");
-        assert_eq!(command_line(&words, 12), "claude -p 'f…");
+        assert_eq!(command_line(&words, 13), "claude -p 'f…");
     }
 
     #[test]

@@ -212,3 +212,24 @@ fn fitted(text: &str, indent: usize, out: &mut Output) -> Result<()> {
     writeln!(out, "{}", broken.as_deref().unwrap_or(text))?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_passed_over_is_told_in_plain_words() {
+        let passed = |strategy: &'static str, why: &'static str| FellThrough {
+            strategy: strategy.into(),
+            why: why.into(),
+        };
+        assert_eq!(
+            passed_over(&passed("chain", "2 of 2 ways are used"), 2),
+            "no further way: the policy allows 2, and all were tried"
+        );
+        assert_eq!(
+            passed_over(&passed("next_model", "it was already tried"), 2),
+            "passed over: next_model (it was already tried)"
+        );
+    }
+}

@@ -18,8 +18,8 @@ use crate::show_text::{command_line, cut};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
 
-/// What is left of a command before the project gives way.
-const LEAST_COMMAND: usize = 20;
+/// What is left of a command before other facts give way.
+const LEAST_COMMAND: usize = 16;
 
 /// List runs, the newest first
 #[derive(Debug, Args)]
@@ -122,29 +122,28 @@ fn line(listed: &Listed, now: Timestamp, columns: Option<usize>) -> String {
     let kind = kind.map(|kind| format!(" {kind}")).unwrap_or_default();
     let facts = format!("{kind}{}", attempts(run));
     let before = format!("{}  {status:<14} {ago:>8}  ", run.id.short());
-    let taken = width(&before) + width(&facts);
-    let room = columns.map(|columns| columns.saturating_sub(taken));
-    let (command, project) = fitted(
-        command_line(&run.command, usize::MAX),
-        format!("  {}", homely(&run.project)),
-        room,
-    );
+    let room = columns.map(|columns| columns.saturating_sub(width(&before)));
+    let facts = [facts, format!("  {}", homely(&run.project))];
+    let (command, facts) = fitted(&command_line(&run.command, usize::MAX), &facts, room);
     format!(
-        "{}  {style}{status:<14}{style:#} {DIM}{ago:>8}{DIM:#}  {command}{DIM}{facts}{project}{DIM:#}",
+        "{}  {style}{status:<14}{style:#} {DIM}{ago:>8}{DIM:#}  {command}{DIM}{facts}{DIM:#}",
         run.id.short(),
     )
 }
 
-/// The command and the project in so much room: the command is cut first, then the project is left out.
-fn fitted(command: String, project: String, room: Option<usize>) -> (String, String) {
+/// A command and facts behind it in so much room: the command is cut first, then facts are left out from the end.
+fn fitted(command: &str, facts: &[String], room: Option<usize>) -> (String, String) {
+    let text = facts.concat();
     let Some(room) = room else {
-        return (command, project);
+        return (command.to_owned(), text);
     };
-    let beside = room.saturating_sub(width(&project));
-    if beside >= width(&command).min(LEAST_COMMAND) {
-        return (cut(&command, beside), project);
+    let left = room.saturating_sub(width(&text));
+    match facts.split_last() {
+        Some((_, fewer)) if left < width(command).min(LEAST_COMMAND) => {
+            fitted(command, fewer, Some(room))
+        }
+        _ => (cut(command, left), text),
     }
-    (cut(&command, room.max(LEAST_COMMAND / 2)), String::new())
 }
 
 fn width(text: &str) -> usize {
@@ -170,24 +169,20 @@ pub(crate) fn style(status: Status) -> anstyle::Style {
 mod tests {
     use super::*;
 
-    fn fit(room: Option<usize>) -> (String, String) {
-        let command = "claude -p 'fix the failing tests'";
-        fitted(command.into(), "  ~/shop".into(), room)
+    const COMMAND: &str = "claude -p 'fix the failing tests'";
+
+    fn fit(room: Option<usize>) -> String {
+        let (command, facts) = fitted(COMMAND, &[" timeout".into(), "  ~/shop".into()], room);
+        command + &facts
     }
 
     #[test]
     fn a_line_fits_the_terminal_and_is_whole_where_there_is_none() {
-        let whole = "claude -p 'fix the failing tests'";
-        assert_eq!(fit(None), (whole.into(), "  ~/shop".into()));
-        assert_eq!(fit(Some(41)), (whole.into(), "  ~/shop".into()));
-        assert_eq!(
-            fit(Some(30)),
-            ("claude -p 'fix the fa…".into(), "  ~/shop".into())
-        );
-        assert_eq!(
-            fit(Some(25)),
-            ("claude -p 'fix the faili…".into(), String::new())
-        );
-        assert_eq!(fit(Some(0)), ("claude -p…".into(), String::new()));
+        let whole = format!("{COMMAND} timeout  ~/shop");
+        assert_eq!((fit(None), fit(Some(49))), (whole.clone(), whole));
+        assert_eq!(fit(Some(36)), "claude -p 'fix the… timeout  ~/shop");
+        assert_eq!(fit(Some(30)), "claude -p 'fix the fa… timeout");
+        assert_eq!(fit(Some(20)), "claude -p 'fix the…");
+        assert!((1..60).all(|room| width(&fit(Some(room))) <= room));
     }
 }
