@@ -70,6 +70,13 @@ impl<'a> Named<'a> {
 }
 
 impl Listed {
+    pub(crate) fn of(timeline: &Timeline, driven: bool) -> Self {
+        Self {
+            run: timeline.view.clone(),
+            driven,
+        }
+    }
+
     /// Whether it should go on by itself, but nobody drives it any more.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.run.finished.is_none() && !self.driven

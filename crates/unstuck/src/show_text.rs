@@ -1,6 +1,7 @@
 //! How texts of agents and tools are shown: on one line, cut, and without anything that a terminal would obey.
 
 use anstream::adapter::strip_str;
+use serde_json::{Value, json};
 use unstuck_core::action::shell_quote;
 
 /// A text on one line of at most so many characters.
@@ -71,6 +72,22 @@ pub(crate) fn rounded_usd(usd: f64) -> f64 {
     (usd * 1e6).round() / 1e6
 }
 
+/// Rounds every `cost_usd` in a JSON value, however deep.
+pub(crate) fn round_costs(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value.as_f64().filter(|_| name == "cost_usd") {
+                    Some(usd) => *value = json!(rounded_usd(usd)),
+                    None => round_costs(value),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(round_costs),
+        _ => {}
+    }
+}
+
 fn push(line: &mut String, c: char) {
     // Marks of direction and width can make a line read as something else.
     let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
@@ -132,6 +149,11 @@ mod tests {
     fn money_has_no_dust() {
         assert_eq!(rounded_usd(0.1 + 0.02), 0.12);
         assert_eq!(rounded_usd(0.000_001), 0.000_001);
+        let mut deep =
+            json!({"attempts": [{"used": {"cost_usd": 0.1 + 0.02, "turns": 3}}], "cost_usd": null});
+        round_costs(&mut deep);
+        let told = r#"{"attempts":[{"used":{"cost_usd":0.12,"turns":3}}],"cost_usd":null}"#;
+        assert_eq!(deep.to_string(), told);
     }
 
     #[test]

@@ -7,14 +7,14 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use unstuck_core::duration::Human;
-use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
+use unstuck_core::episode::{AttemptOutcome, AttemptStory, Status, Timeline};
 use unstuck_core::event::Excerpt;
 
 use super::runs;
 use crate::history::{History, Listed, Named};
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::place::homely;
-use crate::show_text::{command_line, last_lines, one_line, rounded_usd, signed_usd, wrapped};
+use crate::show_text::{command_line, last_lines, one_line, round_costs, signed_usd, wrapped};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
 
@@ -52,10 +52,7 @@ pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> R
     if args.json {
         return out.json(&as_json(&timeline, &attempts, driven)?);
     }
-    let run = Listed {
-        run: timeline.view.clone(),
-        driven,
-    };
+    let run = Listed::of(&timeline, driven);
     match (named.attempt, attempts.as_slice()) {
         (Some(_), [attempt]) => show_attempt(&run, attempt, session, out),
         _ => show_all(&run, &timeline.attempts, session, out),
@@ -75,27 +72,9 @@ fn as_json(timeline: &Timeline, attempts: &[&AttemptStory], driven: bool) -> Res
     Ok(whole)
 }
 
-fn round_costs(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match value.as_f64().filter(|_| name == "cost_usd") {
-                    Some(usd) => *value = json!(rounded_usd(usd)),
-                    None => round_costs(value),
-                }
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(round_costs),
-        _ => {}
-    }
-}
-
 /// Tells the story of a run that this process has driven to its end.
 pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let run = Listed {
-        run: timeline.view.clone(),
-        driven: true,
-    };
+    let run = Listed::of(timeline, true);
     show_all(&run, &timeline.attempts, session, out)
 }
 
@@ -294,10 +273,13 @@ fn unfinished(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Resul
         writeln!(out, "{style}{}{style:#}{until}", run.status)?;
         return Ok(());
     }
+    let doing = match run.status {
+        Status::AwaitingHuman => "waiting for a person",
+        other => other.name(),
+    };
     writeln!(
         out,
-        "{style}cut off{style:#} while {}{until}: the process that drove it is gone",
-        run.status
+        "{style}cut off{style:#} while {doing}{until}: the process that drove it is gone"
     )?;
     let short = run.id.short();
     let next = [format!("resume {short}"), format!("logs {short}")];
