@@ -1,10 +1,11 @@
-//! Completion of the ids of runs in the shell.
+//! Completion in the shell of what only the program knows: the ids of runs, the kinds of failures.
 
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use unstuck_core::Kind;
 use unstuck_store::RunFilter;
 
 use crate::history::History;
-use crate::show_text::one_line;
+use crate::show_text::command_line;
 use crate::{environment, runtime};
 
 /// The ids of the newest runs, each with its command.
@@ -21,9 +22,17 @@ pub(crate) fn runs() -> ArgValueCandidates {
         });
         let runs = found.unwrap_or_default().into_iter();
         runs.map(|run| {
-            let help = format!("{} · {}", run.status, one_line(&run.command.join(" "), 50));
+            let help = format!("{} · {}", run.status, command_line(&run.command, 50));
             CompletionCandidate::new(run.id.short()).help(Some(help.into()))
         })
         .collect()
+    })
+}
+
+/// The names of all kinds of failures.
+pub(crate) fn kinds() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let names = Kind::ALL.iter().map(|kind| kind.name());
+        names.map(CompletionCandidate::new).collect()
     })
 }

@@ -2,13 +2,15 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use unstuck_core::episode::{RunView, Status, Timeline};
+use unstuck_core::episode::{AttemptStory, RunView, Status, Timeline};
 use unstuck_core::{Recorded, RunId, Timestamp};
 use unstuck_run::drive::is_alive;
-use unstuck_store::{Location, RunFilter, Store};
+use unstuck_store::{Lease, Location, RunFilter, Store};
 
 use crate::place::project_of;
 use crate::report::refused;
+use crate::show_text::rounded_usd;
+use crate::store::explained;
 
 /// The history of all runs; empty where there is no store yet.
 pub(crate) struct History {
@@ -24,10 +26,68 @@ pub(crate) struct Listed {
     pub(crate) driven: bool,
 }
 
+/// What a person names: a run, or one attempt of it behind a slash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Named<'a> {
+    /// The first letters of the run's id; the newest run is meant without them.
+    pub(crate) letters: Option<&'a str>,
+    pub(crate) attempt: Option<u32>,
+}
+
+impl<'a> Named<'a> {
+    /// Reads words such as `k3v9` and `k3v9/2`.
+    pub(crate) fn read(given: Option<&'a str>) -> Result<Self> {
+        let Some((letters, number)) = given.and_then(|given| given.split_once('/')) else {
+            return Ok(Self {
+                letters: given,
+                attempt: None,
+            });
+        };
+        let number = number.parse().map_err(|_| {
+            refused(
+                format!("`{number}` is not the number of an attempt"),
+                "write the run and the number, such as k3v9/2",
+            )
+        })?;
+        Ok(Self {
+            letters: Some(letters).filter(|letters| !letters.is_empty()),
+            attempt: Some(number),
+        })
+    }
+
+    /// The attempts of a run that are meant; an error if there is none of that number.
+    pub(crate) fn attempts<'t>(&self, timeline: &'t Timeline) -> Result<Vec<&'t AttemptStory>> {
+        let meant = |story: &&AttemptStory| self.attempt.is_none_or(|n| story.number == n);
+        let attempts: Vec<_> = timeline.attempts.iter().filter(meant).collect();
+        match self.attempt {
+            Some(number) if attempts.is_empty() => Err(refused(
+                format!("run {} has no attempt {number}", timeline.view.id),
+                format!("it has {} of them", timeline.attempts.len()),
+            )),
+            _ => Ok(attempts),
+        }
+    }
+}
+
 impl Listed {
+    pub(crate) fn of(timeline: &Timeline, driven: bool) -> Self {
+        Self {
+            run: timeline.view.clone(),
+            driven,
+        }
+    }
+
     /// Whether it should go on by itself, but nobody drives it any more.
     pub(crate) fn is_cut_off(&self) -> bool {
         self.run.finished.is_none() && !self.driven
+    }
+
+    /// How it stands, in one word for people.
+    pub(crate) fn standing(&self) -> &'static str {
+        match self.is_cut_off() {
+            true => "cut off",
+            false => self.run.status.name(),
+        }
     }
 }
 
@@ -40,7 +100,7 @@ impl History {
     /// The runs that are asked for, the newest first.
     pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunView>> {
         match &self.store {
-            Some(store) => Ok(store.runs(filter).await?),
+            Some(store) => store.runs(filter).await.map_err(explained),
             None => Ok(Vec::new()),
         }
     }
@@ -48,19 +108,27 @@ impl History {
     /// The runs that are asked for, each with whether a process drives it.
     pub(crate) async fn listed(&self, filter: &RunFilter, now: Timestamp) -> Result<Vec<Listed>> {
         let runs = self.runs(filter).await?;
-        let leases = match &self.store {
-            Some(store) => store.leases().await?,
-            None => Vec::new(),
-        };
-        let driven = |run: &RunView| {
-            let mut leases = leases.iter().filter(|lease| lease.token.run == run.id);
-            leases.any(|lease| is_alive(lease, now))
-        };
-        let listed = runs.into_iter().map(|run| Listed {
-            driven: driven(&run),
-            run,
+        let leases = self.leases().await?;
+        let listed = runs.into_iter().map(|mut run| {
+            run.cost_usd = rounded_usd(run.cost_usd);
+            Listed {
+                driven: is_driven(&leases, &run.id, now),
+                run,
+            }
         });
         Ok(listed.collect())
+    }
+
+    /// Whether a process drives a run at present.
+    pub(crate) async fn drives(&self, run: &RunId, now: Timestamp) -> Result<bool> {
+        Ok(is_driven(&self.leases().await?, run, now))
+    }
+
+    async fn leases(&self) -> Result<Vec<Lease>> {
+        match &self.store {
+            Some(store) => store.leases().await.map_err(explained),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The one run that is meant: by the first letters of its id, or the newest, in this project if it has one.
@@ -126,7 +194,7 @@ impl History {
     /// All events of a run.
     pub(crate) async fn events(&self, run: &RunId) -> Result<Vec<Recorded>> {
         match &self.store {
-            Some(store) => Ok(store.load(run).await?),
+            Some(store) => store.load(run).await.map_err(explained),
             None => Ok(Vec::new()),
         }
     }
@@ -141,4 +209,9 @@ impl History {
             )
         })
     }
+}
+
+fn is_driven(leases: &[Lease], run: &RunId, now: Timestamp) -> bool {
+    let mut leases = leases.iter().filter(|lease| lease.token.run == *run);
+    leases.any(|lease| is_alive(lease, now))
 }

@@ -1,6 +1,9 @@
 //! Folders: which project one belongs to, and how one is shown.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
 
 /// The root folder of the project that a folder belongs to.
 pub(crate) fn project_of(folder: &Path) -> PathBuf {
@@ -11,6 +14,22 @@ pub(crate) fn project_of(folder: &Path) -> PathBuf {
         .find(is_root)
         .unwrap_or(folder)
         .to_owned()
+}
+
+/// The project that a person means by a folder, as runs name it.
+pub(crate) fn project_named(folder: &Path) -> Result<String> {
+    let project = match folder.canonicalize() {
+        Ok(found) => project_of(&found),
+        // A project that was deleted still has its history.
+        Err(error) if folder.is_absolute() && error.kind() == ErrorKind::NotFound => {
+            folder.to_owned()
+        }
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("cannot find the folder {}", folder.display()));
+        }
+    };
+    Ok(project.display().to_string())
 }
 
 /// A path as people write it.

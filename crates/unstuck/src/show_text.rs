@@ -1,6 +1,8 @@
 //! How texts of agents and tools are shown: on one line, cut, and without anything that a terminal would obey.
 
 use anstream::adapter::strip_str;
+use serde_json::{Value, json};
+use unstuck_core::action::shell_quote;
 
 /// A text on one line of at most so many characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
@@ -15,6 +17,26 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
         push(&mut line, c);
     }
     cut(line.trim_end(), most)
+}
+
+/// A command as it could be typed into a shell, on one line of at most so many characters.
+pub(crate) fn command_line(words: &[String], most: usize) -> String {
+    let words: Vec<_> = words.iter().map(|word| shell_quote(word)).collect();
+    one_line(&words.join(" "), most)
+}
+
+/// The last lines of a text, without the empty ones at its end.
+pub(crate) fn last_lines(text: &str, most: usize) -> Vec<String> {
+    let lines: Vec<_> = text.trim_end().lines().collect();
+    let from = lines.len().saturating_sub(most);
+    let plain = |line: &&str| {
+        let mut shown = String::with_capacity(line.len());
+        for c in strip_str(line).to_string().chars() {
+            push(&mut shown, if c.is_whitespace() { ' ' } else { c });
+        }
+        shown
+    };
+    lines.iter().skip(from).map(plain).collect()
 }
 
 /// A text in lines of at most so many columns, broken at blanks; all lines but the first are indented.
@@ -45,6 +67,27 @@ pub(crate) fn signed_usd(usd: f64) -> String {
     format!("{sign}${:.2}", usd.abs())
 }
 
+/// An amount of money without the dust of binary fractions.
+pub(crate) fn rounded_usd(usd: f64) -> f64 {
+    (usd * 1e6).round() / 1e6
+}
+
+/// Rounds every `cost_usd` in a JSON value, however deep.
+pub(crate) fn round_costs(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value.as_f64().filter(|_| name == "cost_usd") {
+                    Some(usd) => *value = json!(rounded_usd(usd)),
+                    None => round_costs(value),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(round_costs),
+        _ => {}
+    }
+}
+
 fn push(line: &mut String, c: char) {
     // Marks of direction and width can make a line read as something else.
     let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
@@ -55,7 +98,8 @@ fn push(line: &mut String, c: char) {
     }
 }
 
-fn cut(text: &str, most: usize) -> String {
+/// A text of at most so many characters, with a mark where something is missing.
+pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }
@@ -85,6 +129,31 @@ mod tests {
             "  a\n  muchtoolong\n  b"
         );
         assert_eq!(wrapped(text, 80, 2), text);
+    }
+
+    #[test]
+    fn a_command_can_be_copied_into_a_shell() {
+        let words = ["claude", "-p", "fix it", ""].map(str::to_owned);
+        assert_eq!(command_line(&words, 80), "claude -p 'fix it' ''");
+        assert_eq!(command_line(&words, 13), "claude -p 'f…");
+    }
+
+    #[test]
+    fn the_end_of_an_output_keeps_its_indentation_and_commands_nothing() {
+        let text = "one\n\n  \u{1b}[31mtwo\u{1b}[0m\n\tthree\u{202e}\n\n";
+        assert_eq!(last_lines(text, 2), ["  two", " three\\u{202e}"]);
+        assert_eq!(last_lines("", 2), [""; 0]);
+    }
+
+    #[test]
+    fn money_has_no_dust() {
+        assert_eq!(rounded_usd(0.1 + 0.02), 0.12);
+        assert_eq!(rounded_usd(0.000_001), 0.000_001);
+        let mut deep =
+            json!({"attempts": [{"used": {"cost_usd": 0.1 + 0.02, "turns": 3}}], "cost_usd": null});
+        round_costs(&mut deep);
+        let told = r#"{"attempts":[{"used":{"cost_usd":0.12,"turns":3}}],"cost_usd":null}"#;
+        assert_eq!(deep.to_string(), told);
     }
 
     #[test]

@@ -33,15 +33,15 @@ use crate::supervise::{self, Session, Told};
   unstuck exec --retries 5 -- sh -c 'curl -fsS https://example.com/health'
   unstuck exec --policy off -- make deploy        (only supervises and records)
 
-Exit codes: 0 done, also after recovery; 3 a person is needed (`unstuck resume` goes on); otherwise the
-command's own code, 124 timed out, 127 not found, 130 interrupted; 2 an error of unstuck itself.")]
+Exit codes:
+  0    done, also after recovery
+  2    an error of unstuck itself
+  3    a person is needed; `unstuck resume` goes on
+  124  timed out
+  127  the command was not found
+  130  interrupted
+  and otherwise the command's own")]
 pub(crate) struct ExecArgs {
-    #[command(flatten)]
-    far: HowFar,
-
-    #[command(flatten)]
-    expected: Expected,
-
     /// The agent that the command is, where its first word does not tell: claude, codex, gemini, …
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -73,6 +73,13 @@ pub(crate) struct ExecArgs {
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
+
+    // Last, because what comes after a heading stands under it.
+    #[command(flatten)]
+    far: HowFar,
+
+    #[command(flatten)]
+    expected: Expected,
 }
 
 /// How far to go.
@@ -80,7 +87,12 @@ pub(crate) struct ExecArgs {
 #[command(next_help_heading = "How far to go")]
 struct HowFar {
     /// The policy: standard, patient, critical, thrifty, off, or one of yours
-    #[arg(long, value_name = "NAME", env = "UNSTUCK_POLICY")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "UNSTUCK_POLICY",
+        hide_env_values = true
+    )]
     policy: Option<String>,
 
     /// How many retries there are for each kind of failure that a retry can help

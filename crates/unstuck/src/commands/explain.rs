@@ -5,14 +5,15 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use unstuck_core::decision::Chosen;
+use unstuck_core::decision::{Chosen, FellThrough, Jitter};
+use unstuck_core::diagnosis::Diagnosis;
 use unstuck_core::episode::{AttemptStory, Timeline};
 use unstuck_core::event::DecisionMade;
+use unstuck_core::{Kind, RetryPolicy};
 
-use crate::history::History;
+use crate::history::{History, Named};
 use crate::output::{BOLD, DIM, Output};
-use crate::report::refused;
-use crate::show_text::one_line;
+use crate::show_text::{one_line, wrapped};
 use crate::supervise::Session;
 use crate::{completion, runtime};
 
@@ -33,21 +34,13 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn run(args: &ExplainArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let (letters, number) = split(args.run.as_deref())?;
+    let named = Named::read(args.run.as_deref())?;
     let timeline = runtime::block_on(async {
         let history = History::open(session.store).await?;
-        let run = history.find(letters).await?;
+        let run = history.find(named.letters).await?;
         history.timeline(&run.id).await
     })?;
-    let wanted = |attempt: &&AttemptStory| number.is_none_or(|number| attempt.number == number);
-    let attempts: Vec<_> = timeline.attempts.iter().filter(wanted).collect();
-    if let (Some(number), true) = (number, attempts.is_empty()) {
-        let there = timeline.attempts.len();
-        return Err(refused(
-            format!("run {} has no attempt {number}", timeline.view.id),
-            format!("it has {there} of them"),
-        ));
-    }
+    let attempts = named.attempts(&timeline)?;
     if args.json {
         let all: Vec<_> = attempts
             .iter()
@@ -68,23 +61,6 @@ pub(crate) fn run(args: &ExplainArgs, session: &Session<'_>, out: &mut Output) -
     Ok(())
 }
 
-/// The letters of the run and the number of the attempt.
-fn split(given: Option<&str>) -> Result<(Option<&str>, Option<u32>)> {
-    let Some((letters, number)) = given.and_then(|given| given.split_once('/')) else {
-        return Ok((given, None));
-    };
-    let number = number.parse().map_err(|_| {
-        refused(
-            format!("`{number}` is not the number of an attempt"),
-            "write the run and the number, such as k3v9/2",
-        )
-    })?;
-    Ok((
-        Some(letters).filter(|letters| !letters.is_empty()),
-        Some(number),
-    ))
-}
-
 fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
     json!({
         "id": attempt.id,
@@ -102,36 +78,16 @@ fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Res
     let Some(made) = &attempt.decision else {
         return Ok(());
     };
-    writeln!(
-        out,
+    let head = format!(
         "{BOLD}attempt {}{BOLD:#}: {}",
         attempt.number, made.decision.reason
-    )?;
+    );
+    fitted(&head, 2, out)?;
     if let Some(diagnosis) = &attempt.diagnosis {
-        part("what was seen", out)?;
-        let sure = f64::from(diagnosis.confidence) * 100.0;
-        fact(
-            &format!(
-                "{} ({}), {sure:.0} % sure",
-                diagnosis.kind,
-                diagnosis.category()
-            ),
-            out,
-        )?;
-        fact(&format!("rule {}", diagnosis.evidence.rule), out)?;
-        fact(
-            &format!("line {}", one_line(&diagnosis.evidence.line, 200)),
-            out,
-        )?;
-        fact(
-            &format!(
-                "the same failure has the fingerprint {}",
-                diagnosis.fingerprint
-            ),
-            out,
-        )?;
+        seen(diagnosis, out)?;
     }
-    limits(timeline, made, out)?;
+    let kind = attempt.diagnosis.as_ref().map(|found| found.kind);
+    limits(timeline, kind, made, out)?;
     lost(made, out)?;
     part("replay", out)?;
     fact(
@@ -145,7 +101,29 @@ fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Res
     Ok(())
 }
 
-fn limits(timeline: &Timeline, made: &DecisionMade, out: &mut Output) -> Result<()> {
+fn seen(diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
+    part("what was seen", out)?;
+    let sure = f64::from(diagnosis.confidence) * 100.0;
+    let (kind, category) = (diagnosis.kind, diagnosis.category());
+    fact(&format!("{kind} ({category}), {sure:.0} % sure"), out)?;
+    fact(&format!("rule {}", diagnosis.evidence.rule), out)?;
+    let line = one_line(&diagnosis.evidence.line, 200);
+    if !line.is_empty() {
+        fact(&format!("line {line}"), out)?;
+    }
+    let fingerprint = &diagnosis.fingerprint;
+    fact(
+        &format!("the same failure has the fingerprint {fingerprint}"),
+        out,
+    )
+}
+
+fn limits(
+    timeline: &Timeline,
+    kind: Option<Kind>,
+    made: &DecisionMade,
+    out: &mut Output,
+) -> Result<()> {
     let limits = &made.made_from.limits;
     let (run, policy) = (&timeline.run, &timeline.run.policy);
     part("what the policy says", out)?;
@@ -161,8 +139,11 @@ fn limits(timeline: &Timeline, made: &DecisionMade, out: &mut Output) -> Result<
     )?;
     fact(
         &format!(
-            "waits start at {} s, ×{}, at most {} s",
-            limits.backoff_base, limits.backoff_multiplier, limits.max_backoff
+            "waits start at {} s, ×{}, at most {} s{}",
+            limits.backoff_base,
+            limits.backoff_multiplier,
+            limits.max_backoff,
+            spread(policy, kind)
         ),
         out,
     )?;
@@ -173,6 +154,16 @@ fn limits(timeline: &Timeline, made: &DecisionMade, out: &mut Output) -> Result<
         can.join(", ")
     };
     fact(&format!("what can be changed here: {can}"), out)
+}
+
+/// How chance changes the waits, as the policy says for this kind.
+fn spread(policy: &RetryPolicy, kind: Option<Kind>) -> &'static str {
+    let own = kind.and_then(|kind| policy.kinds.get(&kind)?.jitter);
+    match own.unwrap_or(policy.jitter) {
+        Jitter::None => "",
+        Jitter::Full => "; each is spread at random between nothing and that",
+        Jitter::Decorrelated => "; each is drawn at random, depending on the one before",
+    }
 }
 
 /// The ways that lost, and why.
@@ -187,15 +178,23 @@ fn lost(made: &DecisionMade, out: &mut Output) -> Result<()> {
     };
     fact(&format!("chosen: {chosen}"), out)?;
     for passed in &made.decision.fell_through {
-        fact(
-            &format!("passed over: {} ({})", passed.strategy, passed.why),
-            out,
-        )?;
+        fact(&passed_over(passed, made.made_from.limits.retries), out)?;
     }
     if let Some(cost) = &made.decision.cost {
         fact(&format!("cost: {}", cost.formula), out)?;
     }
     Ok(())
+}
+
+fn passed_over(passed: &FellThrough, allowed: u32) -> String {
+    match (&*passed.strategy, allowed) {
+        // What stands for all further ways together.
+        ("chain", 0) => "no other way: the policy allows none".to_owned(),
+        ("chain", 1) => "no further way: the policy allows one, and it was tried".to_owned(),
+        ("chain", n) => format!("no further way: the policy allows {n}, and all were tried"),
+        ("same", _) => format!("passed over: once more, unchanged ({})", passed.why),
+        (strategy, _) => format!("passed over: {strategy} ({})", passed.why),
+    }
 }
 
 fn part(title: &str, out: &mut Output) -> Result<()> {
@@ -204,6 +203,33 @@ fn part(title: &str, out: &mut Output) -> Result<()> {
 }
 
 fn fact(text: &str, out: &mut Output) -> Result<()> {
-    writeln!(out, "    {text}")?;
+    fitted(&format!("    {text}"), 6, out)
+}
+
+/// Writes a text, broken where the terminal ends.
+fn fitted(text: &str, indent: usize, out: &mut Output) -> Result<()> {
+    let broken = out.columns().map(|columns| wrapped(text, columns, indent));
+    writeln!(out, "{}", broken.as_deref().unwrap_or(text))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_passed_over_is_told_in_plain_words() {
+        let passed = |strategy: &'static str, why: &'static str| FellThrough {
+            strategy: strategy.into(),
+            why: why.into(),
+        };
+        assert_eq!(
+            passed_over(&passed("chain", "2 of 2 ways are used"), 2),
+            "no further way: the policy allows 2, and all were tried"
+        );
+        assert_eq!(
+            passed_over(&passed("next_model", "it was already tried"), 2),
+            "passed over: next_model (it was already tried)"
+        );
+    }
 }

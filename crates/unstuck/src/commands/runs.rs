@@ -4,19 +4,22 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use unstuck_core::episode::{RunView, Status};
 use unstuck_core::{Kind, Timestamp, duration};
 use unstuck_store::RunFilter;
 
 use crate::history::{History, Listed};
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
-use crate::place::homely;
-use crate::place::project_of;
-use crate::show_text::one_line;
+use crate::place::{homely, project_named};
+use crate::show_text::{command_line, cut};
 use crate::supervise::Session;
-use crate::{clock, runtime};
+use crate::{clock, completion, runtime};
+
+/// What is left of a command before other facts give way.
+const LEAST_COMMAND: usize = 16;
 
 /// List runs, the newest first
 #[derive(Debug, Args)]
@@ -27,7 +30,13 @@ use crate::{clock, runtime};
   unstuck runs --kind rate_limit --json")]
 pub(crate) struct RunsArgs {
     /// Only those that stand at: running, waiting, awaiting_human, succeeded, recovered, failed, interrupted
-    #[arg(long, value_delimiter = ',', value_name = "STATUS,…", value_parser = status)]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "STATUS,…",
+        value_parser = status(),
+        hide_possible_values = true
+    )]
     status: Vec<Status>,
 
     /// Only those of the project that this folder belongs to
@@ -35,7 +44,7 @@ pub(crate) struct RunsArgs {
     project: Option<PathBuf>,
 
     /// Only those whose newest failure is of this kind
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", add = completion::kinds())]
     kind: Option<Kind>,
 
     /// Only those that began within this time, such as 24h
@@ -51,24 +60,14 @@ pub(crate) struct RunsArgs {
     json: bool,
 }
 
-fn status(name: &str) -> Result<Status, String> {
-    Status::named(name).ok_or_else(|| {
-        let known: Vec<_> = Status::ALL.iter().map(|status| status.name()).collect();
-        format!("there are {}", known.join(", "))
-    })
+fn status() -> impl TypedValueParser<Value = Status> {
+    PossibleValuesParser::new(Status::ALL.map(Status::name))
+        .try_map(|name| Status::named(&name).ok_or("there is no such status"))
 }
 
 pub(crate) fn run(args: &RunsArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let now = clock::now().at;
-    let project = match &args.project {
-        Some(folder) => {
-            let folder = folder
-                .canonicalize()
-                .with_context(|| format!("cannot find the folder {}", folder.display()))?;
-            Some(project_of(&folder).display().to_string())
-        }
-        None => None,
-    };
+    let project = args.project.as_deref().map(project_named).transpose()?;
     let filter = RunFilter {
         project,
         status: args.status.clone(),
@@ -85,15 +84,28 @@ pub(crate) fn run(args: &RunsArgs, session: &Session<'_>, out: &mut Output) -> R
         return out.json(&runs);
     }
     if runs.is_empty() {
-        writeln!(
-            out,
-            "No runs. `unstuck exec -- COMMAND` makes one, `unstuck demo` shows how."
-        )?;
+        writeln!(out, "{}", args.nothing())?;
     }
+    let columns = out.columns();
     for run in &runs {
-        line(run, now, out)?;
+        writeln!(out, "{}", line(run, now, columns))?;
     }
     Ok(())
+}
+
+impl RunsArgs {
+    /// What is said where nothing is listed.
+    fn nothing(&self) -> &'static str {
+        let narrowed = !self.status.is_empty()
+            || self.project.is_some()
+            || self.kind.is_some()
+            || self.since.is_some()
+            || self.limit == 0;
+        match narrowed {
+            true => "No runs match.",
+            false => "No runs. `unstuck exec -- COMMAND` makes one, `unstuck demo` shows how.",
+        }
+    }
 }
 
 fn before(now: Timestamp, time: Duration) -> Timestamp {
@@ -101,27 +113,41 @@ fn before(now: Timestamp, time: Duration) -> Timestamp {
     Timestamp::from_millis(now.millis().saturating_sub(millis))
 }
 
-fn line(listed: &Listed, now: Timestamp, out: &mut Output) -> Result<()> {
+/// One run on one line; where a person reads it, as wide as the terminal is.
+fn line(listed: &Listed, now: Timestamp, columns: Option<usize>) -> String {
     let run = &listed.run;
-    let style = style(run.status);
-    let status = match listed.is_cut_off() {
-        true => "cut off",
-        false => run.status.name(),
-    };
+    let (style, status) = (style(run.status), listed.standing());
+    let ago = clock::ago(run.started, now);
     let kind = run.kind.filter(|_| run.status != Status::Succeeded);
     let kind = kind.map(|kind| format!(" {kind}")).unwrap_or_default();
-    let command = one_line(&run.command.join(" "), 60);
-    writeln!(
-        out,
-        "{}  {style}{:<14}{style:#} {DIM}{:>8}{DIM:#}  {}{DIM}{kind}{}  {}{DIM:#}",
+    let facts = format!("{kind}{}", attempts(run));
+    let before = format!("{}  {status:<14} {ago:>8}  ", run.id.short());
+    let room = columns.map(|columns| columns.saturating_sub(width(&before)));
+    let facts = [facts, format!("  {}", homely(&run.project))];
+    let (command, facts) = fitted(&command_line(&run.command, usize::MAX), &facts, room);
+    format!(
+        "{}  {style}{status:<14}{style:#} {DIM}{ago:>8}{DIM:#}  {command}{DIM}{facts}{DIM:#}",
         run.id.short(),
-        status,
-        clock::ago(run.started, now),
-        command,
-        attempts(run),
-        homely(&run.project),
-    )?;
-    Ok(())
+    )
+}
+
+/// A command and facts behind it in so much room: the command is cut first, then facts are left out from the end.
+fn fitted(command: &str, facts: &[String], room: Option<usize>) -> (String, String) {
+    let text = facts.concat();
+    let Some(room) = room else {
+        return (command.to_owned(), text);
+    };
+    let left = room.saturating_sub(width(&text));
+    match facts.split_last() {
+        Some((_, fewer)) if left < width(command).min(LEAST_COMMAND) => {
+            fitted(command, fewer, Some(room))
+        }
+        _ => (cut(command, left), text),
+    }
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
 }
 
 fn attempts(run: &RunView) -> String {
@@ -136,5 +162,27 @@ pub(crate) fn style(status: Status) -> anstyle::Style {
         Status::Succeeded | Status::Recovered => GREEN,
         Status::Failed | Status::AwaitingHuman => RED,
         Status::Running | Status::Waiting | Status::Interrupted => YELLOW,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COMMAND: &str = "claude -p 'fix the failing tests'";
+
+    fn fit(room: Option<usize>) -> String {
+        let (command, facts) = fitted(COMMAND, &[" timeout".into(), "  ~/shop".into()], room);
+        command + &facts
+    }
+
+    #[test]
+    fn a_line_fits_the_terminal_and_is_whole_where_there_is_none() {
+        let whole = format!("{COMMAND} timeout  ~/shop");
+        assert_eq!((fit(None), fit(Some(49))), (whole.clone(), whole));
+        assert_eq!(fit(Some(36)), "claude -p 'fix the… timeout  ~/shop");
+        assert_eq!(fit(Some(30)), "claude -p 'fix the fa… timeout");
+        assert_eq!(fit(Some(20)), "claude -p 'fix the…");
+        assert!((1..60).all(|room| width(&fit(Some(room))) <= room));
     }
 }

@@ -7,28 +7,32 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use unstuck_core::duration::Human;
-use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
+use unstuck_core::episode::{AttemptOutcome, AttemptStory, Status, Timeline};
+use unstuck_core::event::Excerpt;
 
 use super::runs;
-use crate::history::History;
+use crate::history::{History, Listed, Named};
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::place::homely;
-use crate::show_text::{one_line, signed_usd, wrapped};
+use crate::show_text::{command_line, last_lines, one_line, round_costs, signed_usd, wrapped};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
 
 /// Where the facts about an attempt begin, behind their labels.
 const INDENT: usize = 19;
+/// How much of each stream is shown of one attempt.
+const LAST_LINES: usize = 20;
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck show            (the newest run)
   unstuck show k3v9
+  unstuck show k3v9/2     (attempt 2, with the end of its output)
   unstuck show --json | jq '.attempts[].diagnosis.kind'")]
 pub(crate) struct ShowArgs {
-    /// The run: the first letters of its id [default: the newest]
-    #[arg(value_name = "RUN", add = completion::runs())]
+    /// The run, and the attempt behind a slash if only one is meant [default: the newest run]
+    #[arg(value_name = "RUN[/ATTEMPT]", add = completion::runs())]
     run: Option<String>,
 
     /// Print it as JSON
@@ -37,40 +41,108 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let timeline = runtime::block_on(async {
+    let named = Named::read(args.run.as_deref())?;
+    let (timeline, driven) = runtime::block_on(async {
         let history = History::open(session.store).await?;
-        let run = history.find(args.run.as_deref()).await?;
-        history.timeline(&run.id).await
+        let run = history.find(named.letters).await?;
+        let driven = history.drives(&run.id, clock::now().at).await?;
+        anyhow::Ok((history.timeline(&run.id).await?, driven))
     })?;
+    let attempts = named.attempts(&timeline)?;
     if args.json {
-        return out.json(&as_json(&timeline)?);
+        return out.json(&as_json(&timeline, &attempts, driven)?);
     }
-    show(&timeline, session, out)
+    let run = Listed::of(&timeline, driven);
+    match (named.attempt, attempts.as_slice()) {
+        (Some(_), [attempt]) => show_attempt(&run, attempt, session, out),
+        _ => show_all(&run, &timeline.attempts, session, out),
+    }
 }
 
-/// The run at a glance, with its attempts in full.
-fn as_json(timeline: &Timeline) -> Result<Value> {
+/// The run at a glance, with the attempts that are meant in full.
+fn as_json(timeline: &Timeline, attempts: &[&AttemptStory], driven: bool) -> Result<Value> {
     let mut whole = serde_json::to_value(&timeline.view)?;
     if let Some(fields) = whole.as_object_mut() {
-        let count = fields.insert("attempts".into(), json!(timeline.attempts));
+        let count = fields.insert("attempts".into(), json!(attempts));
         fields.insert("attempt_count".into(), count.unwrap_or(Value::Null));
         fields.insert("cwd".into(), json!(timeline.run.cwd));
+        fields.insert("driven".into(), json!(driven));
     }
+    round_costs(&mut whole);
     Ok(whole)
 }
 
-/// Tells the story to a person.
+/// Tells the story of a run that this process has driven to its end.
 pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let run = &timeline.view;
-    let style = runs::style(run.status);
-    let before = run.id.as_str().len() + run.status.name().len() + 4;
+    let run = Listed::of(timeline, true);
+    show_all(&run, &timeline.attempts, session, out)
+}
+
+fn show_all(
+    run: &Listed,
+    attempts: &[AttemptStory],
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    head(run, out)?;
+    for attempt in attempts {
+        writeln!(out)?;
+        tell(attempt, out)?;
+    }
+    writeln!(out)?;
+    ending(run, session, out)
+}
+
+/// One attempt, with the end of what it wrote.
+fn show_attempt(
+    run: &Listed,
+    attempt: &AttemptStory,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    head(run, out)?;
+    writeln!(out)?;
+    tell(attempt, out)?;
+    if let Some(excerpt) = &attempt.excerpt {
+        written(excerpt, out)?;
+    }
+    writeln!(out)?;
+    let (short, number) = (run.run.id.short(), attempt.number);
+    let mut next = vec![format!("logs {short} --attempt {number}")];
+    if attempt.decision.is_some() {
+        next.insert(0, format!("explain {short}/{number}"));
+    }
+    proposed(&next, session, out)
+}
+
+fn written(excerpt: &Excerpt, out: &mut Output) -> Result<()> {
+    let streams = [
+        ("standard output", &excerpt.stdout),
+        ("standard error", &excerpt.stderr),
+    ];
+    for (name, text) in streams {
+        let lines = last_lines(text, LAST_LINES);
+        if lines.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{DIM}── the end of its {name} ──{DIM:#}")?;
+        for line in lines {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn head(listed: &Listed, out: &mut Output) -> Result<()> {
+    let run = &listed.run;
+    let (style, standing) = (runs::style(run.status), listed.standing());
+    let before = run.id.as_str().len() + standing.len() + 4;
     let room = out.columns().map(|columns| columns.saturating_sub(before));
     writeln!(
         out,
-        "{BOLD}{}{BOLD:#}  {style}{}{style:#}  {}",
+        "{BOLD}{}{BOLD:#}  {style}{standing}{style:#}  {}",
         run.id,
-        run.status,
-        one_line(&run.command.join(" "), room.unwrap_or(100).max(20))
+        command_line(&run.command, room.unwrap_or(100).max(20))
     )?;
     let mut facts = vec![
         homely(&run.project),
@@ -82,12 +154,7 @@ pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output)
         facts.push(format!("${:.4}", run.cost_usd));
     }
     writeln!(out, "{DIM}{}{DIM:#}", facts.join(" · "))?;
-    for attempt in &timeline.attempts {
-        writeln!(out)?;
-        tell(attempt, out)?;
-    }
-    writeln!(out)?;
-    ending(timeline, session, out)
+    Ok(())
 }
 
 fn tell(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
@@ -174,23 +241,12 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn ending(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let run = &timeline.view;
-    let short = run.id.short();
+fn ending(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()> {
+    let run = &listed.run;
+    let (short, style) = (run.id.short(), runs::style(run.status));
     let Some(finished) = run.finished else {
-        let until = run
-            .until
-            .map(|until| format!(" until {}", clock::shown(until)));
-        let style = runs::style(run.status);
-        writeln!(
-            out,
-            "{style}{}{style:#}{}",
-            run.status,
-            until.unwrap_or_default()
-        )?;
-        return Ok(());
+        return unfinished(listed, session, out);
     };
-    let style = runs::style(run.status);
     let took = Human(finished.since(run.started));
     writeln!(
         out,
@@ -202,6 +258,36 @@ fn ending(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Resul
     if !run.status.is_final() {
         next.push(format!("resume {short}"));
     }
+    proposed(&next, session, out)
+}
+
+/// How a run stands that should go on by itself.
+fn unfinished(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()> {
+    let run = &listed.run;
+    let style = runs::style(run.status);
+    let until = run
+        .until
+        .map(|until| format!(" until {}", clock::shown(until)));
+    let until = until.unwrap_or_default();
+    if !listed.is_cut_off() {
+        writeln!(out, "{style}{}{style:#}{until}", run.status)?;
+        return Ok(());
+    }
+    let doing = match run.status {
+        Status::AwaitingHuman => "waiting for a person",
+        other => other.name(),
+    };
+    writeln!(
+        out,
+        "{style}cut off{style:#} while {doing}{until}: the process that drove it is gone"
+    )?;
+    let short = run.id.short();
+    let next = [format!("resume {short}"), format!("logs {short}")];
+    proposed(&next, session, out)
+}
+
+/// Commands that a person may want next.
+fn proposed(next: &[String], session: &Session<'_>, out: &mut Output) -> Result<()> {
     let next: Vec<_> = next.iter().map(|words| session.line(words)).collect();
     let line = next.join("  ·  ");
     let fits = line.chars().count() <= out.columns().unwrap_or(80);

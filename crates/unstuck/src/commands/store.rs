@@ -1,20 +1,23 @@
 //! `unstuck store`: where is the history, is it sound, and how large may it be?
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use unstuck_core::event::RunId;
+use unstuck_core::event::{Event, RunId};
 use unstuck_core::{Timestamp, duration};
 use unstuck_store::{
     EventFilter, ExportError, Finding, Location, Options, Report, RunFilter, Store, Task,
 };
 
 use crate::output::{BOLD, GREEN, Output, YELLOW};
-use crate::report::hinted;
+use crate::place::project_named;
+use crate::report::{hinted, refused};
 use crate::store::explained as told;
-use crate::{clock, runtime};
+use crate::{clock, completion, runtime};
 
 /// Look after the history of all runs: where it is, whether it is sound, and how large it is
 ///
@@ -58,15 +61,20 @@ struct CheckArgs {
   unstuck store export --event attempt_failed --since 7d | jq .diagnosis.kind")]
 struct ExportArgs {
     /// Only those of the run whose id begins like this
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::runs())]
     run: Option<String>,
 
-    /// Only those of the project in this folder
+    /// Only those of the project that this folder belongs to
     #[arg(long, value_name = "FOLDER")]
-    project: Option<String>,
+    project: Option<PathBuf>,
 
     /// Only those of this name; may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = PossibleValuesParser::new(Event::NAMES),
+        hide_possible_values = true
+    )]
     event: Vec<String>,
 
     /// Only those of the last hours or days
@@ -187,7 +195,7 @@ async fn export(store: &Store, args: &ExportArgs, out: &mut Output) -> Result<()
             Some(prefix) => Some(the_run(store, prefix).await?),
             None => None,
         },
-        project: args.project.clone(),
+        project: args.project.as_deref().map(project_named).transpose()?,
         names: args.event.clone(),
         since: args.since.map(ago),
         ..EventFilter::default()
@@ -209,11 +217,11 @@ async fn the_run(store: &Store, prefix: &str) -> Result<RunId> {
     let mut found = store.runs(&filter).await.map_err(told)?;
     match (found.pop(), found.pop()) {
         (Some(run), None) => Ok(run.id),
-        (None, _) => Err(hinted(
+        (None, _) => Err(refused(
             format!("there is no run whose id begins with `{prefix}`"),
-            "`unstuck store export --event run_started` shows the ids of all runs",
+            "`unstuck runs` lists them",
         )),
-        (Some(one), Some(other)) => Err(hinted(
+        (Some(one), Some(other)) => Err(refused(
             format!("the ids of several runs begin with `{prefix}`"),
             format!("give more letters: {} or {}", one.id, other.id),
         )),

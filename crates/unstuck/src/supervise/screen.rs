@@ -10,6 +10,7 @@ use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, Reporter};
 
 use super::{Session, story};
+use crate::environment;
 use crate::output::{DIM, columns};
 use crate::show_text::wrapped;
 
@@ -42,7 +43,7 @@ pub(crate) struct Screen {
 
 impl Screen {
     pub(crate) fn new(session: &Session<'_>, told: Told, tty: bool) -> Self {
-        let on_terminal = io::stderr().is_terminal();
+        let on_terminal = io::stderr().is_terminal() && can_redraw(environment::all());
         Self {
             told,
             store_option: session.store_option(),
@@ -156,9 +157,27 @@ impl Drop for Screen {
     }
 }
 
+/// Whether a terminal can write over a line: one that is `dumb` or does not say what it is cannot.
+fn can_redraw(mut environment: impl Iterator<Item = (String, String)>) -> bool {
+    environment.any(|(name, value)| name == "TERM" && !value.is_empty() && value != "dumb")
+}
+
 fn spent(recovery: &Recovery) -> String {
     match recovery.spent() {
         0.0 => String::new(),
         usd => format!(" · ${usd:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::can_redraw;
+
+    #[test]
+    fn a_terminal_that_cannot_write_over_a_line_gets_no_live_line() {
+        let says = |term: &str| can_redraw([("TERM".to_owned(), term.to_owned())].into_iter());
+        assert!(says("xterm-256color"));
+        assert!(!says("dumb") && !says(""));
+        assert!(!can_redraw(std::iter::empty()));
     }
 }

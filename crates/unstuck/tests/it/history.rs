@@ -70,6 +70,8 @@ fn runs_are_listed_and_filtered() {
     assert_eq!(only(&["--project", "."]), 2);
     assert_eq!(only(&["--since", "1h"]), 2);
     assert_eq!(only(&["-n", "1"]), 1);
+    let none = place.run(&["runs", "--kind", "timeout"], "").stdout;
+    assert_eq!(none, "No runs match.\n");
     let wrong = place.run(&["runs", "--status", "dead"], "");
     assert_eq!(wrong.code, 2);
     assert!(wrong.stderr.contains("awaiting_human"), "{}", wrong.stderr);
@@ -85,6 +87,133 @@ fn a_run_is_shown_attempt_by_attempt() {
     assert_eq!(run["attempts"][1]["outcome"], "succeeded");
     let id = run["id"].as_str().unwrap();
     assert_eq!(place.run(&["show", &id[..4]], "").code, 0);
+}
+
+#[test]
+fn a_command_is_listed_as_it_was_typed() {
+    let place = Place::new();
+    let long = "x".repeat(200);
+    place.run(&["exec", "--", "echo", "two words", &long], "");
+    let listed = place.run(&["runs"], "").stdout;
+    assert!(
+        listed.contains(&format!("  echo 'two words' {long}")),
+        "{listed}"
+    );
+}
+
+/// The second run of that history has no end, and no process drives it.
+#[test]
+fn a_run_that_nobody_drives_any_more_is_shown_as_cut_off() {
+    let place = Place::with_history();
+    let told = |args: &[&str]| {
+        let args = [&["--store", "history.db"], args].concat();
+        place.run(&args, "").stdout
+    };
+    let shown = told(&["show", "k3z"]);
+    assert!(
+        shown.starts_with("k3zzzzzzzz  cut off  claude\n"),
+        "{shown}"
+    );
+    let end = "cut off while running: the process that drove it is gone\nunstuck resume k3zzzz ";
+    assert!(shown.contains(end), "{shown}");
+    let listed = told(&["runs", "--status", "running"]);
+    assert!(listed.starts_with("k3zzzz  cut off  "), "{listed}");
+    let json = told(&["show", "k3z", "--json"]);
+    assert!(json.contains("\"driven\": false"), "{json}");
+}
+
+#[test]
+fn one_attempt_is_shown_with_the_end_of_its_output() {
+    let place = recovered();
+    let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
+    let id = run.as_str().unwrap();
+    let first = place.run(&["show", &format!("{id}/1")], "").stdout;
+    let end = "── the end of its standard output ──\nout\n\n\
+        ── the end of its standard error ──\n429 Too Many Requests\n";
+    assert!(first.contains(end), "{first}");
+    assert!(!first.contains("attempt 2"), "{first}");
+    let second = place.json(&["show", &format!("{id}/2"), "--json"], "");
+    assert_eq!(second["attempt_count"], 2);
+    assert_eq!(second["attempts"].as_array().unwrap().len(), 1);
+    assert_eq!(second["attempts"][0]["number"], 2);
+    for (number, said) in [("3", "no attempt 3"), ("x", "not the number")] {
+        let ended = place.run(&["show", &format!("{id}/{number}")], "");
+        assert_eq!(ended.code, 1);
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    }
+}
+
+/// In binary fractions 0.1 and 0.02 make a bit more than 0.12.
+#[test]
+fn costs_are_told_without_the_dust_of_their_sum() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho x >> count\nif [ $(wc -l < count) -ge 2 ]; then\n\
+        echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"Done.\",\"total_cost_usd\":0.02}'\nelse\n\
+        echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":\"API Error: 529 Overloaded\",\"total_cost_usd\":0.1}'; exit 1\nfi\n",
+    );
+    let args = [
+        "exec",
+        "--",
+        "claude",
+        "-p",
+        "--output-format",
+        "json",
+        "work",
+    ];
+    assert_eq!(place.run(&args, "").code, 0);
+    let cost = |text: &str| {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("  ") && line.contains("\"cost_usd\""));
+        line.unwrap_or_default()
+            .trim()
+            .trim_end_matches(',')
+            .to_owned()
+    };
+    let listed = place.run(&["runs", "--json"], "").stdout;
+    assert_eq!(cost(&listed), "\"cost_usd\": 0.12", "{listed}");
+    let shown = place.json(&["show", "--json"], "");
+    assert_eq!(shown["cost_usd"].to_string(), "0.12");
+}
+
+#[test]
+fn the_shell_completes_how_runs_stand_and_kinds() {
+    let place = Place::new();
+    let completed = |words: &[&str]| {
+        let mut command = place.command(&[&["--", "unstuck"], words].concat());
+        command
+            .env("COMPLETE", "bash")
+            .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+            .env("_CLAP_IFS", ",");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(completed(&["runs", "--status", "re"]), "recovered");
+    assert_eq!(
+        completed(&["runs", "--kind", "rate"]),
+        "rate_limit,rate_limit_timed"
+    );
+    assert_eq!(
+        completed(&["store", "export", "--event", "waiting"]),
+        "waiting_until"
+    );
+}
+
+#[test]
+fn waits_that_chance_changes_are_explained_as_such() {
+    let told = recovered().run(&["explain"], "").stdout;
+    assert!(told.contains("at most 300 s\n"), "{told}");
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\ntemplate = \"patient\"\nbackoffBase = 0.02\nmaxRetries = 1\n",
+    );
+    let script = "echo '503 Service Unavailable' >&2; exit 1";
+    place.run(&["exec", "--", "sh", "-c", script], "");
+    let told = place.run(&["explain"], "").stdout;
+    assert!(told.contains(" s; each is spread at random"), "{told}");
 }
 
 #[test]

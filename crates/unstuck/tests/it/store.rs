@@ -10,7 +10,7 @@ use crate::Place;
 
 impl Place {
     /// A history with one run that was done long ago and one that goes on; its file is `history.db` in the project.
-    fn with_history() -> Self {
+    pub(crate) fn with_history() -> Self {
         let place = Self::new();
         let location = Location::file(place.project().join("history.db"));
         let work = async {
@@ -146,12 +146,60 @@ fn the_export_is_one_event_a_line() {
     ));
     for (prefix, said) in [("k3", "several runs"), ("x", "no run")] {
         let ended = place.store(&["export", "--run", prefix]);
-        assert_eq!(ended.code, 2);
+        assert_eq!(ended.code, 1);
         assert!(
             ended.stderr.contains(said) && ended.stderr.contains("hint: "),
             "{}",
             ended.stderr
         );
+    }
+}
+
+#[test]
+fn the_export_finds_a_project_by_any_folder_in_it() {
+    let place = Place::new();
+    place.write("unstuck.toml", "");
+    place.write("src/empty", "");
+    assert_eq!(place.run(&["exec", "--", "true"], "").code, 0);
+    let lines = |folder: &str| {
+        let ended = place.run(&["store", "export", "--project", folder], "");
+        (ended.code, ended.stdout.lines().count())
+    };
+    let all = place.run(&["store", "export"], "").stdout.lines().count();
+    assert!(all > 0);
+    assert_eq!((lines("."), lines("src")), ((0, all), (0, all)));
+    assert_eq!((lines(".."), lines("nowhere")), ((0, 0), (2, 0)));
+}
+
+#[test]
+fn an_event_that_does_not_exist_is_refused_with_the_nearest_name() {
+    let ended = Place::with_history().store(&["export", "--event", "attempt_faild"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
+    assert!(
+        ended
+            .stderr
+            .contains("a similar value exists: 'attempt_failed'"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn every_command_that_looks_says_the_same_about_a_damaged_store() {
+    let place = Place::with_history();
+    assert_eq!(place.store(&["vacuum"]).code, 0);
+    let file = place.project().join("history.db");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.iter_mut().skip(8192).for_each(|byte| *byte = 0xa5);
+    fs::write(&file, bytes).unwrap();
+    let told = place.store(&["check"]).stderr;
+    assert!(
+        told.contains("is damaged") && told.contains("\nhint: move it away"),
+        "{told}"
+    );
+    for command in ["runs", "show", "logs", "explain"] {
+        let ended = place.run(&["--store", "history.db", command], "");
+        assert_eq!((ended.code, &ended.stderr), (2, &told), "{command}");
     }
 }
 

@@ -32,6 +32,32 @@ fn events(place: &Place) -> Vec<String> {
 }
 
 #[test]
+fn the_help_groups_what_belongs_together_and_shows_no_values_of_the_environment() {
+    let place = Place::new();
+    let mut command = place.command(&["exec", "-h"]);
+    let output = command.env("UNSTUCK_POLICY", "my-own").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let parts = [
+        "\nOptions:\n",
+        "--agent <NAME>",
+        "\nHow far to go:\n",
+        "--policy <NAME>",
+        "\nWhat counts as success",
+        "--check <CMD>",
+        "\nExit codes:\n",
+    ];
+    let places: Vec<_> = parts.iter().map(|part| help.find(part)).collect();
+    assert!(
+        places.iter().all(Option::is_some) && places.is_sorted(),
+        "{places:?} in {help}"
+    );
+    assert!(
+        help.contains("[env: UNSTUCK_POLICY]") && !help.contains("my-own"),
+        "{help}"
+    );
+}
+
+#[test]
 fn output_is_passed_through_untouched() {
     let place = Place::new();
     let ended = place.run(
