@@ -11,6 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::template;
+use unstuck_core::event::RunFinished;
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
 use unstuck_run::drive::{Finished, Options, Request};
 use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
@@ -19,6 +20,7 @@ use crate::config::Config;
 use crate::output::Output;
 use crate::place::project_of;
 use crate::report::hinted;
+use crate::show_text::rounded_usd;
 use crate::supervise::{self, Session, Told};
 
 /// Run a command; when it fails, find out why, wait, change what helps, and try again
@@ -154,7 +156,7 @@ struct Expected {
 pub(crate) struct Summary<'a> {
     id: &'a str,
     #[serde(flatten)]
-    end: &'a unstuck_core::event::RunFinished,
+    end: RunFinished,
     success: bool,
 }
 
@@ -187,7 +189,10 @@ pub(crate) fn tell(finished: &Finished, json: bool, out: &mut Output) -> Result<
 pub(crate) fn summary(finished: &Finished) -> Summary<'_> {
     Summary {
         id: finished.run.as_str(),
-        end: &finished.end,
+        end: RunFinished {
+            cost_usd: rounded_usd(finished.end.cost_usd),
+            ..finished.end.clone()
+        },
         success: finished.end.outcome.is_success(),
     }
 }

@@ -9,14 +9,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use unstuck_core::RunId;
-use unstuck_core::episode::Status;
 use unstuck_run::folder;
 
 use crate::history::History;
 use crate::output::{DIM, Output};
 use crate::report::refused;
 use crate::supervise::Session;
-use crate::{completion, runtime};
+use crate::{clock, completion, runtime};
 
 /// How often is looked for more.
 const LOOK: Duration = Duration::from_millis(200);
@@ -116,7 +115,7 @@ async fn follow(
     let mut shown = std::collections::BTreeMap::new();
     loop {
         // Looked up first: what comes between the two looks is printed by the next round.
-        let status = history.find(Some(run.as_str())).await?.status;
+        let goes_on = history.drives(run, clock::now().at).await?;
         for file in kept(run, folder, args.attempt) {
             if file.attempt > told {
                 told = file.attempt;
@@ -127,9 +126,7 @@ async fn follow(
             *from += print(&file, *from, out)?;
         }
         out.flush()?;
-        let over =
-            status.is_final() || matches!(status, Status::AwaitingHuman | Status::Interrupted);
-        if !args.follow || over {
+        if !args.follow || !goes_on {
             return Ok(());
         }
         tokio::time::sleep(LOOK).await;

@@ -157,9 +157,19 @@ fn drive(
             Task::Start(request) => engine.start(*request).await,
             Task::Resume(run) => engine.resume(&run).await,
         };
-        store.close().await?;
-        Ok(finished?)
+        let closed = store.close().await;
+        let finished = finished.map_err(explained)?;
+        closed.map_err(crate::store::explained)?;
+        Ok(finished)
     })
+}
+
+/// An error of the store comes with what to do about it.
+fn explained(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Store(error) => crate::store::explained(error),
+        other => other.into(),
+    }
 }
 
 /// Where what is needed to take a run up again is kept: beside the store.
