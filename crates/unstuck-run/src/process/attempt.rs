@@ -18,7 +18,7 @@ use super::order::order;
 use super::reaper_handle::{ReaperHandle, State};
 use super::sink::Sink;
 use super::spec::{Spec, Stop, Wiring};
-use super::stdin::{Feed, Stdin};
+use super::stdin::{Stdin, Step};
 use super::streams::{ChildEnds, Streams};
 use super::terminal;
 
@@ -37,6 +37,7 @@ pub(super) struct Attempt<'a> {
     deadlines: Deadlines,
     resized: Option<SignalStream>,
     ending: Option<Cause>,
+    is_interrupted: bool,
     buffer: Vec<u8>,
 }
 
@@ -52,7 +53,7 @@ enum Event {
     Report(io::Result<Option<Report>>),
     Stdout,
     Stderr,
-    Fed,
+    Fed(Step),
     Due,
     Stop(Stop),
     Signal(i32),
@@ -100,6 +101,7 @@ impl<'a> Attempt<'a> {
             grace: spec.limits.grace,
             resized,
             ending: None,
+            is_interrupted: false,
             buffer: vec![0; BUFFER],
         })
     }
@@ -146,7 +148,7 @@ impl<'a> Attempt<'a> {
             report = link.next() => Event::Report(report),
             () = stdout.ready() => Event::Stdout,
             () = stderr.ready() => Event::Stderr,
-            () = async { match feed { Some(feed) => feed.step().await, None => pending().await } } => Event::Fed,
+            step = async { match feed { Some(feed) => feed.step().await, None => pending().await } } => Event::Fed(step),
             () = self.deadlines.due() => Event::Due,
             stop = changed(&mut self.stop) => Event::Stop(stop),
             Some(signal) = signals.recv() => Event::Signal(signal),
@@ -158,17 +160,18 @@ impl<'a> Attempt<'a> {
         match event {
             Event::Report(Ok(Some(report))) => return self.reported(report).await,
             Event::Report(Ok(None) | Err(_)) => return Err(ProcessError::ReaperDied),
-            Event::Stdout => self.pump_stdout(),
-            Event::Stderr => self.pump_stderr(),
-            Event::Fed => {
-                let known = self.streams.feed.as_ref().and_then(Feed::known);
-                if let Some((so_far, complete)) = known {
-                    self.sink.input(so_far, complete);
-                }
+            Event::Stdout => {
+                self.pump_stdout();
+                self.look_for_readers().await?;
             }
+            Event::Stderr => {
+                self.pump_stderr();
+                self.look_for_readers().await?;
+            }
+            Event::Fed(step) => self.fed(step).await?,
             Event::Due => self.due().await?,
             Event::Stop(Stop::No) => {}
-            Event::Stop(Stop::Gently) => self.end(Cause::Stop, self.grace).await?,
+            Event::Stop(Stop::Gently) => self.stop().await?,
             Event::Stop(Stop::AtOnce) => self.end(Cause::Stop, Duration::ZERO).await?,
             Event::Signal(signal) => self.ask(&Request::Signal(signal)).await?,
             Event::Resized => {
@@ -191,6 +194,8 @@ impl<'a> Attempt<'a> {
             }
             Report::Refused(status) => Ok(Some(End::without_child(status))),
             Report::Stopped { signal } => self.suspend(signal).await.map(|()| None),
+            Report::Interrupted if self.holds_terminal() => self.interrupted().await.map(|()| None),
+            Report::Interrupted => Ok(None),
             Report::Ended {
                 status,
                 left,
@@ -201,6 +206,11 @@ impl<'a> Attempt<'a> {
                 survivors,
             })),
         }
+    }
+
+    /// Whether the child reads from the person's terminal itself.
+    fn holds_terminal(&self) -> bool {
+        self.streams.terminal.is_some() && self.streams.pty.is_none()
     }
 
     /// Lets the child read from the terminal, unless it has one of its own.
@@ -250,6 +260,52 @@ impl<'a> Attempt<'a> {
         }
     }
 
+    /// Tells what has come, and takes note of a Ctrl-C on its way to a terminal of ours.
+    async fn fed(&mut self, step: Step) -> Result<(), ProcessError> {
+        let Streams {
+            feed: Some(feed),
+            pty,
+            terminal,
+            ..
+        } = &self.streams
+        else {
+            return Ok(());
+        };
+        if let Some((so_far, complete)) = feed.known() {
+            self.sink.input(so_far, complete);
+        }
+        let presses = match (step, pty, terminal) {
+            (Step::In, Some(pty), Some(_)) => pty.interrupts(feed.waiting()),
+            _ => 0,
+        };
+        for _ in 0..presses {
+            self.interrupted().await?;
+        }
+        Ok(())
+    }
+
+    /// The person has pressed Ctrl-C, which is for us too, whatever the child makes of it.
+    async fn interrupted(&mut self) -> Result<(), ProcessError> {
+        self.stop().await?;
+        self.is_interrupted = true;
+        Ok(())
+    }
+
+    /// Somebody wants it to stop: the first time gently, then at once.
+    async fn stop(&mut self) -> Result<(), ProcessError> {
+        let is_asked = self.is_interrupted || self.ending == Some(Cause::Stop);
+        let grace = if is_asked { Duration::ZERO } else { self.grace };
+        self.end(Cause::Stop, grace).await
+    }
+
+    /// Stops a child that works for nobody: a pipe would have told it so by SIGPIPE.
+    async fn look_for_readers(&mut self) -> Result<(), ProcessError> {
+        if self.ending.is_none() && !self.sink.is_open() {
+            self.stop().await?;
+        }
+        Ok(())
+    }
+
     /// Has the child ended; the first cause is the one that counts.
     async fn end(&mut self, cause: Cause, grace: Duration) -> Result<(), ProcessError> {
         self.ending.get_or_insert(cause);
@@ -296,8 +352,9 @@ impl<'a> Attempt<'a> {
             .terminal
             .as_ref()
             .is_some_and(|terminal| terminal.is_away());
+        let ended_by_key = had_terminal && self.ending.is_none() && end.status.is_interrupt();
         Ended {
-            interrupted: had_terminal && self.ending.is_none() && end.status.is_interrupt(),
+            interrupted: self.is_interrupted || ended_by_key,
             timed_out: match self.ending {
                 Some(Cause::Limit(limit)) => Some(limit),
                 Some(Cause::Stop) | None => None,
