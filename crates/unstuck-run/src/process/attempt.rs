@@ -267,7 +267,7 @@ impl<'a> Attempt<'a> {
             pty,
             terminal,
             ..
-        } = &self.streams
+        } = &mut self.streams
         else {
             return Ok(());
         };
@@ -278,6 +278,10 @@ impl<'a> Attempt<'a> {
             (Step::In, Some(pty), Some(_)) => pty.interrupts(feed.waiting()),
             _ => 0,
         };
+        if presses > 0 {
+            // The child hears of the key before it hears of us.
+            feed.hurry();
+        }
         for _ in 0..presses {
             self.interrupted().await?;
         }

@@ -92,6 +92,14 @@ impl<'s> Feed<'s> {
         self.record.from(self.position)
     }
 
+    /// Moves on what has come in, as far as that is possible right now.
+    pub(in crate::process) fn hurry(&mut self) {
+        if let Some(to) = &self.to {
+            let result = to.write(self.record.from(self.position));
+            self.wrote(result);
+        }
+    }
+
     /// What has come so far and whether that is all of it, where it is kept.
     pub(in crate::process) fn known(&self) -> Option<(&[u8], bool)> {
         self.record.known_bytes()
