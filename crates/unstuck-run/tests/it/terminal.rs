@@ -182,6 +182,25 @@ async fn a_signal_to_the_childs_whole_group_leaves_the_reaper_at_work() {
 }
 
 #[tokio::test]
+async fn a_stop_of_the_childs_whole_group_does_not_hang() {
+    let child = "stty echo; echo ready; read a; kill -STOP 0; echo goes-on; exit 3";
+    let (_, text) = sit_at(guest_spec(), child, &[("ready", b"\n")]).await;
+    assert!(text.contains("goes-on"), "{text}");
+    assert!(text.contains("guest: Exited(3)"), "{text}");
+}
+
+#[tokio::test]
+async fn a_child_that_kills_its_whole_group_was_killed() {
+    let child = "stty echo; echo ready; read a; kill -KILL 0; echo goes-on; exit 3";
+    let (_, text) = sit_at(guest_spec(), child, &[("ready", b"\n")]).await;
+    assert!(!text.contains("goes-on"), "{text}");
+    assert!(
+        text.contains("guest: Signaled(9) interrupted=false foreground=true"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn a_child_that_leads_its_own_group_still_has_the_terminal() {
     // `timeout` makes itself the leader of a group, which must not take the terminal away from it.
     let child = "exec timeout 60 sh -c 'stty echo; echo ready; read a; echo got-$a; exit 3'";
