@@ -240,15 +240,39 @@ async fn the_child_reads_what_the_person_types_and_the_terminal_comes_back_as_it
     );
 }
 
-#[tokio::test]
-async fn a_stop_from_the_keyboard_stops_the_job_and_fg_goes_on_with_it() {
+/// A shell with job control that runs a guest and continues it as soon as it is stopped.
+fn guest_in_shell() -> Spec {
     let shell = format!(
         "set -m; '{}' {}; echo shell-is-back; fg >/dev/null",
         std::env::current_exe().unwrap().display(),
         GUEST.join(" ")
     );
+    Spec::new("bash").with(["-c", &shell])
+}
+
+#[tokio::test]
+async fn an_interrupt_still_counts_after_a_stop_from_the_keyboard() {
     let (ended, text) = sit_at(
-        Spec::new("bash").with(["-c", &shell]),
+        guest_in_shell(),
+        "trap '' INT; stty echo; echo ready; read a; echo got-$a; while :; do sleep 0.05; done",
+        &[
+            ("ready", b"\x1a"),
+            ("shell-is-back", b"hello\n"),
+            ("got-hello", b"\x03"),
+        ],
+    )
+    .await;
+    assert!(ended.status.is_success(), "{text}");
+    assert!(
+        text.contains("guest: Signaled(15) interrupted=true foreground=true"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_stop_from_the_keyboard_stops_the_job_and_fg_goes_on_with_it() {
+    let (ended, text) = sit_at(
+        guest_in_shell(),
         "stty echo; echo rea''dy; read a; echo got-$a",
         &[("ready", b"\x1a"), ("shell-is-back", b"hello\n")],
     )

@@ -90,7 +90,7 @@ impl Screen {
 
     fn draw(&mut self, text: &str) {
         // A line that the child has begun is the child's.
-        if self.open_line {
+        if self.open_line || self.unread {
             return;
         }
         let width = columns(io::stderr()).unwrap_or(80).saturating_sub(1);
