@@ -85,6 +85,8 @@ impl Sink for Shown {
 /// Runs a guest with this child (`stty` makes it wait until it has the terminal), and types each text once the word before it is shown.
 async fn sit_at(mut spec: Spec, child: &str, typed: &[(&str, &[u8])]) -> (Ended, String) {
     spec.wiring = Wiring::Pty;
+    // A guest that cannot be stopped fails the test instead of holding it up.
+    spec.limits.timeout = Some(Duration::from_secs(60));
     spec.set.push(("GUEST_LINE".into(), child.into()));
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     let mut keyboard = File::from(write);
