@@ -309,6 +309,10 @@ impl Sink for Passage<'_, '_> {
         self.reporter.live()
     }
 
+    fn is_open(&self) -> bool {
+        self.reporter.is_open()
+    }
+
     fn tick(&mut self) {
         let elapsed = self.clock.at().since(self.since);
         self.reporter.running(elapsed, self.recovery);

@@ -256,13 +256,16 @@ impl Engine<'_> {
         }
     }
 
-    /// Notes that a person stopped it.
+    /// Notes that a person stopped it, or went away.
     pub(super) fn interrupted(&mut self, log: &mut Log, attempt: bool) {
         let now = self.clock.at();
         if attempt {
             log.note(now, log.interruption(InterruptedBy::Person));
         }
-        let reason = "stopped by a person".to_owned();
+        let reason = match self.reporter.is_open() {
+            true => "stopped by a person".to_owned(),
+            false => "nobody read its output any more".to_owned(),
+        };
         let recovery = log.recovery();
         let end = recovery.finish(Outcome::Interrupted, INTERRUPTED, reason, now);
         log.note(now, end);

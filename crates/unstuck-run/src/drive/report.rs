@@ -32,6 +32,11 @@ pub trait Reporter: Send {
         false
     }
 
+    /// Whether anybody still reads the child's output; when nobody does, the run is stopped.
+    fn is_open(&self) -> bool {
+        true
+    }
+
     /// Tells of something that is not as it should be, but does not stop the run.
     fn warn(&mut self, message: &str);
 }

@@ -27,7 +27,7 @@ pub struct Ended {
     pub timed_out: Option<Limit>,
     /// Whether it was stopped from outside.
     pub stopped: bool,
-    /// Whether the person interrupted it at the terminal that it held.
+    /// Whether the person interrupted it at the terminal that it held, whatever it made of that.
     pub interrupted: bool,
     /// From the start to the moment when nothing of it was left.
     pub duration: Duration,

@@ -21,6 +21,7 @@ pub(super) fn order(spec: &Spec, streams: &Streams<'_>, reaper: &ReaperHandle) -
         set: set.map(|(name, value)| (raw(name), raw(value))).collect(),
         remove: spec.remove.iter().map(raw).collect(),
         leadership: match spec.wiring {
+            Wiring::Pipes if streams.terminal.is_some() => Leadership::Joined,
             Wiring::Pipes => Leadership::Given,
             Wiring::Pty => Leadership::Taken,
         },

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 
 use rustix::pty::OpenptFlags;
-use rustix::termios::Winsize;
+use rustix::termios::{LocalModes, SpecialCodeIndex, Winsize};
 
 use super::channel::{Reader, Writer};
 
@@ -53,6 +53,18 @@ impl Pty {
     /// Our side, to type something.
     pub(super) fn writer(&self) -> io::Result<Writer> {
         Writer::ours(self.master.try_clone()?)
+    }
+
+    /// How often these keys interrupt what runs behind it: never if that takes the key itself.
+    pub(super) fn interrupts(&self, keys: &[u8]) -> usize {
+        let Ok(modes) = rustix::termios::tcgetattr(&self.master) else {
+            return 0;
+        };
+        if !modes.local_modes.contains(LocalModes::ISIG) {
+            return 0;
+        }
+        let interrupt = modes.special_codes[SpecialCodeIndex::VINTR];
+        keys.iter().filter(|key| **key == interrupt).count()
     }
 
     /// Gives it the size that our own terminal has now.

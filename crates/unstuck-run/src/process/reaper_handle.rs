@@ -80,7 +80,7 @@ impl ReaperHandle {
             Report::Gathered { cgroup } => self.cgroup = Some(PathBuf::from(cgroup.clone())),
             Report::Started { pid } => self.state = State::Busy { child: Some(*pid) },
             Report::Refused(_) | Report::Ended { .. } => self.state = State::Idle,
-            Report::Stopped { .. } => {}
+            Report::Stopped { .. } | Report::Interrupted => {}
         }
     }
 
@@ -128,7 +128,7 @@ fn launch(program: &PathBuf) -> io::Result<(Link, Child, ProcessId)> {
         reason = "the reaper starts everything else, and somebody must start the reaper"
     )]
     let mut command = Command::new(program);
-    // In a group of its own no Ctrl-C reaches it.
+    // In a group of its own no Ctrl-C reaches it, unless it joins that of a child.
     let child = command
         .arg(reaper::REAPER)
         .stdin(theirs)

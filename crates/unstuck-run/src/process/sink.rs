@@ -21,6 +21,11 @@ pub trait Sink: Send {
 
     /// Is called about every 200 ms while the child runs.
     fn tick(&mut self) {}
+
+    /// Whether anybody still takes the output; when nobody does, the child is stopped. Looked at after each piece.
+    fn is_open(&self) -> bool {
+        true
+    }
 }
 
 /// A sink for which the captured output is enough.

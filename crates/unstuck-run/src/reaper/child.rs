@@ -19,11 +19,21 @@ const LONGEST_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 /// A child and how far it is with ending.
 pub(super) struct Child {
     pid: Pid,
+    membership: Membership,
     exit_record: Option<PathBuf>,
     status: Option<Status>,
     kill_at: Option<Instant>,
     asked: bool,
     left: HashSet<ProcessId>,
+}
+
+/// Whether the reaper is in the group of its child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Membership {
+    /// It is, so that an interrupt at the terminal reaches it too.
+    Member,
+    /// It leads a group of its own.
+    Apart,
 }
 
 /// What there is to do about a child.
@@ -38,16 +48,40 @@ pub(super) enum Next {
 }
 
 impl Child {
-    /// A child that was just started.
-    pub(super) fn new(pid: Pid, exit_record: Option<PathBuf>) -> Self {
-        Self {
+    /// A child that was just started; the reaper joins its group if it is to be a member.
+    pub(super) fn new(pid: Pid, membership: Membership, exit_record: Option<PathBuf>) -> Self {
+        let child = Self {
             pid,
+            membership,
             exit_record,
             status: None,
             kill_at: None,
             asked: false,
             left: HashSet::new(),
+        };
+        child.join();
+        child
+    }
+
+    /// If the child has ended already there is nobody left to interrupt.
+    fn join(&self) {
+        if self.membership == Membership::Member {
+            let _ = rustix::process::setpgid(None, Some(self.pid));
         }
+    }
+
+    /// A group of one's own is always to be had.
+    fn leave(&self) {
+        if self.membership == Membership::Member {
+            let _ = rustix::process::setpgid(None, None);
+        }
+    }
+
+    /// Passes a signal on to its group, which the reaper leaves meanwhile: it may be one that nobody survives.
+    pub(super) fn signal(&self, signal: Signal) {
+        self.leave();
+        kill::group(self.pid, signal);
+        self.join();
     }
 
     /// Its number.
@@ -63,6 +97,11 @@ impl Child {
     /// Whether it was told to end.
     pub(super) fn is_ending(&self) -> bool {
         self.kill_at.is_some()
+    }
+
+    /// Takes note of an interrupt: what comes of it is not an end by itself any more.
+    pub(super) fn interrupted(&mut self) {
+        self.exit_record = None;
     }
 
     /// Takes note of how it ended; what ended by itself is written down before anybody hears of it.
@@ -85,6 +124,7 @@ impl Child {
         self.kill_at = Some(self.kill_at.map_or(until, |at| at.min(until)));
         if self.status.is_none() && !self.asked && !grace.is_zero() {
             self.asked = true;
+            // Neither does anything to a reaper that is a member.
             kill::group(self.pid, Signal::TERM);
             kill::group(self.pid, Signal::CONT);
         }
@@ -115,6 +155,7 @@ impl Child {
 
     /// How it ended and how many processes it left behind.
     pub(super) fn outcome(self) -> (Status, u32) {
+        self.leave();
         let killed = Status::Signaled(Signal::KILL.as_raw());
         let left = u32::try_from(self.left.len()).unwrap_or(u32::MAX);
         (self.status.unwrap_or(killed), left)

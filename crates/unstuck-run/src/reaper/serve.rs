@@ -11,10 +11,10 @@ use rustix::process::{Signal, WaitOptions};
 use crate::host::kill;
 
 use super::cgroup::Cgroup;
-use super::child::{Child, Next};
+use super::child::{Child, Membership, Next};
 use super::signals::Wakes;
 use super::socket::Socket;
-use super::wire::{Order, Raw, Report, Request};
+use super::wire::{Leadership, Order, Raw, Report, Request};
 use super::{start, sweep};
 
 /// The grace when the supervisor is gone: whoever killed it wants the machine back.
@@ -109,7 +109,10 @@ impl Reaper {
     fn reap(&mut self) -> bool {
         self.wakes.clear();
         loop {
-            match rustix::process::wait(WaitOptions::NOHANG | WaitOptions::UNTRACED) {
+            let waited = rustix::process::wait(WaitOptions::NOHANG | WaitOptions::UNTRACED);
+            // Before the end that it may have brought about: the whole group has it before any member can end.
+            self.hear_interrupt();
+            match waited {
                 Ok(Some((pid, status))) => {
                     let Some(child) = self.child.as_mut().filter(|child| child.pid() == pid) else {
                         continue;
@@ -129,12 +132,21 @@ impl Reaper {
         }
     }
 
+    fn hear_interrupt(&mut self) {
+        if self.wakes.take_interrupt()
+            && let Some(child) = &mut self.child
+        {
+            child.interrupted();
+            self.tell(&Report::Interrupted);
+        }
+    }
+
     fn listen(&mut self) {
         match self.socket.receive() {
             Ok(Some((Request::Start(order), streams))) => self.start(order, streams),
             Ok(Some((Request::Signal(signal), _))) => {
                 if let (Some(child), Some(signal)) = (&self.child, Signal::from_named_raw(signal)) {
-                    kill::group(child.pid(), signal);
+                    child.signal(signal);
                 }
             }
             Ok(Some((Request::End { grace_ms }, _))) => self.end(Duration::from_millis(grace_ms)),
@@ -150,7 +162,11 @@ impl Reaper {
         match started.map(|pid| (pid, kill::pid(pid))) {
             Ok((number, Some(pid))) => {
                 let exit_record = order.exit_record.map(PathBuf::from);
-                self.child = Some(Child::new(pid, exit_record));
+                let membership = match order.leadership {
+                    Leadership::Joined => Membership::Member,
+                    Leadership::Given | Leadership::Taken => Membership::Apart,
+                };
+                self.child = Some(Child::new(pid, membership, exit_record));
                 self.settles = Some(now() + SETTLED);
                 self.tell(&Report::Started { pid: number });
             }

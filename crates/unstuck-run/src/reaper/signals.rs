@@ -1,45 +1,72 @@
-//! Which signals the reaper listens to: the end of a child. Those that would end itself it only takes note of,
-//! since what happens then is the supervisor's to say.
+//! Which signals the reaper listens to: the end of a child, and an interrupt. Those that would end or stop it do
+//! nothing, since what happens then is the supervisor's to say.
 //!
 //! Handlers and not a mask: a mask would be handed down to every child, a handler is not.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::sys::signal::SigSet;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
 
-/// Becomes readable when a child ended or stopped.
-pub(super) struct Wakes(UnixStream);
+/// What would end or stop the reaper; the last three come to every member of a group, and it may be in its child's.
+const SURVIVED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU];
+
+/// Becomes readable when a child ended or stopped, and on an interrupt.
+pub(super) struct Wakes {
+    stream: UnixStream,
+    interrupted: Arc<AtomicBool>,
+}
 
 impl Wakes {
     /// Begins to listen.
     pub(super) fn listen() -> io::Result<Self> {
         SigSet::empty().thread_set_mask()?;
         let ignored = ignored();
-        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP] {
-            // One that is ignored already stays so, for the children too: that is what nohup asks for.
-            if ignored >> (signal - 1) & 1 == 0 {
-                signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let (stream, write) = UnixStream::pair()?;
+        stream.set_nonblocking(true)?;
+        // One that is ignored already stays so, for the children too: that is what nohup asks for.
+        let heard = SURVIVED
+            .into_iter()
+            .filter(|signal| ignored >> (signal - 1) & 1 == 0);
+        for signal in heard {
+            let flag = match signal {
+                SIGINT => Arc::clone(&interrupted),
+                _ => Arc::default(),
+            };
+            signal_hook::flag::register(signal, flag)?;
+            if signal == SIGINT {
+                signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
             }
         }
-        let (read, write) = UnixStream::pair()?;
-        read.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGCHLD, write)?;
-        Ok(Self(read))
+        Ok(Self {
+            stream,
+            interrupted,
+        })
     }
 
     /// Forgets the wake-ups so far; whoever calls it looks at all children afterwards.
     pub(super) fn clear(&mut self) {
         let mut bytes = [0; 64];
-        while self.0.read(&mut bytes).is_ok_and(|got| got == bytes.len()) {}
+        while self
+            .stream
+            .read(&mut bytes)
+            .is_ok_and(|got| got == bytes.len())
+        {}
+    }
+
+    /// Whether there was an interrupt since the last call.
+    pub(super) fn take_interrupt(&self) -> bool {
+        self.interrupted.swap(false, Ordering::Relaxed)
     }
 
     /// The descriptor to wait on.
     pub(super) fn stream(&self) -> &UnixStream {
-        &self.0
+        &self.stream
     }
 }
 

@@ -29,8 +29,9 @@ pub(super) fn start(order: &Order, streams: Vec<OwnedFd>) -> Result<u32, Status>
     if let Some(folder) = &folder {
         command.current_dir(folder);
     }
-    if order.leadership == Leadership::Given {
-        command.process_group(0);
+    match order.leadership {
+        Leadership::Given | Leadership::Joined => drop(command.process_group(0)),
+        Leadership::Taken => {}
     }
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     match command.spawn() {

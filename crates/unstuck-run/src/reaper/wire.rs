@@ -53,10 +53,14 @@ impl From<Raw> for PathBuf {
     }
 }
 
-/// Whether the child is made the leader of a group, or makes itself one.
+/// How the child becomes the leader of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Leadership {
+    /// The reaper makes it one.
     Given,
+    /// The reaper makes it one and joins the group, so that it hears of an interrupt at the terminal.
+    Joined,
+    /// It makes itself one.
     Taken,
 }
 
@@ -93,6 +97,8 @@ pub(crate) enum Report {
     Stopped {
         signal: i32,
     },
+    /// The group got an interrupt, whatever the child makes of it.
+    Interrupted,
     Ended {
         status: Status,
         left: u32,

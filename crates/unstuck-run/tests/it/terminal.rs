@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_run::process::{Ended, Sink, Spec, Stdin, Stop, Wiring};
@@ -36,7 +37,12 @@ async fn guest() {
     let mut supervisor = supervisor();
     let mut stdin = Stdin::inherited().unwrap();
     let (_keep, stop) = watch::channel(Stop::No);
-    let spec = Spec::shell(line);
+    let mut spec = Spec::shell(line);
+    // A test that relies on the grace must not pass by waiting for it.
+    spec.limits.grace = Duration::from_secs(600);
+    if std::env::var_os("GUEST_TTY").is_some() {
+        spec.wiring = Wiring::Pty;
+    }
     let ended = supervisor
         .run(&spec, &mut stdin, &mut Screen, stop)
         .await
@@ -48,10 +54,11 @@ async fn guest() {
         .unwrap()
         .local_modes;
     println!(
-        "guest: {:?} interrupted={} foreground={has_it} echo={}",
+        "guest: {:?} interrupted={} foreground={has_it} echo={} stopped={}",
         ended.status,
         ended.interrupted,
-        modes.contains(rustix::termios::LocalModes::ECHO)
+        modes.contains(rustix::termios::LocalModes::ECHO),
+        ended.stopped,
     );
 }
 
@@ -78,6 +85,8 @@ impl Sink for Shown {
 /// Runs a guest with this child (`stty` makes it wait until it has the terminal), and types each text once the word before it is shown.
 async fn sit_at(mut spec: Spec, child: &str, typed: &[(&str, &[u8])]) -> (Ended, String) {
     spec.wiring = Wiring::Pty;
+    // A guest that cannot be stopped fails the test instead of holding it up.
+    spec.limits.timeout = Some(Duration::from_secs(60));
     spec.set.push(("GUEST_LINE".into(), child.into()));
     let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
     let mut keyboard = File::from(write);
@@ -104,8 +113,106 @@ fn guest_spec() -> Spec {
     Spec::new(std::env::current_exe().unwrap()).with(GUEST)
 }
 
+/// A guest that gives its child a terminal of its own.
+fn guest_with_tty() -> Spec {
+    let mut spec = guest_spec();
+    spec.set.push(("GUEST_TTY".into(), "1".into()));
+    spec
+}
+
 #[tokio::test]
-async fn an_interrupt_reaches_the_child_alone_and_is_told_as_one() {
+async fn an_interrupt_stops_the_child_whatever_it_makes_of_it() {
+    for (trap, status) in [
+        ("exit 5", "Exited(5)"),
+        ("exit 0", "Exited(0)"),
+        ("", "Signaled(15)"),
+    ] {
+        let child =
+            format!("trap '{trap}' INT; stty echo; echo ready; while :; do sleep 0.05; done");
+        for spec in [guest_spec(), guest_with_tty()] {
+            let (ended, text) = sit_at(spec, &child, &[("ready", b"\x03")]).await;
+            let told = text.lines().find(|line| line.contains("guest: "));
+            let told = told.unwrap_or_default();
+            // Whether the trap or our own request is faster is the shell's to say.
+            let is_either = told.contains(status) || told.contains("Signaled(15)");
+            assert!(is_either && told.contains("interrupted=true"), "{text}");
+            assert!(told.contains("foreground=true"), "{text}");
+            assert!(told.contains("stopped=true"), "{text}");
+            assert!(ended.status.is_success(), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_second_interrupt_ends_the_child_at_once() {
+    // A terminal may drop what is written at the moment of an interrupt, so it is said again and again.
+    let child = "trap '' INT; trap 'word=asked' TERM; stty echo; echo ready; while :; do echo $word; sleep 0.05; done";
+    for spec in [guest_spec(), guest_with_tty()] {
+        let keys: [(&str, &[u8]); 2] = [("ready", b"\x03"), ("asked", b"\x03")];
+        let (ended, text) = sit_at(spec, child, &keys).await;
+        assert!(
+            text.contains("guest: Signaled(9) interrupted=true foreground=true"),
+            "{text}"
+        );
+        assert!(ended.status.is_success(), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_reads_the_keys_itself_gets_the_interrupt_as_a_key() {
+    let child = "stty raw -echo; echo ready; dd bs=1 count=1 2>/dev/null | od -An -tx1; exit 3";
+    for spec in [guest_spec(), guest_with_tty()] {
+        let (_, text) = sit_at(spec, child, &[("ready", b"\x03")]).await;
+        assert!(text.contains(" 03"), "{text}");
+        assert!(
+            text.contains("guest: Exited(3) interrupted=false foreground=true"),
+            "{text}"
+        );
+        assert!(text.contains("stopped=false"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_signal_to_the_childs_whole_group_leaves_the_reaper_at_work() {
+    let child = "trap 'echo caught' TERM; stty echo; echo ready; kill -TERM 0; kill -TSTP 0; echo goes-on; exit 3";
+    let (_, text) = sit_at(guest_spec(), child, &[("ready", b"")]).await;
+    assert!(text.contains("goes-on"), "{text}");
+    assert!(
+        text.contains("guest: Exited(3) interrupted=false foreground=true"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_stop_of_the_childs_whole_group_does_not_hang() {
+    let child = "stty echo; echo ready; read a; kill -STOP 0; echo goes-on; exit 3";
+    let (_, text) = sit_at(guest_spec(), child, &[("ready", b"\n")]).await;
+    assert!(text.contains("goes-on"), "{text}");
+    assert!(text.contains("guest: Exited(3)"), "{text}");
+}
+
+#[tokio::test]
+async fn a_child_that_kills_its_whole_group_was_killed() {
+    let child = "stty echo; echo ready; read a; kill -KILL 0; echo goes-on; exit 3";
+    let (_, text) = sit_at(guest_spec(), child, &[("ready", b"\n")]).await;
+    assert!(!text.contains("goes-on"), "{text}");
+    assert!(
+        text.contains("guest: Signaled(9) interrupted=false foreground=true"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_child_that_leads_its_own_group_still_has_the_terminal() {
+    // `timeout` makes itself the leader of a group, which must not take the terminal away from it.
+    let child = "exec timeout 60 sh -c 'stty echo; echo ready; read a; echo got-$a; exit 3'";
+    let (_, text) = sit_at(guest_spec(), child, &[("ready", b"hello\n")]).await;
+    assert!(text.contains("got-hello"), "{text}");
+    assert!(text.contains("guest: Exited(3)"), "{text}");
+}
+
+#[tokio::test]
+async fn an_interrupt_reaches_the_child_and_is_told_as_one() {
     // A shell loses an interrupt that comes while it starts a command, so one is sure to be past that.
     let (ended, text) = sit_at(
         guest_spec(),
@@ -135,15 +242,39 @@ async fn the_child_reads_what_the_person_types_and_the_terminal_comes_back_as_it
     );
 }
 
-#[tokio::test]
-async fn a_stop_from_the_keyboard_stops_the_job_and_fg_goes_on_with_it() {
+/// A shell with job control that runs a guest and continues it as soon as it is stopped.
+fn guest_in_shell() -> Spec {
     let shell = format!(
         "set -m; '{}' {}; echo shell-is-back; fg >/dev/null",
         std::env::current_exe().unwrap().display(),
         GUEST.join(" ")
     );
+    Spec::new("bash").with(["-c", &shell])
+}
+
+#[tokio::test]
+async fn an_interrupt_still_counts_after_a_stop_from_the_keyboard() {
     let (ended, text) = sit_at(
-        Spec::new("bash").with(["-c", &shell]),
+        guest_in_shell(),
+        "trap '' INT; stty echo; echo ready; read a; echo got-$a; while :; do sleep 0.05; done",
+        &[
+            ("ready", b"\x1a"),
+            ("shell-is-back", b"hello\n"),
+            ("got-hello", b"\x03"),
+        ],
+    )
+    .await;
+    assert!(ended.status.is_success(), "{text}");
+    assert!(
+        text.contains("guest: Signaled(15) interrupted=true foreground=true"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_stop_from_the_keyboard_stops_the_job_and_fg_goes_on_with_it() {
+    let (ended, text) = sit_at(
+        guest_in_shell(),
         "stty echo; echo rea''dy; read a; echo got-$a",
         &[("ready", b"\x1a"), ("shell-is-back", b"hello\n")],
     )

@@ -39,6 +39,8 @@ pub(crate) struct Screen {
     drawn: bool,
     /// Whether the child's output ended in the middle of a line.
     open_line: bool,
+    /// Whether whoever read the child's output has gone.
+    unread: bool,
 }
 
 impl Screen {
@@ -52,12 +54,13 @@ impl Screen {
             live: on_terminal && told == Told::All && !tty,
             drawn: false,
             open_line: false,
+            unread: false,
         }
     }
 
     /// Tells one thing.
     pub(crate) fn say(&mut self, line: &str) {
-        if self.told == Told::All {
+        if self.told == Told::All && !self.unread {
             self.line(line);
         }
     }
@@ -88,7 +91,7 @@ impl Screen {
 
     fn draw(&mut self, text: &str) {
         // A line that the child has begun is the child's.
-        if self.open_line {
+        if self.open_line || self.unread {
             return;
         }
         let width = columns(io::stderr()).unwrap_or(80).saturating_sub(1);
@@ -102,14 +105,15 @@ impl Screen {
 impl Reporter for Screen {
     fn output(&mut self, channel: Channel, bytes: &[u8]) {
         self.clear();
-        // The work goes on even if nobody reads its output any more.
-        let _ = match channel {
+        match channel {
             Channel::Stdout => {
                 let mut to = self.stdout.lock();
-                to.write_all(bytes).and_then(|()| to.flush())
+                let written = to.write_all(bytes).and_then(|()| to.flush());
+                self.unread |= is_broken(&written);
             }
-            Channel::Stderr => io::stderr().lock().write_all(bytes),
-        };
+            // The work goes on even if nobody reads how it is going.
+            Channel::Stderr => drop(io::stderr().lock().write_all(bytes)),
+        }
         self.open_line = self.live && bytes.last().is_some_and(|last| *last != b'\n');
     }
 
@@ -146,6 +150,10 @@ impl Reporter for Screen {
         self.live
     }
 
+    fn is_open(&self) -> bool {
+        !self.unread
+    }
+
     fn warn(&mut self, message: &str) {
         self.line(&format!("warning: {message}"));
     }
@@ -157,9 +165,15 @@ impl Drop for Screen {
     }
 }
 
+<<<<<<< HEAD
 /// Whether a terminal can write over a line: one that is `dumb` or does not say what it is cannot.
 fn can_redraw(mut environment: impl Iterator<Item = (String, String)>) -> bool {
     environment.any(|(name, value)| name == "TERM" && !value.is_empty() && value != "dumb")
+=======
+fn is_broken(written: &io::Result<()>) -> bool {
+    let error = written.as_ref().err();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+>>>>>>> ctrlc
 }
 
 fn spent(recovery: &Recovery) -> String {

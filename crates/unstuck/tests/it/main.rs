@@ -62,12 +62,23 @@ impl Place {
     }
 
     /// A command line of unstuck in this place.
+    fn command(&self, args: &[&str]) -> std::process::Command {
+        self.program(env!("CARGO_BIN_EXE_unstuck"), args)
+    }
+
+    /// A line for `sh` in this place, which finds the program under test as `$UNSTUCK`.
+    fn shell(&self, line: &str) -> std::process::Command {
+        let mut command = self.program("sh", &["-c", line]);
+        command.env("UNSTUCK", env!("CARGO_BIN_EXE_unstuck"));
+        command
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "the program under test is started here"
     )]
-    fn command(&self, args: &[&str]) -> std::process::Command {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_unstuck"));
+    fn program(&self, name: &str, args: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(name);
         let tools = self.folder.path().join("bin");
         command
             .args(args)

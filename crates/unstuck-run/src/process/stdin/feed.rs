@@ -21,6 +21,15 @@ pub(in crate::process) enum AtEnd {
     PressKey,
 }
 
+/// What one step has moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::process) enum Step {
+    /// A piece came in.
+    In,
+    /// A piece went on to the child, or there is nothing to move any more.
+    On,
+}
+
 /// A record on its way into one child.
 pub(in crate::process) struct Feed<'s> {
     record: &'s mut Record,
@@ -57,7 +66,7 @@ impl<'s> Feed<'s> {
     }
 
     /// Moves one piece on; waits for ever when all is done. Nothing is lost when it is dropped while it waits.
-    pub(in crate::process) async fn step(&mut self) {
+    pub(in crate::process) async fn step(&mut self) -> Step {
         let Some(to) = &self.to else {
             return pending().await;
         };
@@ -71,8 +80,23 @@ impl<'s> Feed<'s> {
             self.finish().await;
         } else if self.record.ready().await.is_ok() {
             self.position = self.record.read_more();
+            return Step::In;
         } else {
             self.record.give_up();
+        }
+        Step::On
+    }
+
+    /// What has come in and not gone on yet.
+    pub(in crate::process) fn waiting(&self) -> &[u8] {
+        self.record.from(self.position)
+    }
+
+    /// Moves on what has come in, as far as that is possible right now.
+    pub(in crate::process) fn hurry(&mut self) {
+        if let Some(to) = &self.to {
+            let result = to.write(self.record.from(self.position));
+            self.wrote(result);
         }
     }
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-pub(super) use feed::{AtEnd, Feed};
+pub(super) use feed::{AtEnd, Feed, Step};
 pub(super) use record::Record;
 
 use super::error::{ProcessError, While};

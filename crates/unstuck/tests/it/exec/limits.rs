@@ -99,6 +99,17 @@ fn a_flood_of_output_is_passed_through_and_kept_up_to_a_limit() {
     assert!(kept.len() < 68_000_000 && kept.ends_with("[unstuck: the rest is not kept]\n"));
 }
 
+#[test]
+fn a_command_whose_output_nobody_reads_any_more_is_stopped_without_a_word() {
+    let place = Place::new();
+    let line = "{ \"$UNSTUCK\" exec -- yes; echo code $? >&2; } | head -1";
+    let ended = place.shell(line).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&ended.stdout), "y\n");
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "code 130\n");
+    let shown = place.json(&["show", "--json"], "");
+    assert_eq!(shown["status"], "interrupted");
+}
+
 /// A wait that was stated is not sat through if a person has said how long it may be.
 #[test]
 fn a_reset_beyond_the_longest_wait_asks() {

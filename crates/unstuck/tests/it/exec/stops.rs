@@ -1,6 +1,6 @@
 //! Ctrl-C, kill -9, and going on afterwards.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use unstuck_core::decision::Dice;
 
 use crate::Place;
 
-use super::QUICK;
+use super::{QUICK, executions};
 
 fn start(place: &Place, args: &[&str]) -> Child {
     place
@@ -64,6 +64,31 @@ fn an_interrupt_stops_the_child_and_the_run_can_be_resumed() {
         "{}",
         again.stderr
     );
+}
+
+/// Ctrl-C at a terminal, which an outer unstuck provides here, and to which it passes on what it reads.
+#[test]
+fn at_a_terminal_ctrl_c_stops_whatever_the_child_makes_of_it() {
+    for trap in ["exit 5", "exit 0", ""] {
+        let place = Place::new();
+        let script = format!("trap '{trap}' INT; echo x >> count; echo ready; sleep 60");
+        let inner = [env!("CARGO_BIN_EXE_unstuck"), "exec", "--store", "inner.db"];
+        let outer = ["exec", "--policy", "off", "--tty", "--"];
+        let mut child = place
+            .command(&[&outer[..], &inner, &["--", "sh", "-c", &script]].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        assert_eq!(first_line(&mut child), "ready\r\n");
+        let mut keyboard = child.stdin.take().unwrap();
+        keyboard.write_all(b"\x03").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "trap '{trap}'");
+        let runs = place.json(&["runs", "--json", "--store", "inner.db"], "");
+        assert_eq!(runs[0]["status"], "interrupted", "trap '{trap}': {runs}");
+        assert_eq!(executions(&place), 1);
+    }
 }
 
 #[test]

@@ -1,26 +1,28 @@
 //! One attempt: everything that can happen while a child runs, and what is done about it.
 
+mod job;
+mod stopping;
+
 use std::future::pending;
 use std::io;
 use std::time::Duration;
 
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
-use crate::host::{Status, kill};
+use crate::host::Status;
 use crate::reaper::wire::{Report, Request};
 
-use super::deadlines::Deadlines;
-use super::ended::{Ended, Limit};
-use super::error::{ProcessError, While};
-use super::order::order;
-use super::reaper_handle::{ReaperHandle, State};
-use super::sink::Sink;
-use super::spec::{Spec, Stop, Wiring};
-use super::stdin::{Feed, Stdin};
-use super::streams::{ChildEnds, Streams};
-use super::terminal;
+use crate::process::deadlines::Deadlines;
+use crate::process::ended::{Ended, Limit};
+use crate::process::error::{ProcessError, While};
+use crate::process::order::order;
+use crate::process::reaper_handle::{ReaperHandle, State};
+use crate::process::sink::Sink;
+use crate::process::spec::{Spec, Stop, Wiring};
+use crate::process::stdin::{Stdin, Step};
+use crate::process::streams::{ChildEnds, Streams};
 
 const BUFFER: usize = 64 * 1024;
 /// How long output may still come when everything has ended.
@@ -36,7 +38,10 @@ pub(super) struct Attempt<'a> {
     grace: Duration,
     deadlines: Deadlines,
     resized: Option<SignalStream>,
+    /// Tells that the reaper may have been stopped along with the group that it is in.
+    children: Option<SignalStream>,
     ending: Option<Cause>,
+    is_interrupted: bool,
     buffer: Vec<u8>,
 }
 
@@ -52,11 +57,12 @@ enum Event {
     Report(io::Result<Option<Report>>),
     Stdout,
     Stderr,
-    Fed,
+    Fed(Step),
     Due,
     Stop(Stop),
     Signal(i32),
     Resized,
+    Child,
 }
 
 /// What the reaper told about the end.
@@ -90,6 +96,10 @@ impl<'a> Attempt<'a> {
             Wiring::Pty => Some(signal(SignalKind::window_change()).to("watch the window size")?),
         };
         let (streams, child_ends) = Streams::open(spec, stdin)?;
+        let children = match streams.terminal {
+            Some(_) => Some(signal(SignalKind::child()).to("watch the reaper")?),
+            None => None,
+        };
         Ok(Self {
             reaper,
             streams,
@@ -99,7 +109,9 @@ impl<'a> Attempt<'a> {
             stop,
             grace: spec.limits.grace,
             resized,
+            children,
             ending: None,
+            is_interrupted: false,
             buffer: vec![0; BUFFER],
         })
     }
@@ -114,8 +126,10 @@ impl<'a> Attempt<'a> {
         self.start(spec).await?;
         let end = loop {
             let event = self.next().await;
-            if let Some(end) = self.on(event).await? {
-                break end;
+            match self.on(event).await {
+                Ok(None) => {}
+                Ok(Some(end)) => break end,
+                Err(error) => break self.died_together(error).await?,
             }
         };
         // Longer only if somebody outside of our reach has a stream open.
@@ -146,11 +160,12 @@ impl<'a> Attempt<'a> {
             report = link.next() => Event::Report(report),
             () = stdout.ready() => Event::Stdout,
             () = stderr.ready() => Event::Stderr,
-            () = async { match feed { Some(feed) => feed.step().await, None => pending().await } } => Event::Fed,
+            step = async { match feed { Some(feed) => feed.step().await, None => pending().await } } => Event::Fed(step),
             () = self.deadlines.due() => Event::Due,
             stop = changed(&mut self.stop) => Event::Stop(stop),
             Some(signal) = signals.recv() => Event::Signal(signal),
             () = received(self.resized.as_mut()) => Event::Resized,
+            () = received(self.children.as_mut()) => Event::Child,
         }
     }
 
@@ -158,19 +173,21 @@ impl<'a> Attempt<'a> {
         match event {
             Event::Report(Ok(Some(report))) => return self.reported(report).await,
             Event::Report(Ok(None) | Err(_)) => return Err(ProcessError::ReaperDied),
-            Event::Stdout => self.pump_stdout(),
-            Event::Stderr => self.pump_stderr(),
-            Event::Fed => {
-                let known = self.streams.feed.as_ref().and_then(Feed::known);
-                if let Some((so_far, complete)) = known {
-                    self.sink.input(so_far, complete);
-                }
+            Event::Stdout => {
+                self.pump_stdout();
+                self.look_for_readers().await?;
             }
+            Event::Stderr => {
+                self.pump_stderr();
+                self.look_for_readers().await?;
+            }
+            Event::Fed(step) => self.fed(step).await?,
             Event::Due => self.due().await?,
             Event::Stop(Stop::No) => {}
-            Event::Stop(Stop::Gently) => self.end(Cause::Stop, self.grace).await?,
+            Event::Stop(Stop::Gently) => self.stop().await?,
             Event::Stop(Stop::AtOnce) => self.end(Cause::Stop, Duration::ZERO).await?,
             Event::Signal(signal) => self.ask(&Request::Signal(signal)).await?,
+            Event::Child => self.wake_reaper(),
             Event::Resized => {
                 if let Some(pty) = &self.streams.pty {
                     pty.resize();
@@ -191,6 +208,8 @@ impl<'a> Attempt<'a> {
             }
             Report::Refused(status) => Ok(Some(End::without_child(status))),
             Report::Stopped { signal } => self.suspend(signal).await.map(|()| None),
+            Report::Interrupted if self.holds_terminal() => self.interrupted().await.map(|()| None),
+            Report::Interrupted => Ok(None),
             Report::Ended {
                 status,
                 left,
@@ -203,64 +222,37 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Lets the child read from the terminal, unless it has one of its own.
-    fn hand_over(&mut self, child: u32) {
-        let terminal = self.streams.terminal.as_mut();
-        if let (Some(terminal), None, Some(group)) = (terminal, &self.streams.pty, kill::pid(child))
-        {
-            terminal.give_to(group);
-        }
-    }
-
-    /// Stops with a child that the person stopped, and goes on with it.
-    async fn suspend(&mut self, signal: i32) -> Result<(), ProcessError> {
-        let (Some(terminal), None) = (self.streams.terminal.as_mut(), &self.streams.pty) else {
-            return Ok(());
-        };
-        let State::Busy { child: Some(child) } = self.reaper.state else {
-            return Ok(());
-        };
-        if terminal.was_asked_too_early(child, signal) {
-            self.hand_over(child);
-            return Ok(());
-        }
-        let was_away = terminal.is_away();
-        terminal.take_back();
-        if was_away || !terminal.is_ours() {
-            let continued = SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
-            let mut continued =
-                tokio::signal::unix::signal(continued).to("watch for the continuation")?;
-            let stopped_at = Instant::now();
-            if terminal::stop_own_job() {
-                continued.recv().await;
-            }
-            self.deadlines.forgive(stopped_at.elapsed());
-        }
-        self.hand_over(child);
-        Ok(())
-    }
-
-    async fn due(&mut self) -> Result<(), ProcessError> {
-        if self.deadlines.ticks() {
-            self.sink.tick();
-        }
-        match self.deadlines.reached() {
-            Some(limit) => self.end(Cause::Limit(limit), self.grace).await,
-            None => Ok(()),
-        }
-    }
-
-    /// Has the child ended; the first cause is the one that counts.
-    async fn end(&mut self, cause: Cause, grace: Duration) -> Result<(), ProcessError> {
-        self.ending.get_or_insert(cause);
-        self.deadlines.lift();
-        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        self.ask(&Request::End { grace_ms }).await
-    }
-
     async fn ask(&mut self, request: &Request) -> Result<(), ProcessError> {
         let sent = self.reaper.link.send(request, &[]).await;
         sent.map_err(|_| ProcessError::ReaperDied)
+    }
+
+    /// Tells what has come, and takes note of a Ctrl-C on its way to a terminal of ours.
+    async fn fed(&mut self, step: Step) -> Result<(), ProcessError> {
+        let Streams {
+            feed: Some(feed),
+            pty,
+            terminal,
+            ..
+        } = &mut self.streams
+        else {
+            return Ok(());
+        };
+        if let Some((so_far, complete)) = feed.known() {
+            self.sink.input(so_far, complete);
+        }
+        let presses = match (step, pty, terminal) {
+            (Step::In, Some(pty), Some(_)) => pty.interrupts(feed.waiting()),
+            _ => 0,
+        };
+        if presses > 0 {
+            // The child hears of the key before it hears of us.
+            feed.hurry();
+        }
+        for _ in 0..presses {
+            self.interrupted().await?;
+        }
+        Ok(())
     }
 
     fn pump_stdout(&mut self) {
@@ -296,8 +288,9 @@ impl<'a> Attempt<'a> {
             .terminal
             .as_ref()
             .is_some_and(|terminal| terminal.is_away());
+        let ended_by_key = had_terminal && self.ending.is_none() && end.status.is_interrupt();
         Ended {
-            interrupted: had_terminal && self.ending.is_none() && end.status.is_interrupt(),
+            interrupted: self.is_interrupted || ended_by_key,
             timed_out: match self.ending {
                 Some(Cause::Limit(limit)) => Some(limit),
                 Some(Cause::Stop) | None => None,
