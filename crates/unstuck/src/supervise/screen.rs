@@ -165,15 +165,14 @@ impl Drop for Screen {
     }
 }
 
-<<<<<<< HEAD
 /// Whether a terminal can write over a line: one that is `dumb` or does not say what it is cannot.
 fn can_redraw(mut environment: impl Iterator<Item = (String, String)>) -> bool {
     environment.any(|(name, value)| name == "TERM" && !value.is_empty() && value != "dumb")
-=======
+}
+
 fn is_broken(written: &io::Result<()>) -> bool {
     let error = written.as_ref().err();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
->>>>>>> ctrlc
 }
 
 fn spent(recovery: &Recovery) -> String {
