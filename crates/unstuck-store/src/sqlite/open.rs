@@ -31,15 +31,19 @@ pub(super) fn writer(path: &Path, patience: Duration) -> Result<(Connection, Pat
 }
 
 /// The version of the store's schema, 0 if the file is empty; none if the file is something else.
+///
+/// All is read in one transaction: another process may be making the store at this very moment.
 fn identify(connection: &Connection) -> rusqlite::Result<Option<u32>> {
-    let application: i32 =
-        connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
-    let version = migrate::version(connection)?;
+    let moment = connection.unchecked_transaction()?;
+    // It begins with the first read of a table, and not with that of a pragma.
+    let tables: i64 =
+        moment.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let application: i32 = moment.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let version = migrate::version(&moment)?;
+    moment.finish()?;
     if application == migrate::APPLICATION {
         return Ok(Some(version));
     }
-    let tables: i64 =
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok((application == 0 && version == 0 && tables == 0).then_some(0))
 }
 
