@@ -67,6 +67,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::DemoArgs),
     Exec(Box<exec::ExecArgs>),
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
@@ -78,7 +79,6 @@ enum Command {
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
-    Demo(demo::DemoArgs),
 }
 
 fn main() -> ExitCode {
