@@ -10,7 +10,6 @@ use unstuck_core::recovery::AttemptPlan;
 use unstuck_core::{Failure, Layer, Recovery};
 
 use super::error::RunError;
-use super::judge::is_complaint;
 
 /// What an agent is told when it goes on in its conversation.
 const CONTINUE: &str = "Continue where you left off. The work was cut off from outside; \
@@ -124,26 +123,16 @@ fn prompt(
     let (Some(original), Some(failed)) = (original, failed) else {
         return Ok(None);
     };
-    let complaint = failed
-        .validation_errors
-        .iter()
-        .find(|one| is_complaint(one));
     let template = match (&plan.words, &plan.prompt) {
         (Some(_), _) => "clarify",
-        // What a check complains of is not a matter of the answer's format.
-        (None, Some(_)) if complaint.is_some() => "error_context",
         (None, Some(template)) => template,
         (None, None) => return Ok(None),
     };
-    let mut context = PromptContext {
+    let context = PromptContext {
         words: plan.words.clone().unwrap_or_default(),
         attempt: plan.number,
         ..context(failed)
     };
-    if let Some(complaint) = complaint {
-        context.error.clone_from(complaint);
-        "Mend what the check complains of.".clone_into(&mut context.suggestion);
-    }
     let prompts = Prompts::builtin()?;
     let changed = prompts.apply(original, template, &context, &PromptLimits::default())?;
     Ok(Some(changed))

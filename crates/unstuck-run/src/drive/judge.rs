@@ -15,8 +15,6 @@ const EXCERPT: usize = 4000;
 
 /// How much of the end of a check's output is told.
 const COMPLAINT: usize = 1500;
-/// How the complaint of a check begins.
-const CHECK_FAILED: &str = "the check `";
 
 /// What an attempt is judged by.
 pub(super) struct Case<'a> {
@@ -45,17 +43,12 @@ impl Checked {
     fn complaint(&self) -> String {
         let written = [self.ended.stdout.text(), self.ended.stderr.text()].join("\n");
         let code = self.ended.status.code();
-        let text = format!("{CHECK_FAILED}{}` failed with exit code {code}", self.line);
+        let text = format!("the check `{}` failed with exit code {code}", self.line);
         match written.trim() {
             "" => text,
             written => format!("{text}:\n{}", end_of(written, COMPLAINT)),
         }
     }
-}
-
-/// Whether something was found wrong by the check that must pass afterwards.
-pub(super) fn is_complaint(validation_error: &str) -> bool {
-    validation_error.starts_with(CHECK_FAILED)
 }
 
 impl Case<'_> {
@@ -72,18 +65,15 @@ impl Case<'_> {
             return succeeded(end, false);
         }
         let failure = self.failure(&stdout, &stderr, wrong);
-        let diagnosis = classifier().diagnose(&failure, now);
-        let mut diagnosis = self.of_check(classifier, now).unwrap_or(diagnosis);
+        let mut diagnosis = match self.failed_check() {
+            Some(check) => self.of_check(check, &failure, classifier(), now),
+            None => classifier().diagnose(&failure, now),
+        };
         if self.is_certain(diagnosis.kind, text, !failure.validation_errors.is_empty()) {
             diagnosis.confidence = 1.0;
         }
         if diagnosis.kind == Kind::None && self.ended.status.is_success() {
             return succeeded(end, diagnosis.truncated);
-        }
-        if diagnosis.evidence.line.is_empty()
-            && let Some(check) = self.failed_check()
-        {
-            diagnosis.evidence.line = check.complaint();
         }
         Event::from(Box::new(AttemptFailed {
             end,
@@ -163,24 +153,36 @@ impl Case<'_> {
         failure
     }
 
-    /// What the check's own output says, where that is the cause rather than what the agent did.
-    fn of_check(&self, classifier: Diagnostics<'_>, now: &Now) -> Option<Diagnosis> {
-        let failed = self.failed_check()?;
-        let ended = &failed.ended;
-        let failure = Failure {
-            command: Some(failed.line.clone()),
+    /// What a failed check says: the cause, where its own output tells one; otherwise, that the work is not done.
+    fn of_check(
+        &self,
+        check: &Checked,
+        failure: &Failure,
+        classifier: &Classifier,
+        now: &Now,
+    ) -> Diagnosis {
+        let ended = &check.ended;
+        let own = Failure {
+            command: Some(check.line.clone()),
             exit_code: Some(ended.status.code()),
             stdout: Some(ended.stdout.text().into()),
             stderr: Some(ended.stderr.text().into()),
             timed_out: ended.timed_out.is_some(),
             ..Failure::new(Layer::Infra)
         };
-        let diagnosis = classifier().diagnose(&failure, now);
-        let theirs = matches!(
+        let mut diagnosis = classifier.diagnose(&own, now);
+        let is_cause = matches!(
             diagnosis.category(),
             Category::Transient | Category::Systematic | Category::Fatal
         );
-        (theirs || self.agent.is_none()).then_some(diagnosis)
+        if !is_cause && self.agent.is_some() {
+            diagnosis = classifier.diagnose(failure, now);
+            diagnosis.layer = Layer::Infra;
+            diagnosis.evidence.line = check.complaint();
+        } else if diagnosis.evidence.line.is_empty() {
+            diagnosis.evidence.line = check.complaint();
+        }
+        diagnosis
     }
 
     fn used(&self, report: Option<&Report>) -> Measured {

@@ -47,8 +47,6 @@ pub struct Options {
     pub grace_ms: u64,
     /// How often it may be executed, the first try included.
     pub max_attempts: u32,
-    /// The agent, where it was named.
-    pub agent: Option<String>,
     /// Whether the process stays when a person is needed.
     pub wait: bool,
 }
@@ -61,7 +59,6 @@ impl Default for Options {
             tty: false,
             grace_ms: 5000,
             max_attempts: Caps::default().attempts,
-            agent: None,
             wait: false,
         }
     }

@@ -232,7 +232,6 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             check: args.expected.check.clone(),
             tty: args.tty,
             grace_ms: u64::try_from(args.far.grace.as_millis()).unwrap_or(u64::MAX),
-            agent: args.agent.clone(),
             wait: args.wait,
             max_attempts: most_attempts(args.far.retries),
         },

@@ -282,13 +282,7 @@ impl<'a> Deciding<'a, '_> {
 
     fn ask_chain(&mut self, way: Way<'_>) -> Decision {
         let title = &self.s.knowledge.title;
-        let reason = match way.id {
-            "ask_user" => format!("{title}: nothing more can be tried without a person."),
-            _ => format!(
-                "{title}: nothing more can be tried without a person. {}.",
-                way.strategy.title.trim_end_matches('.')
-            ),
-        };
+        let reason = format!("{title}: nothing more can be tried without a person.");
         let proposed = Proposed {
             strategy: way.id.to_owned(),
             changes: way.changes,

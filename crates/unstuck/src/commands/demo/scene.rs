@@ -128,7 +128,6 @@ impl Scene {
                     not_empty: true,
                     ..Expectations::default()
                 },
-                agent: Some("demo".to_owned()),
                 ..Options::default()
             },
         })
