@@ -68,6 +68,18 @@ fn word_places<'a>(prompt: &'a str, marker: &'a str) -> impl Iterator<Item = usi
         .filter(|at| !prompt[..*at].ends_with(char::is_alphanumeric))
 }
 
+/// A text that stands alone, of at most so many tokens.
+pub(super) fn message(
+    name: &str,
+    template: &PromptTemplate,
+    context: &PromptContext,
+    most: usize,
+) -> Result<String, PromptError> {
+    let room = most.saturating_mul(4);
+    let body = rendered(name, template, &shortened(context, room / 2))?;
+    Ok(cut_middle(&body, room))
+}
+
 /// The block, of at most so many tokens; empty if not even its tags fit.
 pub(super) fn note(
     name: &str,

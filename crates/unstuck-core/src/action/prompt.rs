@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::excerpt::tokens;
-use super::note::{inserted, note, without_note};
+use super::note::{inserted, message, note, without_note};
 use super::prompt_context::PromptContext;
 use super::prompt_template::{PromptError, PromptTemplate};
 use crate::nearest::nearest;
@@ -75,13 +75,7 @@ impl Prompts {
         context: &PromptContext,
         limits: &PromptLimits,
     ) -> Result<String, PromptError> {
-        let template = self.0.get(name).ok_or_else(|| PromptError::Unknown {
-            name: name.to_owned(),
-            suggestion: nearest(
-                name,
-                self.0.keys().map(|known| (known.as_str(), known.clone())),
-            ),
-        })?;
+        let template = self.template(name)?;
         let original = without_note(prompt, &limits.markers);
         let left = limits
             .prompt
@@ -89,5 +83,25 @@ impl Prompts {
         let most = left.map_or(limits.addition, |left| left.min(limits.addition));
         let note = note(name, template, context, most)?;
         Ok(inserted(&original, &note, template.place, &limits.markers))
+    }
+
+    /// A message of its own, for a conversation that goes on.
+    pub fn message(
+        &self,
+        name: &str,
+        context: &PromptContext,
+        limits: &PromptLimits,
+    ) -> Result<String, PromptError> {
+        message(name, self.template(name)?, context, limits.addition)
+    }
+
+    fn template(&self, name: &str) -> Result<&PromptTemplate, PromptError> {
+        self.0.get(name).ok_or_else(|| PromptError::Unknown {
+            name: name.to_owned(),
+            suggestion: nearest(
+                name,
+                self.0.keys().map(|known| (known.as_str(), known.clone())),
+            ),
+        })
     }
 }

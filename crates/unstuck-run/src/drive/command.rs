@@ -11,9 +11,8 @@ use unstuck_core::{Failure, Layer, Recovery};
 
 use super::error::RunError;
 
-/// What an agent is told when it goes on in its conversation.
-const CONTINUE: &str = "Continue where you left off. The work was cut off from outside; \
-    look at what is done already and do not do it again.";
+/// The template of what an agent is told when it goes on in its conversation.
+const CONTINUE: &str = "continue";
 
 /// What can be changed about a command: of a plain one only the time that it gets.
 pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabilities {
@@ -78,7 +77,11 @@ pub(super) fn line(
         session: match &plan.resume {
             Some(id) => Some(Session::Resume {
                 id: id.clone(),
-                message: CONTINUE.to_owned(),
+                message: Prompts::builtin()?.message(
+                    CONTINUE,
+                    &failed.map(context).unwrap_or_default(),
+                    &PromptLimits::default(),
+                )?,
             }),
             None if plan.fresh => Some(Session::Fresh),
             None => given.clone().map(|id| Session::New { id }),
