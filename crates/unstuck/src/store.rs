@@ -59,7 +59,10 @@ fn hint(error: &StoreError) -> Option<String> {
         StoreError::UnknownRun { .. } => {
             "`unstuck runs` lists the runs".into()
         }
-        StoreError::RunExists { .. } | StoreError::Database(_) => return None,
+        StoreError::Database(_) => {
+            "`unstuck store check` tells more; --store FILE names another file".into()
+        }
+        StoreError::RunExists { .. } => return None,
     };
     Some(hint)
 }

@@ -198,6 +198,12 @@ pub(crate) fn summary(finished: &Finished) -> Summary<'_> {
 }
 
 fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
+    if args.command.first().is_none_or(String::is_empty) {
+        return Err(hinted(
+            "there is no command to run: its first word is empty",
+            "unstuck exec -- COMMAND; an empty variable in a script often is the reason",
+        ));
+    }
     let agents = config.agents();
     if let Some(name) = &args.agent
         && agents.get(name).is_none()

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use unstuck_core::decision::{Chosen, Decision, FellThrough};
 use unstuck_core::duration::Human;
 use unstuck_core::event::{AttemptFailed, AttemptStarted, Event, Outcome, RunFinished};
 use unstuck_core::recovery::Next;
@@ -28,7 +27,11 @@ pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<Str
             lines.push("waiting until you have seen to it (Ctrl-C stops)".to_owned());
             lines
         }
-        Event::DecisionMade(made) => decided(&made.decision).into_iter().collect(),
+        // What was passed over is for `unstuck explain`.
+        Event::DecisionMade(made) => match made.decision.delay() {
+            Some(_) => vec![made.decision.reason.clone()],
+            None => Vec::new(),
+        },
         Event::ModelEscalated(change) => vec![format!(
             "{BOLD}model {} → {}{BOLD:#}{}",
             change.from_model,
@@ -60,23 +63,6 @@ fn resumed_lines(after: &str, recovery: &Recovery) -> Vec<String> {
 /// Whether the process stays when a person is needed.
 fn waits_for_person(recovery: &Recovery) -> bool {
     recovery.run().options["wait"] == true
-}
-
-/// What is done next; where a person is asked, what could not be done instead.
-fn decided(decision: &Decision) -> Option<String> {
-    if decision.delay().is_some() {
-        return Some(decision.reason.clone());
-    }
-    if !matches!(decision.action, Chosen::Ask { .. }) {
-        return None;
-    }
-    // That the allowed number is used up, the reason says already.
-    let used_up = |one: &&FellThrough| matches!(&*one.strategy, "same" | "chain");
-    let passed = decision.fell_through.iter().filter(|one| !used_up(one));
-    let passed: Vec<_> = passed
-        .map(|one| format!("{} ({})", one.strategy, one.why))
-        .collect();
-    (!passed.is_empty()).then(|| format!("passed over: {}", passed.join(", ")))
 }
 
 /// Only an attempt that was changed or follows another is worth a line.

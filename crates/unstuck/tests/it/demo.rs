@@ -95,7 +95,6 @@ fn what_it_prints_is_the_story_the_timeline_and_where_to_go() {
         "timeout: its time was up",
         "model claude-haiku-5-5 → claude-sonnet-5-5 (about +$",
         "a person is needed",
-        "repair (no repair command may run here)",
     ] {
         assert!(ended.stderr.contains(told), "{told} in {}", ended.stderr);
     }

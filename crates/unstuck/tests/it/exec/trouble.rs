@@ -240,6 +240,13 @@ fn wrong_options_are_told_before_anything_runs() {
         assert!(ended.stderr.contains(told), "{args:?}: {}", ended.stderr);
     }
     assert!(!place.project().join("count").exists());
+    let empty = place.run(&["exec", "--", ""], "");
+    assert_eq!(empty.code, 2);
+    assert!(
+        empty.stderr.contains("no command to run"),
+        "{}",
+        empty.stderr
+    );
 }
 
 #[test]
