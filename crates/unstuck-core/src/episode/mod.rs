@@ -2,10 +2,12 @@
 
 mod analytics;
 mod run_view;
+mod session_view;
 mod timeline;
 
 pub use analytics::{FailureAnalytics, MessageCount, Tried};
 pub use run_view::{RunView, Status};
+pub use session_view::SessionView;
 pub use timeline::{AttemptOutcome, AttemptStory, Timeline};
 
 use serde::{Deserialize, Serialize};

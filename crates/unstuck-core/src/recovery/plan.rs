@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::decision::{Changed, Chosen, Decision};
 use crate::duration::Human;
-use crate::event::{Answering, AttemptFailed, RunStarted};
+use crate::event::{Answering, AttemptFailed, SessionSpec};
 use crate::failure::{Category, Kind, Level};
 use crate::knowledge::SessionChoice;
 
@@ -27,6 +27,8 @@ pub struct AttemptPlan {
     pub resume: Option<String>,
     /// Whether a new conversation is wanted, though there is an old one.
     pub fresh: bool,
+    /// Whether the attempt before was cut off from outside, so that nobody knows what it had done.
+    pub after_cut_off: bool,
     /// What it is an answer to; none for the first.
     pub answering: Option<Answering>,
     /// What was changed for it, in words for a person.
@@ -49,15 +51,17 @@ pub(super) struct Course {
     worked: bool,
     /// Whether it had written anything that a summary could tell.
     wrote: bool,
+    /// Whether the newest attempt was cut off from outside.
+    cut_off: bool,
     answering: Option<Answering>,
     changes: Vec<String>,
 }
 
 impl Course {
-    pub(super) fn of(run: &RunStarted) -> Self {
+    pub(super) fn of(spec: &SessionSpec) -> Self {
         Self {
-            timeout: run.timeout_ms.map(Duration::from_millis),
-            idle_timeout: run.idle_timeout_ms.map(Duration::from_millis),
+            timeout: spec.timeout_ms.map(Duration::from_millis),
+            idle_timeout: spec.idle_timeout_ms.map(Duration::from_millis),
             was_silent: false,
             model: None,
             prompt: None,
@@ -66,14 +70,31 @@ impl Course {
             agent_session: None,
             worked: false,
             wrote: false,
+            cut_off: false,
             answering: None,
             changes: Vec::new(),
         }
     }
 
+    /// Takes over what the session's configuration has become.
+    pub(super) fn configured(&mut self, spec: &SessionSpec) {
+        *self = Self {
+            agent_session: self.agent_session.take(),
+            worked: self.worked,
+            wrote: self.wrote,
+            cut_off: self.cut_off,
+            ..Self::of(spec)
+        };
+    }
+
+    pub(super) fn cut_off(&mut self) {
+        self.cut_off = true;
+    }
+
     /// Learns from a failed attempt which conversation there is and whether it is worth going on in.
     pub(super) fn failed(&mut self, attempt: &AttemptFailed) {
         let used = &attempt.end.used;
+        self.cut_off = false;
         self.was_silent = attempt.end.limit.as_deref() == Some("idle_timeout");
         if used.agent_session.is_some() {
             self.agent_session.clone_from(&used.agent_session);
@@ -185,6 +206,7 @@ impl Course {
             words: self.words.clone(),
             resume: self.agent_session.clone().filter(|_| resumes),
             fresh: self.session == Some(SessionChoice::Fresh),
+            after_cut_off: self.cut_off,
             answering: self.answering.clone(),
             changes: self.changes.clone(),
         }
