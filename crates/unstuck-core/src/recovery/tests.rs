@@ -87,6 +87,7 @@ impl World {
             model: None,
             answering: None,
             used,
+            tree: None,
         }
     }
 
@@ -102,6 +103,7 @@ impl World {
             answering: plan.answering,
             changes: plan.changes,
             reaper: None,
+            tree: None,
         }));
     }
 
