@@ -153,6 +153,7 @@ fn event(run: &RunId, number: u32) -> Event {
             answering: None,
             changes: vec!["the timeout was doubled".into()],
             reaper: Some((4711, 99)),
+            tree: None,
         }));
     }
     let failed = serde_json::json!({

@@ -71,6 +71,10 @@ pub struct AttemptStory {
     pub answering: Option<Answering>,
     /// What was changed about it, in words.
     pub changes: Vec<String>,
+    /// The work tree before it, as the id of a git tree.
+    pub tree: Option<String>,
+    /// The work tree after it, as the id of a git tree.
+    pub tree_after: Option<String>,
     /// The exit code.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
@@ -200,6 +204,7 @@ impl AttemptStory {
         self.signal = end.signal;
         self.limit.clone_from(&end.limit);
         self.used.clone_from(&end.used);
+        self.tree_after.clone_from(&end.tree);
         if end.model.is_some() {
             self.model.clone_from(&end.model);
         }
@@ -222,6 +227,8 @@ fn begun(id: String, attempt: &AttemptStarted, at: Timestamp) -> AttemptStory {
         model: attempt.model.clone(),
         answering: attempt.answering.clone(),
         changes: attempt.changes.clone(),
+        tree: attempt.tree.clone(),
+        tree_after: None,
         exit_code: None,
         signal: None,
         limit: None,

@@ -43,6 +43,9 @@ pub struct AttemptStarted {
     /// The process that ends everything if unstuck itself ends: its id and when it started.
     #[serde(default)]
     pub reaper: Option<(u32, u64)>,
+    /// The work tree before it, as the id of a git tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
 }
 
 /// What an attempt used, as far as the agent tells.
@@ -96,6 +99,9 @@ pub struct AttemptEnd {
     /// What it used.
     #[serde(default)]
     pub used: Measured,
+    /// The work tree after it, as the id of a git tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
 }
 
 /// The last that an attempt wrote, short enough to be kept for ever.

@@ -90,6 +90,7 @@ impl World {
             model: None,
             answering: None,
             used,
+            tree: None,
         }
     }
 
@@ -105,6 +106,7 @@ impl World {
             answering: plan.answering,
             changes: plan.changes,
             reaper: None,
+            tree: None,
         }));
     }
 

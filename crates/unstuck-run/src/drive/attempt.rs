@@ -72,6 +72,7 @@ impl Engine<'_> {
             answering: plan.answering.clone(),
             changes: plan.changes.clone(),
             reaper: Some((reaper.pid, reaper.started)),
+            tree: None,
         };
         log.note(self.clock.at(), Box::new(started));
     }

@@ -219,6 +219,7 @@ impl Case<'_> {
                 .or(self.model.clone()),
             answering: self.answering.clone(),
             used: self.used(report),
+            tree: None,
         }
     }
 }

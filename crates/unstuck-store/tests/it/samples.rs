@@ -85,6 +85,7 @@ pub(crate) fn attempt_started(run: &RunId, number: u32) -> Event {
         answering: None,
         changes: Vec::new(),
         reaper: Some((4711, 99)),
+        tree: None,
     }))
 }
 
@@ -111,6 +112,7 @@ pub(crate) fn end(
             cost_usd,
             ..Measured::default()
         },
+        tree: None,
     }
 }
 
