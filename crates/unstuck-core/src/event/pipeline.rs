@@ -25,11 +25,18 @@ pub struct PipelineStarted {
     pub policy: String,
     /// How many roles may run side by side.
     pub parallel: u32,
+    /// Whether `checkpoint.json` is written when something failed.
+    #[serde(default = "yes")]
+    pub checkpoint: bool,
     /// How often it is repeated, and until when; none for once.
     #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
     pub looping: Option<LoopStarted>,
     /// The version of the knowledge that decisions are made with.
     pub knowledge: String,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// A role, as far as a later process needs to know.

@@ -27,6 +27,7 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> PipelineStarted {
         config_path: None,
         policy: "pipeline".into(),
         parallel: 4,
+        checkpoint: true,
         looping: iterations.map(|max_iterations| LoopStarted {
             max_iterations,
             until: Some("DONE".into()),
