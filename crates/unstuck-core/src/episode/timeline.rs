@@ -1,12 +1,14 @@
 //! The story of a run, attempt by attempt: what was tried, what came of it, what was decided and why.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::decision::EscalationRecord;
 use crate::diagnosis::Diagnosis;
 use crate::event::{
     Answering, AttemptEnd, AttemptStarted, DecisionMade, Event, Excerpt, Measured, Part, Recorded,
-    RecoveryEscalated, RecoveryResolved, RunStarted, SessionId, WaitingUntil,
+    RecoveryEscalated, RecoveryResolved, RunStarted, SessionId, SessionSpec, WaitingUntil,
 };
 use crate::moment::Timestamp;
 
@@ -113,6 +115,9 @@ pub struct Timeline {
     /// Its roles, in the order in which they began; empty unless it is a pipeline.
     #[serde(skip)]
     pub sessions: Vec<SessionView>,
+    /// What each session runs, as it was last configured.
+    #[serde(skip)]
+    pub specs: BTreeMap<SessionId, SessionSpec>,
     /// Its attempts, in the order in which they began.
     pub attempts: Vec<AttemptStory>,
 }
@@ -128,6 +133,7 @@ impl Timeline {
             view: RunView::fold(events)?,
             run: (**run).clone(),
             sessions: SessionView::all(events),
+            specs: BTreeMap::new(),
             attempts: Vec::new(),
         };
         events.iter().for_each(|recorded| timeline.record(recorded));
@@ -162,9 +168,11 @@ impl Timeline {
     }
 
     fn record(&mut self, recorded: &Recorded) {
-        if let Event::AttemptStarted(attempt) = &recorded.event {
-            self.began(attempt, recorded);
-            return;
+        match &recorded.event {
+            Event::AttemptStarted(attempt) => return self.began(attempt, recorded),
+            Event::RunStarted(run) => self.specs.extend(run.sole_session().map(by_id)),
+            Event::SessionStarted(started) => self.specs.extend([by_id(&started.spec)]),
+            _ => {}
         }
         let Some(newest) = self.newest(recorded.event.session()) else {
             return;
@@ -209,6 +217,10 @@ impl AttemptStory {
             self.model.clone_from(&end.model);
         }
     }
+}
+
+fn by_id(spec: &SessionSpec) -> (SessionId, SessionSpec) {
+    (spec.session.clone(), spec.clone())
 }
 
 fn begun(id: String, attempt: &AttemptStarted, at: Timestamp) -> AttemptStory {

@@ -23,6 +23,8 @@ pub struct AttemptPlan {
     pub prompt: Option<String>,
     /// What a person said, to be added to the prompt.
     pub words: Option<String>,
+    /// What the allowed length of the output is multiplied by.
+    pub output_limit: Option<f64>,
     /// The agent's conversation to go on in.
     pub resume: Option<String>,
     /// Whether a new conversation is wanted, though there is an old one.
@@ -45,6 +47,7 @@ pub(super) struct Course {
     model: Option<String>,
     prompt: Option<String>,
     words: Option<String>,
+    output_limit: Option<f64>,
     session: Option<SessionChoice>,
     agent_session: Option<String>,
     /// Whether the agent had done some work in its conversation before it failed.
@@ -66,6 +69,7 @@ impl Course {
             model: None,
             prompt: None,
             words: None,
+            output_limit: None,
             session: None,
             agent_session: None,
             worked: false,
@@ -169,7 +173,10 @@ impl Course {
                 self.words = Some(words.clone());
                 self.say("a person's words".into());
             }
-            Changed::OutputLimit { .. } => self.say("asks for less".into()),
+            Changed::OutputLimit { factor, .. } => {
+                self.output_limit = Some(self.output_limit.unwrap_or(1.0) * factor);
+                self.say("asks for less".into());
+            }
             Changed::Repair => self.say("after a repair".into()),
         }
     }
@@ -204,6 +211,7 @@ impl Course {
             model: self.model.clone(),
             prompt: self.prompt.clone(),
             words: self.words.clone(),
+            output_limit: self.output_limit,
             resume: self.agent_session.clone().filter(|_| resumes),
             fresh: self.session == Some(SessionChoice::Fresh),
             after_cut_off: self.cut_off,

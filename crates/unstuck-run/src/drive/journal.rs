@@ -184,12 +184,7 @@ impl<'a> Journal<'a> {
 }
 
 impl Known {
-    fn show(
-        &mut self,
-        project: &Path,
-        events: &[Recorded],
-        redactor: &Redactor,
-    ) -> io::Result<()> {
+    fn show(&mut self, project: &Path, events: &[Recorded], redactor: &Redactor) -> io::Result<()> {
         if matches!(self.files, Files::NotYet) {
             let folder = RunFolder::open(project, &self.fold.view.id)?;
             self.files = Files::At(folder);

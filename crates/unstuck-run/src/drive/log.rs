@@ -9,6 +9,7 @@ use unstuck_core::{Event, Kind, Recorded, Recovery, Timestamp};
 
 use super::error::RunError;
 use super::journal::{Journal, Written};
+use super::judge::Judged;
 use super::request::Options;
 
 /// The log of one session of a run.
@@ -18,6 +19,8 @@ pub(super) struct Log<'j, 'a> {
     view: SessionView,
     part: Option<Part>,
     options: Options,
+    /// The final answer of the newest attempt.
+    answer: String,
     pending: Vec<Event>,
     /// When the first of the pending events happened; all of one write have one moment.
     at: Option<Timestamp>,
@@ -55,6 +58,7 @@ impl<'j, 'a> Log<'j, 'a> {
             view: SessionView::of(spec, part.clone(), at),
             part,
             options: options(spec),
+            answer: String::new(),
             pending: vec![first],
             at: Some(at),
         }
@@ -73,9 +77,7 @@ impl<'j, 'a> Log<'j, 'a> {
         session: &unstuck_core::SessionId,
         events: &[Recorded],
     ) -> Option<Self> {
-        let is_first = |recorded: &&Recorded| {
-            matches!(&recorded.event, Event::SessionStarted(one) if one.spec.session == *session)
-        };
+        let is_first = |recorded: &&Recorded| matches!(&recorded.event, Event::SessionStarted(one) if one.spec.session == *session);
         let first = events.iter().find(is_first)?;
         let mut recovery = Recovery::begin(first)?;
         let later = events.iter().filter(|one| one.seq > first.seq);
@@ -90,6 +92,7 @@ impl<'j, 'a> Log<'j, 'a> {
             journal,
             options: options(recovery.spec()),
             part: view.part.clone(),
+            answer: String::new(),
             pending: Vec::new(),
             at: None,
             recovery,
@@ -124,6 +127,17 @@ impl<'j, 'a> Log<'j, 'a> {
         };
         self.take_in(&recorded);
         self.pending.push(recorded.event);
+    }
+
+    /// Notes what came of an attempt.
+    pub(super) fn note_judged(&mut self, at: Timestamp, judged: Judged) {
+        self.answer = judged.answer;
+        self.note(at, judged.event);
+    }
+
+    /// The final answer of the newest attempt.
+    pub(super) fn answer(&self) -> &str {
+        &self.answer
     }
 
     /// Notes that the session goes on with what its configuration has become.

@@ -34,12 +34,14 @@ impl<'a> Checkpoint<'a> {
         let failed = failed(run);
         let pipeline = run.pipeline.as_ref();
         let completed = pipeline.map_or_else(Vec::new, |pipeline| pipeline.completed());
-        let role = |id: &&str| Some((*id, pipeline?.role(id)?.instances));
-        let outputs = completed.iter().filter_map(role);
+        let roles = pipeline.map_or(&[][..], |pipeline| &pipeline.plan().roles);
+        let done = roles
+            .iter()
+            .filter(|role| completed.contains(&role.id.as_str()));
         Self {
             timestamp: at,
-            outputs: outputs
-                .map(|(id, instances)| (id.to_owned(), output(id, instances)))
+            outputs: done
+                .map(|role| (role.id.clone(), output(&role.id, role.instances)))
                 .collect(),
             failed_agent: failed.map(|session| match &session.part {
                 Some(part) => part.role.as_str(),

@@ -58,10 +58,7 @@ pub(crate) fn started_in(run: &RunId, project: &str) -> Event {
 }
 
 pub(crate) fn resumed() -> Event {
-    Event::from(RunResumed {
-        after: "a crash".into(),
-        pid: 12,
-    })
+    Event::from(RunResumed::as_it_was("a crash", 12))
 }
 
 pub(crate) fn answering(kind: Kind, strategy: Option<&str>) -> Answering {
