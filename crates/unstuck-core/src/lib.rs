@@ -58,6 +58,7 @@ mod nearest;
 mod needles;
 pub mod recovery;
 pub mod redact;
+pub mod stuck;
 
 pub use action::{PlanRequest, PlannedStrategy, Settings, plan};
 pub use decision::{Decision, RetryPolicy, decide};

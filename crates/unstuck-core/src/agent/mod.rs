@@ -17,6 +17,7 @@
 //! ```
 
 mod change;
+mod doing;
 mod file;
 mod invocation;
 mod launcher;
@@ -28,8 +29,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use change::{CannotChange, Changed, Changes, Session};
+pub use doing::{Call, Doing, Outcome};
 pub use file::{
-    AgentFile, Flags, OutputFile, Positional, PromptFile, RunFile, SessionFile, Source, Take,
+    ActionSource, AgentFile, Flags, OutputFile, Positional, PromptFile, RunFile, SessionFile,
+    Source, Take,
 };
 pub use invocation::{Invocation, Prompt, SessionUse};
 pub use report::Report;
