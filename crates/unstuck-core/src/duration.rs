@@ -146,6 +146,22 @@ pub(crate) mod optional_millis {
     }
 }
 
+/// Durations as texts with a unit on the wire.
+pub(crate) mod text {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(wait: &Duration, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&super::exact(*wait))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+        let text = String::deserialize(from)?;
+        super::parse(&text).map_err(serde::de::Error::custom)
+    }
+}
+
 /// Durations that may be absent, as texts with a unit on the wire.
 pub(crate) mod optional_text {
     use std::time::Duration;

@@ -59,6 +59,7 @@ mod needles;
 pub mod pipeline;
 pub mod recovery;
 pub mod redact;
+pub mod stuck;
 
 pub use action::{PlanRequest, PlannedStrategy, Settings, plan};
 pub use decision::{Decision, RetryPolicy, decide};

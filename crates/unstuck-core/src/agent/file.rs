@@ -194,6 +194,8 @@ pub struct OutputFile {
     pub cached_tokens: Vec<Source>,
     /// How often the model was asked.
     pub turns: Vec<Source>,
+    /// What it does; all of these count.
+    pub action: Vec<ActionSource>,
 }
 
 /// One place in the output.
@@ -223,4 +225,30 @@ pub enum Take {
     First,
     /// All: texts are joined, numbers added up.
     All,
+}
+
+/// Where a stream of JSON objects tells of a call, of what came of it, or of both.
+///
+/// Conditions are paths with the value that must be there: `*` is any value but null, `!0` any but null and 0.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ActionSource {
+    /// Only JSON objects for which all of these hold.
+    pub when: BTreeMap<String, String>,
+    /// The path to the parts that each tell of one; none if the whole object does.
+    pub each: Option<String>,
+    /// Only parts for which all of these hold.
+    pub only: BTreeMap<String, String>,
+    /// The path, in a part, to the id by which a call and its result belong together.
+    pub id: Option<String>,
+    /// What is called, where the stream does not say it.
+    pub title: Option<String>,
+    /// The path to the name of what is called.
+    pub name: Option<String>,
+    /// The paths to what it is called with.
+    pub arguments: Vec<String>,
+    /// The paths to what came of it.
+    pub result: Vec<String>,
+    /// It failed if all conditions of one of these hold.
+    pub failed: Vec<BTreeMap<String, String>>,
 }

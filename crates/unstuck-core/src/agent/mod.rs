@@ -19,6 +19,7 @@
 
 mod call;
 mod change;
+mod doing;
 mod file;
 mod invocation;
 mod launcher;
@@ -32,9 +33,10 @@ use std::sync::LazyLock;
 
 pub use call::{Built, Call, CallSession, CannotBuild, PromptWay};
 pub use change::{CannotChange, Changed, Changes, Session};
+pub use doing::{Doing, Outcome, ToolCall};
 pub use file::{
-    AgentFile, BaseUrlFile, CallFile, CallPart, Flags, OutputFile, Positional, PromptFile, RunFile,
-    SessionFile, Source, Take,
+    ActionSource, AgentFile, BaseUrlFile, CallFile, CallPart, Flags, OutputFile, Positional,
+    PromptFile, RunFile, SessionFile, Source, Take,
 };
 pub use invocation::{Invocation, Prompt, SessionUse};
 pub use report::Report;

@@ -1,5 +1,7 @@
 //! The JSON in an agent's output, and the paths into it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 /// The JSON objects of a text: a whole document, perhaps after a banner, or one on each line. What is broken is left out.
@@ -29,30 +31,36 @@ pub(super) fn records(text: &str) -> Vec<Value> {
 }
 
 /// The values at a path: `*` is every part of an array or object, `-1` the last one, `#` every key.
-pub(super) fn at(value: &Value, path: &str) -> Vec<Value> {
-    let mut here = vec![value.clone()];
+pub(super) fn at<'v>(value: &'v Value, path: &str) -> Vec<Cow<'v, Value>> {
+    let mut here = vec![Cow::Borrowed(value)];
     for step in path.split('/').skip(1) {
         here = here
-            .iter()
-            .flat_map(|value| step_into(value, step))
+            .into_iter()
+            .flat_map(|value| match value {
+                Cow::Borrowed(value) => step_into(value, step),
+                // A key has no parts.
+                Cow::Owned(_) => Vec::new(),
+            })
             .collect();
     }
     here
 }
 
-fn step_into(value: &Value, step: &str) -> Vec<Value> {
+fn step_into<'v>(value: &'v Value, step: &str) -> Vec<Cow<'v, Value>> {
+    let all = |values: &mut dyn Iterator<Item = &'v Value>| values.map(Cow::Borrowed).collect();
     match (value, step) {
-        (Value::Array(items), "*") => items.clone(),
-        (Value::Array(items), "-1") => items.last().cloned().into_iter().collect(),
+        (Value::Array(items), "*") => all(&mut items.iter()),
+        (Value::Array(items), "-1") => all(&mut items.last().into_iter()),
         (Value::Array(items), _) => {
             let item = step.parse().ok().and_then(|at: usize| items.get(at));
-            item.cloned().into_iter().collect()
+            all(&mut item.into_iter())
         }
-        (Value::Object(fields), "*") => fields.values().cloned().collect(),
+        (Value::Object(fields), "*") => all(&mut fields.values()),
         (Value::Object(fields), "#") => {
-            fields.keys().map(|key| Value::from(key.as_str())).collect()
+            let keys = fields.keys().map(|key| Value::from(key.as_str()));
+            keys.map(Cow::Owned).collect()
         }
-        (Value::Object(fields), _) => fields.get(step).cloned().into_iter().collect(),
+        (Value::Object(fields), _) => all(&mut fields.get(step).into_iter()),
         _ => Vec::new(),
     }
 }
@@ -88,10 +96,14 @@ mod tests {
     #[test]
     fn paths_reach_every_part_the_last_part_and_keys() {
         let value = json!({"a": [{"b": 1}, {"b": 2}], "c": {"x": 1, "y": 2}});
-        assert_eq!(at(&value, "/a/*/b"), [json!(1), json!(2)]);
-        assert_eq!(at(&value, "/a/-1/b"), [json!(2)]);
-        assert_eq!(at(&value, "/a/0/b"), [json!(1)]);
-        assert_eq!(at(&value, "/c/#"), [json!("x"), json!("y")]);
-        assert_eq!(at(&value, "/c/z"), Vec::<Value>::new());
+        let at = |path| {
+            let found = super::at(&value, path).into_iter();
+            found.map(Cow::into_owned).collect::<Vec<Value>>()
+        };
+        assert_eq!(at("/a/*/b"), [json!(1), json!(2)]);
+        assert_eq!(at("/a/-1/b"), [json!(2)]);
+        assert_eq!(at("/a/0/b"), [json!(1)]);
+        assert_eq!(at("/c/#"), [json!("x"), json!("y")]);
+        assert_eq!(at("/c/z"), Vec::<Value>::new());
     }
 }

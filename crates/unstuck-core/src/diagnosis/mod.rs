@@ -22,6 +22,7 @@ mod weigh;
 use std::time::Duration;
 
 pub use classifier::Classifier;
+pub(crate) use fingerprint::{fingerprint, template};
 pub use pattern::PatternError;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,136 @@
+//! Cuts a stream into lines as it comes, with bounded memory. How it came in pieces makes no difference.
+
+/// A line that is longer than this is cut at its next blank, so that text without line ends has lines too.
+const LONG: usize = 512;
+/// A line is cut here in any case.
+const LONGEST: usize = 4096;
+/// A longer JSON object is left out.
+const LONGEST_RECORD: usize = 1 << 20;
+
+/// Whether lines that begin like a JSON object are kept whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Records {
+    Whole,
+    Cut,
+}
+
+/// Cuts a stream into lines.
+#[derive(Debug)]
+pub(super) struct Lines {
+    records: Records,
+    /// The beginning of a line whose end has not come yet.
+    begun: Vec<u8>,
+    /// Whether what comes up to the next line end is left out.
+    skips: bool,
+}
+
+impl Lines {
+    pub(super) const fn new(records: Records) -> Self {
+        Self {
+            records,
+            begun: Vec::new(),
+            skips: false,
+        }
+    }
+
+    /// Takes in what was written and calls for each line that is complete.
+    pub(super) fn feed(&mut self, mut bytes: &[u8], mut call: impl FnMut(&[u8])) {
+        while !bytes.is_empty() {
+            if self.skips {
+                let Some(end) = memchr::memchr(b'\n', bytes) else {
+                    return;
+                };
+                self.skips = false;
+                bytes = &bytes[end + 1..];
+                continue;
+            }
+            let Some((len, taken)) = self.end(bytes) else {
+                self.begun.extend_from_slice(bytes);
+                return;
+            };
+            if self.skips {
+                // Of a record that is too long nothing is told.
+            } else if self.begun.is_empty() {
+                call(&bytes[..len]);
+            } else {
+                self.begun.extend_from_slice(&bytes[..len]);
+                call(&self.begun);
+            }
+            self.begun.clear();
+            bytes = &bytes[taken..];
+        }
+    }
+
+    /// Calls for the last line, which nothing ended.
+    pub(super) fn finish(&mut self, call: impl FnOnce(&[u8])) {
+        if !self.begun.is_empty() {
+            call(&self.begun);
+        }
+        self.begun.clear();
+    }
+
+    /// How many bytes belong to the line, and how many are taken with its end; none if more is to come.
+    fn end(&mut self, bytes: &[u8]) -> Option<(usize, usize)> {
+        let first = self.begun.first().or(bytes.first());
+        let is_record = self.records == Records::Whole && first == Some(&b'{');
+        let longest = if is_record { LONGEST_RECORD } else { LONGEST };
+        let room = longest - self.begun.len();
+        let near = &bytes[..bytes.len().min(room)];
+        let line_end = memchr::memchr(b'\n', near);
+        let long = LONG.saturating_sub(self.begun.len());
+        let to = line_end.unwrap_or(near.len());
+        if !is_record && to > long {
+            let blank = memchr::memchr(b' ', &near[long..to]);
+            if let Some(blank) = blank {
+                return Some((long + blank, long + blank + 1));
+            }
+        }
+        if let Some(end) = line_end {
+            return Some((end, end + 1));
+        }
+        if near.len() < room {
+            return None;
+        }
+        self.skips = is_record;
+        Some((room, room))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(records: Records, pieces: &[&[u8]]) -> Vec<usize> {
+        let mut lines = Lines::new(records);
+        let mut found = Vec::new();
+        for piece in pieces {
+            lines.feed(piece, |line| found.push(line.len()));
+        }
+        lines.finish(|line| found.push(line.len()));
+        found
+    }
+
+    #[test]
+    fn lines_are_cut_at_their_ends_and_long_ones_at_blanks() {
+        assert_eq!(
+            lines(Records::Cut, &[b"a\nbc\n", b"d", b"ef\n\ng"]),
+            [1, 2, 3, 0, 1]
+        );
+        let long = [b"x".repeat(600), b" yy".to_vec()].concat();
+        assert_eq!(lines(Records::Cut, &[&long]), [600, 2]);
+        assert_eq!(
+            lines(Records::Cut, &[&b"x".repeat(9000)]),
+            [4096, 4096, 808]
+        );
+    }
+
+    #[test]
+    fn a_record_is_kept_whole_unless_it_is_enormous() {
+        let record = |len: usize| [b"{ ".repeat(len / 2), b"\nab\n".to_vec()].concat();
+        assert_eq!(lines(Records::Whole, &[&record(9000)]), [9000, 2]);
+        let enormous = record(LONGEST_RECORD + 10);
+        let (one, other) = enormous.split_at(777);
+        assert_eq!(lines(Records::Whole, &[&enormous]), [2]);
+        assert_eq!(lines(Records::Whole, &[one, other]), [2]);
+    }
+}

@@ -1,0 +1,23 @@
+//! Stuck: the same thing again and again, or nothing at all. What shows it, and when it is too much (`data/stuck.toml`).
+//!
+//! A [`Watcher`] is fed what an agent writes while it works; a [`Repetition`] is told how attempts and iterations ended.
+//! Either gives a [`StuckSign`], which says in a sentence what was repeated and how often, and is a diagnosis like any other.
+//! Work that only looks repetitive goes on: the limits are generous, and what is known of it is data with samples.
+
+mod actions;
+mod data;
+mod limits;
+mod lines;
+mod questions;
+mod repeats;
+mod repetition;
+mod sign;
+mod signature;
+mod substance;
+mod watcher;
+
+pub use limits::StuckLimits;
+pub use questions::asks_back;
+pub use repetition::{Answered, FailedAttempt, Futility, IterationEnd, Repetition};
+pub use sign::{StuckSign, StuckWhat};
+pub use watcher::Watcher;
