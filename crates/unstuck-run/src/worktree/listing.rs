@@ -109,7 +109,10 @@ impl Listing {
         };
         let too_large = tracked == Tracked::No && data.len() > LARGEST_UNTRACKED;
         match Mode::of(&data) {
-            None if data.is_dir() => self.leave_out(name, LeftOutBecause::Repository),
+            // A folder may also stand where a file was.
+            None if place.join(".git").symlink_metadata().is_ok() => {
+                self.leave_out(name, LeftOutBecause::Repository);
+            }
             None => {}
             Some(Mode::Link) => self.keep(name, Mode::Link, &data),
             Some(_) if too_large => self.leave_out(name, LeftOutBecause::TooLarge),

@@ -1,5 +1,6 @@
 //! The work tree of real git repositories: snapshots, what lies between them, and the way back.
 
+mod fingerprints;
 mod places;
 mod restoring;
 mod taking;

@@ -237,3 +237,14 @@ proptest! {
         prop_assert_eq!(repo.as_the_user_sees_it(), seen);
     }
 }
+
+#[test]
+fn an_empty_folder_where_a_file_was_is_no_hindrance() {
+    let repo = Repo::new();
+    let before = repo.take("before");
+    fs::remove_file(repo.at("tracked.txt")).unwrap();
+    fs::create_dir_all(repo.at("tracked.txt/and/more")).unwrap();
+    let restored = repo.snapshots().restore(&before).unwrap();
+    assert!(restored.undone.left_out.is_empty());
+    assert_eq!(repo.read("tracked.txt"), "one\n");
+}
