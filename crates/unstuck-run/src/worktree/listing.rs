@@ -5,11 +5,11 @@ use std::fs::{File, Metadata};
 use std::io;
 
 use super::error::WorktreeError;
+use super::own::Own;
 use super::paths::{path, shown};
 use super::record::{Mode, Seen};
 use super::repository::Repository;
 use super::snapshot::{LeftOut, LeftOutBecause};
-use crate::folder::PROJECT_FOLDER;
 
 /// How large an untracked file may be to be kept, in bytes.
 const LARGEST_UNTRACKED: u64 = 50 * 1024 * 1024;
@@ -34,7 +34,7 @@ enum Tracked {
 }
 
 /// Looks at the work tree; the user's index is only read.
-pub(super) fn list(repository: &Repository) -> Result<Listing, WorktreeError> {
+pub(super) fn list(repository: &Repository, own: &Own) -> Result<Listing, WorktreeError> {
     let args = [
         "ls-files",
         "-z",
@@ -55,7 +55,7 @@ pub(super) fn list(repository: &Repository) -> Result<Listing, WorktreeError> {
         };
         // A repository of its own is listed as a folder.
         let name = name.strip_suffix(b"/").unwrap_or(name);
-        if !is_ours(name) && folders.hold(repository, name) {
+        if !own.holds(name) && folders.hold(repository, name) {
             listing.add(repository, name, tracked)?;
         }
     }
@@ -156,12 +156,6 @@ impl Listing {
         });
         self.left_out.sort();
     }
-}
-
-/// Whether a path is in a folder of unstuck's own.
-fn is_ours(name: &[u8]) -> bool {
-    name.split(|byte| *byte == b'/')
-        .any(|part| part == PROJECT_FOLDER.as_bytes())
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -9,6 +9,7 @@ mod error;
 mod fingerprint;
 mod git;
 mod listing;
+mod own;
 mod paths;
 mod record;
 mod repository;

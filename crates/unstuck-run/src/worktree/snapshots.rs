@@ -1,12 +1,11 @@
 //! The snapshots of one run: taken, listed, forgotten.
 
 use std::fmt::Write;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use unstuck_core::RunId;
 
-use super::error::WorktreeError;
+use super::error::{While, WorktreeError};
 use super::repository::Repository;
 use super::snapshot::{Snapshot, ref_part};
 use super::tree::Memory;
@@ -28,10 +27,11 @@ impl Snapshots {
     /// `state` is unstuck's own folder outside the project; below it is remembered which files were read already.
     pub fn open(project: &Path, run: &RunId, state: &Path) -> Result<Self, WorktreeError> {
         let repository = Repository::of(project)?;
-        let folder = memory_folder(state, &repository.root);
+        // Git runs in another folder.
+        let state = std::path::absolute(state).to("find", state)?;
         Ok(Self {
+            memory: Memory::new(&state, &repository),
             repository,
-            memory: Memory::new(folder),
             refs: format!("{REFS}/{}", ref_part(run.as_str())),
         })
     }
@@ -126,18 +126,4 @@ impl Snapshots {
         forget.args(args).input(input.into_bytes()).output()?;
         Ok(names.len())
     }
-}
-
-/// The folder for what is remembered of a work tree: one for each, named so that no two share it.
-pub(super) fn memory_folder(state: &Path, root: &Path) -> PathBuf {
-    // FNV-1a: stable over versions of the compiler, which the hashes of the standard library are not.
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = root
-        .as_os_str()
-        .as_bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, step);
-    let name = root.file_name().unwrap_or_default().to_string_lossy();
-    let name = ref_part(&name);
-    state.join("worktrees").join(format!("{name}-{hash:016x}"))
 }

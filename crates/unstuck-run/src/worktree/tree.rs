@@ -13,10 +13,11 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::error::{While, WorktreeError};
 use super::listing::{Listing, list};
+use super::own::Own;
 use super::paths::{path, quoted};
 use super::record::{Entries, Entry, Mode, Record, Seen};
 use super::repository::Repository;
-use super::snapshot::LeftOut;
+use super::snapshot::{LeftOut, ref_part};
 
 /// The work tree as a tree object.
 pub(super) struct Tree {
@@ -28,12 +29,17 @@ pub(super) struct Tree {
 /// Where what is remembered of one work tree is kept.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
+    state: PathBuf,
     folder: PathBuf,
 }
 
 impl Memory {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    /// The memory of a work tree, in a folder of its own below the state folder.
+    pub(super) fn new(state: &Path, repository: &Repository) -> Self {
+        Self {
+            state: state.to_owned(),
+            folder: state.join("worktrees").join(folder_name(&repository.root)),
+        }
     }
 
     /// The tree of what is there now.
@@ -71,7 +77,8 @@ impl Memory {
 
     fn make(&self, repository: &Repository, known: Record) -> Result<Tree, WorktreeError> {
         let looked = self.moment()?;
-        let mut listing = list(repository)?;
+        let own = Own::new(&repository.root, &self.state);
+        let mut listing = list(repository, &own)?;
         let entries = self.read(repository, &mut listing, &known, looked)?;
         let (head, is_kept) = head_and_tree(repository, &known.tree)?;
         let mut id = known.tree.clone();
@@ -219,6 +226,16 @@ impl Memory {
         }
         Ok(())
     }
+}
+
+/// The name of the folder for what is remembered of a work tree: no two share one.
+fn folder_name(root: &Path) -> String {
+    // FNV-1a: stable over versions of the compiler, which the hashes of the standard library are not.
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let bytes = root.as_os_str().as_bytes();
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, step);
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    format!("{}-{hash:016x}", ref_part(&name))
 }
 
 /// Where HEAD is, and whether a tree is there.

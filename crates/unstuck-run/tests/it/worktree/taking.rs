@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use unstuck_run::worktree::{Change, Colour, LeftOutBecause};
+use unstuck_core::RunId;
+use unstuck_run::worktree::{Change, Colour, LeftOutBecause, Snapshots};
 
 use super::Repo;
 
@@ -286,4 +287,25 @@ fn what_lies_behind_a_link_is_not_part_of_the_work_tree() {
         fs::read_to_string(outside.join("deep/main.rs")).unwrap(),
         "not ours\n"
     );
+}
+
+/// A store in the project changes all the time, and bringing it back would damage it.
+#[test]
+fn the_files_of_unstuck_itself_are_no_part_of_it() {
+    let repo = Repo::new();
+    let run = RunId::new("r");
+    let snapshots = Snapshots::open(&repo.root(), &run, &repo.at("history.d")).unwrap();
+    repo.write("history.db", "SQLite format 3\0 and more");
+    repo.write("history.db-wal", "more");
+    repo.write("history.md", "the user's own\n");
+    let before = snapshots.take("before").unwrap();
+    let held = [
+        ".gitignore",
+        "history.md",
+        "src/deep/main.rs",
+        "tracked.txt",
+    ];
+    assert_eq!(names(&repo, &before.tree), held);
+    repo.write("history.db", "SQLite format 3\0 and other things");
+    assert_eq!(snapshots.take("after").unwrap().tree, before.tree);
 }
