@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use rusqlite::{Connection, params};
-use unstuck_core::event::{AttemptStarted, Event, RunId, RunStarted};
+use unstuck_core::event::{AttemptStarted, Event, RunId, RunStarted, SessionSpec, Work};
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{Append, Location, Options, Store, StoreError};
 
@@ -124,18 +124,20 @@ async fn cold(path: &Path) -> Result<Samples> {
 fn started(run: &RunId) -> Event {
     Event::from(Box::new(RunStarted {
         project: "/home/me/shop".into(),
-        cwd: "/home/me/shop".into(),
-        command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
-        agent: Some("claude".into()),
-        model: Some("claude-sonnet-5-5".into()),
-        session: run.session(1),
-        policy: RetryPolicy::default(),
-        origins: Default::default(),
-        timeout_ms: Some(600_000),
-        idle_timeout_ms: None,
-        options: serde_json::Value::Null,
-        unrepeatable: None,
-        knowledge: "0.1.0".into(),
+        work: Work::Command(Box::new(SessionSpec {
+            cwd: "/home/me/shop".into(),
+            command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
+            agent: Some("claude".into()),
+            model: Some("claude-sonnet-5-5".into()),
+            session: run.session(1),
+            policy: RetryPolicy::default(),
+            origins: Default::default(),
+            timeout_ms: Some(600_000),
+            idle_timeout_ms: None,
+            options: serde_json::Value::Null,
+            unrepeatable: None,
+            knowledge: "0.1.0".into(),
+        })),
     }))
 }
 

@@ -56,6 +56,7 @@ pub mod knowledge;
 mod moment;
 mod nearest;
 mod needles;
+pub mod pipeline;
 pub mod recovery;
 pub mod redact;
 
@@ -66,4 +67,5 @@ pub use episode::{Episode, FailureAnalytics, RunView};
 pub use event::{Event, Recorded, RunId, SessionId};
 pub use failure::{Case, Category, Failure, Headers, Kind, Layer, Level, Text, UnknownKind};
 pub use moment::{NotATimestamp, Now, Timestamp};
+pub use pipeline::Pipeline;
 pub use recovery::Recovery;

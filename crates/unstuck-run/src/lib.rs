@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+pub mod blobs;
 pub mod clock;
 pub mod drive;
 pub mod expect;

@@ -5,7 +5,7 @@
 //! fold of the events, written in the same transaction.
 //!
 //! ```
-//! use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunStarted};
+//! use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunStarted, SessionSpec, Work};
 //! use unstuck_core::{RetryPolicy, Timestamp};
 //! use unstuck_store::{Append, Location, Options, RunFilter, Store, StoreError};
 //!
@@ -17,18 +17,20 @@
 //! let run = RunId::new("k3v9x0m2qa");
 //! let started = RunStarted {
 //!     project: "/home/me/shop".into(),
-//!     cwd: "/home/me/shop".into(),
-//!     command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
-//!     agent: Some("claude".into()),
-//!     model: None,
-//!     session: run.session(1),
-//!     policy: RetryPolicy::default(),
-//!     origins: Default::default(),
-//!     timeout_ms: None,
-//!     idle_timeout_ms: None,
-//!     options: serde_json::Value::Null,
-//!     unrepeatable: None,
-//!     knowledge: "0.1.0".into(),
+//!     work: Work::Command(Box::new(SessionSpec {
+//!         cwd: "/home/me/shop".into(),
+//!         command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
+//!         agent: Some("claude".into()),
+//!         model: None,
+//!         session: run.session(1),
+//!         policy: RetryPolicy::default(),
+//!         origins: Default::default(),
+//!         timeout_ms: None,
+//!         idle_timeout_ms: None,
+//!         options: serde_json::Value::Null,
+//!         unrepeatable: None,
+//!         knowledge: "0.1.0".into(),
+//!     })),
 //! };
 //! let now = Timestamp::from_seconds(1_794_777_000);
 //! let recorded = store.append(Append::new(run.clone(), now, [Event::from(Box::new(started))])).await?;

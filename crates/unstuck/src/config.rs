@@ -12,6 +12,7 @@ use serde_json::Value;
 use unstuck_core::Classifier;
 use unstuck_core::Kind;
 use unstuck_core::RetryPolicy;
+use unstuck_core::action::Prompts;
 use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, templates};
 use unstuck_core::knowledge::{KindOverlay, Knowledge, Overlay, Playbook, Strategy};
@@ -32,6 +33,7 @@ pub(crate) struct Config {
     own: OnceCell<Classifier>,
     playbook: OnceCell<Playbook>,
     catalog: OnceCell<Catalog>,
+    prompts: OnceCell<Prompts>,
     /// The file that the policy comes from.
     policy_file: Option<PathBuf>,
 }
@@ -194,6 +196,11 @@ impl Config {
     /// The models and their ladders.
     pub(crate) fn catalog(&self) -> &Catalog {
         self.catalog.get_or_init(Catalog::embedded)
+    }
+
+    /// What is added to prompts.
+    pub(crate) fn prompts(&self) -> &Prompts {
+        self.prompts.get_or_init(Prompts::embedded)
     }
 
     /// The agents.

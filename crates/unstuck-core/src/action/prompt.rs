@@ -46,6 +46,15 @@ impl Prompts {
         })
     }
 
+    /// The embedded templates; a test makes sure that they can be read.
+    pub fn embedded() -> Self {
+        match Self::builtin() {
+            Ok(prompts) => prompts,
+            // The embedded file is tested; this can only be reached by a build that skipped its tests.
+            Err(error) => unreachable!("embedded prompts: {error}"),
+        }
+    }
+
     /// Adds a template, or replaces the one of this name.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, template: PromptTemplate) -> Self {

@@ -1,6 +1,7 @@
 //! The same command line with another prompt, model or conversation. All else stays, byte for byte and in order.
 
 use super::invocation::{Invocation, PromptAt};
+use super::template::undashed;
 use super::words::{Flag, Part};
 
 /// What is to be changed; what is absent stays as it is.
@@ -278,13 +279,5 @@ impl Invocation<'_> {
             Part::Word { at, .. } => Some(*at),
             _ => None,
         })
-    }
-}
-
-/// A prompt must not be taken for a flag; a blank before it does no harm.
-fn undashed(text: &str) -> String {
-    match text.starts_with('-') {
-        true => format!(" {text}"),
-        false => text.to_owned(),
     }
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::launcher::base_name;
+
 /// All that is known about one agent.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct AgentFile {
     /// Its id, in small letters.
     pub id: String,
@@ -15,23 +17,82 @@ pub struct AgentFile {
     /// Names of its program, without folder and extension.
     pub names: Vec<String>,
     /// Packages by which `npx`, `uvx` and the like start it.
-    #[serde(default)]
     pub packages: Vec<String>,
-    /// How it is run without a person.
-    #[serde(default)]
+    /// How it is called for a role.
+    pub call: CallFile,
+    /// By what a command line runs it without a person.
     pub run: RunFile,
     /// Where its prompt stands.
-    #[serde(default)]
     pub prompt: PromptFile,
     /// Its flags.
-    #[serde(default)]
     pub flags: Flags,
     /// How its conversations are named and resumed.
-    #[serde(default)]
     pub session: SessionFile,
     /// Where its output tells what.
-    #[serde(default)]
     pub output: OutputFile,
+}
+
+impl AgentFile {
+    /// The same under an id, such as the name of its section in a configuration; what it does not say follows from
+    /// the id and from its command.
+    #[must_use]
+    pub fn under(mut self, id: &str) -> Self {
+        self.id = id.to_owned();
+        if self.title.is_empty() {
+            self.title = id.to_owned();
+        }
+        if self.names.is_empty() {
+            let program = self.call.program().map(base_name);
+            self.names = program.map(str::to_owned).into_iter().collect();
+        }
+        self
+    }
+}
+
+/// How an agent is called for a role.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallFile {
+    /// The command line with its [placeholders](super::Call); empty if the role says it.
+    pub command: Vec<CallPart>,
+    /// What a person can do where it has no option for allowed tools.
+    pub instead_of_tools: Option<String>,
+    /// How its API's base URL is set.
+    pub base_url: BaseUrlFile,
+    /// What is added to its program to be told its version.
+    pub version: Vec<String>,
+    /// Folders, besides those of PATH, where its program is often found; `~` is the home folder.
+    pub folders: Vec<String>,
+}
+
+impl CallFile {
+    /// Its program, if the role does not say it.
+    pub fn program(&self) -> Option<&str> {
+        match self.command.first()? {
+            CallPart::Word(word) => Some(word),
+            CallPart::Group(words) => words.first().map(String::as_str),
+        }
+    }
+}
+
+/// A part of a command line that is built.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum CallPart {
+    /// A word; one whose placeholder has no value is left out, and so is the flag directly before it.
+    Word(String),
+    /// Words that are there together: all are left out if a placeholder among them has no value.
+    Group(Vec<String>),
+}
+
+/// How the base URL of an agent's API is set.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BaseUrlFile {
+    /// Variables of the environment, with `{url}` in their values.
+    pub env: BTreeMap<String, String>,
+    /// Arguments, with `{url}` in them.
+    pub args: Vec<String>,
 }
 
 /// How an agent is run without a person.

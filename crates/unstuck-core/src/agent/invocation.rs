@@ -240,7 +240,10 @@ impl<'a> Invocation<'a> {
         let prompt = &self.agent.file.prompt;
         let is_stdin = |text: &str| prompt.stdin_word.as_deref() == Some(text);
         if let Some(place) = self.last(&prompt.flags).and_then(|flag| flag.value) {
-            return PromptAt::Value(place);
+            return match prompt.stdin && place.text(&self.command).is_empty() {
+                true => PromptAt::Stdin,
+                false => PromptAt::Value(place),
+            };
         }
         if let Some(flag) = self.last(&prompt.files) {
             return match self.value(flag) {

@@ -1,4 +1,5 @@
-//! Agents as data: how each agent's command line is read and changed, and what its output tells (`data/agents/<agent>.toml`).
+//! Agents as data: how each agent is called, how its command line is read and changed, and what its output tells
+//! (`data/agents/<agent>.toml`).
 //!
 //! No agent is named in code. A new one is a new file, and a user may add their own.
 //!
@@ -16,20 +17,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod call;
 mod change;
 mod file;
 mod invocation;
 mod launcher;
 mod record;
 mod report;
+mod template;
 mod words;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+pub use call::{Built, Call, CallSession, CannotBuild, PromptWay};
 pub use change::{CannotChange, Changed, Changes, Session};
 pub use file::{
-    AgentFile, Flags, OutputFile, Positional, PromptFile, RunFile, SessionFile, Source, Take,
+    AgentFile, BaseUrlFile, CallFile, CallPart, Flags, OutputFile, Positional, PromptFile, RunFile,
+    SessionFile, Source, Take,
 };
 pub use invocation::{Invocation, Prompt, SessionUse};
 pub use report::Report;
@@ -37,7 +42,7 @@ pub use report::Report;
 use crate::knowledge::{self, KnowledgeError};
 
 /// The embedded files.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 7] = [
     (
         "agents/aider.toml",
         include_str!("../../data/agents/aider.toml"),
@@ -49,6 +54,10 @@ const FILES: [(&str, &str); 6] = [
     (
         "agents/codex.toml",
         include_str!("../../data/agents/codex.toml"),
+    ),
+    (
+        "agents/command.toml",
+        include_str!("../../data/agents/command.toml"),
     ),
     (
         "agents/gemini.toml",

@@ -1,11 +1,15 @@
 //! Stage 6: the whole story of one failure, and what many of them say together.
 
 mod analytics;
+mod run_fold;
 mod run_view;
+mod session_view;
 mod timeline;
 
 pub use analytics::{FailureAnalytics, MessageCount, Tried};
+pub use run_fold::RunFold;
 pub use run_view::{RunView, Status};
+pub use session_view::SessionView;
 pub use timeline::{AttemptOutcome, AttemptStory, Timeline};
 
 use serde::{Deserialize, Serialize};

@@ -97,6 +97,15 @@ pub struct RunView {
     pub model: Option<String>,
     /// The policy's id.
     pub policy: String,
+    /// How many roles it has, if it is a pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roles: Option<usize>,
+    /// What is to be done, if it is a pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The newest iteration, if it is a loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u32>,
     /// Where it stands.
     pub status: Status,
     /// The kind of the newest failure.
@@ -113,6 +122,9 @@ pub struct RunView {
     pub until: Option<Timestamp>,
     /// How many attempts there were.
     pub attempts: u32,
+    /// How many of them were cut off from outside and not made again so far.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub cut_off: u32,
     /// How many of them failed.
     pub error_count: u32,
     /// How many retries were decided on.
@@ -146,10 +158,13 @@ impl RunView {
         Self {
             id: id.clone(),
             project: run.project.clone(),
-            command: run.command.clone(),
-            agent: run.agent.clone(),
-            model: run.model.clone(),
-            policy: run.policy.id.clone(),
+            command: run.command().to_vec(),
+            agent: run.sole_session().and_then(|spec| spec.agent.clone()),
+            model: run.sole_session().and_then(|spec| spec.model.clone()),
+            policy: run.policy().to_owned(),
+            roles: run.pipeline().map(|pipeline| pipeline.roles.len()),
+            task: run.pipeline().map(|pipeline| pipeline.task.clone()),
+            iteration: None,
             status: Status::Running,
             kind: None,
             recovery_level: None,
@@ -158,6 +173,7 @@ impl RunView {
             finished: None,
             until: None,
             attempts: 0,
+            cut_off: 0,
             error_count: 0,
             retry_count: 0,
             is_hiccup: false,
@@ -188,12 +204,17 @@ impl RunView {
             }
             Event::AttemptStarted(attempt) => {
                 // One that was cut off is made again under its number.
-                self.attempts = attempt.number;
+                match self.cut_off {
+                    0 => self.attempts += 1,
+                    _ => self.cut_off -= 1,
+                }
                 if attempt.model.is_some() {
                     self.model.clone_from(&attempt.model);
                 }
                 self.running();
             }
+            Event::AttemptInterrupted(_) => self.cut_off += 1,
+            Event::IterationStarted(started) => self.iteration = Some(started.iteration),
             Event::AttemptFailed(attempt) => {
                 self.error_count += 1;
                 self.kind = Some(attempt.diagnosis.kind);
@@ -232,4 +253,8 @@ impl RunView {
         self.status = Status::Running;
         self.until = None;
     }
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }

@@ -1,16 +1,19 @@
 //! The story of a run, attempt by attempt: what was tried, what came of it, what was decided and why.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::decision::EscalationRecord;
 use crate::diagnosis::Diagnosis;
 use crate::event::{
-    Answering, AttemptEnd, AttemptStarted, DecisionMade, Event, Excerpt, Measured, Recorded,
-    RecoveryEscalated, RecoveryResolved, RunStarted, WaitingUntil,
+    Answering, AttemptEnd, AttemptStarted, DecisionMade, Event, Excerpt, Measured, Part, Recorded,
+    RecoveryEscalated, RecoveryResolved, RunStarted, SessionId, SessionSpec, WaitingUntil,
 };
 use crate::moment::Timestamp;
 
 use super::run_view::RunView;
+use super::session_view::SessionView;
 
 /// What came of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -41,9 +44,16 @@ impl AttemptOutcome {
 /// The story of one attempt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AttemptStory {
-    /// Its id: that of the run, and its number.
+    /// Its id: that of the run, and its place among all attempts of the run.
     pub id: String,
-    /// Its number, from 1.
+    /// Its place among all attempts of the run, from 1.
+    pub index: u32,
+    /// Its session.
+    pub session: SessionId,
+    /// Which role it plays, and when, in a pipeline.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+    /// Its number in the session, from 1.
     pub number: u32,
     /// What came of it.
     pub outcome: AttemptOutcome,
@@ -102,7 +112,13 @@ pub struct Timeline {
     /// How it began.
     #[serde(skip)]
     pub run: RunStarted,
-    /// Its attempts, in order.
+    /// Its roles, in the order in which they began; empty unless it is a pipeline.
+    #[serde(skip)]
+    pub sessions: Vec<SessionView>,
+    /// What each session runs, as it was last configured.
+    #[serde(skip)]
+    pub specs: BTreeMap<SessionId, SessionSpec>,
+    /// Its attempts, in the order in which they began.
     pub attempts: Vec<AttemptStory>,
 }
 
@@ -116,25 +132,49 @@ impl Timeline {
         let mut timeline = Self {
             view: RunView::fold(events)?,
             run: (**run).clone(),
+            sessions: SessionView::all(events),
+            specs: BTreeMap::new(),
             attempts: Vec::new(),
         };
         events.iter().for_each(|recorded| timeline.record(recorded));
         Some(timeline)
     }
 
-    fn record(&mut self, recorded: &Recorded) {
-        if let Event::AttemptStarted(attempt) = &recorded.event {
-            let id = format!("{}/{}", recorded.run, attempt.number);
-            let cut_off = self
-                .attempts
-                .pop_if(|newest| newest.number == attempt.number);
-            self.attempts.push(AttemptStory {
-                cut_off: cut_off.map_or(0, |before| before.cut_off + 1),
-                ..begun(id, attempt, recorded.at)
-            });
-            return;
+    /// The newest attempt of a session; of any where none is named.
+    fn newest(&mut self, session: Option<&SessionId>) -> Option<&mut AttemptStory> {
+        let is_it = |story: &&mut AttemptStory| session.is_none_or(|id| story.session == *id);
+        self.attempts.iter_mut().rev().find(is_it)
+    }
+
+    fn began(&mut self, attempt: &AttemptStarted, recorded: &Recorded) {
+        let made_before = self
+            .newest(Some(&attempt.session))
+            .filter(|newest| newest.number == attempt.number)
+            .map(|newest| (newest.index, newest.cut_off + 1));
+        let next = self.attempts.last().map_or(1, |newest| newest.index + 1);
+        let (index, cut_off) = made_before.unwrap_or((next, 0));
+        let mut sessions = self.sessions.iter();
+        let session = sessions.find(|session| session.id == attempt.session);
+        let story = AttemptStory {
+            index,
+            cut_off,
+            part: session.and_then(|session| session.part.clone()),
+            ..begun(format!("{}/{index}", recorded.run), attempt, recorded.at)
+        };
+        match self.newest(Some(&attempt.session)) {
+            Some(newest) if newest.index == index => *newest = story,
+            _ => self.attempts.push(story),
         }
-        let Some(newest) = self.attempts.last_mut() else {
+    }
+
+    fn record(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::AttemptStarted(attempt) => return self.began(attempt, recorded),
+            Event::RunStarted(run) => self.specs.extend(run.sole_session().map(by_id)),
+            Event::SessionStarted(started) => self.specs.extend([by_id(&started.spec)]),
+            _ => {}
+        }
+        let Some(newest) = self.newest(recorded.event.session()) else {
             return;
         };
         match &recorded.event {
@@ -154,7 +194,7 @@ impl Timeline {
                 newest.outcome = AttemptOutcome::Interrupted;
             }
             Event::DecisionMade(made) => newest.decision = Some((**made).clone()),
-            Event::ModelEscalated(change) => newest.model_change = Some(change.clone()),
+            Event::ModelEscalated(model) => newest.model_change = Some(model.change.clone()),
             Event::WaitingUntil(wait) => newest.wait = Some(wait.clone()),
             Event::RecoveryEscalated(asked) => newest.escalation = Some((**asked).clone()),
             Event::RecoveryResolved(resolved) => newest.resolved = Some(resolved.clone()),
@@ -179,9 +219,16 @@ impl AttemptStory {
     }
 }
 
+fn by_id(spec: &SessionSpec) -> (SessionId, SessionSpec) {
+    (spec.session.clone(), spec.clone())
+}
+
 fn begun(id: String, attempt: &AttemptStarted, at: Timestamp) -> AttemptStory {
     AttemptStory {
         id,
+        index: attempt.number,
+        session: attempt.session.clone(),
+        part: None,
         number: attempt.number,
         outcome: AttemptOutcome::Running,
         cut_off: 0,

@@ -4,24 +4,30 @@
 //! kept as it is and skipped by every fold.
 
 mod attempt;
+mod pipeline;
 mod recovery;
 mod run;
+mod session;
 mod wire;
 
 pub use attempt::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     Excerpt, InterruptedBy, Measured,
 };
+pub use pipeline::{
+    IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputReused, PipelineStarted,
+    RoleStarted,
+};
 pub use recovery::{
     ConfigRejected, ConfigReloaded, DecisionMade, EscalationKind, LimitsInForce, MadeFrom,
-    RecoveryApproved, RecoveryEscalated, RecoveryExecuted, RecoveryFailed, RecoveryProposed,
-    RecoveryResolved, WaitingUntil,
+    ModelEscalated, RecoveryApproved, RecoveryEscalated, RecoveryExecuted, RecoveryFailed,
+    RecoveryProposed, RecoveryResolved, WaitingUntil,
 };
-pub use run::{Outcome, RunFinished, RunId, RunResumed, RunStarted, SessionId};
+pub use run::{Outcome, RunFinished, RunId, RunResumed, RunStarted, SessionId, Work};
+pub use session::{Part, SessionFinished, SessionSpec, SessionStarted};
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::EscalationRecord;
 use crate::failure::Kind;
 use crate::moment::Timestamp;
 
@@ -91,6 +97,16 @@ events! {
     RunStarted "run_started" Box<RunStarted>;
     /// A run was taken up again after its process had ended.
     RunResumed "run_resumed" RunResumed;
+    /// An iteration of a loop began.
+    IterationStarted "iteration_started" IterationStarted;
+    /// An iteration of a loop is over.
+    IterationFinished "iteration_finished" IterationFinished;
+    /// The output of an earlier run was taken over.
+    OutputReused "output_reused" OutputReused;
+    /// A role of a pipeline began.
+    SessionStarted "session_started" Box<SessionStarted>;
+    /// A role of a pipeline came to its end, or to a stop.
+    SessionFinished "session_finished" Box<SessionFinished>;
     /// One try of a session began.
     AttemptStarted "attempt_started" Box<AttemptStarted>;
     /// A try failed, and it is known what kind of failure it was.
@@ -104,7 +120,7 @@ events! {
     /// A wait began.
     WaitingUntil "waiting_until" WaitingUntil;
     /// A session went over to another model.
-    ModelEscalated "model_escalated" EscalationRecord;
+    ModelEscalated "model_escalated" ModelEscalated;
     /// A repair was proposed.
     RecoveryProposed "recovery_proposed" RecoveryProposed;
     /// A repair was allowed.
@@ -129,11 +145,18 @@ impl Event {
     /// The session that it belongs to, where it belongs to one.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
-            Self::RunStarted(run) => Some(&run.session),
+            Self::RunStarted(run) => run.sole_session().map(|spec| &spec.session),
+            Self::SessionStarted(started) => Some(&started.spec.session),
+            Self::SessionFinished(finished) => Some(&finished.session),
             Self::AttemptStarted(attempt) => Some(&attempt.session),
             Self::AttemptFailed(attempt) => Some(&attempt.end.session),
             Self::AttemptSucceeded(attempt) => Some(&attempt.end.session),
             Self::AttemptInterrupted(attempt) => Some(&attempt.session),
+            Self::DecisionMade(made) => made.session.as_ref(),
+            Self::WaitingUntil(wait) => wait.session.as_ref(),
+            Self::ModelEscalated(change) => change.session.as_ref(),
+            Self::RecoveryEscalated(asked) => asked.session.as_ref(),
+            Self::RecoveryResolved(resolved) => resolved.session.as_ref(),
             _ => None,
         }
     }

@@ -3,13 +3,17 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::decision::{AskWhy, CostEstimate, Decision, Odds, Proposed, Trigger};
+use super::run::SessionId;
+use crate::decision::{AskWhy, CostEstimate, Decision, EscalationRecord, Odds, Proposed, Trigger};
 use crate::failure::Kind;
 use crate::moment::Timestamp;
 
 /// It was decided what to do about a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecisionMade {
+    /// The session that it is about; none in the log of a run that is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// The number of the attempt that failed.
     pub number: u32,
     /// What was decided.
@@ -59,6 +63,9 @@ pub struct LimitsInForce {
 /// A wait began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingUntil {
+    /// The session that it is about; none in the log of a run that is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// When it is over.
     pub until: Timestamp,
     /// What it is for.
@@ -66,6 +73,17 @@ pub struct WaitingUntil {
     /// Whether the server stated the moment.
     #[serde(default)]
     pub stated: bool,
+}
+
+/// A session went over to another model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelEscalated {
+    /// The session that it is about; none in the log of a run that is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// From which, to which, and why.
+    #[serde(flatten)]
+    pub change: EscalationRecord,
 }
 
 /// A repair was proposed.
@@ -150,6 +168,9 @@ impl EscalationKind {
 /// A person was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryEscalated {
+    /// The session that it is about; none in the log of a run that is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// The id of the question.
     pub id: String,
     /// What kind of question it is.
@@ -176,6 +197,9 @@ pub struct RecoveryEscalated {
 /// A person's question was settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveryResolved {
+    /// The session that it is about; none in the log of a run that is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// The id of the question, where there was one.
     #[serde(default)]
     pub id: Option<String>,
@@ -186,6 +210,19 @@ pub struct RecoveryResolved {
     /// What they said about it.
     #[serde(default)]
     pub note: String,
+}
+
+impl RecoveryResolved {
+    /// A person has seen to it by hand.
+    pub fn by_hand(session: Option<SessionId>) -> Self {
+        Self {
+            session,
+            id: None,
+            by: "human".into(),
+            method: "manual".into(),
+            note: String::new(),
+        }
+    }
 }
 
 /// A changed configuration was taken over.

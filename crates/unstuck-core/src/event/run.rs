@@ -1,12 +1,12 @@
 //! Events about a run as a whole, and the ids of runs and sessions.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::decision::{Draw, RetryPolicy};
+use super::pipeline::PipelineStarted;
+use super::session::SessionSpec;
+use crate::decision::Draw;
 use crate::failure::Level;
 
 /// The letters of ids: Crockford's, without those that are easily mistaken for another.
@@ -73,46 +73,93 @@ impl SessionId {
 pub struct RunStarted {
     /// The root folder of its project.
     pub project: String,
+    /// What it does.
+    #[serde(flatten)]
+    pub work: Work,
+}
+
+/// What a run does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Work {
+    /// Roles that build on each other.
+    Pipeline(Box<PipelineStarted>),
+    /// One command, which is its only session.
+    Command(Box<SessionSpec>),
+}
+
+impl RunStarted {
+    /// Its only session, unless it is a pipeline.
+    pub fn sole_session(&self) -> Option<&SessionSpec> {
+        match &self.work {
+            Work::Command(spec) => Some(spec),
+            Work::Pipeline(_) => None,
+        }
+    }
+
+    /// Its roles, if it is a pipeline.
+    pub fn pipeline(&self) -> Option<&PipelineStarted> {
+        match &self.work {
+            Work::Pipeline(pipeline) => Some(pipeline),
+            Work::Command(_) => None,
+        }
+    }
+
+    /// The command line that began it.
+    pub fn command(&self) -> &[String] {
+        match &self.work {
+            Work::Command(spec) => &spec.command,
+            Work::Pipeline(pipeline) => &pipeline.command,
+        }
+    }
+
     /// The folder that it works in.
-    pub cwd: String,
-    /// The command line.
-    pub command: Vec<String>,
-    /// The agent that this is known to be.
-    #[serde(default)]
-    pub agent: Option<String>,
-    /// The model that it uses, as far as is known.
-    #[serde(default)]
-    pub model: Option<String>,
-    /// The session that the command is.
-    pub session: SessionId,
-    /// How far to go.
-    pub policy: RetryPolicy,
-    /// Where the values of the policy come from, by their names; `policy` for all that are not named.
-    #[serde(default)]
-    pub origins: BTreeMap<String, String>,
-    /// How long one attempt may take, in milliseconds.
-    #[serde(default)]
-    pub timeout_ms: Option<u64>,
-    /// How long one attempt may be silent, in milliseconds.
-    #[serde(default)]
-    pub idle_timeout_ms: Option<u64>,
-    /// What else the one who runs it has to know; only they read it.
-    #[serde(default)]
-    pub options: Value,
+    pub fn cwd(&self) -> &str {
+        match &self.work {
+            Work::Command(spec) => &spec.cwd,
+            Work::Pipeline(pipeline) => &pipeline.cwd,
+        }
+    }
+
+    /// The id of the policy that counts where nothing else is said.
+    pub fn policy(&self) -> &str {
+        match &self.work {
+            Work::Command(spec) => &spec.policy.id,
+            Work::Pipeline(pipeline) => &pipeline.policy,
+        }
+    }
+
     /// Why it cannot be taken up again, if it cannot.
-    #[serde(default)]
-    pub unrepeatable: Option<String>,
-    /// The version of the knowledge that decisions are made with.
-    pub knowledge: String,
+    pub fn unrepeatable(&self) -> Option<&str> {
+        self.sole_session()?.unrepeatable.as_deref()
+    }
 }
 
 /// A run was taken up again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResumed {
     /// Why it had stopped.
     pub after: String,
     /// The process that goes on with it.
     pub pid: u32,
+    /// What a pipeline is from now on, where its configuration was changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Box<PipelineStarted>>,
+    /// Roles whose outputs count no more and which are run again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarted: Vec<String>,
+}
+
+impl RunResumed {
+    /// A run that goes on as it was.
+    pub fn as_it_was(after: impl Into<String>, pid: u32) -> Self {
+        Self {
+            after: after.into(),
+            pid,
+            pipeline: None,
+            restarted: Vec::new(),
+        }
+    }
 }
 
 /// How a run ended.

@@ -4,18 +4,20 @@ use crate::decision::RetryPolicy;
 fn started() -> Event {
     Event::from(Box::new(RunStarted {
         project: "/p".into(),
-        cwd: "/p/sub".into(),
-        command: vec!["claude".into(), "-p".into(), "x".into()],
-        agent: Some("claude".into()),
-        model: None,
-        session: RunId::new("k3v9x0m2qa").session(1),
-        policy: RetryPolicy::default(),
-        origins: [("policy".to_owned(), "template standard".to_owned())].into(),
-        timeout_ms: Some(1000),
-        idle_timeout_ms: None,
-        options: serde_json::json!({"tty": true}),
-        unrepeatable: None,
-        knowledge: "0.1.0".into(),
+        work: Work::Command(Box::new(SessionSpec {
+            cwd: "/p/sub".into(),
+            command: vec!["claude".into(), "-p".into(), "x".into()],
+            agent: Some("claude".into()),
+            model: None,
+            session: RunId::new("k3v9x0m2qa").session(1),
+            policy: RetryPolicy::default(),
+            origins: [("policy".to_owned(), "template standard".to_owned())].into(),
+            timeout_ms: Some(1000),
+            idle_timeout_ms: None,
+            options: serde_json::json!({"tty": true}),
+            unrepeatable: None,
+            knowledge: "0.1.0".into(),
+        })),
     }))
 }
 

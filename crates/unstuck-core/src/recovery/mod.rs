@@ -10,9 +10,8 @@ pub use plan::AttemptPlan;
 pub use situation::Means;
 
 use crate::decision::{Chosen, Decision, History, Tokens};
-use crate::episode::Episode;
 use crate::event::{
-    AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RunFinished, RunId, RunStarted,
+    AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RunFinished, RunId, SessionSpec,
 };
 use crate::failure::Level;
 use crate::moment::Timestamp;
@@ -51,7 +50,7 @@ enum Phase {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recovery {
     id: RunId,
-    run: RunStarted,
+    spec: SessionSpec,
     began: Timestamp,
     phase: Phase,
     attempts: u32,
@@ -65,24 +64,25 @@ pub struct Recovery {
     ended: Option<AttemptEnd>,
     used: Tokens,
     spent: f64,
-    asked: Vec<String>,
     finished: Option<RunFinished>,
 }
 
 impl Recovery {
-    /// Begins with the event that began the run; none if it is another event.
+    /// Begins with the event that began the session; none if it is another event.
     pub fn begin(first: &Recorded) -> Option<Self> {
-        let Event::RunStarted(run) = &first.event else {
-            return None;
+        let spec = match &first.event {
+            Event::RunStarted(run) => run.sole_session()?,
+            Event::SessionStarted(started) => &started.spec,
+            _ => return None,
         };
-        Some(Self::of(&first.run, run, first.at))
+        Some(Self::of(&first.run, spec, first.at))
     }
 
-    /// Where a run stands that began like this.
-    pub fn of(id: &RunId, run: &RunStarted, began: Timestamp) -> Self {
+    /// Where a session stands that began like this.
+    pub fn of(id: &RunId, spec: &SessionSpec, began: Timestamp) -> Self {
         Self {
             id: id.clone(),
-            run: run.clone(),
+            spec: spec.clone(),
             began,
             phase: Phase::Ready,
             attempts: 0,
@@ -90,12 +90,11 @@ impl Recovery {
             retries: 0,
             level: None,
             history: None,
-            course: Course::of(run),
+            course: Course::of(spec),
             failed: None,
             ended: None,
             used: Tokens::default(),
             spent: 0.0,
-            asked: Vec::new(),
             finished: None,
         }
     }
@@ -108,10 +107,18 @@ impl Recovery {
         Some(recovery)
     }
 
-    /// Takes in what happened.
+    /// Takes in what happened; what happened to other sessions is passed over.
     pub fn record(&mut self, recorded: &Recorded) {
+        let about = recorded.event.session();
+        if about.is_some_and(|session| *session != self.spec.session) {
+            return;
+        }
         match &recorded.event {
             Event::RunResumed(_) => self.finished = None,
+            Event::SessionStarted(started) => {
+                self.spec = started.spec.clone();
+                self.course.configured(&started.spec);
+            }
             Event::AttemptStarted(attempt) => {
                 self.attempts = attempt.number;
                 self.cut_off = false;
@@ -119,6 +126,7 @@ impl Recovery {
             }
             Event::AttemptInterrupted(_) => {
                 self.cut_off = true;
+                self.course.cut_off();
                 self.phase = Phase::Ready;
             }
             Event::AttemptFailed(attempt) => self.failed(recorded.at, attempt),
@@ -127,13 +135,13 @@ impl Recovery {
                 self.phase = Phase::Done;
             }
             Event::DecisionMade(made) => self.decided(&made.decision),
-            Event::RecoveryEscalated(asked) => self.asked.push(asked.trigger.clone()),
             // A person has seen to it: what follows is a new beginning with all its retries.
             Event::RecoveryResolved(_) => {
                 self.history = None;
                 self.phase = Phase::Ready;
             }
             Event::RunFinished(end) => self.finished = Some(end.clone()),
+            Event::SessionFinished(end) => self.finished = Some(end.end()),
             _ => {}
         }
     }
@@ -205,9 +213,9 @@ impl Recovery {
         &self.id
     }
 
-    /// How the run began.
-    pub fn run(&self) -> &RunStarted {
-        &self.run
+    /// What the session runs.
+    pub fn spec(&self) -> &SessionSpec {
+        &self.spec
     }
 
     /// The newest failure.
@@ -235,7 +243,7 @@ impl Recovery {
         self.spent
     }
 
-    /// How the run came to its end, if it did.
+    /// How the session came to its end, if it did.
     pub fn finished(&self) -> Option<&RunFinished> {
         self.finished.as_ref()
     }
@@ -245,7 +253,7 @@ impl Recovery {
         self.phase == Phase::Asked
     }
 
-    /// The end of the run, as an event.
+    /// The end of the session, and of the run if it is its only one.
     pub fn finish(
         &self,
         outcome: Outcome,
@@ -262,24 +270,6 @@ impl Recovery {
             recovery_level: self.level,
             cost_usd: self.spent,
             duration_ms: u64::try_from(at.since(self.began).as_millis()).unwrap_or(u64::MAX),
-        }
-    }
-
-    /// The story so far, as a line of `episodes.jsonl`.
-    pub fn episode(&self, end: &RunFinished, at: Timestamp) -> Episode {
-        let failed = self.failed.as_ref().filter(|_| !end.outcome.is_success());
-        Episode {
-            episode_id: format!("{}-{}", self.id, self.attempts),
-            timestamp: at,
-            goal_id: self.run.session.as_str().to_owned(),
-            success: end.outcome.is_success(),
-            cost_usd: self.spent,
-            duration_seconds: at.since(self.began).as_secs_f64(),
-            checkpoints_triggered: self.asked.clone(),
-            error: failed.map(|failed| failed.diagnosis.message.clone()),
-            notes: Some(end.reason.clone()),
-            retry_count: self.retries,
-            recovery_level: self.level,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::decision::{Changed, Chosen, Decision};
 use crate::duration::Human;
-use crate::event::{Answering, AttemptFailed, RunStarted};
+use crate::event::{Answering, AttemptFailed, SessionSpec};
 use crate::failure::{Category, Kind, Level};
 use crate::knowledge::SessionChoice;
 
@@ -23,10 +23,14 @@ pub struct AttemptPlan {
     pub prompt: Option<String>,
     /// What a person said, to be added to the prompt.
     pub words: Option<String>,
+    /// What the allowed length of the output is multiplied by.
+    pub output_limit: Option<f64>,
     /// The agent's conversation to go on in.
     pub resume: Option<String>,
     /// Whether a new conversation is wanted, though there is an old one.
     pub fresh: bool,
+    /// Whether the attempt before was cut off from outside, so that nobody knows what it had done.
+    pub after_cut_off: bool,
     /// What it is an answer to; none for the first.
     pub answering: Option<Answering>,
     /// What was changed for it, in words for a person.
@@ -43,37 +47,58 @@ pub(super) struct Course {
     model: Option<String>,
     prompt: Option<String>,
     words: Option<String>,
+    output_limit: Option<f64>,
     session: Option<SessionChoice>,
     agent_session: Option<String>,
     /// Whether the agent had done some work in its conversation before it failed.
     worked: bool,
     /// Whether it had written anything that a summary could tell.
     wrote: bool,
+    /// Whether the newest attempt was cut off from outside.
+    cut_off: bool,
     answering: Option<Answering>,
     changes: Vec<String>,
 }
 
 impl Course {
-    pub(super) fn of(run: &RunStarted) -> Self {
+    pub(super) fn of(spec: &SessionSpec) -> Self {
         Self {
-            timeout: run.timeout_ms.map(Duration::from_millis),
-            idle_timeout: run.idle_timeout_ms.map(Duration::from_millis),
+            timeout: spec.timeout_ms.map(Duration::from_millis),
+            idle_timeout: spec.idle_timeout_ms.map(Duration::from_millis),
             was_silent: false,
             model: None,
             prompt: None,
             words: None,
+            output_limit: None,
             session: None,
             agent_session: None,
             worked: false,
             wrote: false,
+            cut_off: false,
             answering: None,
             changes: Vec::new(),
         }
     }
 
+    /// Takes over what the session's configuration has become.
+    pub(super) fn configured(&mut self, spec: &SessionSpec) {
+        *self = Self {
+            agent_session: self.agent_session.take(),
+            worked: self.worked,
+            wrote: self.wrote,
+            cut_off: self.cut_off,
+            ..Self::of(spec)
+        };
+    }
+
+    pub(super) fn cut_off(&mut self) {
+        self.cut_off = true;
+    }
+
     /// Learns from a failed attempt which conversation there is and whether it is worth going on in.
     pub(super) fn failed(&mut self, attempt: &AttemptFailed) {
         let used = &attempt.end.used;
+        self.cut_off = false;
         self.was_silent = attempt.end.limit.as_deref() == Some("idle_timeout");
         if used.agent_session.is_some() {
             self.agent_session.clone_from(&used.agent_session);
@@ -148,7 +173,10 @@ impl Course {
                 self.words = Some(words.clone());
                 self.say("a person's words".into());
             }
-            Changed::OutputLimit { .. } => self.say("asks for less".into()),
+            Changed::OutputLimit { factor, .. } => {
+                self.output_limit = Some(self.output_limit.unwrap_or(1.0) * factor);
+                self.say("asks for less".into());
+            }
             Changed::Repair => self.say("after a repair".into()),
         }
     }
@@ -183,8 +211,10 @@ impl Course {
             model: self.model.clone(),
             prompt: self.prompt.clone(),
             words: self.words.clone(),
+            output_limit: self.output_limit,
             resume: self.agent_session.clone().filter(|_| resumes),
             fresh: self.session == Some(SessionChoice::Fresh),
+            after_cut_off: self.cut_off,
             answering: self.answering.clone(),
             changes: self.changes.clone(),
         }

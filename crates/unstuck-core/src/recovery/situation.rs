@@ -44,10 +44,10 @@ impl Recovery {
         let failed = self.failed.as_deref()?;
         let history = self.history.as_ref()?;
         let kind = failed.diagnosis.kind;
-        let policy = &self.run.policy;
+        let policy = &self.spec.policy;
         let known = means.playbook.kind(kind)?;
         let model = self.course.model().or(failed.end.model.as_deref());
-        let model = model.or(self.run.model.as_deref());
+        let model = model.or(self.spec.model.as_deref());
         let can = self.possible(means);
         let situation = Situation {
             tool: means.tool,
@@ -74,7 +74,7 @@ impl Recovery {
         let decision = decide(&situation, draw);
         let limits = policy.limits(kind, failed.diagnosis.layer, known, means.tool, None);
         let made_from = MadeFrom {
-            knowledge: self.run.knowledge.clone(),
+            knowledge: self.spec.knowledge.clone(),
             policy_hash: hash(policy),
             limits: LimitsInForce {
                 retries: limits.retries,
@@ -92,6 +92,7 @@ impl Recovery {
 
     fn made(&self, number: u32, decision: Decision, made_from: MadeFrom) -> DecisionMade {
         DecisionMade {
+            session: Some(self.spec.session.clone()),
             number,
             decision,
             made_from,
@@ -117,9 +118,9 @@ impl Recovery {
 
     /// Which word the number of retries comes from.
     fn retries_from(&self, kind: Kind, retries: u32) -> String {
-        let policy = &self.run.policy;
+        let policy = &self.spec.policy;
         let of_kind = policy.kinds.get(&kind).and_then(|one| one.max_retries);
-        let origin = |key: &str| self.run.origins.get(key).map(String::as_str);
+        let origin = |key: &str| self.spec.origins.get(key).map(String::as_str);
         let base = origin("policy").unwrap_or("the policy");
         let key = format!("kinds.{kind}");
         match of_kind {

@@ -8,9 +8,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::decision::{Capabilities, Caps, Catalog, Dice, Odds, Repeat, RetryPolicy, template};
 use crate::diagnosis::{Diagnosis, Evidence};
+use crate::episode::SessionView;
 use crate::event::{
     AttemptInterrupted, AttemptStarted, AttemptSucceeded, InterruptedBy, Measured,
-    RecoveryResolved, RunResumed, VERSION,
+    RecoveryResolved, RunResumed, RunStarted, VERSION, Work,
 };
 use crate::failure::{Kind, Layer};
 use crate::knowledge::Playbook;
@@ -34,18 +35,20 @@ impl World {
             at: now,
             event: Box::new(RunStarted {
                 project: "/p".into(),
-                cwd: "/p".into(),
-                command: vec!["claude".into()],
-                agent: Some("claude".into()),
-                model: Some("claude-haiku-5-5".into()),
-                session: id.session(1),
-                policy: policy.clone(),
-                origins: [("policy".to_owned(), "template".to_owned())].into(),
-                timeout_ms: Some(1_200_000),
-                idle_timeout_ms: None,
-                options: serde_json::Value::Null,
-                unrepeatable: None,
-                knowledge: "test".into(),
+                work: Work::Command(Box::new(SessionSpec {
+                    cwd: "/p".into(),
+                    command: vec!["claude".into()],
+                    agent: Some("claude".into()),
+                    model: Some("claude-haiku-5-5".into()),
+                    session: id.session(1),
+                    policy: policy.clone(),
+                    origins: [("policy".to_owned(), "template".to_owned())].into(),
+                    timeout_ms: Some(1_200_000),
+                    idle_timeout_ms: None,
+                    options: serde_json::Value::Null,
+                    unrepeatable: None,
+                    knowledge: "test".into(),
+                })),
             })
             .into(),
         };
@@ -75,7 +78,7 @@ impl World {
 
     fn end(&self, used: Measured) -> AttemptEnd {
         AttemptEnd {
-            session: self.recovery.run().session.clone(),
+            session: self.recovery.spec().session.clone(),
             number: self.recovery.attempts(),
             exit_code: Some(1),
             signal: None,
@@ -93,7 +96,7 @@ impl World {
 
     fn start(&mut self) {
         let plan = self.recovery.plan();
-        let session = self.recovery.run().session.clone();
+        let session = self.recovery.spec().session.clone();
         self.happen(Box::new(AttemptStarted {
             session,
             number: plan.number,
@@ -135,7 +138,7 @@ impl World {
         match self.recovery.next(self.now) {
             Next::Attempt => self.attempt(),
             Next::NoteInterruption => {
-                let session = self.recovery.run().session.clone();
+                let session = self.recovery.spec().session.clone();
                 let number = self.recovery.attempts();
                 let by = InterruptedBy::Crash;
                 self.happen(AttemptInterrupted {
@@ -213,7 +216,7 @@ fn a_passing_failure_is_repeated_until_it_has_passed() {
     let world = World::new(standard(), [Kind::ServerOverloaded; 3]).run();
     let end = world.finished();
     assert_eq!((end.outcome, end.attempts), (Outcome::Recovered, 4));
-    let episode = world.recovery.episode(end, world.now);
+    let episode = SessionView::all(&world.log)[0].episode("r", end, world.now);
     assert_eq!(
         (episode.retry_count, episode.recovery_level),
         (3, Some(Level::Same))
@@ -234,16 +237,8 @@ fn a_fatal_failure_ends_in_a_question_without_a_retry() {
 fn what_a_person_has_seen_to_begins_anew_with_all_its_retries() {
     let failures = [Kind::AuthRequired, Kind::ServerError, Kind::ServerError];
     let mut world = World::new(standard(), failures).run();
-    world.happen(RunResumed {
-        after: "a person logged in".into(),
-        pid: 1,
-    });
-    world.happen(RecoveryResolved {
-        id: None,
-        by: "human".into(),
-        method: "manual".into(),
-        note: String::new(),
-    });
+    world.happen(RunResumed::as_it_was("a person logged in", 1));
+    world.happen(RecoveryResolved::by_hand(None));
     let world = world.run();
     assert_eq!(world.finished().outcome, Outcome::Recovered);
     assert_eq!(world.finished().attempts, 4);

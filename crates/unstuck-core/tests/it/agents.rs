@@ -7,10 +7,11 @@ use unstuck_core::agent::{
 };
 use unstuck_core::decision::Capability;
 
-const FILES: [&str; 6] = [
+pub(crate) const FILES: [&str; 7] = [
     include_str!("../../data/agents/aider.toml"),
     include_str!("../../data/agents/claude.toml"),
     include_str!("../../data/agents/codex.toml"),
+    include_str!("../../data/agents/command.toml"),
     include_str!("../../data/agents/gemini.toml"),
     include_str!("../../data/agents/goose.toml"),
     include_str!("../../data/agents/opencode.toml"),
@@ -19,6 +20,7 @@ const FILES: [&str; 6] = [
 #[derive(Debug, Deserialize)]
 struct Samples {
     id: String,
+    #[serde(default)]
     sample: Vec<Sample>,
     answer: Vec<Answer>,
 }
@@ -77,7 +79,7 @@ fn samples() -> Vec<(&'static Agent, Samples)> {
 }
 
 /// Words with blanks between them; in double quotes there may be blanks.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let (mut quoted, mut any) = (false, false);
     for c in line.chars() {

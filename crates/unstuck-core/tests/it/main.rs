@@ -1,6 +1,7 @@
 //! Integration tests of the core: what it promises to whoever calls it, seen from outside.
 #![cfg(test)]
 
+mod agent_calls;
 mod agents;
 mod bytes;
 mod corpus;

@@ -4,70 +4,104 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use unstuck_core::Recovery;
 use unstuck_core::event::{AttemptStarted, InterruptedBy};
 use unstuck_core::recovery::AttemptPlan;
 use unstuck_core::redact::Redactor;
-use unstuck_core::{Event, Recovery};
 
-use super::command::{self, Line};
-use super::engine::Engine;
+use super::command::{Changer, Line};
+use super::engine::{Engine, stopped};
 use super::error::RunError;
 use super::input::Input;
-use super::judge::{Case, Checked};
+use super::judge::{Case, Checked, Judged};
 use super::lease::lost;
 use super::log::Log;
 use super::report::{Channel, Reporter};
-use crate::folder::Log as Kept;
+use super::supervisors::Taken;
+use crate::folder::{self, Log as Kept};
 use crate::process::{
-    Captured, Discard, Ended, Limits, Recorded, Sink, Spec, Status, Stdin, Stop, Wiring,
+    Captured, Discard, Ended, Limits, ProcessId, Recorded, Sink, Spec, Status, Stdin, Stop,
+    Supervisor, Wiring,
 };
 
-impl Engine<'_> {
+impl<'a> Engine<'a> {
     /// Makes the attempt that is planned, and notes what came of it.
-    pub(super) async fn attempt(&mut self, log: &mut Log) -> Result<(), RunError> {
+    pub(super) async fn attempt(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
+        // What happened before is written down while a free one is waited for.
+        if log.as_part().is_some() {
+            self.flush(log).await?;
+        }
+        let Some(mut supervisor) = self.free_supervisor().await? else {
+            self.interrupted(log, false);
+            return Ok(());
+        };
         let plan = log.recovery().plan();
         let line = self.line(log, &plan)?;
-        self.note_start(log, &plan, &line);
+        self.note_start(log, &plan, &line, supervisor.reaper());
         self.flush(log).await?;
         if *self.stop.borrow() != Stop::No {
             self.interrupted(log, true);
             return Ok(());
         }
-        let ended = self.run_child(log, &plan, &line).await?;
+        let ended = self.run_child(log, &plan, &line, &mut supervisor).await?;
         if ended.stopped || ended.interrupted {
             self.interrupted(log, true);
             return Ok(());
         }
-        let check = self.check(log, &ended).await?;
+        let check = self.check(log, &ended, &mut supervisor).await?;
         if check.as_ref().is_some_and(|check| check.ended.stopped) {
             self.interrupted(log, true);
             return Ok(());
         }
-        let event = self.judged(log, &plan, &line, &ended, check.as_ref());
-        log.note(self.clock.at(), event);
+        let judged = self.judged(log, &plan, &line, &ended, check.as_ref());
+        log.note_judged(self.clock.at(), judged);
         Ok(())
     }
 
-    fn line(&mut self, log: &Log, plan: &AttemptPlan) -> Result<Line, RunError> {
+    /// A supervisor that is free; none if somebody wants to stop while it is waited for.
+    async fn free_supervisor(&mut self) -> Result<Option<Taken<'a>>, RunError> {
+        tokio::select! {
+            biased;
+            taken = self.supervisors.take() => Ok(Some(taken?)),
+            () = stopped(&mut self.stop) => Ok(None),
+        }
+    }
+
+    fn line(&mut self, log: &Log<'_, '_>, plan: &AttemptPlan) -> Result<Line, RunError> {
         let recovery = log.recovery();
-        let run = recovery.run();
-        let agent = self.agent_of(&run.command, run.agent.as_deref()).cloned();
+        if let Some(role) = self.role {
+            return self.role_line(role, log, plan);
+        }
+        let spec = recovery.spec();
+        let agent = self.agent_of(&spec.command, spec.agent.as_deref()).cloned();
+        let prompts = (self.knowledge.prompts)();
         let input = match self.stdin.recorded() {
             Recorded::All(bytes) => String::from_utf8(bytes.to_vec()).ok(),
             _ => None,
         };
-        command::line(agent.as_ref(), recovery, plan, input.as_deref(), self.draws)
+        let changer = Changer {
+            agent: agent.as_ref(),
+            recovery,
+            plan,
+            prompts,
+        };
+        changer.line(input.as_deref(), self.draws)
     }
 
-    fn note_start(&mut self, log: &mut Log, plan: &AttemptPlan, line: &Line) {
-        let run = log.recovery().run();
+    fn note_start(
+        &mut self,
+        log: &mut Log<'_, '_>,
+        plan: &AttemptPlan,
+        line: &Line,
+        reaper: ProcessId,
+    ) {
+        let spec = log.recovery().spec();
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let reaper = self.supervisor.reaper();
         let started = AttemptStarted {
-            session: run.session.clone(),
+            session: spec.session.clone(),
             number: plan.number,
             command: line.command.clone(),
-            model: plan.model.clone().or_else(|| run.model.clone()),
+            model: plan.model.clone().or_else(|| spec.model.clone()),
             timeout_ms: plan.timeout.map(millis),
             answering: plan.answering.clone(),
             changes: plan.changes.clone(),
@@ -79,22 +113,21 @@ impl Engine<'_> {
 
     async fn run_child(
         &mut self,
-        log: &mut Log,
+        log: &mut Log<'_, '_>,
         plan: &AttemptPlan,
         line: &Line,
+        supervisor: &mut Supervisor,
     ) -> Result<Ended, RunError> {
         // Without it an end that nobody saw is not known, and the attempt would be made again.
-        let _ = std::fs::create_dir_all(&self.state);
+        let _ = std::fs::create_dir_all(self.state);
         let spec = self.spec(log, plan, line);
-        let taken = log.taken_over();
-        let folder = log
-            .folder()
-            .and_then(|folder| folder.attempt(plan.number).ok());
+        let taken = log.journal().taken_over();
+        let folder = log.journal().attempt_folder(log.as_part(), plan.number);
         let mut replaced = line
             .stdin
             .as_ref()
             .map(|text| Stdin::from_bytes(text.clone().into_bytes()));
-        let mut input = Input::of(&self.state, log.recovery().id());
+        let mut input = Input::of(self.state, log.recovery().id());
         if let Recorded::All(bytes) = self.stdin.recorded() {
             input.came(&bytes, true, self.redactor);
         }
@@ -114,9 +147,7 @@ impl Engine<'_> {
                 .map(|folder| Kept::begin(&folder.join("stderr.log"), self.redactor)),
         };
         let stdin = replaced.as_mut().unwrap_or(&mut *self.stdin);
-        let running = self
-            .supervisor
-            .run(&spec, stdin, &mut passage, self.stop.clone());
+        let running = supervisor.run(&spec, stdin, &mut passage, self.stop.clone());
         let ended = tokio::select! {
             ended = running => ended?,
             // The child ends with the future that runs it: two must not work in one place.
@@ -129,20 +160,28 @@ impl Engine<'_> {
         Ok(ended)
     }
 
-    fn spec(&self, log: &Log, plan: &AttemptPlan, line: &Line) -> Spec {
-        let run = log.recovery().run();
+    fn spec(&self, log: &Log<'_, '_>, plan: &AttemptPlan, line: &Line) -> Spec {
+        let session = log.recovery().spec();
         let words = line.command.iter().map(OsString::from);
         let mut words = words.collect::<Vec<_>>().into_iter();
         let variable = |name: &str, value: String| (name.into(), value.into());
+        let mut set = vec![
+            variable("UNSTUCK_RUN", log.recovery().id().to_string()),
+            variable("UNSTUCK_SESSION", session.session.as_str().to_owned()),
+            variable("UNSTUCK_ATTEMPT", plan.number.to_string()),
+        ];
+        if let (Some(role), Some(part)) = (self.role, log.as_part()) {
+            set.push(variable("UNSTUCK_ROLE", part.role.clone()));
+            set.push(variable("UNSTUCK_ITERATION", part.iteration.to_string()));
+            set.push(variable("UNSTUCK_INSTANCE", part.instance.to_string()));
+            let own = role.env.iter();
+            set.extend(own.map(|(name, value)| variable(name, value.clone())));
+        }
         Spec {
             program: words.next().unwrap_or_default(),
             arguments: words.collect(),
-            folder: Some(PathBuf::from(&run.cwd)),
-            set: vec![
-                variable("UNSTUCK_RUN", log.recovery().id().to_string()),
-                variable("UNSTUCK_SESSION", run.session.as_str().to_owned()),
-                variable("UNSTUCK_ATTEMPT", plan.number.to_string()),
-            ],
+            folder: Some(PathBuf::from(&session.cwd)),
+            set,
             remove: Vec::new(),
             limits: Limits {
                 timeout: plan.timeout,
@@ -159,25 +198,29 @@ impl Engine<'_> {
     }
 
     /// Runs the command that must pass afterwards, where there is one and the attempt itself is fine.
-    async fn check(&mut self, log: &Log, ended: &Ended) -> Result<Option<Checked>, RunError> {
+    async fn check(
+        &mut self,
+        log: &Log<'_, '_>,
+        ended: &Ended,
+        supervisor: &mut Supervisor,
+    ) -> Result<Option<Checked>, RunError> {
         let Some(line) = &log.options().check else {
             return Ok(None);
         };
         if !ended.status.is_success() {
             return Ok(None);
         }
-        let run = log.recovery().run();
+        let session = log.recovery().spec();
         let spec = Spec {
-            folder: Some(PathBuf::from(&run.cwd)),
+            folder: Some(PathBuf::from(&session.cwd)),
             limits: Limits {
-                timeout: run.timeout_ms.map(Duration::from_millis),
+                timeout: session.timeout_ms.map(Duration::from_millis),
                 ..Limits::default()
             },
             ..Spec::shell(line)
         };
         let stop = self.stop.clone();
-        let ended = self
-            .supervisor
+        let ended = supervisor
             .run(&spec, &mut Stdin::null(), &mut Discard, stop)
             .await?;
         Ok(Some(Checked {
@@ -188,21 +231,21 @@ impl Engine<'_> {
 
     fn judged(
         &self,
-        log: &Log,
+        log: &Log<'_, '_>,
         plan: &AttemptPlan,
         line: &Line,
         ended: &Ended,
         check: Option<&Checked>,
-    ) -> Event {
-        let run = log.recovery().run();
+    ) -> Judged {
+        let spec = log.recovery().spec();
         let case = Case {
-            session: &run.session,
+            session: &spec.session,
             number: plan.number,
             answering: plan.answering.clone(),
-            model: plan.model.clone().or_else(|| run.model.clone()),
+            model: plan.model.clone().or_else(|| spec.model.clone()),
             command: &line.command,
             conversation: line.session.clone(),
-            agent: self.agent_of(&run.command, run.agent.as_deref()),
+            agent: self.agent_of(&spec.command, spec.agent.as_deref()),
             options: log.options(),
             ended,
             check,
@@ -211,31 +254,30 @@ impl Engine<'_> {
     }
 
     /// Notes how the attempt ended that was under way when unstuck itself ended.
-    pub(super) fn note_crash(&mut self, log: &mut Log) -> Result<(), RunError> {
+    pub(super) fn note_crash(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
         let number = log.recovery().attempts();
         let record = Status::from_record(&self.exit_record(log, number));
-        let event = match record.and_then(|status| self.left_behind(log, status)) {
+        match record.and_then(|status| self.left_behind(log, status)) {
             Some(ended) => {
                 let mut plan = log.recovery().plan();
                 plan.number = number;
                 let line = self.line(log, &plan)?;
-                self.judged(log, &plan, &line, &ended, None)
+                let judged = self.judged(log, &plan, &line, &ended, None);
+                log.note_judged(self.clock.at(), judged);
             }
-            None => Event::from(log.interruption(InterruptedBy::Crash)),
-        };
-        log.note(self.clock.at(), event);
+            None => log.note(self.clock.at(), log.interruption(InterruptedBy::Crash)),
+        }
         Ok(())
     }
 
     /// What a child left behind that ended by itself when nobody looked any more.
-    fn left_behind(&self, log: &Log, status: Status) -> Option<Ended> {
+    fn left_behind(&self, log: &Log<'_, '_>, status: Status) -> Option<Ended> {
         // A check that must pass afterwards has to be run; so the attempt has to be made again.
         if log.options().check.is_some() {
             return None;
         }
-        let folder = log
-            .folder_path()
-            .join(format!("attempt-{}", log.recovery().attempts()));
+        let run = log.journal().folder_path();
+        let folder = folder::attempt_of(&run, log.as_part(), log.recovery().attempts());
         let read = |name: &str| std::fs::read(folder.join(name)).unwrap_or_default();
         Some(left_behind(
             status,

@@ -13,6 +13,8 @@ use super::error::RunError;
 
 /// The template of what an agent is told when it goes on in its conversation.
 const CONTINUE: &str = "continue";
+/// The template of what an agent is told when nobody knows what the attempt before had done.
+const CUT_OFF: &str = "cut_off";
 
 /// What can be changed about a command: of a plain one only the time that it gets.
 pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabilities {
@@ -42,68 +44,107 @@ pub(super) struct Line {
     pub(super) session: Option<String>,
 }
 
-/// The command line that a plan asks for.
-pub(super) fn line(
-    agent: Option<&Agent>,
-    recovery: &Recovery,
-    plan: &AttemptPlan,
-    input: Option<&str>,
-    draw: &mut dyn FnMut() -> Draw,
-) -> Result<Line, RunError> {
-    let (command, failed) = (&recovery.run().command, recovery.failure());
-    let folder = Path::new(&recovery.run().cwd);
-    let Some(agent) = agent.filter(|_| recovery.run().policy.enabled) else {
-        return Ok(Line {
-            command: command.clone(),
+/// What the command line of an attempt is made from.
+pub(super) struct Changer<'a> {
+    pub(super) agent: Option<&'a Agent>,
+    pub(super) recovery: &'a Recovery,
+    pub(super) plan: &'a AttemptPlan,
+    pub(super) prompts: &'a Prompts,
+}
+
+impl Changer<'_> {
+    /// The command line that the plan asks for.
+    pub(super) fn line(
+        &self,
+        input: Option<&str>,
+        draw: &mut dyn FnMut() -> Draw,
+    ) -> Result<Line, RunError> {
+        let (spec, plan) = (self.recovery.spec(), self.plan);
+        let as_it_is = || Line {
+            command: spec.command.clone(),
             stdin: None,
             session: None,
-        });
-    };
-    let invocation = Invocation::read(agent, command);
-    let given =
-        (plan.resume.is_none() && invocation.takes_new_session()).then(|| conversation(draw));
-    let original = match invocation.prompt() {
-        Prompt::Text(text) => Some(text),
-        Prompt::Stdin => input.map(str::to_owned),
-        Prompt::File(path) => std::fs::read_to_string(folder.join(path)).ok(),
-        Prompt::Elsewhere => None,
-    };
-    let changes = Changes {
-        prompt: match &plan.resume {
-            Some(_) => None,
-            None => prompt(original.as_deref(), plan, failed)?,
-        },
-        model: plan.model.clone(),
-        session: match &plan.resume {
-            Some(id) => Some(Session::Resume {
-                id: id.clone(),
-                message: Prompts::builtin()?.message(
-                    CONTINUE,
-                    &failed.map(context).unwrap_or_default(),
-                    &PromptLimits::default(),
-                )?,
-            }),
-            None if plan.fresh => Some(Session::Fresh),
-            None => given.clone().map(|id| Session::New { id }),
-        },
-    };
-    if changes == Changes::default() {
-        return Ok(Line {
-            command: command.clone(),
-            stdin: None,
-            session: None,
-        });
+        };
+        let Some(agent) = self.agent.filter(|_| spec.policy.enabled) else {
+            return Ok(as_it_is());
+        };
+        let invocation = Invocation::read(agent, &spec.command);
+        let given =
+            (plan.resume.is_none() && invocation.takes_new_session()).then(|| conversation(draw));
+        let original = match invocation.prompt() {
+            Prompt::Text(text) => Some(text),
+            Prompt::Stdin => input.map(str::to_owned),
+            Prompt::File(path) => std::fs::read_to_string(Path::new(&spec.cwd).join(path)).ok(),
+            Prompt::Elsewhere => None,
+        };
+        let changes = Changes {
+            prompt: match (&plan.resume, original) {
+                (None, Some(original)) => {
+                    let changed = self.prompt(&original)?;
+                    (changed != original).then_some(changed)
+                }
+                _ => None,
+            },
+            model: plan.model.clone(),
+            session: match &plan.resume {
+                Some(id) => Some(Session::Resume {
+                    id: id.clone(),
+                    message: self.message()?,
+                }),
+                None if plan.fresh => Some(Session::Fresh),
+                None => given.clone().map(|id| Session::New { id }),
+            },
+        };
+        if changes == Changes::default() {
+            return Ok(as_it_is());
+        }
+        let changed = invocation.with(&changes)?;
+        Ok(Line {
+            command: changed.command,
+            stdin: changed.stdin,
+            session: given.filter(|_| !plan.fresh),
+        })
     }
-    let changed = invocation.with(&changes)?;
-    Ok(Line {
-        command: changed.command,
-        stdin: changed.stdin,
-        session: given.filter(|_| !plan.fresh),
-    })
+
+    /// What the agent is told when it goes on in its conversation.
+    pub(super) fn message(&self) -> Result<String, RunError> {
+        let context = self.context();
+        let limits = PromptLimits::default();
+        Ok(self.prompts.message(CONTINUE, &context, &limits)?)
+    }
+
+    /// A prompt with the additions that the plan asks for.
+    pub(super) fn prompt(&self, original: &str) -> Result<String, RunError> {
+        let (plan, limits) = (self.plan, PromptLimits::default());
+        let mut prompt = original.to_owned();
+        let template = match (&plan.words, &plan.prompt) {
+            (Some(_), _) => Some("clarify"),
+            (None, template) => template.as_deref(),
+        };
+        let failed = self.recovery.failure();
+        if let Some(template) = template.filter(|_| failed.is_some()) {
+            let context = PromptContext {
+                words: plan.words.clone().unwrap_or_default(),
+                attempt: plan.number,
+                ..self.context()
+            };
+            prompt = self.prompts.apply(&prompt, template, &context, &limits)?;
+        }
+        if plan.after_cut_off {
+            let context = PromptContext::default();
+            let said = self.prompts.message(CUT_OFF, &context, &limits)?;
+            prompt = format!("{}\n\n{prompt}", said.trim_end());
+        }
+        Ok(prompt)
+    }
+
+    fn context(&self) -> PromptContext {
+        self.recovery.failure().map(context).unwrap_or_default()
+    }
 }
 
 /// An id for a conversation, in the form that agents take: a UUID of version 4.
-fn conversation(draws: &mut dyn FnMut() -> Draw) -> String {
+pub(super) fn conversation(draws: &mut dyn FnMut() -> Draw) -> String {
     let (high, low) = (draws().0, draws().0);
     let high = (high & !0xf000) | 0x4000;
     let low = (low & !(0b11 << 62)) | (0b10 << 62);
@@ -115,30 +156,6 @@ fn conversation(draws: &mut dyn FnMut() -> Draw) -> String {
         low >> 48,
         low & 0xffff_ffff_ffff
     )
-}
-
-/// The prompt with the addition that the plan asks for; none if it stays as it is.
-fn prompt(
-    original: Option<&str>,
-    plan: &AttemptPlan,
-    failed: Option<&AttemptFailed>,
-) -> Result<Option<String>, RunError> {
-    let (Some(original), Some(failed)) = (original, failed) else {
-        return Ok(None);
-    };
-    let template = match (&plan.words, &plan.prompt) {
-        (Some(_), _) => "clarify",
-        (None, Some(template)) => template,
-        (None, None) => return Ok(None),
-    };
-    let context = PromptContext {
-        words: plan.words.clone().unwrap_or_default(),
-        attempt: plan.number,
-        ..context(failed)
-    };
-    let prompts = Prompts::builtin()?;
-    let changed = prompts.apply(original, template, &context, &PromptLimits::default())?;
-    Ok(Some(changed))
 }
 
 fn context(failed: &AttemptFailed) -> PromptContext {

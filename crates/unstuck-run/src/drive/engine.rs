@@ -1,15 +1,16 @@
 //! The loop: what is to be done next, until there is nothing more.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::watch;
+use unstuck_core::action::Prompts;
 use unstuck_core::agent::{Agent, Agents, Invocation};
 use unstuck_core::decision::{Catalog, Chosen, Draw, Repeat};
 use unstuck_core::event::{
-    DecisionMade, EscalationKind, InterruptedBy, Outcome, RecoveryEscalated, RunStarted,
-    WaitingUntil,
+    DecisionMade, EscalationKind, InterruptedBy, ModelEscalated, Outcome, RecoveryEscalated,
+    RunStarted, SessionSpec, WaitingUntil, Work,
 };
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::recovery::{Means, Next};
@@ -19,12 +20,15 @@ use unstuck_store::Store;
 
 use super::error::RunError;
 use super::finished::Finished;
+use super::journal::Journal;
 use super::lease::{Held, lost};
 use super::log::Log;
 use super::report::Reporter;
 use super::request::Request;
+use super::role::RoleCall;
+use super::supervisors::Supervisors;
 use crate::clock::Clock;
-use crate::process::{Recorded as Input, Stdin, Stop, Supervisor};
+use crate::process::{Recorded as Input, Stdin, Stop};
 
 /// The exit code when a question is open.
 pub(super) const ASKED: i32 = 3;
@@ -34,6 +38,7 @@ const INTERRUPTED: i32 = 130;
 const TIMED_OUT: i32 = 124;
 
 /// What is known; looked up only when something fails, so that a command that works starts at once.
+#[derive(Clone, Copy)]
 pub struct Knowledge<'a> {
     /// How failures are told apart.
     pub classifier: &'a dyn Fn() -> &'a Classifier,
@@ -43,8 +48,10 @@ pub struct Knowledge<'a> {
     pub catalog: &'a dyn Fn() -> &'a Catalog,
     /// The agents.
     pub agents: &'a Agents,
+    /// What is added to prompts.
+    pub prompts: &'a dyn Fn() -> &'a Prompts,
     /// The version of all that.
-    pub version: String,
+    pub version: &'a str,
 }
 
 /// Drives runs.
@@ -55,8 +62,8 @@ pub struct Engine<'a> {
     pub knowledge: Knowledge<'a>,
     /// Takes secrets out of what is stored.
     pub redactor: &'a Redactor,
-    /// Runs the children.
-    pub supervisor: &'a mut Supervisor,
+    /// Run the children.
+    pub supervisors: &'a Supervisors,
     /// What comes on standard input.
     pub stdin: &'a mut Stdin,
     /// Is told what happens.
@@ -68,7 +75,9 @@ pub struct Engine<'a> {
     /// Chance.
     pub draws: &'a mut dyn FnMut() -> Draw,
     /// Where what is needed to take a run up again is kept, out of the agents' reach.
-    pub state: PathBuf,
+    pub state: &'a Path,
+    /// The call of a role; none where the command line is all that is known.
+    pub role: Option<&'a RoleCall>,
 }
 
 impl Engine<'_> {
@@ -77,8 +86,17 @@ impl Engine<'_> {
         let run = RunId::drawn((self.draws)());
         let held = Held::begin(self.store, &run, self.clock).await?;
         let started = self.started(&run, request);
-        let log = Log::begin(&run, started, self.clock.at(), held);
-        self.drive(log).await
+        let at = self.clock.at();
+        let nothing = || RunError::NotResumable {
+            run: run.clone(),
+            why: "it has no beginning".into(),
+        };
+        let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
+        let journal = journal.ok_or_else(nothing)?;
+        let mut log = Log::begin(&journal, started, at).ok_or_else(nothing)?;
+        self.drive(&mut log).await?;
+        let end = log.recovery().finished().cloned();
+        journal.close(end).await
     }
 
     fn started(&mut self, run: &RunId, request: Request) -> RunStarted {
@@ -96,8 +114,7 @@ impl Engine<'_> {
         let unrepeatable = (command != request.command)
             .then(|| "its command line holds a secret, which is not stored".to_owned());
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        RunStarted {
-            project: request.project.display().to_string(),
+        let spec = SessionSpec {
             cwd: request.cwd.display().to_string(),
             command: request.command,
             agent,
@@ -109,7 +126,11 @@ impl Engine<'_> {
             idle_timeout_ms: request.idle_timeout.map(millis),
             options: json!(request.options),
             unrepeatable,
-            knowledge: self.knowledge.version.clone(),
+            knowledge: self.knowledge.version.to_owned(),
+        };
+        RunStarted {
+            project: request.project.display().to_string(),
+            work: Work::Command(Box::new(spec)),
         }
     }
 
@@ -122,55 +143,54 @@ impl Engine<'_> {
     }
 
     /// The loop itself.
-    pub(super) async fn drive(&mut self, mut log: Log) -> Result<Finished, RunError> {
+    pub(super) async fn drive(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
         loop {
             let now = self.clock.at();
             match log.recovery().next(now) {
-                Next::Attempt => self.attempt(&mut log).await?,
-                Next::NoteInterruption => self.note_crash(&mut log)?,
-                Next::Decide => self.decide(&mut log).await?,
+                Next::Attempt => self.attempt(log).await?,
+                Next::NoteInterruption => self.note_crash(log)?,
+                Next::Decide => self.decide(log).await?,
                 Next::Wait(until) => {
-                    self.flush(&mut log).await?;
-                    self.wait(&mut log, until).await?;
+                    self.flush(log).await?;
+                    self.wait(log, until).await?;
                 }
                 Next::Finish(Outcome::AwaitingHuman) if log.options().wait => {
-                    self.wait_for_person(&mut log).await?;
+                    self.wait_for_person(log).await?;
                 }
-                Next::Finish(outcome) => self.finish(&mut log, outcome),
+                Next::Finish(outcome) => self.finish(log, outcome)?,
                 Next::Nothing => break,
             }
         }
-        self.flush(&mut log).await?;
-        self.forget_input(&log);
-        log.close(self.store).await
+        self.flush(log).await?;
+        self.forget_input(log);
+        Ok(())
     }
 
     /// Writes down what has been noted, then shows it.
-    pub(super) async fn flush(&mut self, log: &mut Log) -> Result<(), RunError> {
-        let Some(events) = log.flush(self.store).await? else {
+    pub(super) async fn flush(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
+        let Some(written) = log.flush().await? else {
             return Ok(());
         };
-        self.forget_exits(log, &events);
-        if let Err(error) = log.show(&events, self.redactor) {
-            let path = log.folder_path().display().to_string();
+        self.forget_exits(log, &written.events);
+        if let Err(error) = written.shown {
+            let path = log.journal().folder_path().display().to_string();
             self.reporter.warn(&format!(
                 "the files in {path} could not be written ({error}); the run goes on without them"
             ));
         }
-        self.reporter.happened(&events, log.recovery());
+        self.reporter.happened(&written.events, log.recovery());
         Ok(())
     }
 
-    async fn decide(&mut self, log: &mut Log) -> Result<(), RunError> {
+    async fn decide(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
         let odds = self.store.odds(self.clock.at()).await?;
-        let run = log.recovery().run();
-        let agent = self.agent_of(&run.command, run.agent.as_deref());
-        let tool = run.command.first().map(String::as_str);
+        let spec = log.recovery().spec();
+        let tool = spec.command.first().map(String::as_str);
         let means = Means {
             playbook: (self.knowledge.playbook)(),
             catalog: (self.knowledge.catalog)(),
             odds: &odds,
-            can: super::command::capabilities(agent, &run.command),
+            can: self.capabilities(spec),
             caps: log.options().caps(),
             tool,
             repeat: match self.stdin.recorded() {
@@ -187,18 +207,21 @@ impl Engine<'_> {
         Ok(())
     }
 
-    fn note_decision(&mut self, log: &mut Log, made: DecisionMade) {
+    fn note_decision(&mut self, log: &mut Log<'_, '_>, made: DecisionMade) {
         let now = self.clock.at();
         let decision = made.decision.clone();
         log.note(now, Box::new(made));
-        if let Some(escalation) = decision.escalation() {
-            log.note(now, escalation);
+        let session = Some(log.recovery().spec().session.clone());
+        if let Some(change) = decision.escalation() {
+            let session = session.clone();
+            log.note(now, ModelEscalated { session, change });
         }
         match decision.action {
             Chosen::Retry { until, .. } | Chosen::Change { until, .. } if until > now => {
                 log.note(
                     now,
                     WaitingUntil {
+                        session,
                         until,
                         reason: decision.reason,
                         stated: decision.stated,
@@ -211,10 +234,11 @@ impl Engine<'_> {
                 proposed,
             } => {
                 let question = trigger.into();
-                let id = format!("{}-e{}", log.recovery().id(), log.recovery().attempts());
+                let id = question_id(log);
                 log.note(
                     now,
                     Box::new(RecoveryEscalated {
+                        session,
                         id,
                         question,
                         trigger: EscalationKind::trigger(question).into(),
@@ -232,7 +256,7 @@ impl Engine<'_> {
     }
 
     /// Waits until a moment has come or somebody stops it.
-    async fn wait(&mut self, log: &mut Log, until: Timestamp) -> Result<(), RunError> {
+    async fn wait(&mut self, log: &mut Log<'_, '_>, until: Timestamp) -> Result<(), RunError> {
         let clock = self.clock;
         loop {
             let left = until.since(clock.at());
@@ -251,13 +275,13 @@ impl Engine<'_> {
                     self.interrupted(log, false);
                     return Ok(());
                 }
-                () = lost(log.taken_over()) => return Err(RunError::TakenOver { run: log.recovery().id().clone() }),
+                () = lost(log.journal().taken_over()) => return Err(RunError::TakenOver { run: log.recovery().id().clone() }),
             }
         }
     }
 
     /// Notes that a person stopped it, or went away.
-    pub(super) fn interrupted(&mut self, log: &mut Log, attempt: bool) {
+    pub(super) fn interrupted(&mut self, log: &mut Log<'_, '_>, attempt: bool) {
         let now = self.clock.at();
         if attempt {
             log.note(now, log.interruption(InterruptedBy::Person));
@@ -268,10 +292,10 @@ impl Engine<'_> {
         };
         let recovery = log.recovery();
         let end = recovery.finish(Outcome::Interrupted, INTERRUPTED, reason, now);
-        log.note(now, end);
+        log.note_end(now, end, None);
     }
 
-    fn finish(&mut self, log: &mut Log, outcome: Outcome) {
+    fn finish(&mut self, log: &mut Log<'_, '_>, outcome: Outcome) -> Result<(), RunError> {
         let now = self.clock.at();
         let recovery = log.recovery();
         let (exit_code, reason) = match outcome {
@@ -280,7 +304,25 @@ impl Engine<'_> {
             _ => (log.childs_code(0), log.how_it_went()),
         };
         let end = recovery.finish(outcome, exit_code, reason, now);
-        log.note(now, end);
+        let output = match (self.role, outcome.is_success()) {
+            (Some(_), true) => Some(self.keep_output(log)?),
+            _ => None,
+        };
+        log.note_end(now, end, output);
+        Ok(())
+    }
+}
+
+/// The id of a question about a session: that of the run where it is the only one.
+fn question_id(log: &Log<'_, '_>) -> String {
+    let recovery = log.recovery();
+    match log.as_part() {
+        Some(_) => format!(
+            "{}-e{}",
+            recovery.spec().session.as_str(),
+            recovery.attempts()
+        ),
+        None => format!("{}-e{}", recovery.id(), recovery.attempts()),
     }
 }
 

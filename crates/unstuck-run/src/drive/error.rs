@@ -1,7 +1,9 @@
 //! Why a run could not be driven; a child that fails is not an error.
 
+use std::path::PathBuf;
+
 use unstuck_core::action::PromptError;
-use unstuck_core::agent::CannotChange;
+use unstuck_core::agent::{CannotBuild, CannotChange};
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::StoreError;
 
@@ -19,6 +21,17 @@ pub enum RunError {
     /// The prompt could not be changed.
     #[error(transparent)]
     Prompt(#[from] PromptError),
+    /// The call of a role could not be built.
+    #[error(transparent)]
+    Call(#[from] CannotBuild),
+    /// A file that unstuck itself needs could not be written or read.
+    #[error("cannot keep {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// The command line could not be changed.
     #[error(transparent)]
     Command(#[from] CannotChange),

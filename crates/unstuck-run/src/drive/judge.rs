@@ -32,6 +32,12 @@ pub(super) struct Case<'a> {
     pub(super) check: Option<&'a Checked>,
 }
 
+/// What came of an attempt, and its final answer.
+pub(super) struct Judged {
+    pub(super) event: Event,
+    pub(super) answer: String,
+}
+
 /// What the check that must pass afterwards came to.
 pub(super) struct Checked {
     pub(super) line: String,
@@ -52,19 +58,34 @@ impl Checked {
 }
 
 impl Case<'_> {
-    /// The event that follows.
-    pub(super) fn judge(&self, classifier: Diagnostics<'_>, now: &Now) -> Event {
+    /// What came of the attempt.
+    pub(super) fn judge(&self, classifier: Diagnostics<'_>, now: &Now) -> Judged {
         let stdout = self.ended.stdout.text();
         let stderr = self.ended.stderr.text();
         let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
-        let text = report.as_ref().and_then(|report| report.text.as_deref());
-        let text = text.unwrap_or(&stdout);
+        let text = report.as_ref().and_then(|report| report.text.clone());
+        let event = self.event(classifier, now, report.as_ref(), (&stdout, &stderr));
+        Judged {
+            answer: text.unwrap_or(stdout),
+            event,
+        }
+    }
+
+    fn event(
+        &self,
+        classifier: Diagnostics<'_>,
+        now: &Now,
+        report: Option<&Report>,
+        (stdout, stderr): (&str, &str),
+    ) -> Event {
+        let text = report.and_then(|report| report.text.as_deref());
+        let text = text.unwrap_or(stdout);
         let wrong = self.wrong(text);
-        let end = self.end(report.as_ref());
+        let end = self.end(report);
         if self.is_plainly_fine(text, &wrong) {
             return succeeded(end, false);
         }
-        let failure = self.failure(&stdout, &stderr, wrong);
+        let failure = self.failure(stdout, stderr, wrong);
         let mut diagnosis = match self.failed_check() {
             Some(check) => self.of_check(check, &failure, classifier(), now),
             None => classifier().diagnose(&failure, now),
@@ -80,8 +101,8 @@ impl Case<'_> {
             diagnosis,
             validation_errors: failure.validation_errors,
             excerpt: Excerpt {
-                stdout: end_of(&stdout, EXCERPT),
-                stderr: end_of(&stderr, EXCERPT),
+                stdout: end_of(stdout, EXCERPT),
+                stderr: end_of(stderr, EXCERPT),
             },
         }))
     }

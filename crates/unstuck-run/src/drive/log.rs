@@ -1,64 +1,107 @@
-//! What has happened in a run: noted at once, written down before anything is done because of it.
+//! What has happened in a session: noted at once, written down before anything is done because of it.
 
-use std::io;
-use std::path::{Path, PathBuf};
-
-use tokio::sync::watch;
-use unstuck_core::event::{AttemptInterrupted, InterruptedBy, Outcome, RunStarted, VERSION};
-use unstuck_core::redact::Redactor;
-use unstuck_core::{Event, Kind, Recorded, Recovery, RunId, RunView, Timestamp};
-use unstuck_store::{Append, Store};
+use unstuck_core::episode::SessionView;
+use unstuck_core::event::{
+    AttemptInterrupted, InterruptedBy, Outcome, Part, RunFinished, RunStarted, SessionFinished,
+    SessionSpec, SessionStarted, VERSION,
+};
+use unstuck_core::{Event, Kind, Recorded, Recovery, Timestamp};
 
 use super::error::RunError;
-use super::finished::Finished;
-use super::lease::Held;
+use super::journal::{Journal, Written};
+use super::judge::Judged;
 use super::request::Options;
-use crate::folder::{self, RunFolder};
 
-/// The log of the run that is being driven.
-pub(super) struct Log {
+/// The log of one session of a run.
+pub(super) struct Log<'j, 'a> {
+    journal: &'j Journal<'a>,
     recovery: Recovery,
-    view: RunView,
+    view: SessionView,
+    part: Option<Part>,
     options: Options,
+    /// The final answer of the newest attempt.
+    answer: String,
     pending: Vec<Event>,
     /// When the first of the pending events happened; all of one write have one moment.
     at: Option<Timestamp>,
-    seq: u64,
-    folder: Files,
-    held: Held,
 }
 
-impl Log {
-    /// Begins the log of a new run.
-    pub(super) fn begin(run: &RunId, started: RunStarted, at: Timestamp, held: Held) -> Self {
-        let options = options(&started);
-        let event = Event::from(Box::new(started.clone()));
+impl<'j, 'a> Log<'j, 'a> {
+    /// Begins the log of a run that is one session.
+    pub(super) fn begin(
+        journal: &'j Journal<'a>,
+        started: RunStarted,
+        at: Timestamp,
+    ) -> Option<Self> {
+        let spec = started.sole_session()?.clone();
+        let event = Event::from(Box::new(started));
+        Some(Self::of(journal, &spec, None, event, at))
+    }
+
+    /// Begins the log of one part of a pipeline.
+    pub(super) fn part(journal: &'j Journal<'a>, started: SessionStarted, at: Timestamp) -> Self {
+        let (spec, part) = (started.spec.clone(), started.part.clone());
+        let event = Event::from(Box::new(started));
+        Self::of(journal, &spec, Some(part), event, at)
+    }
+
+    fn of(
+        journal: &'j Journal<'a>,
+        spec: &SessionSpec,
+        part: Option<Part>,
+        first: Event,
+        at: Timestamp,
+    ) -> Self {
         Self {
-            recovery: Recovery::of(run, &started, at),
-            view: RunView::of(run, &started, at),
-            options,
-            pending: vec![event],
+            journal,
+            recovery: Recovery::of(journal.run(), spec, at),
+            view: SessionView::of(spec, part.clone(), at),
+            part,
+            options: options(spec),
+            answer: String::new(),
+            pending: vec![first],
             at: Some(at),
-            seq: 0,
-            folder: Files::NotYet,
-            held,
         }
     }
 
-    /// Goes on with the log of an old run; none if it has no beginning.
-    pub(super) fn again(events: &[Recorded], held: Held) -> Option<Self> {
+    /// Goes on with the log of an old run that is one session; none if it has no beginning.
+    pub(super) fn again(journal: &'j Journal<'a>, events: &[Recorded]) -> Option<Self> {
         let recovery = Recovery::fold(events)?;
-        let options = options(recovery.run());
-        Some(Self {
-            view: RunView::fold(events)?,
-            options,
+        let view = SessionView::all(events).into_iter().next()?;
+        Some(Self::with(journal, recovery, view))
+    }
+
+    /// Goes on with the log of a part of a pipeline; none if it never began.
+    pub(super) fn part_again(
+        journal: &'j Journal<'a>,
+        session: &unstuck_core::SessionId,
+        events: &[Recorded],
+    ) -> Option<Self> {
+        let is_first = |recorded: &&Recorded| matches!(&recorded.event, Event::SessionStarted(one) if one.spec.session == *session);
+        let first = events.iter().find(is_first)?;
+        let mut recovery = Recovery::begin(first)?;
+        let later = events.iter().filter(|one| one.seq > first.seq);
+        later.for_each(|recorded| recovery.record(recorded));
+        let mut views = SessionView::all(events).into_iter();
+        let view = views.find(|view| view.id == *session)?;
+        Some(Self::with(journal, recovery, view))
+    }
+
+    fn with(journal: &'j Journal<'a>, recovery: Recovery, view: SessionView) -> Self {
+        Self {
+            journal,
+            options: options(recovery.spec()),
+            part: view.part.clone(),
+            answer: String::new(),
             pending: Vec::new(),
             at: None,
-            seq: events.last()?.seq,
-            folder: Files::NotYet,
-            held,
             recovery,
-        })
+            view,
+        }
+    }
+
+    pub(super) fn journal(&self) -> &'j Journal<'a> {
+        self.journal
     }
 
     pub(super) fn recovery(&self) -> &Recovery {
@@ -69,94 +112,81 @@ impl Log {
         &self.options
     }
 
+    pub(super) fn as_part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
     /// Notes what happened. It counts from now on, and is written by the next flush.
     pub(super) fn note(&mut self, at: Timestamp, event: impl Into<Event>) {
-        let event = event.into();
         let recorded = Recorded {
             version: VERSION,
             run: self.recovery.id().clone(),
-            seq: self.seq + self.pending.len() as u64 + 1,
+            seq: 0,
             at: *self.at.get_or_insert(at),
-            event,
+            event: event.into(),
         };
         self.take_in(&recorded);
         self.pending.push(recorded.event);
     }
 
+    /// Notes what came of an attempt.
+    pub(super) fn note_judged(&mut self, at: Timestamp, judged: Judged) {
+        self.answer = judged.answer;
+        self.note(at, judged.event);
+    }
+
+    /// The final answer of the newest attempt.
+    pub(super) fn answer(&self) -> &str {
+        &self.answer
+    }
+
+    /// Notes that the session goes on with what its configuration has become.
+    pub(super) fn configured(&mut self, at: Timestamp, started: SessionStarted) {
+        self.options = options(&started.spec);
+        self.note(at, Box::new(started));
+    }
+
     fn take_in(&mut self, recorded: &Recorded) {
         self.recovery.record(recorded);
-        self.view.record(recorded);
+        let mut views = vec![self.view.clone()];
+        SessionView::take_in(&mut views, recorded);
+        if let Some(view) = views.pop() {
+            self.view = view;
+        }
     }
 
     /// Takes in what others wrote to this run.
     pub(super) fn hear(&mut self, events: &[Recorded]) {
-        for recorded in events {
-            self.take_in(recorded);
-            self.seq = recorded.seq;
-        }
-    }
-
-    /// The number of the newest event that is written.
-    pub(super) fn seq(&self) -> u64 {
-        self.seq
+        events.iter().for_each(|recorded| self.take_in(recorded));
     }
 
     /// Writes down what was noted; none if there was nothing.
-    pub(super) async fn flush(&mut self, store: &Store) -> Result<Option<Vec<Recorded>>, RunError> {
+    pub(super) async fn flush(&mut self) -> Result<Option<Written>, RunError> {
         let Some(at) = self.at.take() else {
             return Ok(None);
         };
-        let append = Append {
-            run: self.recovery.id().clone(),
-            at,
-            events: std::mem::take(&mut self.pending),
-            guard: Some(self.held.token()),
-        };
-        let written = store.append(append).await?;
-        self.seq = written.last().map_or(self.seq, |newest| newest.seq);
-        Ok(Some(written))
-    }
-
-    /// Shows in the project what was written.
-    pub(super) fn show(&mut self, events: &[Recorded], redactor: &Redactor) -> io::Result<()> {
-        if matches!(self.folder, Files::NotYet) {
-            // If it cannot be had once, it is not asked for again.
-            self.folder = Files::Without;
-            let project = Path::new(&self.recovery.run().project);
-            self.folder = Files::At(RunFolder::open(project, self.recovery.id())?);
-        }
-        let shown = match &mut self.folder {
-            Files::At(folder) => folder.show(events, &self.view, &self.recovery, redactor),
-            Files::NotYet | Files::Without => Ok(()),
-        };
-        if shown.is_err() {
-            self.folder = Files::Without;
-        }
-        shown
-    }
-
-    pub(super) fn folder(&self) -> Option<&RunFolder> {
-        match &self.folder {
-            Files::At(folder) => Some(folder),
-            Files::NotYet | Files::Without => None,
-        }
-    }
-
-    pub(super) fn folder_path(&self) -> PathBuf {
-        folder::path_of(Path::new(&self.recovery.run().project), self.recovery.id())
+        let events = std::mem::take(&mut self.pending);
+        self.journal.write(at, events).await.map(Some)
     }
 
     pub(super) fn interruption(&self, by: InterruptedBy) -> AttemptInterrupted {
         AttemptInterrupted {
-            session: self.recovery.run().session.clone(),
+            session: self.recovery.spec().session.clone(),
             number: self.recovery.attempts(),
             by,
         }
     }
 
-    /// Tells whether another process has taken the run over.
-    pub(super) fn taken_over(&self) -> watch::Receiver<bool> {
-        self.held.taken_over()
+    /// Notes the end of the session, which is that of the run if it is its only one.
+    pub(super) fn note_end(&mut self, at: Timestamp, end: RunFinished, output: Option<String>) {
+        let session = self.recovery.spec().session.clone();
+        match self.part.clone() {
+            Some(part) => {
+                let end = SessionFinished::of(session, part, end, output);
+                self.note(at, Box::new(end));
+            }
+            None => self.note(at, end),
+        }
     }
 
     /// The exit code of the child, as the shell would see it.
@@ -192,23 +222,6 @@ impl Log {
         }
     }
 
-    /// Gives the run up and tells how it ended.
-    pub(super) async fn close(self, store: &Store) -> Result<Finished, RunError> {
-        let run = self.recovery.id().clone();
-        let end = self.recovery.finished().cloned();
-        if end.is_none() {
-            self.held.release(store).await?;
-        }
-        end.map(|end| Finished {
-            run: run.clone(),
-            end,
-        })
-        .ok_or_else(|| RunError::NotResumable {
-            run,
-            why: "it has no end".into(),
-        })
-    }
-
     /// Whether the child failed but its exit code says otherwise.
     pub(super) fn failed_code(&self, timed_out: i32) -> i32 {
         match self.childs_code(timed_out) {
@@ -224,13 +237,6 @@ impl Log {
     }
 }
 
-/// The files of the run in its project.
-enum Files {
-    NotYet,
-    At(RunFolder),
-    Without,
-}
-
-fn options(run: &RunStarted) -> Options {
-    serde_json::from_value(run.options.clone()).unwrap_or_default()
+fn options(spec: &SessionSpec) -> Options {
+    serde_json::from_value(spec.options.clone()).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! Taking a run up again: after a crash, after a stop, or when a person has seen to what was asked.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use super::engine::{Engine, stopped};
 use super::error::RunError;
 use super::finished::Finished;
 use super::input::Input;
+use super::journal::Journal;
 use super::lease::{Held, lost};
 use super::log::Log;
 use crate::process::{ProcessId, Stdin};
@@ -31,7 +33,10 @@ impl Engine<'_> {
             why: why.to_owned(),
         };
         leftovers_ended(&events).await;
-        let mut log = Log::again(&events, held).ok_or_else(|| refuse("it has no beginning"))?;
+        let journal = Journal::again(self.store, self.redactor, &events, held);
+        let journal = journal.ok_or_else(|| refuse("it has no beginning"))?;
+        let log = Log::again(&journal, &events);
+        let mut log = log.ok_or_else(|| refuse("it is a pipeline"))?;
         if let Some(why) = why_not(log.recovery()) {
             return Err(refuse(&why));
         }
@@ -41,15 +46,18 @@ impl Engine<'_> {
             None => "the process that drove it ended".to_owned(),
         };
         let (now, pid) = (self.clock.at(), std::process::id());
-        log.note(now, RunResumed { after, pid });
+        log.note(now, RunResumed::as_it_was(after, pid));
         if log.recovery().is_asked() {
-            log.note(now, resolved_by_hand());
+            let session = log.recovery().spec().session.clone();
+            log.note(now, RecoveryResolved::by_hand(Some(session)));
         }
-        self.drive(log).await
+        self.drive(&mut log).await?;
+        let end = log.recovery().finished().cloned();
+        journal.close(end).await
     }
 
     /// Waits until a person has seen to what was asked, or somebody stops it.
-    pub(super) async fn wait_for_person(&mut self, log: &mut Log) -> Result<(), RunError> {
+    pub(super) async fn wait_for_person(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
         self.flush(log).await?;
         let run = log.recovery().id().clone();
         while log.recovery().is_asked() {
@@ -59,19 +67,18 @@ impl Engine<'_> {
                     self.interrupted(log, false);
                     return Ok(());
                 }
-                () = lost(log.taken_over()) => return Err(RunError::TakenOver { run }),
+                () = lost(log.journal().taken_over()) => return Err(RunError::TakenOver { run }),
             }
-            let newer = self.store.load(&run).await?;
-            let from = newer.partition_point(|recorded| recorded.seq <= log.seq());
-            log.hear(&newer[from..]);
+            let newer = log.journal().hear().await?;
+            log.hear(&newer);
         }
         Ok(())
     }
 
     /// Finds the standard input of a run that is taken up again.
-    fn find_input(&mut self, log: &Log) -> Result<(), RunError> {
+    fn find_input(&mut self, log: &Log<'_, '_>) -> Result<(), RunError> {
         let run = log.recovery().id();
-        match Input::of(&self.state, run).again() {
+        match Input::of(self.state, run).again() {
             Ok(Some(bytes)) => *self.stdin = Stdin::from_bytes(bytes),
             Ok(None) => {}
             Err(why) => {
@@ -84,19 +91,19 @@ impl Engine<'_> {
         Ok(())
     }
 
-    pub(super) fn forget_input(&self, log: &Log) {
+    pub(super) fn forget_input(&self, log: &Log<'_, '_>) {
         if log.is_over() {
-            Input::of(&self.state, log.recovery().id()).forget();
+            Input::of(self.state, log.recovery().id()).forget();
         }
     }
 
-    pub(super) fn exit_record(&self, log: &Log, number: u32) -> PathBuf {
-        self.state
-            .join(format!("{}-{number}.exit", log.recovery().id()))
+    pub(super) fn exit_record(&self, log: &Log<'_, '_>, number: u32) -> PathBuf {
+        let session = log.recovery().spec().session.as_str();
+        self.state.join(format!("{session}-{number}.exit"))
     }
 
     /// Removes the record of an end that is written down by now; not earlier, or a crash would lose it.
-    pub(super) fn forget_exits(&self, log: &Log, written: &[Recorded]) {
+    pub(super) fn forget_exits(&self, log: &Log<'_, '_>, written: &[Recorded]) {
         for recorded in written {
             let number = match &recorded.event {
                 Event::AttemptFailed(attempt) => attempt.end.number,
@@ -112,19 +119,13 @@ impl Engine<'_> {
 
 /// Tells a run that waits for a person, in whatever process, that they have seen to it.
 pub async fn answer(store: &Store, run: &RunId, now: Timestamp) -> Result<(), RunError> {
-    let answer = Append::new(run.clone(), now, [Event::from(resolved_by_hand())]);
+    let answer = Append::new(
+        run.clone(),
+        now,
+        [Event::from(RecoveryResolved::by_hand(None))],
+    );
     store.append(answer).await?;
     Ok(())
-}
-
-/// What a person does by taking up a run that had asked for them.
-fn resolved_by_hand() -> RecoveryResolved {
-    RecoveryResolved {
-        id: None,
-        by: "human".into(),
-        method: "manual".into(),
-        note: String::new(),
-    }
 }
 
 /// Why a run cannot be taken up again, if it cannot.
@@ -137,25 +138,35 @@ fn why_not(recovery: &Recovery) -> Option<String> {
             _ => "it is done".to_owned(),
         });
     }
-    let cwd = &recovery.run().cwd;
+    let cwd = &recovery.spec().cwd;
     if !std::path::Path::new(cwd).is_dir() {
         return Some(format!("its folder {cwd} is not there any more"));
     }
-    recovery.run().unrepeatable.clone()
+    recovery.spec().unrepeatable.clone()
 }
 
 /// Waits until the processes of a dead supervisor are ended: two agents must not work in one place.
-async fn leftovers_ended(events: &[Recorded]) {
-    let reaper = events.iter().rev().find_map(|one| match &one.event {
-        Event::AttemptStarted(attempt) => attempt.reaper,
-        _ => None,
-    });
-    let Some((pid, started)) = reaper else {
-        return;
-    };
-    let reaper = ProcessId { pid, started };
+pub(super) async fn leftovers_ended(events: &[Recorded]) {
+    let mut reapers: BTreeMap<&str, ProcessId> = BTreeMap::new();
+    for recorded in events {
+        let Some(session) = recorded.event.session() else {
+            continue;
+        };
+        match &recorded.event {
+            Event::AttemptStarted(attempt) => {
+                let reaper = attempt
+                    .reaper
+                    .map(|(pid, started)| ProcessId { pid, started });
+                reapers.extend(reaper.map(|reaper| (session.as_str(), reaper)));
+            }
+            Event::AttemptFailed(_) | Event::AttemptSucceeded(_) => {
+                reapers.remove(session.as_str());
+            }
+            _ => {}
+        }
+    }
     let ended = async {
-        while reaper.is_alive() {
+        while reapers.values().any(ProcessId::is_alive) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };

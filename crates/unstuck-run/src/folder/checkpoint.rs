@@ -3,47 +3,81 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use unstuck_core::{Kind, Recovery, Timestamp};
+use unstuck_core::episode::{RunFold, SessionView};
+use unstuck_core::{Kind, Timestamp};
 
 /// What was done and what failed.
 #[derive(Debug, Serialize)]
 pub(super) struct Checkpoint<'a> {
     timestamp: Timestamp,
-    completed_agents: [&'a str; 0],
-    failed_agent: &'a str,
+    completed_agents: Vec<&'a str>,
+    failed_agent: Option<&'a str>,
     outputs: BTreeMap<String, String>,
     config_path: Option<&'a str>,
     workspace: &'a str,
     run: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iteration: Option<u32>,
     error_type: Option<Kind>,
-    retry_count: usize,
+    retry_count: u32,
     agent_session: Option<&'a str>,
     resume: String,
 }
 
 impl<'a> Checkpoint<'a> {
-    pub(super) fn of(recovery: &'a Recovery, at: Timestamp) -> Self {
-        let run = recovery.run();
-        let failed = recovery.failure();
-        let used = recovery.end().map(|end| &end.used);
-        let history = recovery.history();
+    /// What there is to save; `output` gives the output of a role that so many play.
+    pub(super) fn of(
+        run: &'a RunFold,
+        at: Timestamp,
+        output: &dyn Fn(&str, u32) -> String,
+    ) -> Self {
+        let failed = failed(run);
+        let pipeline = run.pipeline.as_ref();
+        let completed = pipeline.map_or_else(Vec::new, |pipeline| pipeline.completed());
+        let roles = pipeline.map_or(&[][..], |pipeline| &pipeline.plan().roles);
+        let done = roles
+            .iter()
+            .filter(|role| completed.contains(&role.id.as_str()));
         Self {
             timestamp: at,
-            completed_agents: [],
-            failed_agent: run.session.as_str(),
-            outputs: BTreeMap::new(),
-            config_path: config_of(run.origins.get("policy")),
-            workspace: &run.cwd,
-            run: recovery.id().as_str(),
-            error_type: failed.map(|failed| failed.diagnosis.kind),
-            retry_count: history.map_or(0, |history| history.attempts.len()),
-            agent_session: used.and_then(|used| used.agent_session.as_deref()),
-            resume: format!("unstuck resume {}", recovery.id()),
+            outputs: done
+                .map(|role| (role.id.clone(), output(&role.id, role.instances)))
+                .collect(),
+            failed_agent: failed.map(|session| match &session.part {
+                Some(part) => part.role.as_str(),
+                None => session.id.as_str(),
+            }),
+            completed_agents: completed,
+            config_path: config_of(run),
+            workspace: run.run.cwd(),
+            run: run.view.id.as_str(),
+            iteration: run.view.iteration,
+            error_type: failed.and_then(|session| session.last_error),
+            retry_count: failed.map_or(0, |session| session.retry_count),
+            agent_session: failed.and_then(|session| session.agent_session.as_deref()),
+            resume: format!("unstuck resume {}", run.view.id),
         }
     }
 }
 
-/// The file that the policy comes from, where it comes from one.
-fn config_of(origin: Option<&String>) -> Option<&str> {
-    origin?.strip_prefix("[policy] in ")
+/// The session that failed; of a pipeline the first that is not done, of a single command that one.
+fn failed(run: &RunFold) -> Option<&SessionView> {
+    let Some(pipeline) = &run.pipeline else {
+        return run.sessions.first();
+    };
+    let stopped: Vec<_> = pipeline.stopped().map(|(part, _)| part).collect();
+    let is_it = |session: &&SessionView| {
+        let part = session.part.as_ref();
+        part.is_some_and(|part| stopped.contains(&part))
+    };
+    run.sessions.iter().find(is_it)
+}
+
+/// The file that the roles, or the policy, come from, where they come from one.
+fn config_of(run: &RunFold) -> Option<&str> {
+    if let Some(pipeline) = &run.pipeline {
+        return pipeline.plan().config_path.as_deref();
+    }
+    let origins = &run.run.sole_session()?.origins;
+    origins.get("policy")?.strip_prefix("[policy] in ")
 }

@@ -14,9 +14,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use unstuck_core::event::{Event, RecoveryEscalated};
+use unstuck_core::episode::RunFold;
+use unstuck_core::event::{AttemptEnd, Event, Part, RecoveryEscalated, RunFinished, SessionId};
 use unstuck_core::redact::Redactor;
-use unstuck_core::{Recorded, Recovery, RunId, RunView, Timestamp};
+use unstuck_core::{Recorded, RunId, Timestamp};
 
 /// The folder of unstuck in a project.
 pub const PROJECT_FOLDER: &str = ".unstuck";
@@ -24,6 +25,25 @@ pub const PROJECT_FOLDER: &str = ".unstuck";
 /// Where the files of a run are.
 pub fn path_of(project: &Path, run: &RunId) -> PathBuf {
     project.join(PROJECT_FOLDER).join("runs").join(run.as_str())
+}
+
+/// Where the files of an attempt are, in the folder of its run.
+pub fn attempt_of(run: &Path, part: Option<&Part>, number: u32) -> PathBuf {
+    let folder = part.map_or_else(|| run.to_owned(), |part| iteration_of(run, part));
+    folder.join(format!("attempt-{number}"))
+}
+
+/// Where the newest files of a role are, in the folder of its run.
+fn role_of(run: &Path, part: &Part) -> PathBuf {
+    let name = match part.instance {
+        0 | 1 => part.role.clone(),
+        instance => format!("{}#{instance}", part.role),
+    };
+    run.join("roles").join(name)
+}
+
+fn iteration_of(run: &Path, part: &Part) -> PathBuf {
+    role_of(run, part).join(format!("iteration-{}", part.iteration))
 }
 
 /// The files of one run.
@@ -49,18 +69,25 @@ impl RunFolder {
     }
 
     /// The folder of an attempt, made if it is not there.
-    pub fn attempt(&self, number: u32) -> io::Result<PathBuf> {
-        let path = self.path.join(format!("attempt-{number}"));
+    pub fn attempt(&self, part: Option<&Part>, number: u32) -> io::Result<PathBuf> {
+        let path = attempt_of(&self.path, part, number);
         fs::create_dir_all(&path)?;
         Ok(path)
+    }
+
+    /// Puts a text into the folder of a role, where the newest iteration is, and into that of its iteration.
+    pub fn keep(&self, part: &Part, name: &str, text: &str) -> io::Result<()> {
+        let iteration = iteration_of(&self.path, part);
+        fs::create_dir_all(&iteration)?;
+        write_over(&iteration.join(name), text.as_bytes())?;
+        write_over(&role_of(&self.path, part).join(name), text.as_bytes())
     }
 
     /// Writes down what has happened, and what follows from it.
     pub fn show(
         &mut self,
         events: &[Recorded],
-        view: &RunView,
-        recovery: &Recovery,
+        run: &RunFold,
         redactor: &Redactor,
     ) -> io::Result<()> {
         let mut lines = Vec::new();
@@ -70,33 +97,72 @@ impl RunFolder {
         }
         self.events.write_all(&lines)?;
         for recorded in events {
-            self.follow(recorded, &Clean { recovery, redactor })?;
+            self.follow(recorded, &Clean { run, redactor })?;
         }
-        let state = state::State::of(view, recovery);
-        self.replace("state.json", &redacted(&state, redactor)?)
+        self.replace("state.json", &redacted(&state::State::of(run), redactor)?)
     }
 
     fn follow(&self, recorded: &Recorded, clean: &Clean<'_>) -> io::Result<()> {
-        let (recovery, redactor) = (clean.recovery, clean.redactor);
         match &recorded.event {
             Event::AttemptFailed(attempt) => self.used(recorded.at, &attempt.end),
             Event::AttemptSucceeded(attempt) => self.used(recorded.at, &attempt.end),
             Event::RecoveryEscalated(asked) => self.asked(recorded, asked, clean),
-            Event::RecoveryResolved(_) => self.answered(),
+            Event::RecoveryResolved(resolved) => self.answered(resolved.session.as_ref()),
+            Event::SessionFinished(end) => {
+                self.episode(Some(&end.session), &end.end(), recorded.at, clean)?;
+                self.checkpoint(recorded.at, clean)
+            }
             Event::RunFinished(end) => {
-                let episode = redacted(&recovery.episode(end, recorded.at), redactor)?;
-                self.add_line("episodes.jsonl", &episode)?;
-                if end.outcome.is_success() {
-                    return self.remove("checkpoint.json");
+                if clean.run.pipeline.is_none() {
+                    self.episode(None, end, recorded.at, clean)?;
                 }
-                let saved = checkpoint::Checkpoint::of(recovery, recorded.at);
-                self.replace("checkpoint.json", &redacted(&saved, redactor)?)
+                match end.outcome.is_success() {
+                    true => self.remove("checkpoint.json"),
+                    false => self.checkpoint(recorded.at, clean),
+                }
             }
             _ => Ok(()),
         }
     }
 
-    fn used(&self, at: Timestamp, end: &unstuck_core::event::AttemptEnd) -> io::Result<()> {
+    fn episode(
+        &self,
+        session: Option<&SessionId>,
+        end: &RunFinished,
+        at: Timestamp,
+        clean: &Clean<'_>,
+    ) -> io::Result<()> {
+        let Some(view) = clean.run.session(session) else {
+            return Ok(());
+        };
+        let episode = view.episode(clean.run.view.id.as_str(), end, at);
+        self.add_line("episodes.jsonl", &redacted(&episode, clean.redactor)?)
+    }
+
+    fn checkpoint(&self, at: Timestamp, clean: &Clean<'_>) -> io::Result<()> {
+        let plan = clean.run.pipeline.as_ref().map(|pipeline| pipeline.plan());
+        if plan.is_some_and(|plan| !plan.checkpoint) {
+            return Ok(());
+        }
+        let saved = checkpoint::Checkpoint::of(clean.run, at, &|role, instances| {
+            self.output_of(role, instances)
+        });
+        self.replace("checkpoint.json", &redacted(&saved, clean.redactor)?)
+    }
+
+    /// The newest output of a role: of all who play it, one after the other.
+    fn output_of(&self, role: &str, instances: u32) -> String {
+        let of = |instance| Part {
+            role: role.to_owned(),
+            iteration: 1,
+            instance,
+        };
+        let path = |instance| role_of(&self.path, &of(instance)).join("output.md");
+        let outputs = (1..=instances.max(1)).filter_map(|one| fs::read_to_string(path(one)).ok());
+        outputs.collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn used(&self, at: Timestamp, end: &AttemptEnd) -> io::Result<()> {
         if end.used.cost_usd.is_none() && end.used.tokens.is_none() {
             return Ok(());
         }
@@ -113,7 +179,7 @@ impl RunFolder {
         asked: &RecoveryEscalated,
         clean: &Clean<'_>,
     ) -> io::Result<()> {
-        let escalation = state::Escalation::of(recorded, asked, clean.recovery);
+        let escalation = state::Escalation::of(recorded, asked, clean.run);
         let escalation = redacted(&escalation, clean.redactor)?;
         let all = self.path.join("escalations");
         fs::create_dir_all(&all)?;
@@ -121,16 +187,25 @@ impl RunFolder {
         self.replace("escalation.json", &escalation)
     }
 
-    /// Marks every question as answered.
-    fn answered(&self) -> io::Result<()> {
+    /// Marks every question about a session as answered; about the run as a whole where none is named.
+    fn answered(&self, session: Option<&SessionId>) -> io::Result<()> {
         let all = self.path.join("escalations");
+        let mut open = None;
         for entry in fs::read_dir(all).into_iter().flatten() {
             let path = entry?.path();
             let mut question: serde_json::Value = serde_json::from_slice(&fs::read(&path)?)?;
-            question["status"] = "answered".into();
-            replace(&path, &question)?;
+            let about = question["session"].as_str();
+            if session.is_none_or(|session| about == Some(session.as_str())) {
+                question["status"] = "answered".into();
+                replace(&path, &question)?;
+            } else if question["status"] == "pending" {
+                open = Some(question);
+            }
         }
-        self.remove("escalation.json")
+        match open {
+            Some(question) => self.replace("escalation.json", &question),
+            None => self.remove("escalation.json"),
+        }
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -153,7 +228,7 @@ impl RunFolder {
 
 /// What files are made from, and what takes the secrets out of it.
 struct Clean<'a> {
-    recovery: &'a Recovery,
+    run: &'a RunFold,
     redactor: &'a Redactor,
 }
 
@@ -171,6 +246,10 @@ fn append_to(path: &Path) -> io::Result<File> {
 fn replace(path: &Path, value: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
+    write_over(path, &text)
+}
+
+fn write_over(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     fs::write(&beside, text)?;
     fs::rename(beside, path)

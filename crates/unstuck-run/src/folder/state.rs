@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use unstuck_core::episode::Status;
+use unstuck_core::episode::{RunFold, SessionView, Status};
 use unstuck_core::event::RecoveryEscalated;
-use unstuck_core::{Kind, Recorded, Recovery, RunView, Timestamp};
+use unstuck_core::{Recorded, Timestamp};
 
 /// Where a run stands.
 #[derive(Debug, Serialize)]
@@ -13,48 +13,34 @@ pub(super) struct State<'a> {
     status: Status,
     project: &'a str,
     command: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iteration: Option<u32>,
     started: Timestamp,
     updated: Timestamp,
     until: Option<Timestamp>,
     reason: Option<&'a str>,
     cost_usd: f64,
-    sessions: [Session<'a>; 1],
-}
-
-#[derive(Debug, Serialize)]
-struct Session<'a> {
-    id: &'a str,
-    agent: Option<&'a str>,
-    model: Option<&'a str>,
-    attempts: u32,
-    retry_count: u32,
-    error_count: u32,
-    is_hiccup: bool,
-    last_error: Option<Kind>,
+    sessions: &'a [SessionView],
 }
 
 impl<'a> State<'a> {
-    pub(super) fn of(view: &'a RunView, recovery: &'a Recovery) -> Self {
+    pub(super) fn of(run: &'a RunFold) -> Self {
+        let view = &run.view;
         Self {
             run: view.id.as_str(),
             status: view.status,
             project: &view.project,
             command: &view.command,
+            task: view.task.as_deref(),
+            iteration: view.iteration,
             started: view.started,
             updated: view.updated,
             until: view.until,
             reason: view.reason.as_deref(),
             cost_usd: view.cost_usd,
-            sessions: [Session {
-                id: recovery.run().session.as_str(),
-                agent: view.agent.as_deref(),
-                model: view.model.as_deref(),
-                attempts: view.attempts,
-                retry_count: view.retry_count,
-                error_count: view.error_count,
-                is_hiccup: view.is_hiccup,
-                last_error: view.kind,
-            }],
+            sessions: &run.sessions,
         }
     }
 }
@@ -65,6 +51,8 @@ pub(super) struct Escalation<'a> {
     timestamp: Timestamp,
     loop_id: &'a str,
     iteration: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
     #[serde(flatten)]
     asked: &'a RecoveryEscalated,
     status: &'static str,
@@ -78,19 +66,26 @@ impl<'a> Escalation<'a> {
     pub(super) fn of(
         recorded: &'a Recorded,
         asked: &'a RecoveryEscalated,
-        recovery: &'a Recovery,
+        run: &'a RunFold,
     ) -> Self {
-        let failed = recovery.failure();
+        let session = run.session(asked.session.as_ref());
+        let failed = session.and_then(|session| session.diagnosis.as_deref());
+        let iteration = match &run.pipeline {
+            Some(pipeline) => pipeline.iteration(),
+            None => session.map_or(0, |session| session.attempts),
+        };
+        let role = session.and_then(|session| session.part.as_ref());
         let run = recorded.run.as_str();
         Self {
             timestamp: recorded.at,
             loop_id: run,
-            iteration: recovery.attempts(),
+            iteration,
+            role: role.map(|part| part.role.as_str()),
             asked,
             status: "pending",
             recovery_proposal: json!(asked.proposed),
-            evidence: failed.map(|failed| &*failed.diagnosis.evidence.line),
-            hint: failed.map(|failed| &*failed.diagnosis.hint),
+            evidence: failed.map(|failed| &*failed.evidence.line),
+            hint: failed.map(|failed| &*failed.hint),
             actions: json!({
                 "manual": format!("unstuck resume {run}"),
                 "explain": format!("unstuck explain {run}"),

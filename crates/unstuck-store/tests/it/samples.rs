@@ -4,6 +4,7 @@ use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     Event, Excerpt, InterruptedBy, Measured, Outcome, RunFinished, RunId, RunResumed, RunStarted,
+    SessionSpec, Work,
 };
 use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
 use unstuck_store::{Append, Owner};
@@ -39,26 +40,25 @@ pub(crate) fn started(run: &RunId) -> Event {
 pub(crate) fn started_in(run: &RunId, project: &str) -> Event {
     Event::from(Box::new(RunStarted {
         project: project.into(),
-        cwd: project.into(),
-        command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
-        agent: Some("claude".into()),
-        model: Some("claude-sonnet-5-5".into()),
-        session: run.session(1),
-        policy: RetryPolicy::default(),
-        origins: [("policy".to_owned(), "template standard".to_owned())].into(),
-        timeout_ms: Some(600_000),
-        idle_timeout_ms: None,
-        options: serde_json::Value::Null,
-        unrepeatable: None,
-        knowledge: "0.1.0".into(),
+        work: Work::Command(Box::new(SessionSpec {
+            cwd: project.into(),
+            command: vec!["claude".into(), "-p".into(), "fix the tests".into()],
+            agent: Some("claude".into()),
+            model: Some("claude-sonnet-5-5".into()),
+            session: run.session(1),
+            policy: RetryPolicy::default(),
+            origins: [("policy".to_owned(), "template standard".to_owned())].into(),
+            timeout_ms: Some(600_000),
+            idle_timeout_ms: None,
+            options: serde_json::Value::Null,
+            unrepeatable: None,
+            knowledge: "0.1.0".into(),
+        })),
     }))
 }
 
 pub(crate) fn resumed() -> Event {
-    Event::from(RunResumed {
-        after: "a crash".into(),
-        pid: 12,
-    })
+    Event::from(RunResumed::as_it_was("a crash", 12))
 }
 
 pub(crate) fn answering(kind: Kind, strategy: Option<&str>) -> Answering {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use unstuck_core::decision::{Chosen, FellThrough, Jitter};
 use unstuck_core::diagnosis::Diagnosis;
 use unstuck_core::episode::{AttemptStory, Timeline};
-use unstuck_core::event::DecisionMade;
+use unstuck_core::event::{DecisionMade, SessionSpec};
 use unstuck_core::{Kind, RetryPolicy};
 
 use crate::history::{History, Named};
@@ -62,6 +62,7 @@ pub(crate) fn run(args: &ExplainArgs, session: &Session<'_>, out: &mut Output) -
 }
 
 fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
+    let spec = timeline.specs.get(&attempt.session);
     json!({
         "id": attempt.id,
         "number": attempt.number,
@@ -69,8 +70,8 @@ fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
         "diagnosis": attempt.diagnosis,
         "decision": attempt.decision.as_ref().map(|made| &made.decision),
         "made_from": attempt.decision.as_ref().map(|made| &made.made_from),
-        "policy": timeline.run.policy,
-        "origins": timeline.run.origins,
+        "policy": spec.map(|spec| &spec.policy),
+        "origins": spec.map(|spec| &spec.origins),
     })
 }
 
@@ -87,7 +88,9 @@ fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Res
         seen(diagnosis, out)?;
     }
     let kind = attempt.diagnosis.as_ref().map(|found| found.kind);
-    limits(timeline, kind, made, out)?;
+    if let Some(spec) = timeline.specs.get(&attempt.session) {
+        limits(spec, kind, made, out)?;
+    }
     lost(made, out)?;
     part("replay", out)?;
     fact(
@@ -119,15 +122,15 @@ fn seen(diagnosis: &Diagnosis, out: &mut Output) -> Result<()> {
 }
 
 fn limits(
-    timeline: &Timeline,
+    spec: &SessionSpec,
     kind: Option<Kind>,
     made: &DecisionMade,
     out: &mut Output,
 ) -> Result<()> {
     let limits = &made.made_from.limits;
-    let (run, policy) = (&timeline.run, &timeline.run.policy);
+    let policy = &spec.policy;
     part("what the policy says", out)?;
-    let origin = |key: &str| run.origins.get(key).or(run.origins.get("policy"));
+    let origin = |key: &str| spec.origins.get(key).or(spec.origins.get("policy"));
     let from = |key: &str| origin(key).map_or("", String::as_str);
     fact(&format!("policy {} ({})", policy.id, from("policy")), out)?;
     fact(

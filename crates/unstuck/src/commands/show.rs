@@ -65,7 +65,7 @@ fn as_json(timeline: &Timeline, attempts: &[&AttemptStory], driven: bool) -> Res
     if let Some(fields) = whole.as_object_mut() {
         let count = fields.insert("attempts".into(), json!(attempts));
         fields.insert("attempt_count".into(), count.unwrap_or(Value::Null));
-        fields.insert("cwd".into(), json!(timeline.run.cwd));
+        fields.insert("cwd".into(), json!(timeline.run.cwd()));
         fields.insert("driven".into(), json!(driven));
     }
     round_costs(&mut whole);

@@ -17,8 +17,8 @@ use unstuck_core::action::shell_quote;
 use unstuck_core::agent::Agents;
 use unstuck_core::redact::{Redactor, secret_values};
 use unstuck_run::clock::Clock;
-use unstuck_run::drive::{Engine, Finished, Knowledge, Reporter, Request, RunError};
-use unstuck_run::process::{ReaperProgram, Stdin, Stop, Supervisor};
+use unstuck_run::drive::{Engine, Finished, Knowledge, Reporter, Request, RunError, Supervisors};
+use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::Location;
 
 use crate::config::Config;
@@ -130,11 +130,12 @@ fn drive(
     let redactor = Arc::new(Redactor::new(secret_values(environment::all())));
     crate::runtime::block_on(async {
         // The reaper comes up while the store is being opened.
-        let mut supervisor = Supervisor::start(&ReaperProgram::own()).map_err(RunError::from)?;
+        let supervisors = Supervisors::start(ReaperProgram::own(), 1).map_err(RunError::from)?;
         let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
         let (stop, stopped) = watch::channel(Stop::No);
-        signals::listen(stop, supervisor.remote())?;
+        signals::listen(stop, supervisors.remote())?;
         let classifier = || config.classifier_or_built_in();
+        let state = state_folder(session.store);
         let mut engine = Engine {
             store: &store,
             knowledge: Knowledge {
@@ -142,16 +143,18 @@ fn drive(
                 playbook: &|| config.playbook(),
                 catalog: &|| config.catalog(),
                 agents: setting.agents,
-                version: env!("CARGO_PKG_VERSION").to_owned(),
+                prompts: &|| config.prompts(),
+                version: env!("CARGO_PKG_VERSION"),
             },
             redactor: &redactor,
-            supervisor: &mut supervisor,
+            supervisors: &supervisors,
             stdin: &mut setting.stdin,
             reporter,
             stop: stopped,
             clock: Clock::System,
             draws: &mut chance::draw,
-            state: state_folder(session.store),
+            state: &state,
+            role: None,
         };
         let finished = match task {
             Task::Start(request) => engine.start(*request).await,

@@ -9,7 +9,7 @@ use unstuck_run::process::{Remote, Stop};
 const PASSED_ON: [SignalKind; 2] = [SignalKind::user_defined1(), SignalKind::user_defined2()];
 
 /// Listens for signals for as long as the runtime lives.
-pub(super) fn listen(stop: watch::Sender<Stop>, child: Remote) -> Result<()> {
+pub(super) fn listen(stop: watch::Sender<Stop>, child: Option<Remote>) -> Result<()> {
     let ends = [
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
@@ -20,7 +20,10 @@ pub(super) fn listen(stop: watch::Sender<Stop>, child: Remote) -> Result<()> {
         tokio::spawn(stop_at(end, std::sync::Arc::clone(&stop)));
     }
     for kind in PASSED_ON {
-        tokio::spawn(pass_on(signal(kind)?, kind.as_raw_value(), child.clone()));
+        let Some(child) = child.clone() else {
+            continue;
+        };
+        tokio::spawn(pass_on(signal(kind)?, kind.as_raw_value(), child));
     }
     Ok(())
 }

@@ -32,11 +32,12 @@ pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<Str
             Some(_) => vec![made.decision.reason.clone()],
             None => Vec::new(),
         },
-        Event::ModelEscalated(change) => vec![format!(
+        Event::ModelEscalated(model) => vec![format!(
             "{BOLD}model {} → {}{BOLD:#}{}",
-            change.from_model,
-            change.to_model,
-            change
+            model.change.from_model,
+            model.change.to_model,
+            model
+                .change
                 .cost_estimate
                 .map(|usd| format!(" (about {} for the rest of the session)", signed_usd(usd)))
                 .unwrap_or_default()
@@ -62,7 +63,7 @@ fn resumed_lines(after: &str, recovery: &Recovery) -> Vec<String> {
 
 /// Whether the process stays when a person is needed.
 fn waits_for_person(recovery: &Recovery) -> bool {
-    recovery.run().options["wait"] == true
+    recovery.spec().options["wait"] == true
 }
 
 /// Only an attempt that was changed or follows another is worth a line.
@@ -150,7 +151,7 @@ fn question(reason: &str, recovery: &Recovery, option: &str) -> Vec<String> {
     {
         lines.push(format!("{BOLD}hint{BOLD:#}: {}", failed.diagnosis.hint));
     }
-    lines.push(match &recovery.run().unrepeatable {
+    lines.push(match &recovery.spec().unrepeatable {
         None => format!("then: unstuck resume {short}{option}"),
         Some(why) => format!("it cannot be resumed: {why}; start it again"),
     });

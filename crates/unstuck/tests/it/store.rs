@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunStarted};
+use unstuck_core::event::{Event, Outcome, RunFinished, RunId, RunStarted, SessionSpec, Work};
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{Append, Location, Options, Store};
 
@@ -36,18 +36,20 @@ impl Place {
 fn started(run: &RunId) -> Event {
     Event::from(Box::new(RunStarted {
         project: "/home/me/shop".into(),
-        cwd: "/home/me/shop".into(),
-        command: vec!["claude".into()],
-        agent: None,
-        model: None,
-        session: run.session(1),
-        policy: RetryPolicy::default(),
-        origins: Default::default(),
-        timeout_ms: None,
-        idle_timeout_ms: None,
-        options: serde_json::Value::Null,
-        unrepeatable: None,
-        knowledge: "0.1.0".into(),
+        work: Work::Command(Box::new(SessionSpec {
+            cwd: "/home/me/shop".into(),
+            command: vec!["claude".into()],
+            agent: None,
+            model: None,
+            session: run.session(1),
+            policy: RetryPolicy::default(),
+            origins: Default::default(),
+            timeout_ms: None,
+            idle_timeout_ms: None,
+            options: serde_json::Value::Null,
+            unrepeatable: None,
+            knowledge: "0.1.0".into(),
+        })),
     }))
 }
 

@@ -1,0 +1,224 @@
+//! A session at a glance: one agent's conversation within a run, as a fold over the events of the run.
+
+use serde::{Deserialize, Serialize};
+
+use super::Episode;
+use super::run_view::Status;
+use crate::diagnosis::Diagnosis;
+use crate::event::{
+    AttemptEnd, AttemptFailed, Event, Part, Recorded, RunFinished, SessionId, SessionSpec,
+};
+use crate::failure::{Kind, Level};
+use crate::moment::Timestamp;
+
+/// A session at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionView {
+    /// Its id.
+    pub id: SessionId,
+    /// Which role it plays, and when, in a pipeline.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
+    /// The agent that it is known to be.
+    pub agent: Option<String>,
+    /// The model in use, as far as is known.
+    pub model: Option<String>,
+    /// Where it stands.
+    pub status: Status,
+    /// When it began.
+    pub started: Timestamp,
+    /// When it ended, if it did.
+    pub finished: Option<Timestamp>,
+    /// When its wait is over, while it waits.
+    pub until: Option<Timestamp>,
+    /// How many attempts there were.
+    pub attempts: u32,
+    /// How many of them failed.
+    pub error_count: u32,
+    /// How many retries were decided on.
+    pub retry_count: u32,
+    /// Whether a person had to be asked.
+    pub is_hiccup: bool,
+    /// The kind of the newest failure.
+    pub last_error: Option<Kind>,
+    /// The highest level that was reached.
+    pub recovery_level: Option<Level>,
+    /// What it cost, in USD, as far as is known.
+    pub cost_usd: f64,
+    /// How many tokens it used, as far as is known.
+    pub tokens: u64,
+    /// The agent's own id of the conversation.
+    pub agent_session: Option<String>,
+    /// The hash of its output, once it is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Why it stands where it stands, in one sentence.
+    pub reason: Option<String>,
+    /// What the newest failure was found to be.
+    #[serde(skip)]
+    pub diagnosis: Option<Box<Diagnosis>>,
+    /// What a person was asked because of.
+    #[serde(skip)]
+    pub asked: Vec<String>,
+}
+
+impl SessionView {
+    /// Where a session stands that began like this.
+    pub fn of(spec: &SessionSpec, part: Option<Part>, at: Timestamp) -> Self {
+        Self {
+            id: spec.session.clone(),
+            part,
+            agent: spec.agent.clone(),
+            model: spec.model.clone(),
+            status: Status::Running,
+            started: at,
+            finished: None,
+            until: None,
+            attempts: 0,
+            error_count: 0,
+            retry_count: 0,
+            is_hiccup: false,
+            last_error: None,
+            recovery_level: None,
+            cost_usd: 0.0,
+            tokens: 0,
+            agent_session: None,
+            output: None,
+            reason: None,
+            diagnosis: None,
+            asked: Vec::new(),
+        }
+    }
+
+    /// Every session of a run, in the order in which they began.
+    pub fn all(events: &[Recorded]) -> Vec<Self> {
+        let mut sessions = Vec::new();
+        for recorded in events {
+            Self::take_in(&mut sessions, recorded);
+        }
+        sessions
+    }
+
+    /// Takes in the next event of the run that these are the sessions of.
+    pub fn take_in(sessions: &mut Vec<Self>, recorded: &Recorded) {
+        match &recorded.event {
+            Event::RunStarted(run) => {
+                let sole = run.sole_session();
+                sessions.extend(sole.map(|spec| Self::of(spec, None, recorded.at)));
+            }
+            Event::SessionStarted(started) => {
+                let spec = &started.spec;
+                match sessions.iter_mut().find(|one| one.id == spec.session) {
+                    Some(known) => known.configured(spec),
+                    None => {
+                        sessions.push(Self::of(spec, Some(started.part.clone()), recorded.at));
+                    }
+                }
+            }
+            event => match event.session() {
+                Some(id) => {
+                    let it = sessions.iter_mut().rev().find(|one| one.id == *id);
+                    it.into_iter().for_each(|one| one.record(recorded));
+                }
+                None => sessions.iter_mut().for_each(|one| one.record(recorded)),
+            },
+        }
+    }
+
+    fn configured(&mut self, spec: &SessionSpec) {
+        self.agent.clone_from(&spec.agent);
+        self.model.clone_from(&spec.model);
+        self.finished = None;
+        self.running();
+    }
+
+    fn record(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::AttemptStarted(attempt) => {
+                self.attempts = attempt.number;
+                if attempt.model.is_some() {
+                    self.model.clone_from(&attempt.model);
+                }
+                self.finished = None;
+                self.running();
+            }
+            Event::AttemptFailed(attempt) => self.failed(attempt),
+            Event::AttemptSucceeded(attempt) => self.ended(&attempt.end),
+            Event::DecisionMade(made) => {
+                self.recovery_level = self.recovery_level.max(made.decision.level);
+                self.retry_count += u32::from(made.decision.delay().is_some());
+                self.reason = Some(made.decision.reason.clone());
+            }
+            Event::WaitingUntil(wait) => {
+                self.status = Status::Waiting;
+                self.until = Some(wait.until);
+            }
+            Event::RecoveryEscalated(asked) => {
+                self.status = Status::AwaitingHuman;
+                self.is_hiccup = true;
+                self.asked.push(asked.trigger.clone());
+                self.reason = Some(asked.reason.clone());
+            }
+            Event::RecoveryResolved(_) => self.running(),
+            Event::SessionFinished(end) => {
+                self.output.clone_from(&end.output);
+                self.finish(&end.end(), recorded.at);
+            }
+            Event::RunFinished(end) if self.part.is_none() => self.finish(end, recorded.at),
+            Event::RunFinished(_) if !self.status.is_final() => self.until = None,
+            _ => {}
+        }
+    }
+
+    fn failed(&mut self, attempt: &AttemptFailed) {
+        self.error_count += 1;
+        self.last_error = Some(attempt.diagnosis.kind);
+        self.reason = Some(attempt.diagnosis.message.clone());
+        self.diagnosis = Some(Box::new(attempt.diagnosis.clone()));
+        self.ended(&attempt.end);
+    }
+
+    fn ended(&mut self, end: &AttemptEnd) {
+        self.cost_usd += end.used.cost_usd.unwrap_or(0.0);
+        let tokens = end.used.tokens.unwrap_or_default();
+        self.tokens += tokens.input + tokens.output;
+        if end.used.agent_session.is_some() {
+            self.agent_session.clone_from(&end.used.agent_session);
+        }
+    }
+
+    fn finish(&mut self, end: &RunFinished, at: Timestamp) {
+        self.status = end.outcome.into();
+        self.finished = Some(at);
+        self.until = None;
+        self.reason = Some(end.reason.clone());
+    }
+
+    fn running(&mut self) {
+        self.status = Status::Running;
+        self.until = None;
+    }
+
+    /// The story so far, as a line of `episodes.jsonl`.
+    pub fn episode(&self, run: &str, end: &RunFinished, at: Timestamp) -> Episode {
+        let failed = self.diagnosis.as_ref();
+        let failed = failed.filter(|_| !end.outcome.is_success());
+        let goal = self.part.as_ref().map(|part| part.role.as_str());
+        Episode {
+            episode_id: match &self.part {
+                Some(_) => format!("{}-{}", self.id.as_str(), self.attempts),
+                None => format!("{run}-{}", self.attempts),
+            },
+            timestamp: at,
+            goal_id: goal.unwrap_or(self.id.as_str()).to_owned(),
+            success: end.outcome.is_success(),
+            cost_usd: self.cost_usd,
+            duration_seconds: at.since(self.started).as_secs_f64(),
+            checkpoints_triggered: self.asked.clone(),
+            error: failed.map(|diagnosis| diagnosis.message.clone()),
+            notes: Some(end.reason.clone()),
+            retry_count: self.retry_count,
+            recovery_level: self.recovery_level,
+        }
+    }
+}

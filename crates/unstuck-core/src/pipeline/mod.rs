@@ -1,0 +1,457 @@
+//! Where a pipeline stands: which roles are done, which are to run, and when it is over, as a fold over its events.
+//!
+//! Whoever drives a pipeline asks [`Pipeline::next`] what is to be done, does it, and records what happened. After a
+//! crash the stored events are recorded again, and the drive goes on from there: what succeeded is not run again.
+
+mod changes;
+
+pub use changes::{RoleChange, changes};
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::{
+    Event, IterationFinished, OnStuck, Outcome, Part, PipelineStarted, Recorded, RoleStarted,
+    RunFinished, RunId, SessionId,
+};
+
+/// What the one who drives a pipeline has to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Begin the iteration of this number.
+    Iterate(u32),
+    /// Begin these parts, or go on with them; they do not depend on each other.
+    Run(Vec<Part>),
+    /// Wait until a part that runs is at its end.
+    Wait,
+    /// Judge the iteration: all that could be run has run.
+    Judge,
+    /// Ask a person: the loop does not get on.
+    AskAboutLoop(LoopTrouble),
+    /// Bring the run to this end.
+    Finish(Outcome),
+    /// Nothing: the run has come to its end.
+    Nothing,
+}
+
+/// Why a loop does not get on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopTrouble {
+    /// Iteration after iteration leaves the same undone and changes nothing.
+    Stuck {
+        /// How many iterations.
+        iterations: u32,
+    },
+    /// The allowed number of iterations is reached.
+    UsedUp {
+        /// How many.
+        iterations: u32,
+    },
+}
+
+/// Where a part stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    /// It began, and is not at its end.
+    Open(SessionId),
+    /// It did what it should, and this is its output.
+    Done(Option<String>),
+    /// It stopped without having done what it should.
+    Stopped(SessionId, Outcome),
+}
+
+/// Where a pipeline stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pipeline {
+    id: RunId,
+    plan: PipelineStarted,
+    iteration: u32,
+    feedback: String,
+    parts: BTreeMap<Part, State>,
+    /// The outputs of the iteration before, by role.
+    previous: BTreeMap<String, Vec<String>>,
+    judged: Option<IterationFinished>,
+    /// How often a person has allowed as many iterations again.
+    extensions: u32,
+    sessions: u32,
+    /// Whether a person was asked about the run as a whole, and has not seen to it.
+    asked: bool,
+    recovered: bool,
+    finished: Option<RunFinished>,
+}
+
+impl Pipeline {
+    /// Begins with the event that began the run; none if it is no pipeline.
+    pub fn begin(first: &Recorded) -> Option<Self> {
+        match &first.event {
+            Event::RunStarted(run) => Some(Self::of(&first.run, run.pipeline()?)),
+            _ => None,
+        }
+    }
+
+    /// Where a pipeline stands that began like this.
+    pub fn of(id: &RunId, plan: &PipelineStarted) -> Self {
+        Self {
+            id: id.clone(),
+            plan: plan.clone(),
+            iteration: 0,
+            feedback: String::new(),
+            parts: BTreeMap::new(),
+            previous: BTreeMap::new(),
+            judged: None,
+            extensions: 0,
+            sessions: 0,
+            asked: false,
+            recovered: false,
+            finished: None,
+        }
+    }
+
+    /// The whole fold; none if there is no beginning, or it is no pipeline.
+    pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Self> {
+        let mut events = events.into_iter();
+        let mut pipeline = Self::begin(events.next()?)?;
+        events.for_each(|recorded| pipeline.record(recorded));
+        Some(pipeline)
+    }
+
+    /// Takes in what happened.
+    pub fn record(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::RunResumed(resumed) => {
+                if let Some(plan) = &resumed.pipeline {
+                    self.plan = (**plan).clone();
+                }
+                self.resumed(&resumed.restarted);
+            }
+            Event::IterationStarted(started) => {
+                self.previous = self.outputs_now();
+                self.iteration = started.iteration;
+                self.feedback.clone_from(&started.feedback);
+                self.parts.clear();
+                self.judged = None;
+            }
+            Event::IterationFinished(finished) => self.judged = Some(finished.clone()),
+            Event::OutputReused(reused) => {
+                let done = State::Done(Some(reused.output.clone()));
+                self.parts.insert(reused.part.clone(), done);
+            }
+            Event::SessionStarted(started) => {
+                let session = started.spec.session.clone();
+                self.sessions = self.sessions.max(number_of(&session));
+                self.parts
+                    .insert(started.part.clone(), State::Open(session));
+            }
+            Event::SessionFinished(end) => {
+                self.recovered |= end.outcome != Outcome::Succeeded;
+                let state = match end.outcome.is_success() {
+                    true => State::Done(end.output.clone()),
+                    false => State::Stopped(end.session.clone(), end.outcome),
+                };
+                if end.part.iteration == self.iteration {
+                    self.parts.insert(end.part.clone(), state);
+                }
+            }
+            Event::RecoveryEscalated(asked) if asked.session.is_none() => self.asked = true,
+            Event::RecoveryResolved(resolved) if resolved.session.is_none() => self.asked = false,
+            Event::RunFinished(end) => self.finished = Some(end.clone()),
+            _ => {}
+        }
+    }
+
+    /// A person has taken it up again: what had stopped goes on, and what is to be run again is forgotten.
+    fn resumed(&mut self, restarted: &[String]) {
+        if self.is_used_up() {
+            self.extensions += 1;
+        }
+        if let Some(judged) = &mut self.judged {
+            judged.unchanged = 0;
+        }
+        self.finished = None;
+        self.asked = false;
+        self.parts.retain(|part, _| !restarted.contains(&part.role));
+        if !restarted.is_empty() {
+            self.judged = None;
+        }
+        for state in self.parts.values_mut() {
+            if let State::Stopped(session, _) = state {
+                *state = State::Open(session.clone());
+            }
+        }
+    }
+
+    /// What is to be done, while these parts run.
+    pub fn next(&self, running: &BTreeSet<Part>) -> Step {
+        if self.finished.is_some() {
+            return Step::Nothing;
+        }
+        if self.iteration == 0 {
+            return Step::Iterate(1);
+        }
+        if let Some(judged) = &self.judged {
+            return self.after(judged);
+        }
+        let ready = self.ready(running);
+        if !ready.is_empty() {
+            return Step::Run(ready);
+        }
+        if !running.is_empty() {
+            return Step::Wait;
+        }
+        self.settled()
+    }
+
+    /// What follows when nothing of an iteration can be run any more.
+    fn settled(&self) -> Step {
+        let stopped = |wanted: Outcome| {
+            let mut parts = self.parts.iter();
+            parts.any(|(part, state)| {
+                matches!(state, State::Stopped(_, outcome) if *outcome == wanted)
+                    && !self.is_optional(&part.role)
+            })
+        };
+        if self.asked || stopped(Outcome::AwaitingHuman) {
+            Step::Finish(Outcome::AwaitingHuman)
+        } else if stopped(Outcome::Interrupted) {
+            Step::Finish(Outcome::Interrupted)
+        } else if self.plan.looping.is_some() {
+            Step::Judge
+        } else if stopped(Outcome::Failed) {
+            Step::Finish(Outcome::Failed)
+        } else {
+            self.done()
+        }
+    }
+
+    fn after(&self, judged: &IterationFinished) -> Step {
+        let Some(looping) = &self.plan.looping else {
+            return self.done();
+        };
+        if judged.done {
+            return self.done();
+        }
+        if self.asked {
+            return Step::Finish(Outcome::AwaitingHuman);
+        }
+        let stuck = judged.unchanged >= looping.stuck_after && looping.stuck_after > 0;
+        match looping.on_stuck {
+            OnStuck::Stop if stuck => return Step::Finish(Outcome::Failed),
+            OnStuck::Escalate if stuck => {
+                return Step::AskAboutLoop(LoopTrouble::Stuck {
+                    iterations: judged.unchanged,
+                });
+            }
+            _ => {}
+        }
+        if self.iteration < self.most_iterations() {
+            return Step::Iterate(self.iteration + 1);
+        }
+        Step::AskAboutLoop(LoopTrouble::UsedUp {
+            iterations: self.iteration,
+        })
+    }
+
+    fn done(&self) -> Step {
+        Step::Finish(match self.recovered {
+            true => Outcome::Recovered,
+            false => Outcome::Succeeded,
+        })
+    }
+
+    /// The most iterations, with those that a person has allowed since.
+    pub fn most_iterations(&self) -> u32 {
+        let looping = self.plan.looping.as_ref();
+        let most = looping.map_or(1, |looping| looping.max_iterations);
+        most.saturating_mul(self.extensions + 1)
+    }
+
+    fn is_used_up(&self) -> bool {
+        let judged = self.judged.as_ref();
+        judged.is_some_and(|judged| !judged.done) && self.iteration >= self.most_iterations()
+    }
+
+    /// The parts that can be run now: not begun, or begun and not at their end.
+    fn ready(&self, running: &BTreeSet<Part>) -> Vec<Part> {
+        let mut ready = Vec::new();
+        for role in &self.plan.roles {
+            if !role.needs.iter().all(|needed| self.is_settled(needed)) {
+                continue;
+            }
+            for part in self.parts_of(role) {
+                let open = matches!(self.parts.get(&part), None | Some(State::Open(_)));
+                if open && !running.contains(&part) {
+                    ready.push(part);
+                }
+            }
+        }
+        ready
+    }
+
+    fn parts_of(&self, role: &RoleStarted) -> impl Iterator<Item = Part> {
+        let (id, iteration) = (role.id.clone(), self.iteration);
+        (1..=role.instances.max(1)).map(move |instance| Part {
+            role: id.clone(),
+            iteration,
+            instance,
+        })
+    }
+
+    /// Whether those that need a role can go on.
+    fn is_settled(&self, role: &str) -> bool {
+        let Some(role) = self.role(role) else {
+            // A role that was left out of this run.
+            return true;
+        };
+        let optional = role.optional;
+        self.parts_of(role).all(|part| match self.parts.get(&part) {
+            Some(State::Done(_)) => true,
+            Some(State::Stopped(_, outcome)) => optional && *outcome != Outcome::Interrupted,
+            _ => false,
+        })
+    }
+
+    fn is_optional(&self, role: &str) -> bool {
+        self.role(role).is_some_and(|role| role.optional)
+    }
+
+    /// The role of that id.
+    pub fn role(&self, id: &str) -> Option<&RoleStarted> {
+        self.plan.roles.iter().find(|role| role.id == id)
+    }
+
+    fn outputs_now(&self) -> BTreeMap<String, Vec<String>> {
+        let mut outputs: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (part, state) in &self.parts {
+            if let State::Done(Some(output)) = state {
+                let of_role = outputs.entry(part.role.clone()).or_default();
+                of_role.push(output.clone());
+            }
+        }
+        outputs
+    }
+
+    /// The outputs that can be built on, by role, as hashes: those of this iteration, else of the one before.
+    pub fn outputs(&self) -> BTreeMap<String, Vec<String>> {
+        let mut outputs = self.previous.clone();
+        outputs.extend(self.outputs_now());
+        outputs
+    }
+
+    /// How many iterations, one more included, left the same undone and changed nothing.
+    pub fn unchanged_with(
+        &self,
+        newest: &IterationFinished,
+        before: Option<&IterationFinished>,
+    ) -> u32 {
+        let same = before.is_some_and(|before| {
+            before.fingerprint.is_some()
+                && before.fingerprint == newest.fingerprint
+                && before.tree.is_some()
+                && before.tree == newest.tree
+        });
+        match before {
+            Some(before) if same => before.unchanged.max(1) + 1,
+            _ => 1,
+        }
+    }
+
+    /// The id of the run.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// What it is.
+    pub fn plan(&self) -> &PipelineStarted {
+        &self.plan
+    }
+
+    /// The iteration under way; 0 before the first.
+    pub fn iteration(&self) -> u32 {
+        self.iteration
+    }
+
+    /// What the iteration before left undone.
+    pub fn feedback(&self) -> &str {
+        &self.feedback
+    }
+
+    /// How the newest iteration was judged, if it was.
+    pub fn judged(&self) -> Option<&IterationFinished> {
+        self.judged.as_ref()
+    }
+
+    /// The session of a part that has begun and is not done.
+    pub fn session_of(&self, part: &Part) -> Option<&SessionId> {
+        match self.parts.get(part)? {
+            State::Open(session) | State::Stopped(session, _) => Some(session),
+            State::Done(_) => None,
+        }
+    }
+
+    /// The id of the next session.
+    pub fn next_session(&self) -> SessionId {
+        self.id.session(self.sessions + 1)
+    }
+
+    /// The roles of which every part of this iteration is done.
+    pub fn completed(&self) -> Vec<&str> {
+        let done = |role: &&RoleStarted| {
+            self.parts_of(role)
+                .all(|part| matches!(self.parts.get(&part), Some(State::Done(_))))
+        };
+        let roles = self.plan.roles.iter().filter(done);
+        roles.map(|role| role.id.as_str()).collect()
+    }
+
+    /// The parts that stopped without having done what they should, and how.
+    pub fn stopped(&self) -> impl Iterator<Item = (&Part, Outcome)> {
+        self.parts.iter().filter_map(|(part, state)| match state {
+            State::Stopped(_, outcome) => Some((part, *outcome)),
+            _ => None,
+        })
+    }
+
+    /// The roles of this iteration that are not done, in the order in which they are run.
+    pub fn left(&self) -> Vec<&str> {
+        let done = self.completed();
+        let roles = self.plan.roles.iter().map(|role| role.id.as_str());
+        roles.filter(|id| !done.contains(id)).collect()
+    }
+
+    /// How the run came to its end, if it did.
+    pub fn finished(&self) -> Option<&RunFinished> {
+        self.finished.as_ref()
+    }
+
+    /// These roles and all that depend on them, directly or not.
+    pub fn with_dependents(&self, roles: &[String]) -> Vec<String> {
+        let mut all: BTreeSet<&str> = roles.iter().map(String::as_str).collect();
+        loop {
+            let more: Vec<&str> = self
+                .plan
+                .roles
+                .iter()
+                .filter(|role| !all.contains(role.id.as_str()))
+                .filter(|role| {
+                    role.needs
+                        .iter()
+                        .any(|needed| all.contains(needed.as_str()))
+                })
+                .map(|role| role.id.as_str())
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            all.extend(more);
+        }
+        all.into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// The number in a session's id.
+fn number_of(session: &SessionId) -> u32 {
+    let number = session.as_str().rsplit_once('-').map(|(_, number)| number);
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

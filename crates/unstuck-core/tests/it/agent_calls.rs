@@ -1,0 +1,266 @@
+//! Every agent is called for a role as its samples say.
+
+use serde::Deserialize;
+use unstuck_core::agent::{
+    Agent, Agents, Built, Call, CallSession, CannotBuild, Invocation, Prompt, PromptWay,
+};
+use unstuck_core::decision::Capability;
+
+use crate::agents::{FILES, words};
+
+#[derive(Debug, Deserialize)]
+struct Samples {
+    id: String,
+    built: Vec<Sample>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Sample {
+    command: Vec<String>,
+    prompt: String,
+    prompt_file: Option<String>,
+    model: Option<String>,
+    new: Option<String>,
+    resume: Option<String>,
+    message: Option<String>,
+    tools: Vec<String>,
+    args: Vec<String>,
+    gives: String,
+    stdin: Option<String>,
+    session: Option<String>,
+}
+
+impl Sample {
+    fn call(&self) -> Call<'_> {
+        let session = match (&self.resume, &self.message) {
+            (Some(id), Some(message)) => CallSession::Resume { id, message },
+            _ => CallSession::New {
+                id: self.new.as_deref(),
+            },
+        };
+        Call {
+            command: &self.command,
+            prompt: &self.prompt,
+            prompt_file: self.prompt_file.as_deref(),
+            model: self.model.as_deref(),
+            session,
+            tools: &self.tools,
+            args: &self.args,
+        }
+    }
+}
+
+fn samples() -> Vec<(&'static Agent, Sample)> {
+    let read = |text: &&str| toml::from_str::<Samples>(text).unwrap();
+    let of_agent = |samples: Samples| {
+        let agent = agent(&samples.id);
+        samples.built.into_iter().map(move |sample| (agent, sample))
+    };
+    FILES.iter().map(read).flat_map(of_agent).collect()
+}
+
+fn agent(id: &str) -> &'static Agent {
+    Agents::built_in().get(id).unwrap()
+}
+
+#[test]
+fn every_call_is_built_as_its_sample_says() {
+    for (agent, sample) in samples() {
+        let built = agent.build(&sample.call()).unwrap();
+        let expected = Built {
+            command: words(&sample.gives),
+            stdin: sample.stdin.clone(),
+            session: sample.session.clone(),
+        };
+        assert_eq!(built, expected, "{sample:?}");
+    }
+}
+
+/// What `exec` reads in a command line is what a role has put there.
+#[test]
+fn a_built_command_line_is_read_as_it_was_meant() {
+    for (agent, sample) in samples() {
+        if agent.id() == "command" {
+            continue;
+        }
+        let built = agent.build(&sample.call()).unwrap();
+        let shown = &built.command;
+        let recognised = Agents::built_in().recognise(shown);
+        assert_eq!(recognised.map(Agent::id), Some(agent.id()), "{shown:?}");
+        let read = Invocation::read(agent, shown);
+        assert!(read.is_headless(), "{shown:?}");
+        assert_eq!(read.model(), sample.model.as_deref(), "{shown:?}");
+        assert_eq!(read.session().id, built.session, "{shown:?}");
+        assert_eq!(read.session().resumes, sample.resume.is_some(), "{shown:?}");
+        let prompt = match agent.prompt_way(&[]) {
+            PromptWay::Stdin => Prompt::Stdin,
+            PromptWay::File => Prompt::File(sample.prompt_file.clone().unwrap()),
+            PromptWay::Argument => Prompt::Text(sample.prompt.clone()),
+        };
+        assert_eq!(read.prompt(), prompt, "{shown:?}");
+    }
+}
+
+#[test]
+fn every_agent_is_told_in_a_way_that_takes_long_prompts() {
+    let prompt = "x".repeat(1 << 20);
+    for agent in Agents::built_in().iter() {
+        let command: &[String] = match agent.id() {
+            "command" => &["./agent".to_owned()],
+            _ => &[],
+        };
+        let call = Call {
+            command,
+            prompt: &prompt,
+            prompt_file: Some("role.md"),
+            ..Call::default()
+        };
+        let built = agent.build(&call).unwrap();
+        assert!(built.command.iter().all(|word| word.len() < 99));
+    }
+}
+
+#[test]
+fn no_agent_is_allowed_more_than_the_role_says() {
+    for agent in Agents::built_in().iter() {
+        let call = format!("{:?}", agent.file().call.command);
+        for word in ["dangerously", "yolo", "bypass", "full", "skip", "auto"] {
+            assert!(!call.contains(word), "{call}");
+        }
+    }
+}
+
+#[test]
+fn what_can_be_changed_follows_from_the_placeholders() {
+    let can = |line: &str| {
+        let command = words(line);
+        let call = Call {
+            command: &command,
+            ..Call::default()
+        };
+        let can = agent("command").call_capabilities(&call);
+        let always = [
+            Capability::Prompt,
+            Capability::Fresh,
+            Capability::Timeout,
+            Capability::OutputLimit,
+        ];
+        assert!(always.iter().all(|one| can.has(*one)));
+        assert!(!can.has(Capability::Repair));
+        (can.has(Capability::Model), can.has(Capability::Resume))
+    };
+    assert_eq!(can("./agent"), (false, false));
+    assert_eq!(can("./agent {model}"), (true, false));
+    assert_eq!(can("./agent --id={session}"), (false, true));
+    assert_eq!(can("./agent {?resume}"), (false, true));
+    for id in ["claude", "codex", "gemini", "opencode", "goose", "aider"] {
+        let can = agent(id).call_capabilities(&Call::default());
+        assert!(
+            can.has(Capability::Model) && can.has(Capability::Resume),
+            "{id}"
+        );
+    }
+}
+
+#[test]
+fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
+    let of = |id: &str, call: Call<'_>| agent(id).build(&call).unwrap_err();
+    let some = &["x".to_owned()][..];
+    let resume = CallSession::Resume {
+        id: "",
+        message: "go on",
+    };
+    let call = Call::default();
+    let shown = [
+        of("command", call),
+        of(
+            "claude",
+            Call {
+                command: some,
+                ..call
+            },
+        ),
+        of(
+            "command",
+            Call {
+                command: some,
+                model: Some("m"),
+                ..call
+            },
+        ),
+        of(
+            "command",
+            Call {
+                command: some,
+                session: resume,
+                ..call
+            },
+        ),
+        of(
+            "codex",
+            Call {
+                session: resume,
+                ..call
+            },
+        ),
+        of(
+            "codex",
+            Call {
+                tools: some,
+                ..call
+            },
+        ),
+        of(
+            "command",
+            Call {
+                command: some,
+                tools: some,
+                ..call
+            },
+        ),
+        of("aider", call),
+    ];
+    let shown: Vec<String> = shown.iter().map(CannotBuild::to_string).collect();
+    let expected = [
+        "the agent `command` has no command of its own: give the role one, such as command = [\"my-agent\", \"--model\", \"{model}\"]",
+        "the agent `claude` has its own command: leave `command` out of the role, and put what you add into `args`",
+        "the model of `command` cannot be chosen: its command has no {model}",
+        "`command` cannot go on with a conversation: its command has no {resume} or {session}",
+        "`codex` can only go on with a conversation whose id is known",
+        "`codex` has no option for allowed tools: leave `tools` out, and choose its sandbox with args = [\"--sandbox\", \"workspace-write\"]",
+        "`command` has no option for allowed tools: leave `tools` out",
+        "`aider` reads its prompt from a file, and there is none",
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn a_prompt_is_never_run_by_a_shell_nor_longer_than_a_word_may_be() {
+    let prompt = "x".repeat(128 * 1024);
+    let build = |words: &[&str], prompt: &str| {
+        let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let call = Call {
+            command: &command,
+            prompt,
+            ..Call::default()
+        };
+        agent("command").build(&call)
+    };
+    for words in [
+        &["sh", "-c", "agent '{prompt}'"][..],
+        &["env", "A=b", "/bin/bash", "-lc", "{prompt}"],
+    ] {
+        let refused = build(words, "hi");
+        assert!(
+            matches!(refused, Err(CannotBuild::PromptInShell { .. })),
+            "{words:?}"
+        );
+    }
+    assert!(build(&["sh", "-c", "agent \"$1\"", "sh", "{prompt}"], "hi").is_ok());
+    assert_eq!(
+        build(&["agent", "{prompt}"], &prompt),
+        Err(CannotBuild::TooLong { bytes: 128 * 1024 })
+    );
+    assert!(build(&["agent"], &prompt).is_ok());
+}

@@ -1,0 +1,98 @@
+//! Texts that are kept by the hash of their content, out of the agents' reach.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::drive::RunError;
+
+/// A folder of texts that are named by their content.
+#[derive(Debug, Clone)]
+pub struct Blobs {
+    folder: PathBuf,
+}
+
+impl Blobs {
+    /// The texts in a state folder.
+    pub fn at(state: &Path) -> Self {
+        Self {
+            folder: state.join("blobs"),
+        }
+    }
+
+    /// Keeps a text, and tells by which name. It survives a power loss from then on.
+    pub fn put(&self, bytes: &[u8]) -> Result<String, RunError> {
+        let name = hash(bytes);
+        let path = self.path(&name);
+        if !path.exists() {
+            let written = self.write(&path, bytes);
+            written.map_err(|source| RunError::File { path, source })?;
+        }
+        Ok(name)
+    }
+
+    fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let beside = path.with_extension("new");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&beside)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        File::open(&self.folder)?.sync_all()
+    }
+
+    /// The text of that name; an error if it is not there, or not what it was.
+    pub fn get(&self, name: &str) -> Result<Vec<u8>, RunError> {
+        let path = self.path(name);
+        let lost = |source| RunError::File {
+            path: path.clone(),
+            source,
+        };
+        let bytes = fs::read(&path).map_err(lost)?;
+        match hash(&bytes) == name {
+            true => Ok(bytes),
+            false => Err(lost(std::io::Error::other(
+                "it was changed since it was kept",
+            ))),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name.trim_start_matches("sha256:"))
+    }
+}
+
+/// The name of a text: the hash of its content.
+pub fn hash(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_by_its_content_and_a_changed_one_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::at(folder.path());
+        let name = blobs.put(b"the plan").unwrap();
+        assert_eq!(blobs.put(b"the plan").unwrap(), name);
+        assert_eq!(blobs.get(&name).unwrap(), b"the plan");
+        fs::write(blobs.path(&name), "another plan").unwrap();
+        assert!(
+            blobs
+                .get(&name)
+                .unwrap_err()
+                .to_string()
+                .contains("changed")
+        );
+        assert!(blobs.get("sha256:00").is_err());
+    }
+}

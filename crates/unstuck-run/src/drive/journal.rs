@@ -1,0 +1,204 @@
+//! What has happened in a run: written down in one order by all its sessions, and shown in the project.
+
+use std::cell::RefCell;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::sync::{Mutex, watch};
+use unstuck_core::episode::RunFold;
+use unstuck_core::event::{Part, RunFinished, RunStarted, VERSION};
+use unstuck_core::redact::Redactor;
+use unstuck_core::{Event, Recorded, RunId, Timestamp};
+use unstuck_store::{Append, Store};
+
+use super::error::RunError;
+use super::finished::Finished;
+use super::lease::Held;
+use crate::folder::{self, RunFolder};
+
+/// The log of a run that is being driven.
+pub(crate) struct Journal<'a> {
+    store: &'a Store,
+    redactor: &'a Redactor,
+    run: RunId,
+    project: PathBuf,
+    held: Held,
+    /// Whose turn it is to write: what is written first is also shown first.
+    turn: Mutex<()>,
+    known: RefCell<Known>,
+}
+
+struct Known {
+    fold: RunFold,
+    seq: u64,
+    files: Files,
+}
+
+/// What was written, and whether it could be shown.
+pub(super) struct Written {
+    pub(super) events: Vec<Recorded>,
+    pub(super) shown: io::Result<()>,
+}
+
+impl<'a> Journal<'a> {
+    /// Begins the journal of a new run. Its beginning is written with whatever comes first.
+    pub(super) fn begin(
+        store: &'a Store,
+        redactor: &'a Redactor,
+        run: &RunId,
+        started: &RunStarted,
+        at: Timestamp,
+        held: Held,
+    ) -> Option<Self> {
+        let first = Recorded {
+            version: VERSION,
+            run: run.clone(),
+            seq: 0,
+            at,
+            event: Event::from(Box::new(started.clone())),
+        };
+        let fold = RunFold::begin(&first)?;
+        Some(Self::of(store, redactor, fold, 0, held))
+    }
+
+    /// Goes on with the journal of an old run; none if it has no beginning.
+    pub(super) fn again(
+        store: &'a Store,
+        redactor: &'a Redactor,
+        events: &[Recorded],
+        held: Held,
+    ) -> Option<Self> {
+        let seq = events.last()?.seq;
+        Some(Self::of(store, redactor, RunFold::fold(events)?, seq, held))
+    }
+
+    fn of(store: &'a Store, redactor: &'a Redactor, fold: RunFold, seq: u64, held: Held) -> Self {
+        Self {
+            store,
+            redactor,
+            run: fold.view.id.clone(),
+            project: PathBuf::from(&fold.run.project),
+            held,
+            turn: Mutex::new(()),
+            known: RefCell::new(Known {
+                fold,
+                seq,
+                files: Files::NotYet,
+            }),
+        }
+    }
+
+    pub(super) fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// What is known about the run.
+    pub(crate) fn know<T>(&self, look: impl FnOnce(&RunFold) -> T) -> T {
+        look(&self.known.borrow().fold)
+    }
+
+    /// Writes down what happened, and shows it.
+    pub(super) async fn write(
+        &self,
+        at: Timestamp,
+        events: Vec<Event>,
+    ) -> Result<Written, RunError> {
+        let _turn = self.turn.lock().await;
+        let append = Append {
+            run: self.run.clone(),
+            at,
+            events,
+            guard: Some(self.held.token()),
+        };
+        let events = self.store.append(append).await?;
+        let shown = self.take_in(&events);
+        Ok(Written { events, shown })
+    }
+
+    /// Takes in what others have written to this run since; what they wrote is told.
+    pub(super) async fn hear(&self) -> Result<Vec<Recorded>, RunError> {
+        let _turn = self.turn.lock().await;
+        let seq = self.known.borrow().seq;
+        let mut newer = self.store.load(&self.run).await?;
+        newer.retain(|recorded| recorded.seq > seq);
+        // Whoever reads the files sees it with the next that is written.
+        let _ = self.take_in(&newer);
+        Ok(newer)
+    }
+
+    fn take_in(&self, events: &[Recorded]) -> io::Result<()> {
+        let mut known = self.known.borrow_mut();
+        let known = &mut *known;
+        for recorded in events {
+            if !matches!(recorded.event, Event::RunStarted(_)) {
+                known.fold.record(recorded);
+            }
+            known.seq = recorded.seq;
+        }
+        let shown = known.show(&self.project, events, self.redactor);
+        if shown.is_err() {
+            // If they cannot be had once, they are not asked for again.
+            known.files = Files::Without;
+        }
+        shown
+    }
+
+    /// The folder of an attempt in the project, made if it is not there; none if there are no files.
+    pub(super) fn attempt_folder(&self, part: Option<&Part>, number: u32) -> Option<PathBuf> {
+        match &self.known.borrow().files {
+            Files::At(folder) => folder.attempt(part, number).ok(),
+            Files::NotYet | Files::Without => None,
+        }
+    }
+
+    /// Puts a text into the folder of a role in the project, where there are files.
+    pub(super) fn keep(&self, part: &Part, name: &str, text: &str) {
+        if let Files::At(folder) = &self.known.borrow().files {
+            // It is a view for people; what counts is kept elsewhere.
+            let _ = folder.keep(part, name, text);
+        }
+    }
+
+    /// Where the files of the run are.
+    pub(super) fn folder_path(&self) -> PathBuf {
+        folder::path_of(&self.project, &self.run)
+    }
+
+    /// Tells whether another process has taken the run over.
+    pub(super) fn taken_over(&self) -> watch::Receiver<bool> {
+        self.held.taken_over()
+    }
+
+    /// Gives the run up and tells how it ended.
+    pub(super) async fn close(self, end: Option<RunFinished>) -> Result<Finished, RunError> {
+        let run = self.run;
+        match end {
+            Some(end) => Ok(Finished { run, end }),
+            None => {
+                self.held.release(self.store).await?;
+                let why = "it has no end".into();
+                Err(RunError::NotResumable { run, why })
+            }
+        }
+    }
+}
+
+impl Known {
+    fn show(&mut self, project: &Path, events: &[Recorded], redactor: &Redactor) -> io::Result<()> {
+        if matches!(self.files, Files::NotYet) {
+            let folder = RunFolder::open(project, &self.fold.view.id)?;
+            self.files = Files::At(folder);
+        }
+        match &mut self.files {
+            Files::At(folder) => folder.show(events, &self.fold, redactor),
+            Files::NotYet | Files::Without => Ok(()),
+        }
+    }
+}
+
+/// The files of the run in its project.
+enum Files {
+    NotYet,
+    At(RunFolder),
+    Without,
+}
