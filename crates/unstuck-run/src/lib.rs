@@ -2,7 +2,7 @@
 //!
 //! [`process`] runs one child and leaves nothing of it behind; [`drive`] runs a command until it did what it should,
 //! a person is needed, or it is stopped; [`expect`] says what counts as success; [`folder`] shows in the project how
-//! that stands.
+//! that stands; [`worktree`] keeps what an attempt changed there, and brings it back.
 //!
 //! ```no_run
 //! use tokio::sync::watch;
@@ -30,4 +30,5 @@ pub mod folder;
 mod host;
 pub mod process;
 pub mod reaper;
+pub mod worktree;
 mod zone;

@@ -11,3 +11,4 @@ mod stdin;
 mod support;
 mod terminal;
 mod tty;
+mod worktree;

@@ -1,0 +1,155 @@
+//! What lies between two trees.
+
+use serde::Serialize;
+
+use super::error::WorktreeError;
+use super::paths::shown;
+use super::repository::Repository;
+use super::snapshots::Snapshots;
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It is new.
+    Added,
+    /// It is another one: its contents, its executable bit or what it is.
+    Modified,
+    /// It is gone.
+    Deleted,
+}
+
+impl Change {
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Modified => "modified",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// A file that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangedFile {
+    /// Its path below the root of the work tree; bytes that are not text are escaped.
+    pub path: String,
+    /// What became of it.
+    pub change: Change,
+    /// How many lines are new; none for what is not text.
+    pub added: Option<u64>,
+    /// How many lines are gone; none for what is not text.
+    pub removed: Option<u64>,
+}
+
+/// One line of a raw difference.
+pub(super) struct Raw {
+    pub(super) path: Vec<u8>,
+    /// The mode on the new side; none if there is no such file.
+    pub(super) mode: Option<String>,
+    pub(super) blob: String,
+    pub(super) change: Change,
+}
+
+impl Snapshots {
+    /// The difference of two trees as a patch that `git apply` takes, coloured for a terminal or plain.
+    pub fn diff(&self, from: &str, to: &str, colour: Colour) -> Result<Vec<u8>, WorktreeError> {
+        self.expect_trees(&[from, to])?;
+        let colour = match colour {
+            Colour::Plain => "--no-color",
+            Colour::Terminal => "--color=always",
+        };
+        let args = ["diff-tree", "-p", "--binary", colour];
+        compare(&self.repository, &args, from, to)
+    }
+
+    /// The files that differ between two trees.
+    pub fn files(&self, from: &str, to: &str) -> Result<Vec<ChangedFile>, WorktreeError> {
+        self.expect_trees(&[from, to])?;
+        let raw = raw(&self.repository, from, to)?;
+        let args = ["diff-tree", "-r", "-z", "--numstat", "--no-renames"];
+        let numbers = compare(&self.repository, &args, from, to)?;
+        let numbers = numbers
+            .split(|byte| *byte == 0)
+            .map(String::from_utf8_lossy);
+        let file = |(raw, numbers): (Raw, std::borrow::Cow<'_, str>)| {
+            let mut words = numbers.split('\t').map(|word| word.parse().ok());
+            ChangedFile {
+                path: shown(&raw.path),
+                change: raw.change,
+                added: words.next().flatten(),
+                removed: words.next().flatten(),
+            }
+        };
+        Ok(raw.into_iter().zip(numbers).map(file).collect())
+    }
+
+    /// Says which tree is not there any more, before git does so in other words.
+    pub(super) fn expect_trees(&self, trees: &[&str]) -> Result<(), WorktreeError> {
+        let input = trees.join("\n").into_bytes();
+        let args = ["cat-file", "--batch-check=%(objecttype)"];
+        let look = self.repository.git("look at the snapshots").args(args);
+        let output = look.input(input).output()?;
+        let text = String::from_utf8_lossy(&output);
+        let lost = trees
+            .iter()
+            .zip(text.lines())
+            .find(|(_, line)| *line != "tree");
+        lost.map_or(Ok(()), |(tree, _)| {
+            Err(WorktreeError::Pruned {
+                tree: (*tree).to_owned(),
+            })
+        })
+    }
+}
+
+/// How a difference is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// For files and programs.
+    Plain,
+    /// With colours.
+    Terminal,
+}
+
+/// Compares two trees without any program that the repository names for that.
+fn compare(
+    repository: &Repository,
+    args: &[&str],
+    from: &str,
+    to: &str,
+) -> Result<Vec<u8>, WorktreeError> {
+    let safe = ["--no-ext-diff", "--no-textconv", "--full-index", from, to];
+    let args = args.iter().copied().chain(safe);
+    repository.git("compare the snapshots").args(args).output()
+}
+
+/// The files that differ between two trees, with what they are on the new side.
+pub(super) fn raw(
+    repository: &Repository,
+    from: &str,
+    to: &str,
+) -> Result<Vec<Raw>, WorktreeError> {
+    let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames"];
+    let output = compare(repository, &args, from, to)?;
+    let mut parts = output.split(|byte| *byte == 0);
+    let mut all = Vec::new();
+    while let (Some(facts), Some(path)) = (parts.next(), parts.next()) {
+        let facts = String::from_utf8_lossy(facts);
+        let [_, mode, _, blob, status] = facts.split(' ').collect::<Vec<_>>()[..] else {
+            continue;
+        };
+        all.push(Raw {
+            path: path.to_vec(),
+            mode: Some(mode.to_owned()).filter(|mode| mode != "000000"),
+            blob: blob.to_owned(),
+            change: match status {
+                "A" => Change::Added,
+                "D" => Change::Deleted,
+                _ => Change::Modified,
+            },
+        });
+    }
+    Ok(all)
+}

@@ -1,0 +1,191 @@
+//! What is remembered of the files of a work tree, so that only those are read again that may have changed.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+/// The first word of the file; another one means another form.
+const FORM: &str = "unstuck-worktree-1";
+/// How long before the look a file must have been left alone to be believed later.
+const FINE: i128 = 100_000_000;
+/// The same where the file system counts whole seconds.
+const COARSE: i128 = 2_000_000_000;
+
+/// Files by their paths.
+pub(super) type Entries = BTreeMap<Vec<u8>, Entry>;
+
+/// What a file is to git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    File,
+    Executable,
+    Link,
+}
+
+/// A file and the blob that holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) mode: Mode,
+    pub(super) blob: String,
+    pub(super) seen: Seen,
+}
+
+/// What the file system says about a file; as long as this is the same, so is the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Seen {
+    size: u64,
+    inode: u64,
+    modified: i128,
+    changed: i128,
+}
+
+/// The files of the tree that was made last.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    pub(super) tree: String,
+    pub(super) entries: Entries,
+}
+
+impl Mode {
+    /// What git would call a file; none for what it does not keep.
+    pub(super) fn of(data: &Metadata) -> Option<Self> {
+        let kind = data.file_type();
+        match (kind.is_symlink(), kind.is_file()) {
+            (true, _) => Some(Self::Link),
+            (_, true) if data.mode() & 0o100 != 0 => Some(Self::Executable),
+            (_, true) => Some(Self::File),
+            _ => None,
+        }
+    }
+
+    /// It as git writes it.
+    pub(super) const fn octal(self) -> &'static str {
+        match self {
+            Self::File => "100644",
+            Self::Executable => "100755",
+            Self::Link => "120000",
+        }
+    }
+
+    pub(super) fn read(octal: &str) -> Option<Self> {
+        let all = [Self::File, Self::Executable, Self::Link];
+        all.into_iter().find(|mode| mode.octal() == octal)
+    }
+}
+
+impl Seen {
+    pub(super) fn of(data: &Metadata) -> Self {
+        let nanos =
+            |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        Self {
+            size: data.size(),
+            inode: data.ino(),
+            modified: nanos(data.mtime(), data.mtime_nsec()),
+            changed: nanos(data.ctime(), data.ctime_nsec()),
+        }
+    }
+
+    /// It, unless the file could change once more without being seen to: then nothing that is ever equal.
+    pub(super) fn settled_at(self, looked: Self) -> Self {
+        let newest = self.modified.max(self.changed);
+        let whole = newest % 1_000_000_000 == 0;
+        let margin = if whole { COARSE } else { FINE };
+        match newest + margin < looked.modified {
+            true => self,
+            false => Self::default(),
+        }
+    }
+}
+
+impl Record {
+    /// Reads what was written; none if it is not whole.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let mut lines = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
+        let head = std::str::from_utf8(lines.next()?).ok()?;
+        let mut words = head.split(' ');
+        let (form, tree, count) = (words.next()?, words.next()?, words.next()?);
+        let entries: Option<Entries> = lines.map(read_entry).collect();
+        let entries = entries.filter(|entries| entries.len().to_string() == count)?;
+        (form == FORM).then(|| Self {
+            tree: tree.to_owned(),
+            entries,
+        })
+    }
+
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut bytes = format!("{FORM} {} {}\0", self.tree, self.entries.len()).into_bytes();
+        for (path, entry) in &self.entries {
+            let (mode, blob, seen) = (entry.mode.octal(), &entry.blob, entry.seen);
+            let (size, inode) = (seen.size, seen.inode);
+            let (modified, changed) = (seen.modified, seen.changed);
+            let facts = format!("{mode} {blob} {size} {inode} {modified} {changed} ");
+            bytes.extend_from_slice(facts.as_bytes());
+            bytes.extend_from_slice(path);
+            bytes.push(0);
+        }
+        bytes
+    }
+}
+
+fn read_entry(line: &[u8]) -> Option<(Vec<u8>, Entry)> {
+    let mut words = line.splitn(7, |byte| *byte == b' ');
+    let mut word = || std::str::from_utf8(words.next()?).ok();
+    let entry = Entry {
+        mode: Mode::read(word()?)?,
+        blob: word()?.to_owned(),
+        seen: Seen {
+            size: word()?.parse().ok()?,
+            inode: word()?.parse().ok()?,
+            modified: word()?.parse().ok()?,
+            changed: word()?.parse().ok()?,
+        },
+    };
+    Some((words.next()?.to_vec(), entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let entry = |mode| Entry {
+            mode,
+            blob: "b10b".into(),
+            seen: Seen {
+                size: 7,
+                inode: 9,
+                modified: 1_794_777_000_000_000_001,
+                changed: 3,
+            },
+        };
+        Record {
+            tree: "7ree".into(),
+            entries: Entries::from([
+                (b"a b\n".to_vec(), entry(Mode::Executable)),
+                (b"\xff".to_vec(), entry(Mode::Link)),
+            ]),
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_back_and_half_of_one_is_not() {
+        let (record, bytes) = (record(), record().write());
+        let read = Record::read(&bytes).unwrap();
+        assert_eq!((read.tree, read.entries), (record.tree, record.entries));
+        for cut in 0..bytes.len() {
+            assert!(Record::read(&bytes[..cut]).is_none(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_just_written_is_not_believed_to_stay() {
+        let at = |modified| Seen {
+            modified,
+            ..Seen::default()
+        };
+        let looked = at(10_000_000_005);
+        assert_eq!(at(9_999_999_999).settled_at(looked), Seen::default());
+        assert_eq!(at(9_000_000_001).settled_at(looked), at(9_000_000_001));
+        assert_eq!(at(9_000_000_000).settled_at(looked), Seen::default());
+    }
+}

@@ -1,0 +1,292 @@
+//! Makes a git tree of the work tree, byte for byte and without the conversions that a repository asks for.
+//!
+//! Only files that changed since the last time are read. What is remembered lies in a folder outside the project: a
+//! record of the files, and a private index named after the tree that it makes. Both are replaced as a pair, so
+//! that a crash leaves the old pair or the new one.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::error::{While, WorktreeError};
+use super::listing::{Listing, list};
+use super::own::Own;
+use super::paths::{path, quoted};
+use super::record::{Entries, Entry, Mode, Record, Seen};
+use super::repository::Repository;
+use super::snapshot::{LeftOut, ref_part};
+
+/// The work tree as a tree object.
+pub(super) struct Tree {
+    pub(super) id: String,
+    pub(super) head: Option<String>,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// Where what is remembered of one work tree is kept.
+#[derive(Debug, Clone)]
+pub(super) struct Memory {
+    state: PathBuf,
+    folder: PathBuf,
+}
+
+impl Memory {
+    /// The memory of a work tree, in a folder of its own below the state folder.
+    pub(super) fn new(state: &Path, repository: &Repository) -> Self {
+        Self {
+            state: state.to_owned(),
+            folder: state.join("worktrees").join(folder_name(&repository.root)),
+        }
+    }
+
+    /// The tree of what is there now.
+    pub(super) fn tree(&self, repository: &Repository) -> Result<Tree, WorktreeError> {
+        fs::create_dir_all(&self.folder).to("make the folder", &self.folder)?;
+        let _alone = self.lock()?;
+        let known = self.recall();
+        match self.make(repository, known) {
+            Err(WorktreeError::Git { .. }) => {
+                // What is remembered may name objects that were pruned, or be damaged: once more from the beginning.
+                self.make(repository, Record::default())
+            }
+            made => made,
+        }
+    }
+
+    /// Held by one process at a time; the system lets it go if that process ends.
+    fn lock(&self) -> Result<File, WorktreeError> {
+        let path = self.folder.join("lock");
+        let file = File::create(&path).to("write", &path)?;
+        flock(&file, FlockOperation::LockExclusive).to("lock", &path)?;
+        Ok(file)
+    }
+
+    fn recall(&self) -> Record {
+        let record = fs::read(self.folder.join("files")).ok();
+        let record = record.and_then(|bytes| Record::read(&bytes));
+        let whole = |record: &Record| self.index(&record.tree).is_file();
+        record.filter(whole).unwrap_or_default()
+    }
+
+    fn index(&self, tree: &str) -> PathBuf {
+        self.folder.join(format!("index-{tree}"))
+    }
+
+    fn make(&self, repository: &Repository, known: Record) -> Result<Tree, WorktreeError> {
+        let looked = self.moment()?;
+        let own = Own::new(&repository.root, &self.state);
+        let mut listing = list(repository, &own)?;
+        let entries = self.read(repository, &mut listing, &known, looked)?;
+        let (head, is_kept) = head_and_tree(repository, &known.tree)?;
+        let mut id = known.tree.clone();
+        if !is_kept || !same(&entries, &known.entries) {
+            id = self.write_tree(repository, &known, &entries)?;
+        }
+        let record = Record {
+            tree: id.clone(),
+            entries,
+        };
+        self.remember(&record)?;
+        Ok(Tree {
+            id,
+            head,
+            left_out: listing.left_out,
+        })
+    }
+
+    /// The present moment as file systems see it.
+    fn moment(&self) -> Result<Seen, WorktreeError> {
+        let path = self.folder.join("moment");
+        File::create(&path)
+            .and_then(|mut file| file.write_all(b"\n"))
+            .to("write", &path)?;
+        let data = path.symlink_metadata().to("look at", &path)?;
+        Ok(Seen::of(&data))
+    }
+
+    /// All files with their blobs; those that may have changed are read.
+    fn read(
+        &self,
+        repository: &Repository,
+        listing: &mut Listing,
+        known: &Record,
+        looked: Seen,
+    ) -> Result<Entries, WorktreeError> {
+        let unknown = |(name, found): (&Vec<u8>, &super::listing::Found)| {
+            let before = known.entries.get(name);
+            let same = before.is_some_and(|before| before.seen == found.seen);
+            (!same).then(|| name.clone())
+        };
+        let mut names: Vec<Vec<u8>> = listing.files.iter().filter_map(unknown).collect();
+        listing.leave_out_unreadable(repository, &mut names);
+        let mut blobs = self.hash(repository, listing, &names)?.into_iter();
+        let mut names = names.into_iter().peekable();
+        let mut entries = Entries::new();
+        for (name, found) in &listing.files {
+            let blob = match names.next_if_eq(name) {
+                Some(_) => blobs.next(),
+                None => known.entries.get(name).map(|entry| entry.blob.clone()),
+            };
+            let Some(blob) = blob else {
+                continue;
+            };
+            let entry = Entry {
+                mode: found.mode,
+                blob,
+                seen: found.seen.settled_at(looked),
+            };
+            entries.insert(name.clone(), entry);
+        }
+        Ok(entries)
+    }
+
+    /// Puts files into the repository as they are, and gives the ids of their blobs in the same order.
+    fn hash(
+        &self,
+        repository: &Repository,
+        listing: &Listing,
+        names: &[Vec<u8>],
+    ) -> Result<Vec<String>, WorktreeError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let links = self.folder.join("links");
+        fs::create_dir_all(&links).to("make the folder", &links)?;
+        let mut input = Vec::new();
+        for (number, name) in names.iter().enumerate() {
+            let is_link = listing.files.get(name).map(|found| found.mode) == Some(Mode::Link);
+            match is_link {
+                // Git would read the file behind the link, so where it leads is written to a file.
+                true => {
+                    let copy = links.join(number.to_string());
+                    write_target(&repository.root.join(path(name)), &copy)?;
+                    input.extend(quoted(copy.as_os_str().as_bytes()));
+                }
+                false => input.extend(quoted(name)),
+            }
+            input.push(b'\n');
+        }
+        let args = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
+        let call = repository.git("read the files").args(args).input(input);
+        let output = call.output();
+        fs::remove_dir_all(&links).to("remove", &links)?;
+        let ids = String::from_utf8_lossy(&output?)
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        Ok(ids)
+    }
+
+    /// Writes the tree of these files; the private index already holds those that are known.
+    fn write_tree(
+        &self,
+        repository: &Repository,
+        known: &Record,
+        entries: &Entries,
+    ) -> Result<String, WorktreeError> {
+        let index = self.folder.join("index");
+        for leftover in [&index, &self.folder.join("index.lock")] {
+            if leftover.exists() {
+                fs::remove_file(leftover).to("remove", leftover)?;
+            }
+        }
+        if !known.entries.is_empty() {
+            let before = self.index(&known.tree);
+            fs::copy(&before, &index).to("copy", &before)?;
+        }
+        let git = |doing| repository.git(doing).env("GIT_INDEX_FILE", &index);
+        git("note the files")
+            .args(["update-index", "-z", "--index-info"])
+            .input(index_lines(&known.entries, entries))
+            .output()?;
+        let id = git("write the tree").args(["write-tree"]).line()?;
+        let kept = self.index(&id);
+        match index.exists() {
+            true => fs::rename(&index, &kept).to("rename", &index)?,
+            // Without files git writes no index.
+            false => drop(File::create(&kept).to("write", &kept)?),
+        }
+        Ok(id)
+    }
+
+    fn remember(&self, record: &Record) -> Result<(), WorktreeError> {
+        let (new, path) = (self.folder.join("files.new"), self.folder.join("files"));
+        fs::write(&new, record.write()).to("write", &new)?;
+        fs::rename(&new, &path).to("rename", &new)?;
+        let kept = self.index(&record.tree);
+        let found = fs::read_dir(&self.folder).to("list", &self.folder)?;
+        for old in found.flatten().map(|entry| entry.path()) {
+            let name = old.file_name().unwrap_or_default().as_bytes();
+            if name.starts_with(b"index-") && old != kept {
+                fs::remove_file(&old).to("remove", &old)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of the folder for what is remembered of a work tree: no two share one.
+fn folder_name(root: &Path) -> String {
+    // FNV-1a: stable over versions of the compiler, which the hashes of the standard library are not.
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let bytes = root.as_os_str().as_bytes();
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, step);
+    let name = root.file_name().unwrap_or_default().to_string_lossy();
+    format!("{}-{hash:016x}", ref_part(&name))
+}
+
+/// Where HEAD is, and whether a tree is there.
+fn head_and_tree(
+    repository: &Repository,
+    tree: &str,
+) -> Result<(Option<String>, bool), WorktreeError> {
+    let input = format!("HEAD\n{tree}\n").into_bytes();
+    let args = ["cat-file", "--batch-check=%(objectname) %(objecttype)"];
+    let call = repository.git("look at HEAD").args(args).input(input);
+    let output = String::from_utf8_lossy(&call.output()?).into_owned();
+    let mut lines = output.lines();
+    let head = lines.next().and_then(|line| line.strip_suffix(" commit"));
+    let is_kept = lines.next().is_some_and(|line| line.ends_with(" tree"));
+    Ok((head.map(str::to_owned), is_kept))
+}
+
+/// Whether two sets of files make the same tree.
+fn same(one: &Entries, other: &Entries) -> bool {
+    let facts = |entries: &'_ Entries| -> Vec<_> {
+        let facts = entries
+            .iter()
+            .map(|(path, entry)| (path.clone(), entry.mode, entry.blob.clone()));
+        facts.collect()
+    };
+    one.len() == other.len() && facts(one) == facts(other)
+}
+
+/// What has to change in the index; what goes comes first, so that a folder can become a file.
+fn index_lines(known: &Entries, entries: &Entries) -> Vec<u8> {
+    let mut lines = Vec::new();
+    let mut add = |mode: &str, blob: &str, path: &[u8]| {
+        lines.extend_from_slice(format!("{mode} {blob}\t").as_bytes());
+        lines.extend_from_slice(path);
+        lines.push(0);
+    };
+    for (path, entry) in known {
+        if !entries.contains_key(path) {
+            add("0", &"0".repeat(entry.blob.len()), path);
+        }
+    }
+    for (path, entry) in entries {
+        let before = known.get(path);
+        if before.is_none_or(|before| (before.mode, &before.blob) != (entry.mode, &entry.blob)) {
+            add(entry.mode.octal(), &entry.blob, path);
+        }
+    }
+    lines
+}
+
+fn write_target(link: &Path, copy: &Path) -> Result<(), WorktreeError> {
+    let target = fs::read_link(link).to("read the link", link)?;
+    fs::write(copy, target.as_os_str().as_bytes()).to("write", copy)
+}

@@ -1,0 +1,167 @@
+//! Where a project may be: in worktrees, submodules, repositories without commits, merges, and in none at all.
+
+use std::fs;
+
+use unstuck_core::RunId;
+use unstuck_run::worktree::{LeftOutBecause, Snapshots, WorktreeError};
+
+use super::{Repo, git};
+
+#[test]
+fn a_folder_without_a_repository_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = Snapshots::open(folder.path(), &RunId::new("r"), folder.path());
+    let error = opened.unwrap_err();
+    assert!(matches!(error, WorktreeError::NoRepository { .. }));
+    let said = error.to_string();
+    assert!(said.ends_with("is not in a git repository"), "{said}");
+    git(folder.path(), &["init", "-q", "--bare"]);
+    let opened = Snapshots::open(folder.path(), &RunId::new("r"), folder.path());
+    assert!(matches!(opened, Err(WorktreeError::NoRepository { .. })));
+}
+
+#[test]
+fn a_repository_without_commits_will_do() {
+    let repo = Repo::without_commits();
+    let empty = repo.take("empty");
+    assert_eq!(empty.head, None);
+    repo.write("a", "a\n");
+    let before = repo.take("before");
+    repo.write("a", "b\n");
+    repo.git(&["add", "a"]);
+    repo.git(&["commit", "-qm", "the first ever"]);
+    let restored = repo.snapshots().restore(&before).unwrap();
+    assert_eq!(repo.read("a"), "a\n");
+    assert_eq!(restored.commits[0].subject, "the first ever");
+    repo.snapshots().restore(&empty).unwrap();
+    assert!(!repo.at("a").exists());
+}
+
+#[test]
+fn a_detached_head_a_linked_worktree_and_a_folder_below_the_root_will_do() {
+    let repo = Repo::new();
+    repo.git(&["checkout", "-q", "--detach"]);
+    repo.git(&["worktree", "add", "-q", "../other", "-b", "other"]);
+    let other = repo.root().join("../other").canonicalize().unwrap();
+    let below = other.join("src");
+    let snapshots = Snapshots::open(&below, &RunId::new("r"), &repo.state()).unwrap();
+    assert_eq!(snapshots.root(), other);
+    let before = snapshots.take("before").unwrap();
+    fs::write(other.join("tracked.txt"), "changed in the other\n").unwrap();
+    snapshots.restore(&before).unwrap();
+    assert_eq!(
+        fs::read_to_string(other.join("tracked.txt")).unwrap(),
+        "one\n"
+    );
+    assert_eq!(repo.take("here").tree, before.tree);
+}
+
+#[test]
+fn a_submodule_has_snapshots_of_its_own_and_its_parent_leaves_it_out() {
+    let (repo, library) = (Repo::new(), Repo::new());
+    let url = library.root().display().to_string();
+    repo.git(&["submodule", "--quiet", "add", &url, "lib"]);
+    repo.git(&["commit", "-qm", "with a library"]);
+    let outer = repo.take("outer");
+    assert_eq!(outer.left_out[0].path, "lib");
+    assert_eq!(outer.left_out[0].because, LeftOutBecause::Repository);
+    let inner = Snapshots::open(&repo.at("lib"), &RunId::new("r"), &repo.state()).unwrap();
+    let before = inner.take("before").unwrap();
+    repo.write("lib/tracked.txt", "changed\n");
+    assert_eq!(repo.take("outer").tree, outer.tree);
+    inner.restore(&before).unwrap();
+    assert_eq!(repo.read("lib/tracked.txt"), "one\n");
+}
+
+#[test]
+fn a_repository_in_the_work_tree_is_never_removed() {
+    let repo = Repo::new();
+    repo.write("vendor/clone/a", "precious\n");
+    git(&repo.at("vendor/clone"), &["init", "-q"]);
+    let before = repo.take("before");
+    assert_eq!(before.left_out[0].path, "vendor/clone");
+    fs::remove_dir_all(repo.at("vendor/clone/.git")).unwrap();
+    let restored = repo.snapshots().restore(&before).unwrap();
+    assert_eq!(repo.read("vendor/clone/a"), "precious\n");
+    assert_eq!(restored.kept[0].path, "vendor/clone/a");
+}
+
+#[test]
+fn a_merge_with_conflicts_stays_as_it_is() {
+    let repo = Repo::new();
+    repo.git(&["checkout", "-qb", "theirs"]);
+    repo.write("tracked.txt", "theirs\n");
+    repo.git(&["commit", "-qam", "theirs"]);
+    repo.git(&["checkout", "-q", "main"]);
+    repo.write("tracked.txt", "ours\n");
+    repo.git(&["commit", "-qam", "ours"]);
+    repo.git(&["merge", "-q", "--no-commit", "-s", "ours", "theirs"]);
+    let stage = |number: &str| {
+        let blob = repo.git(&["rev-parse", "HEAD:tracked.txt"]);
+        format!("100644 {blob} {number}\ttracked.txt\n")
+    };
+    let conflict = repo.folder.path().join("conflict");
+    fs::write(&conflict, format!("{}{}", stage("2"), stage("3"))).unwrap();
+    git_shell(
+        &repo,
+        &format!(
+            "git update-index --force-remove tracked.txt && git update-index --index-info < {}",
+            conflict.display()
+        ),
+    );
+    repo.write("tracked.txt", "<<<<<<< ours\n");
+    let seen = repo.as_the_user_sees_it();
+    assert!(seen[0].contains("\nu "), "{}", seen[0]);
+    let (before, files) = (repo.take("before"), repo.files());
+    repo.write("tracked.txt", "resolved\n");
+    repo.snapshots().restore(&before).unwrap();
+    assert_eq!((repo.files(), repo.as_the_user_sees_it()), (files, seen));
+    assert!(repo.at(".git/MERGE_HEAD").exists());
+}
+
+#[expect(clippy::disallowed_methods, reason = "git as the user runs it")]
+fn git_shell(repo: &Repo, line: &str) {
+    let status = std::process::Command::new("sh")
+        .args(["-c", line])
+        .current_dir(repo.root())
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+#[test]
+fn a_sparse_checkout_is_taken_as_it_is_on_disk() {
+    let repo = Repo::new();
+    repo.git(&[
+        "sparse-checkout",
+        "set",
+        "--no-cone",
+        "/tracked.txt",
+        "/.gitignore",
+    ]);
+    assert!(!repo.at("src").exists());
+    let before = repo.take("before");
+    repo.write("src/deep/main.rs", "outside of what is checked out\n");
+    repo.write("tracked.txt", "two\n");
+    assert_ne!(repo.take("after").tree, before.tree);
+    repo.snapshots().restore(&before).unwrap();
+    assert!(!repo.at("src").exists());
+    assert_eq!(repo.read("tracked.txt"), "one\n");
+}
+
+#[test]
+fn a_lock_of_the_users_index_does_not_matter_and_one_of_a_ref_is_told() {
+    let repo = Repo::new();
+    repo.write(".git/index.lock", "");
+    repo.take("before");
+    repo.write(".git/refs/unstuck/k3v9x0m2qa/before.lock", "");
+    let error = repo.snapshots().take("before").unwrap_err();
+    assert!(matches!(error, WorktreeError::Locked { .. }), "{error}");
+}
+
+#[test]
+fn a_project_folder_that_is_gone_is_told() {
+    let repo = Repo::new();
+    let gone = Snapshots::open(&repo.at("nowhere"), &RunId::new("r"), &repo.state());
+    assert!(matches!(gone, Err(WorktreeError::System { .. })));
+}

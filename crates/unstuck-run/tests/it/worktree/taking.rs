@@ -1,0 +1,311 @@
+//! Snapshots are exact, and nobody notices them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use unstuck_core::RunId;
+use unstuck_run::worktree::{Change, Colour, LeftOutBecause, Snapshots};
+
+use super::Repo;
+
+fn names(repo: &Repo, tree: &str) -> Vec<String> {
+    let listed = repo.git(&["ls-tree", "-r", "--name-only", tree]);
+    listed.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_snapshot_holds_what_is_tracked_and_what_is_new_but_not_what_is_ignored() {
+    let repo = Repo::new();
+    repo.write("new.txt", "new\n");
+    repo.write("debug.log", "ignored\n");
+    repo.write("ignored/x", "ignored\n");
+    repo.write(".unstuck/runs/x/events.jsonl", "ours\n");
+    fs::remove_file(repo.at("src/deep/main.rs")).unwrap();
+    let taken = repo.take("before");
+    assert_eq!(
+        names(&repo, &taken.tree),
+        [".gitignore", "new.txt", "tracked.txt"]
+    );
+    assert_eq!(
+        taken.head.as_deref(),
+        Some(repo.git(&["rev-parse", "HEAD"]).as_str())
+    );
+    assert!(taken.left_out.is_empty());
+}
+
+#[test]
+fn the_user_sees_nothing_of_it() {
+    let repo = Repo::new();
+    repo.write("tracked.txt", "two\n");
+    repo.git(&["stash", "push", "-q"]);
+    repo.write("staged.txt", "staged\n");
+    repo.git(&["add", "staged.txt"]);
+    repo.write("staged.txt", "and changed since\n");
+    repo.write("new.txt", "new\n");
+    repo.git(&["update-index", "--assume-unchanged", "tracked.txt"]);
+    let before = repo.as_the_user_sees_it();
+    let index = fs::read(repo.at(".git/index")).unwrap();
+    repo.take("before");
+    repo.write("new.txt", "newer\n");
+    repo.write("tracked.txt", "not noticed by git status\n");
+    let after = repo.take("after");
+    assert_eq!(repo.as_the_user_sees_it(), before);
+    assert_eq!(fs::read(repo.at(".git/index")).unwrap(), index);
+    let told = repo.git(&["cat-file", "blob", &format!("{}:tracked.txt", after.tree)]);
+    assert_eq!(told, "not noticed by git status");
+}
+
+#[test]
+fn it_survives_the_clearing_up_of_git_until_it_is_forgotten() {
+    let repo = Repo::new();
+    repo.write("new.txt", "only in the snapshot\n");
+    let taken = repo.take("before");
+    fs::remove_file(repo.at("new.txt")).unwrap();
+    let prune = || repo.git(&["gc", "-q", "--prune=now"]);
+    prune();
+    let contents = format!("{}:new.txt", taken.tree);
+    assert_eq!(
+        repo.git(&["cat-file", "blob", &contents]),
+        "only in the snapshot"
+    );
+    let other = repo.open("another0run").unwrap();
+    other.take("before").unwrap();
+    assert_eq!(repo.snapshots().list().unwrap().len(), 1);
+    assert_eq!(
+        repo.snapshots().find("before").unwrap(),
+        Some(taken.clone())
+    );
+    assert_eq!(repo.snapshots().forget().unwrap(), 1);
+    assert!(repo.snapshots().list().unwrap().is_empty());
+    assert_eq!(other.list().unwrap().len(), 1);
+    prune();
+    let lost = repo
+        .snapshots()
+        .diff(&taken.tree, &taken.tree, Colour::Plain);
+    assert!(
+        lost.unwrap_err()
+            .to_string()
+            .contains("not in the repository any more")
+    );
+    // What is remembered names objects that are gone now; the next snapshot is whole all the same.
+    repo.write("new.txt", "only in the snapshot\n");
+    let again = repo.take("again");
+    assert_eq!(again.tree, taken.tree);
+    assert_eq!(
+        repo.git(&["cat-file", "blob", &contents]),
+        "only in the snapshot"
+    );
+}
+
+#[test]
+fn every_change_is_seen_also_one_of_the_same_size_in_the_same_moment() {
+    let repo = Repo::new();
+    let mut trees = vec![repo.take("0").tree];
+    for round in 1..20 {
+        repo.write("tracked.txt", format!("{round:03}\n"));
+        trees.push(repo.take("x").tree);
+    }
+    let count = trees.len();
+    trees.sort();
+    trees.dedup();
+    assert_eq!(trees.len(), count);
+    assert_eq!(repo.take("x").tree, repo.take("y").tree);
+}
+
+#[test]
+fn a_damaged_memory_only_costs_time() {
+    let repo = Repo::new();
+    let tree = repo.take("x").tree;
+    let folder = fs::read_dir(repo.state().join("worktrees")).unwrap();
+    let folder = folder.flatten().next().unwrap().path();
+    let index = folder.join(format!("index-{tree}"));
+    fs::write(index, "rubbish").unwrap();
+    repo.write("tracked.txt", "two\n");
+    let changed = repo.take("x").tree;
+    assert_ne!(changed, tree);
+    fs::write(folder.join("files"), "rubbish").unwrap();
+    assert_eq!(repo.take("x").tree, changed);
+    fs::write(folder.join("index.lock"), "left by a crash").unwrap();
+    repo.write("tracked.txt", "one\n");
+    assert_eq!(repo.take("x").tree, tree);
+}
+
+/// Conversions of line ends, filters, and external programs of the repository are all left aside.
+#[test]
+fn files_are_kept_byte_for_byte_and_no_program_of_the_repository_runs() {
+    let repo = Repo::new();
+    let trap = format!("touch {}", repo.folder.path().join("ran").display());
+    for name in [
+        "filter.f.clean",
+        "filter.f.smudge",
+        "filter.f.process",
+        "diff.external",
+        "diff.d.command",
+        "diff.d.textconv",
+        "core.fsmonitor",
+        "core.pager",
+        "pager.diff-tree",
+        "gpg.program",
+        "core.editor",
+    ] {
+        repo.git(&["config", name, &trap]);
+    }
+    repo.git(&["config", "core.autocrlf", "true"]);
+    repo.git(&["config", "core.hooksPath", "hooks"]);
+    repo.git(&["config", "log.showSignature", "true"]);
+    for hook in [
+        "reference-transaction",
+        "post-index-change",
+        "post-checkout",
+        "pre-auto-gc",
+    ] {
+        repo.write(&format!("hooks/{hook}"), format!("#!/bin/sh\n{trap}\n"));
+        repo.executable(&format!("hooks/{hook}"));
+    }
+    repo.write(".gitattributes", "* text=auto filter=f diff=d\n");
+    repo.write("crlf.txt", "one\r\ntwo\n");
+    let before = repo.take("before");
+    repo.write("crlf.txt", "one\ntwo\n");
+    let after = repo.take("after");
+    let snapshots = repo.snapshots();
+    let patch = snapshots
+        .diff(&before.tree, &after.tree, Colour::Plain)
+        .unwrap();
+    assert!(String::from_utf8(patch).unwrap().contains("-one\r\n+one\n"));
+    snapshots.restore(&before).unwrap();
+    assert_eq!(repo.read("crlf.txt"), "one\r\ntwo\n");
+    assert!(!repo.folder.path().join("ran").exists());
+}
+
+#[test]
+fn odd_names_are_no_trouble() {
+    let repo = Repo::new();
+    let odd = [
+        &b"new\nline"[..],
+        b"\xff\xfe.bin",
+        b"tab\there",
+        b"\"quoted\"",
+        b"back\\slash",
+        b"ends in cr\r",
+        b"-dash",
+        b":(top)",
+        b" space ",
+        b"*",
+        b"git~1",
+        "Grüße".as_bytes(),
+    ];
+    for name in odd {
+        fs::write(repo.root().join(OsStr::from_bytes(name)), name).unwrap();
+    }
+    repo.link("link\n", "to\nsomewhere");
+    let (before, files) = (repo.take("before"), repo.files());
+    for name in odd {
+        fs::write(repo.root().join(OsStr::from_bytes(name)), "changed").unwrap();
+    }
+    fs::remove_file(repo.at("link\n")).unwrap();
+    let after = repo.take("after");
+    let changed = repo.snapshots().files(&before.tree, &after.tree).unwrap();
+    assert_eq!(changed.len(), odd.len() + 1);
+    assert!(changed.iter().any(|file| file.path == "\\377\\376.bin"));
+    repo.snapshots().restore(&before).unwrap();
+    assert_eq!(repo.files(), files);
+}
+
+#[test]
+fn large_untracked_files_are_left_out_and_named() {
+    let repo = Repo::new();
+    fs::File::create(repo.at("core.dump"))
+        .unwrap()
+        .set_len(51 << 20)
+        .unwrap();
+    let taken = repo.take("before");
+    assert_eq!(taken.left_out[0].path, "core.dump");
+    assert_eq!(taken.left_out[0].because, LeftOutBecause::TooLarge);
+    assert!(!names(&repo, &taken.tree).contains(&"core.dump".to_owned()));
+}
+
+#[test]
+fn what_changed_is_told_by_file_and_as_a_patch_that_applies() {
+    let repo = Repo::new();
+    let before = repo.take("before");
+    repo.write("tracked.txt", "one\ntwo\n");
+    repo.write("new.bin", [0, 159, 146, 150]);
+    fs::remove_file(repo.at("src/deep/main.rs")).unwrap();
+    let after = repo.take("after");
+    let snapshots = repo.snapshots();
+    let files = snapshots.files(&before.tree, &after.tree).unwrap();
+    let told: Vec<_> = files
+        .iter()
+        .map(|file| (file.path.as_str(), file.change, file.added, file.removed))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("new.bin", Change::Added, None, None),
+            ("src/deep/main.rs", Change::Deleted, Some(0), Some(1)),
+            ("tracked.txt", Change::Modified, Some(1), Some(0)),
+        ]
+    );
+    let patch = snapshots
+        .diff(&before.tree, &after.tree, Colour::Plain)
+        .unwrap();
+    let coloured = snapshots
+        .diff(&before.tree, &after.tree, Colour::Terminal)
+        .unwrap();
+    assert!(coloured.contains(&0x1b) && !patch.contains(&0x1b));
+    snapshots.restore(&before).unwrap();
+    let file = repo.folder.path().join("patch");
+    fs::write(&file, patch).unwrap();
+    repo.git(&["apply", file.to_str().unwrap()]);
+    assert_eq!(repo.take("applied").tree, after.tree);
+    assert!(
+        snapshots
+            .diff(&after.tree, &after.tree, Colour::Plain)
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn what_lies_behind_a_link_is_not_part_of_the_work_tree() {
+    let repo = Repo::new();
+    let outside = repo.folder.path().join("outside");
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    fs::write(outside.join("deep/main.rs"), "not ours\n").unwrap();
+    let (before, files) = (repo.take("before"), repo.files());
+    fs::remove_dir_all(repo.at("src")).unwrap();
+    repo.link("src", outside.to_str().unwrap());
+    let after = repo.take("after");
+    assert_eq!(
+        names(&repo, &after.tree),
+        [".gitignore", "src", "tracked.txt"]
+    );
+    repo.snapshots().restore(&before).unwrap();
+    assert_eq!(repo.files(), files);
+    assert_eq!(
+        fs::read_to_string(outside.join("deep/main.rs")).unwrap(),
+        "not ours\n"
+    );
+}
+
+/// A store in the project changes all the time, and bringing it back would damage it.
+#[test]
+fn the_files_of_unstuck_itself_are_no_part_of_it() {
+    let repo = Repo::new();
+    let run = RunId::new("r");
+    let snapshots = Snapshots::open(&repo.root(), &run, &repo.at("history.d")).unwrap();
+    repo.write("history.db", "SQLite format 3\0 and more");
+    repo.write("history.db-wal", "more");
+    repo.write("history.md", "the user's own\n");
+    let before = snapshots.take("before").unwrap();
+    let held = [
+        ".gitignore",
+        "history.md",
+        "src/deep/main.rs",
+        "tracked.txt",
+    ];
+    assert_eq!(names(&repo, &before.tree), held);
+    repo.write("history.db", "SQLite format 3\0 and other things");
+    assert_eq!(snapshots.take("after").unwrap().tree, before.tree);
+}
