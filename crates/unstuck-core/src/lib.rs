@@ -66,4 +66,5 @@ pub use episode::{Episode, FailureAnalytics, RunView};
 pub use event::{Event, Recorded, RunId, SessionId};
 pub use failure::{Case, Category, Failure, Headers, Kind, Layer, Level, Text, UnknownKind};
 pub use moment::{NotATimestamp, Now, Timestamp};
+pub use nearest::nearest;
 pub use recovery::Recovery;
