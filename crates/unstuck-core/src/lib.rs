@@ -68,5 +68,6 @@ pub use episode::{Episode, FailureAnalytics, RunView};
 pub use event::{Event, Recorded, RunId, SessionId};
 pub use failure::{Case, Category, Failure, Headers, Kind, Layer, Level, Text, UnknownKind};
 pub use moment::{NotATimestamp, Now, Timestamp};
+pub use nearest::nearest;
 pub use pipeline::Pipeline;
 pub use recovery::Recovery;

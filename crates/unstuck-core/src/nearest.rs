@@ -1,10 +1,7 @@
 //! The nearest known word to a mistyped one, for "did you mean".
 
 /// Returns the value whose word is nearest to `wanted`, if it is near enough to be a slip.
-pub(crate) fn nearest<'a, T>(
-    wanted: &str,
-    known: impl IntoIterator<Item = (&'a str, T)>,
-) -> Option<T> {
+pub fn nearest<'a, T>(wanted: &str, known: impl IntoIterator<Item = (&'a str, T)>) -> Option<T> {
     let limit = (wanted.chars().count() / 3).max(1);
     known
         .into_iter()

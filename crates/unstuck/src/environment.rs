@@ -9,7 +9,7 @@ use unstuck_store::Location;
 use crate::report::hinted;
 
 /// A variable, unless it is unset, empty or not text.
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the place that reads the environment"
@@ -18,13 +18,13 @@ fn variable(name: &str) -> Option<String> {
     value.ok().filter(|value| !value.is_empty())
 }
 
-/// The user's own configuration file, whether or not it exists.
+/// The folder of the user's own configuration, whether or not it exists.
 pub(crate) fn user_config() -> Option<PathBuf> {
     let base = variable("XDG_CONFIG_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute());
     let home = || variable("HOME").map(|home| PathBuf::from(home).join(".config"));
-    Some(base.or_else(home)?.join("unstuck").join("config.toml"))
+    Some(base.or_else(home)?.join("unstuck"))
 }
 
 /// The user's own folder.

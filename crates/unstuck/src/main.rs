@@ -107,7 +107,7 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     if let Command::Demo(args) = &cli.command {
         return play(cli, args, out);
     }
-    let config = Config::load(cli.config.as_deref())?;
+    let config = config::load(cli.config.as_deref())?;
     let done = match &cli.command {
         Command::Classify(args) => classify::run(args, &config, out),
         Command::Plan(args) => plan::run(args, &config, out),

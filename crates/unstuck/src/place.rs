@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 /// The root folder of the project that a folder belongs to.
 pub(crate) fn project_of(folder: &Path) -> PathBuf {
     let is_root =
-        |folder: &&Path| folder.join("unstuck.toml").is_file() || folder.join(".git").exists();
+        |folder: &&Path| unstuck_config::has_project_file(folder) || folder.join(".git").exists();
     folder
         .ancestors()
         .find(is_root)

@@ -31,5 +31,6 @@ pub use model::{
 };
 pub use odds::{Odds, Tally};
 pub use policy::{
-    InvalidPolicy, Limits, Override, Overrides, Problem, RetryPolicy, template, templates,
+    InvalidPolicy, Limits, Override, Overrides, Problem, RetryPolicy, policy_key, template,
+    templates,
 };

@@ -79,7 +79,7 @@ impl Knowledge {
 }
 
 impl KindOverlay {
-    fn apply(self, file: &mut super::KindFile) {
+    pub(super) fn apply(self, file: &mut super::KindFile) {
         file.title = self
             .title
             .unwrap_or_else(|| std::mem::take(&mut file.title));

@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::{
-    Hosts, KindFile, Knowledge, KnowledgeError, KnownTool, Link, Role, Strategy, Variant, read,
+    Hosts, KindFile, Knowledge, KnowledgeError, KnownTool, Link, Overlay, Role, Strategy, Variant,
+    read,
 };
 use crate::failure::{Kind, Layer};
 
@@ -73,6 +74,18 @@ impl Playbook {
             options: tools.options,
             hosts: read("hosts.toml", include_str!("../../data/hosts.toml"))?,
         };
+        playbook.check().map(|()| playbook)
+    }
+
+    /// The playbook with other chains and further strategies.
+    pub fn overlaid(&self, overlay: Overlay) -> Result<Self, KnowledgeError> {
+        let mut playbook = self.clone();
+        playbook.strategies.extend(overlay.strategies);
+        for (kind, change) in overlay.kinds {
+            if let Some(file) = playbook.kinds.get_mut(&kind) {
+                change.apply(file);
+            }
+        }
         playbook.check().map(|()| playbook)
     }
 

@@ -7,13 +7,14 @@ mod story;
 
 pub(crate) use screen::{Screen, Told};
 
+use std::cell::OnceCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
 use tokio::sync::watch;
 use unstuck_core::RunId;
-use unstuck_core::action::shell_quote;
+use unstuck_core::action::{Prompts, shell_quote};
 use unstuck_core::agent::Agents;
 use unstuck_core::redact::{Redactor, secret_values};
 use unstuck_run::clock::Clock;
@@ -136,6 +137,7 @@ fn drive(
         signals::listen(stop, supervisors.remote())?;
         let classifier = || config.classifier_or_built_in();
         let state = state_folder(session.store);
+        let prompts = OnceCell::new();
         let mut engine = Engine {
             store: &store,
             knowledge: Knowledge {
@@ -143,7 +145,9 @@ fn drive(
                 playbook: &|| config.playbook(),
                 catalog: &|| config.catalog(),
                 agents: setting.agents,
-                prompts: &|| config.prompts(),
+                prompts: &|| {
+                    prompts.get_or_init(|| config.prompts().unwrap_or_else(|_| Prompts::embedded()))
+                },
                 version: env!("CARGO_PKG_VERSION"),
             },
             redactor: &redactor,

@@ -127,6 +127,23 @@ impl Catalog {
         Self::parse(include_str!("../../../data/models.toml")).unwrap_or_default()
     }
 
+    /// These models and one more, which replaces one of the same id.
+    #[must_use]
+    pub fn with(mut self, model: Model) -> Self {
+        self.models.retain(|known| known.id != model.id);
+        // What is added later counts before what shares an alias with it.
+        self.models.insert(0, model);
+        self
+    }
+
+    /// These ladders and one more, which replaces one of the same id and counts before the others.
+    #[must_use]
+    pub fn with_ladder(mut self, ladder: Ladder) -> Self {
+        self.ladders.retain(|known| known.id != ladder.id);
+        self.ladders.insert(0, ladder);
+        self
+    }
+
     /// The model that a name means, in any of its spellings.
     pub fn find(&self, name: &str) -> Option<&Model> {
         let exact = self.models.iter().find(|model| model.id == name);

@@ -10,6 +10,7 @@ pub use check::{InvalidPolicy, Problem};
 pub use limits::Limits;
 pub(crate) use limits::Place;
 pub use templates::{template, templates};
+pub use value::camel as policy_key;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

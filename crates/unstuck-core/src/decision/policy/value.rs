@@ -37,8 +37,8 @@ impl fmt::Display for Raw {
     }
 }
 
-/// `max_retries` as `maxRetries`.
-pub(super) fn camel(key: &str) -> String {
+/// The one spelling of a policy's key: `max_retries` as `maxRetries`.
+pub fn camel(key: &str) -> String {
     let mut parts = key.split('_');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {

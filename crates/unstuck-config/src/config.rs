@@ -1,0 +1,265 @@
+//! The configuration that counts: what all layers together say.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use unstuck_core::agent::Agents;
+use unstuck_core::decision::{Catalog, Model, Price};
+use unstuck_core::knowledge::{Knowledge, KnowledgeError, Overlay, Playbook};
+use unstuck_core::{Classifier, RetryPolicy};
+
+use crate::file::File;
+use crate::load;
+use crate::policies::Policies;
+use crate::problem::Problem;
+use crate::section::{
+    Budget, ErrorRecovery, Loop, ModelSection, RecoverySection, Role, RunSection, Stuck, Webhooks,
+};
+use crate::tree::fault::{Fault, What};
+use crate::tree::path;
+use crate::tree::source::{Origin, Sources};
+use crate::tree::{At, Table};
+
+/// What all layers together say; the default one says nothing.
+#[derive(Debug, Default)]
+pub struct Config {
+    sources: Sources,
+    pub(crate) tree: Table,
+    pub(crate) file: File,
+    pub(crate) policies: Policies,
+    files: Vec<PathBuf>,
+    classifier: OnceLock<Classifier>,
+    playbook: OnceLock<Playbook>,
+    catalog: OnceLock<Catalog>,
+    agents: OnceLock<Agents>,
+}
+
+impl Config {
+    pub(crate) fn new(
+        sources: Sources,
+        tree: Table,
+        file: File,
+        policies: Policies,
+        files: Vec<PathBuf>,
+    ) -> Self {
+        Self {
+            sources,
+            tree,
+            file,
+            policies,
+            files,
+            ..Self::default()
+        }
+    }
+
+    /// The files that were read, the first one first.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Where the value at a path comes from, such as `role.planner.timeout`; none if nobody set it.
+    pub fn origin(&self, path: &str) -> Option<Origin> {
+        let found = path::find_entry(&self.tree, path)?;
+        Some(self.sources.origin(found.key_at))
+    }
+
+    /// The run as a whole.
+    pub fn run(&self) -> &RunSection {
+        &self.file.run
+    }
+
+    /// The roles, in the order of the files.
+    pub fn roles(&self) -> &[Role] {
+        &self.file.role
+    }
+
+    /// The role of that id.
+    pub fn role(&self, id: &str) -> Option<&Role> {
+        self.file.role.iter().find(|role| role.id == id)
+    }
+
+    /// What is done about the failures of roles.
+    pub fn error_recovery(&self) -> &ErrorRecovery {
+        &self.file.error_recovery
+    }
+
+    /// The loop, if the roles run in one.
+    pub fn looping(&self) -> Option<&Loop> {
+        self.file.looping.as_ref()
+    }
+
+    /// What may be spent.
+    pub fn budget(&self) -> &Budget {
+        &self.file.budget
+    }
+
+    /// When an agent is taken for stuck.
+    pub fn stuck(&self) -> &Stuck {
+        &self.file.stuck
+    }
+
+    /// Which repair commands may run; none if nothing is said about it.
+    pub fn recovery(&self) -> Option<&RecoverySection> {
+        self.file.recovery.as_ref()
+    }
+
+    /// Who is told what.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.file.webhooks
+    }
+
+    /// Whether `[recovery]` of projects counts without asking.
+    pub fn trusts_projects(&self) -> bool {
+        self.file.trust_project_config
+    }
+
+    /// The agents: the known ones and the user's own.
+    pub fn agents(&self) -> &Agents {
+        if self.file.agents.is_empty() {
+            return Agents::built_in();
+        }
+        self.agents.get_or_init(|| {
+            let own = self.file.agents.values().cloned();
+            own.fold(Agents::built_in().clone(), Agents::with)
+        })
+    }
+
+    /// The models and their ladders: the known ones and the user's own.
+    pub fn catalog(&self) -> &Catalog {
+        self.catalog.get_or_init(|| {
+            let models = self.file.models.model.iter();
+            let catalog = models.fold(Catalog::embedded(), with_model);
+            let ladders = self.file.models.ladder.iter().cloned();
+            ladders.fold(catalog, Catalog::with_ladder)
+        })
+    }
+
+    /// The policy that counts where nothing else is said; none if the files say nothing.
+    pub fn policy(&self) -> Option<&RetryPolicy> {
+        self.policies.general.as_ref()
+    }
+
+    /// Where that policy comes from.
+    pub fn policy_origin(&self) -> String {
+        match self.origin("policy") {
+            Some(Origin::File { path, .. }) => format!("[policy] in {}", path.display()),
+            _ => "the template `standard`".to_owned(),
+        }
+    }
+
+    /// The configured policies and the templates, each id once.
+    pub fn policies(&self) -> impl Iterator<Item = &RetryPolicy> {
+        self.policies.all()
+    }
+
+    fn is_plain(&self) -> bool {
+        self.file.kinds.is_empty() && self.file.strategies.is_empty()
+    }
+
+    /// Some knowledge with the user's additions.
+    pub fn overlaid(&self, knowledge: &Knowledge) -> Knowledge {
+        knowledge.overlaid(Overlay {
+            kinds: self.file.kinds.clone(),
+            strategies: self.file.strategies.clone(),
+        })
+    }
+
+    /// The classifier with the user's own rules; the built-in one where there are none.
+    pub fn classifier(&self) -> Result<&Classifier, KnowledgeError> {
+        if self.is_plain() {
+            return Ok(Classifier::built_in());
+        }
+        if self.classifier.get().is_none() {
+            let classifier = Classifier::new(self.overlaid(Knowledge::built_in()))?;
+            classifier.check()?;
+            // Another thread that was faster has made the same one.
+            let _ = self.classifier.set(classifier);
+        }
+        Ok(self
+            .classifier
+            .get()
+            .unwrap_or_else(|| Classifier::built_in()))
+    }
+
+    /// The classifier, once it is known to be in order.
+    pub fn classifier_or_built_in(&self) -> &Classifier {
+        self.classifier().unwrap_or_else(|_| Classifier::built_in())
+    }
+
+    /// What is done about failures, with the user's own chains and strategies, once they are known to be in order.
+    pub fn playbook(&self) -> &Playbook {
+        self.playbook.get().unwrap_or_else(|| Playbook::built_in())
+    }
+
+    /// Makes sure that the user's own rules, chains and strategies are in order before anything is run.
+    pub fn prepare(&self) -> Result<(), KnowledgeError> {
+        if !self.is_plain() && self.playbook.get().is_none() {
+            let playbook = Playbook::new(self.classifier()?.knowledge())?;
+            // Another thread that was faster has made the same one.
+            let _ = self.playbook.set(playbook);
+        }
+        Ok(())
+    }
+
+    /// Something wrong with the value at a path, shown where it stands.
+    ///
+    /// A path that nobody set is shown where the nearest value around it stands.
+    pub fn problem_at(&self, path: &str, what: impl Into<String>) -> Problem {
+        let mut fault = Fault::new(What::Told(what.into()));
+        fault.at = self.place_of(path);
+        load::problem(&self.sources, path, &fault)
+    }
+
+    fn place_of(&self, mut path: &str) -> Option<At> {
+        loop {
+            if let Some(found) = path::find_entry(&self.tree, path) {
+                return Some(found.node.at);
+            }
+            path = path.rsplit_once('.')?.0;
+        }
+    }
+
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// A path as people here would write it.
+    pub fn shown(&self, path: &Path) -> PathBuf {
+        self.sources.shown(path)
+    }
+}
+
+/// A catalog with one model more, or one that is changed.
+fn with_model(catalog: Catalog, own: &ModelSection) -> Catalog {
+    let known = catalog.models.iter().find(|model| model.id == own.id);
+    let mut model = known.cloned().unwrap_or_else(|| Model {
+        id: own.id.clone(),
+        provider: "own".to_owned(),
+        family: None,
+        context: None,
+        max_output: None,
+        price: None,
+        long: None,
+        aliases: Vec::new(),
+    });
+    if let Some(provider) = &own.provider {
+        model.provider.clone_from(provider);
+    }
+    model.family = own.family.clone().or(model.family);
+    model.context = own.context.or(model.context);
+    model.max_output = own.max_output.or(model.max_output);
+    if let Some(price) = &own.price {
+        model.price = Some(Price {
+            input: price.input,
+            output: price.output,
+            cached: price.cached,
+            as_of: price.as_of.clone(),
+        });
+        // Whoever states a price states it for prompts of every length.
+        model.long = None;
+    }
+    if let Some(aliases) = &own.aliases {
+        model.aliases.clone_from(aliases);
+    }
+    catalog.with(model)
+}

@@ -1,0 +1,61 @@
+//! All that a configuration file may say.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use unstuck_core::Kind;
+use unstuck_core::agent::AgentFile;
+use unstuck_core::knowledge::{KindOverlay, Strategy};
+
+use crate::section::{
+    Budget, ErrorRecovery, Loop, Models, PromptSection, RecoverySection, Role, RunSection, Stuck,
+    Webhooks,
+};
+
+/// The configuration of unstuck: how agents are run, what is done about their failures, and how far to go.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+#[schemars(title = "unstuck", transform = crate::schema::file)]
+pub(crate) struct File {
+    /// The run as a whole.
+    pub(crate) run: RunSection,
+    /// The roles: agents that build on each other.
+    pub(crate) role: Vec<Role>,
+    /// What is done about the failures of roles.
+    pub(crate) error_recovery: ErrorRecovery,
+    /// The roles again and again until the work is done.
+    #[serde(rename = "loop")]
+    pub(crate) looping: Option<Loop>,
+    /// What may be spent.
+    pub(crate) budget: Budget,
+    /// When an agent is taken for stuck.
+    pub(crate) stuck: Stuck,
+    /// Prompt templates by name, each a text or a table.
+    #[schemars(schema_with = "crate::schema::prompts")]
+    pub(crate) prompts: BTreeMap<String, PromptSection>,
+    /// Agents of one's own, by id.
+    #[schemars(schema_with = "crate::schema::tables")]
+    pub(crate) agents: BTreeMap<String, AgentFile>,
+    /// Models, prices and ladders of one's own.
+    pub(crate) models: Models,
+    /// What changes about kinds of failure: rules, chains, hints.
+    #[schemars(schema_with = "crate::schema::kinds")]
+    pub(crate) kinds: BTreeMap<Kind, KindOverlay>,
+    /// Ways to recover of one's own, by id.
+    #[schemars(schema_with = "crate::schema::strategies")]
+    pub(crate) strategies: BTreeMap<String, Strategy>,
+    /// How far to go: changes to the template that it names.
+    #[schemars(schema_with = "crate::schema::policy")]
+    pub(crate) policy: Option<Value>,
+    /// Further policies, by id.
+    #[schemars(schema_with = "crate::schema::policies")]
+    pub(crate) policies: BTreeMap<String, Value>,
+    /// Which repair commands may run.
+    pub(crate) recovery: Option<RecoverySection>,
+    /// Who is told what.
+    pub(crate) webhooks: Webhooks,
+    /// Whether `[recovery]` of projects counts without asking; only in the user's own configuration, false by default.
+    pub(crate) trust_project_config: bool,
+}

@@ -1,0 +1,141 @@
+//! Which sources there are, and in which order they count.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::problem::ConfigError;
+
+/// The names that a project's configuration may have.
+pub const PROJECT_FILES: [&str; 4] = [
+    "unstuck.toml",
+    "unstuck.json",
+    "unstuck.yaml",
+    "unstuck.yml",
+];
+
+/// The names that the user's configuration may have, in a folder of its own.
+pub const USER_FILES: [&str; 4] = ["config.toml", "config.json", "config.yaml", "config.yml"];
+
+/// The variables of the environment that count, and what they set.
+pub const VARIABLES: [(&str, &str); 4] = [
+    ("UNSTUCK_TASK", "run.task"),
+    ("UNSTUCK_PARALLEL", "run.parallel"),
+    ("UNSTUCK_MAX_ITERATIONS", "loop.max_iterations"),
+    ("UNSTUCK_POLICY", POLICY),
+];
+
+/// What a [`Setting`] of the policy's name sets.
+pub const POLICY: &str = "policy";
+
+/// Where a configuration comes from; later ones win.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Layers {
+    /// The folder of the user's own configuration.
+    pub user: Option<PathBuf>,
+    /// The folder that is worked in; the project's configuration is in it or above it.
+    pub here: Option<PathBuf>,
+    /// A file that was named.
+    pub named: Option<PathBuf>,
+    /// What the environment and then flags set.
+    pub settings: Vec<Setting>,
+}
+
+/// One value that the environment or a flag sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The variable or the flag.
+    pub name: String,
+    /// What it sets, such as `run.task`, or [`POLICY`].
+    pub key: String,
+    /// The value, as text.
+    pub value: String,
+}
+
+impl Setting {
+    /// What the environment sets.
+    pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Vec<Self> {
+        let set = |(name, key): (&str, &str)| {
+            Some(Self {
+                name: name.to_owned(),
+                key: key.to_owned(),
+                value: variable(name)?,
+            })
+        };
+        VARIABLES.into_iter().filter_map(set).collect()
+    }
+}
+
+/// Whose configuration a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    User,
+    Project,
+    Named,
+}
+
+impl Layers {
+    /// The files that there are, the first one first.
+    pub(crate) fn files(&self) -> Result<Vec<(Owner, PathBuf)>, ConfigError> {
+        let mut files = Vec::new();
+        if let Some(folder) = &self.user {
+            files.extend(only_one(folder, &USER_FILES)?.map(|path| (Owner::User, path)));
+        }
+        if let Some(path) = self.project_file()? {
+            files.push((Owner::Project, path));
+        }
+        // A file that was named and is the project's own anyway is read once.
+        if let Some(named) = &self.named {
+            let same = |(_, path): &(Owner, PathBuf)| is_same(path, named);
+            if !files.iter().any(same) {
+                files.push((Owner::Named, named.clone()));
+            }
+        }
+        Ok(files)
+    }
+
+    /// The project's configuration.
+    pub fn project_file(&self) -> Result<Option<PathBuf>, ConfigError> {
+        let Some(here) = &self.here else {
+            return Ok(None);
+        };
+        for folder in here.ancestors() {
+            if let Some(found) = only_one(folder, &PROJECT_FILES)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a folder has a project's configuration.
+pub fn has_project_file(folder: &Path) -> bool {
+    PROJECT_FILES.iter().any(|name| folder.join(name).is_file())
+}
+
+fn only_one(folder: &Path, names: &[&str]) -> Result<Option<PathBuf>, ConfigError> {
+    let mut found = names
+        .iter()
+        .map(|name| folder.join(name))
+        .filter(|path| path.is_file());
+    match (found.next(), found.next()) {
+        (Some(first), Some(second)) => Err(ConfigError::Two { first, second }),
+        (first, _) => Ok(first),
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// The text of a file; none if it went away meanwhile and nobody named it.
+pub(crate) fn read(owner: Owner, path: &Path) -> Result<Option<String>, ConfigError> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound && owner != Owner::Named => Ok(None),
+        Err(error) => Err(ConfigError::unreadable(path, error)),
+    }
+}

@@ -1,0 +1,49 @@
+//! What `unstuck.toml` and its like say, and where each value comes from.
+//!
+//! A configuration is read in layers, later ones win: built-in values, the user's file, the project's file, a file that
+//! was named, the environment, flags. Files are TOML, JSON or YAML with the same keys. Tables are laid over each other
+//! by key, roles by their id; everything else is replaced as a whole.
+//!
+//! ```
+//! use unstuck_config::{Config, Layers};
+//!
+//! let folder = tempfile::tempdir()?;
+//! std::fs::write(
+//!     folder.path().join("unstuck.toml"),
+//!     r#"
+//!     [[role]]
+//!     id = "planner"
+//!     agent = "claude"
+//!     prompt = "Plan: {{ task }}"
+//!     timeout = "20m"
+//!     "#,
+//! )?;
+//! let layers = Layers { here: Some(folder.path().to_owned()), ..Layers::default() };
+//! let config = Config::load(&layers)?;
+//! assert_eq!(config.roles()[0].timeout.map(|limit| limit.as_secs()), Some(1200));
+//! let origin = config.origin("role.planner.timeout").map(|origin| origin.to_string());
+//! assert_eq!(origin.as_deref(), Some("unstuck.toml:6"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod config;
+mod file;
+mod layers;
+mod load;
+mod policies;
+mod problem;
+mod role_chain;
+mod role_policy;
+mod schema;
+pub mod section;
+mod spelling;
+mod texts;
+mod tree;
+
+pub use config::Config;
+pub use layers::{Layers, POLICY, PROJECT_FILES, Setting, USER_FILES, VARIABLES, has_project_file};
+pub use load::Loaded;
+pub use problem::{ConfigError, Place, Problem};
+pub use role_policy::RolePolicy;
+pub use schema::schema;
+pub use tree::source::Origin;

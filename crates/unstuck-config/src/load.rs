@@ -1,0 +1,187 @@
+//! Reads all layers and lays them over each other.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use crate::file::File;
+use crate::layers::{self, Layers, Owner, POLICY, Setting};
+use crate::policies::{Forced, Policies};
+use crate::problem::{ConfigError, Place, Problem};
+use crate::spelling;
+use crate::tree::fault::{Fault, What};
+use crate::tree::source::{Format, Source, Sources};
+use crate::tree::{At, Node, SourceId, Table, Value, decode, merge, parse};
+
+/// A configuration as far as it could be read, and what is wrong with it.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// What could be read.
+    pub config: Config,
+    /// What could not.
+    pub problems: Vec<Problem>,
+}
+
+impl Config {
+    /// Reads every layer; all that is wrong is told at once.
+    pub fn load(layers: &Layers) -> Result<Self, ConfigError> {
+        let Loaded { config, problems } = Loaded::read(layers)?;
+        if problems.is_empty() {
+            Ok(config)
+        } else {
+            Err(ConfigError::Invalid { problems })
+        }
+    }
+}
+
+impl Loaded {
+    /// Reads every layer, as far as it can be read.
+    pub fn read(layers: &Layers) -> Result<Self, ConfigError> {
+        let files = layers.files()?;
+        let mut reader = Reader::new(layers.here.as_deref());
+        for (owner, path) in files {
+            if let Some(text) = layers::read(owner, &path)? {
+                reader.file(owner, path, text);
+            }
+        }
+        for setting in &layers.settings {
+            reader.setting(setting);
+        }
+        Ok(reader.finish())
+    }
+}
+
+/// Lays one source after the other over what was read before.
+struct Reader {
+    sources: Sources,
+    tree: Table,
+    files: Vec<PathBuf>,
+    forced: Option<Forced>,
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn new(here: Option<&Path>) -> Self {
+        Self {
+            sources: Sources::new(here),
+            tree: Table::default(),
+            files: Vec::new(),
+            forced: None,
+            problems: Vec::new(),
+        }
+    }
+
+    fn file(&mut self, owner: Owner, path: PathBuf, text: String) {
+        let format = Format::of(&path);
+        self.files.push(path.clone());
+        let id = SourceId(u16::try_from(self.files.len() - 1).unwrap_or(u16::MAX));
+        let parsed = parse(format, &text, id);
+        let id = self.sources.add(Source::File { path, text });
+        let mut tree = match parsed {
+            Ok(tree) => tree,
+            Err(errors) => {
+                for error in errors {
+                    self.tell("", error.at, error.why);
+                }
+                return;
+            }
+        };
+        let folder = self.sources.folder(id).map(Path::to_owned);
+        for (path, fault) in spelling::settle(&mut tree, folder.as_deref()) {
+            self.fault(&path, &fault);
+        }
+        if owner != Owner::User
+            && let Some(entry) = tree.remove("trust_project_config")
+        {
+            let why = "only the user's own configuration may trust projects; move it there";
+            self.tell("trust_project_config", entry.key_at, why.to_owned());
+        }
+        merge::merge(&mut self.tree, tree);
+    }
+
+    fn setting(&mut self, setting: &Setting) {
+        let source = self.sources.add(Source::Named(setting.name.clone()));
+        if setting.key == POLICY {
+            self.forced = Some(Forced {
+                policy: setting.value.clone(),
+                by: setting.name.clone(),
+            });
+            return;
+        }
+        let Some((section, key)) = setting.key.split_once('.') else {
+            return;
+        };
+        // A number of iterations alone makes no loop.
+        if section == "loop" && self.tree.get(section).is_none() {
+            return;
+        }
+        let at = At {
+            source,
+            start: 0,
+            end: 0,
+        };
+        let number = setting.value.trim().parse().ok().filter(|_| key != "task");
+        let value = number.map_or_else(|| Value::Text(setting.value.clone()), Value::Whole);
+        let mut table = Table::default();
+        table.insert(key, Node { value, at });
+        let value = Value::Table(table);
+        let mut above = Table::default();
+        above.insert(section, Node { value, at });
+        merge::merge(&mut self.tree, above);
+    }
+
+    fn finish(mut self) -> Loaded {
+        complete(&mut self.tree);
+        let (file, faults) = decode::read::<File>(&mut self.tree);
+        for (path, fault) in faults {
+            self.fault(&path, &fault);
+        }
+        let (policies, faults) = Policies::read(&self.tree, self.forced.take());
+        for (path, fault) in faults {
+            self.fault(&path, &fault);
+        }
+        let config = Config::new(self.sources, self.tree, file, policies, self.files);
+        Loaded {
+            config,
+            problems: self.problems,
+        }
+    }
+
+    fn tell(&mut self, path: &str, at: At, why: String) {
+        let mut fault = Fault::new(What::Told(why));
+        fault.at = Some(at);
+        self.fault(path, &fault);
+    }
+
+    fn fault(&mut self, path: &str, fault: &Fault) {
+        self.problems.push(problem(&self.sources, path, fault));
+    }
+}
+
+/// A fault as people see it.
+pub(crate) fn problem(sources: &Sources, path: &str, fault: &Fault) -> Problem {
+    let place = fault.at.and_then(|at| Place::of(sources, at));
+    let message = fault.told(path);
+    let named = fault.at.and_then(|at| match sources.get(at.source) {
+        Some(Source::Named(name)) => Some(name),
+        _ => None,
+    });
+    Problem {
+        path: path.to_owned(),
+        message: named.map_or(message.clone(), |name| format!("{name}: {message}")),
+        place,
+    }
+}
+
+/// Says what goes without saying: a role with a command is run by the agent `command`.
+fn complete(tree: &mut Table) {
+    let roles = tree.get_mut("role").and_then(Node::list_mut);
+    for role in roles.into_iter().flatten().filter_map(Node::table_mut) {
+        let command = role.get("command").map(|node| node.at);
+        if let Some(at) = command
+            && role.get("agent").is_none()
+        {
+            let value = Value::Text("command".to_owned());
+            role.insert("agent", Node { value, at });
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The policies that a configuration names, each as changes to another one.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::RetryPolicy;
+use unstuck_core::decision::{template, templates};
+use unstuck_core::nearest;
+
+use crate::spelling::Faults;
+use crate::tree::fault::{Fault, What};
+use crate::tree::{Node, Table, Value, path};
+
+/// All policies of a configuration.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Policies {
+    /// `[policies]`, those that others build on first.
+    own: Vec<RetryPolicy>,
+    /// `[policy]`.
+    pub(crate) general: Option<RetryPolicy>,
+    /// The policies of roles, by role.
+    pub(crate) roles: BTreeMap<String, RetryPolicy>,
+    /// What the environment or a flag says.
+    pub(crate) forced: Option<Forced>,
+}
+
+/// A policy that counts whatever the files say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Forced {
+    /// Its name.
+    pub(crate) policy: String,
+    /// The variable or the flag that names it.
+    pub(crate) by: String,
+}
+
+impl Policies {
+    /// Reads the policies of a tree.
+    pub(crate) fn read(tree: &Table, forced: Option<Forced>) -> (Self, Faults) {
+        let mut policies = Self {
+            forced,
+            ..Self::default()
+        };
+        let mut faults = Faults::new();
+        if let Some(named) = tree.get("policies").and_then(Node::table) {
+            policies.read_named(named, &mut faults);
+        }
+        if let Some(node) = tree.get("policy") {
+            policies.general = policies.changed("policy", None, node, &mut faults);
+        }
+        let roles = match tree.get("role").map(|node| &node.value) {
+            Some(Value::List(roles)) => roles.as_slice(),
+            _ => &[],
+        };
+        for role in roles {
+            let node = role.table().and_then(|role| role.get("policy"));
+            if let (Some(id), Some(node)) = (role.id(), node) {
+                let place = format!("role.{id}.policy");
+                let policy = policies.for_role(&place, node, &mut faults);
+                policies
+                    .roles
+                    .extend(policy.map(|policy| (id.to_owned(), policy)));
+            }
+        }
+        (policies, faults)
+    }
+
+    /// The configured policies and the templates, each id once.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &RetryPolicy> {
+        let built_in = templates()
+            .iter()
+            .filter(|policy| self.own.iter().all(|own| own.id != policy.id));
+        self.own.iter().chain(built_in)
+    }
+
+    /// The policy of that id.
+    pub(crate) fn get(&self, id: &str) -> Option<&RetryPolicy> {
+        self.all().find(|policy| policy.id == id)
+    }
+
+    /// Reads policies that may build on each other, whatever their order.
+    fn read_named(&mut self, named: &Table, faults: &mut Faults) {
+        let mut waiting: Vec<_> = named.0.iter().collect();
+        while !waiting.is_empty() {
+            let is_ready = |node: &Node| {
+                let base = node.table().and_then(|table| table.get("template")?.text());
+                base.is_none_or(|base| waiting.iter().all(|entry| entry.key != base))
+            };
+            // One that builds on itself or in a circle is read first, and refused if there is no such template.
+            let next = waiting.iter().position(|entry| is_ready(&entry.node));
+            let entry = waiting.remove(next.unwrap_or(0));
+            let place = format!("policies.{}", entry.key);
+            if let Some(policy) = self.changed(&place, Some(&entry.key), &entry.node, faults) {
+                self.own.retain(|known| known.id != entry.key);
+                self.own.push(policy);
+            }
+        }
+    }
+
+    /// A role's policy: changes to the one that it names, or to the one that counts for all.
+    fn for_role(&self, place: &str, node: &Node, faults: &mut Faults) -> Option<RetryPolicy> {
+        let named = node.table().and_then(|table| table.get("template"));
+        match named {
+            Some(_) => self.changed(place, None, node, faults),
+            None => {
+                let base = self.for_roles()?;
+                laid_over(&base, place, None, node, faults)
+            }
+        }
+    }
+
+    /// The policy of roles that have none of their own.
+    pub(crate) fn for_roles(&self) -> Option<RetryPolicy> {
+        let pipeline = || template("pipeline").or(template("standard"));
+        self.general.clone().or_else(|| pipeline().cloned())
+    }
+
+    /// A policy as changes to the template, or to the configured policy, that it names.
+    fn changed(
+        &self,
+        place: &str,
+        id: Option<&str>,
+        node: &Node,
+        faults: &mut Faults,
+    ) -> Option<RetryPolicy> {
+        let named = node.table().and_then(|table| table.get("template"));
+        let wanted = named.and_then(Node::text).unwrap_or("standard");
+        let Some(base) = self.get(wanted) else {
+            let mut fault = Fault::new(What::Told(self.unknown(wanted)));
+            fault.at = named.map(|node| node.at);
+            faults.push((place.to_owned(), fault));
+            return None;
+        };
+        laid_over(base, place, id, node, faults)
+    }
+
+    /// What to tell about a name that is no policy's.
+    pub(crate) fn unknown(&self, wanted: &str) -> String {
+        let ids: Vec<_> = self.all().map(|policy| policy.id.as_str()).collect();
+        let near = nearest(wanted, ids.iter().map(|id| (*id, *id)));
+        let near = near.map(|near| format!(", did you mean `{near}`?"));
+        format!(
+            "there is no template `{wanted}`{}",
+            near.unwrap_or_else(|| format!("; there are {}", ids.join(", ")))
+        )
+    }
+}
+
+fn laid_over(
+    base: &RetryPolicy,
+    place: &str,
+    id: Option<&str>,
+    node: &Node,
+    faults: &mut Faults,
+) -> Option<RetryPolicy> {
+    let before = faults.len();
+    refuse_endless(place, node, faults);
+    let mut changes = node.to_json();
+    if let Some(fields) = changes.as_object_mut() {
+        fields.remove("template");
+        if let Some(id) = id {
+            fields.entry("id").or_insert_with(|| id.into());
+        }
+    }
+    match base.with(&changes) {
+        Ok(policy) if faults.len() == before => Some(policy),
+        Ok(_) => None,
+        Err(error) => {
+            for problem in error.problems {
+                let at = node
+                    .table()
+                    .and_then(|table| path::find(table, &problem.field));
+                let what = format!("is {}: {}", problem.value, problem.why);
+                let mut fault = Fault::new(What::Plain(what));
+                fault.at = Some(at.map_or(node.at, |node| node.at));
+                faults.push((format!("{place}.{}", problem.field), fault));
+            }
+            None
+        }
+    }
+}
+
+/// TOML and YAML can write numbers that are none; JSON, in which policies are changed, would lose them silently.
+fn refuse_endless(place: &str, node: &Node, faults: &mut Faults) {
+    match &node.value {
+        Value::Number(number) if !number.is_finite() => {
+            let mut fault = Fault::new(What::Wrong {
+                given: number.to_string(),
+                expected: "a number".to_owned(),
+            });
+            fault.at = Some(node.at);
+            faults.push((place.to_owned(), fault));
+        }
+        Value::Table(table) => {
+            for entry in &table.0 {
+                refuse_endless(&format!("{place}.{}", entry.key), &entry.node, faults);
+            }
+        }
+        _ => {}
+    }
+}

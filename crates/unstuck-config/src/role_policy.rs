@@ -1,0 +1,149 @@
+//! How far to go for one role: its policy, with what `[error_recovery]` and the role itself say about kinds.
+//!
+//! A role's word on a kind stands, even above `max_auto_retries`. What `[error_recovery]` says about a kind is bounded
+//! by it: the smaller one counts.
+
+use std::collections::BTreeMap;
+
+use unstuck_core::decision::{Override, template};
+use unstuck_core::{Kind, RetryPolicy};
+
+use crate::config::Config;
+use crate::problem::ConfigError;
+use crate::section::{KindRecovery, Role};
+
+/// How far to go for one role, and where its values come from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RolePolicy {
+    /// The policy.
+    pub policy: RetryPolicy,
+    /// Where its values come from, by key: `policy`, `maxRetries`, `kinds.timeout.maxRetries` and so on.
+    pub origins: BTreeMap<String, String>,
+}
+
+impl Config {
+    /// How far to go for a role.
+    pub fn policy_for(&self, role: &Role) -> Result<RolePolicy, ConfigError> {
+        let mut made = self.base_for(role)?;
+        if !made.policy.enabled {
+            return Ok(made);
+        }
+        self.cap(role, &mut made);
+        let cap = made.policy.max_retries;
+        for (kind, recovery) in &self.file.error_recovery.strategies {
+            let place = format!("error_recovery.strategies.{kind}");
+            self.lay_over(&mut made, *kind, recovery, &place);
+            let one = made.policy.kinds.entry(*kind).or_default();
+            if recovery.max_retries.is_some_and(|retries| retries > cap) {
+                one.max_retries = Some(cap);
+                let from = made
+                    .origins
+                    .get("maxRetries")
+                    .or(made.origins.get("policy"));
+                let from = from.cloned().unwrap_or_default();
+                made.origins
+                    .insert(format!("kinds.{kind}.maxRetries"), from);
+            }
+        }
+        for (kind, recovery) in &role.error_recovery {
+            let place = format!("role.{}.error_recovery.{kind}", role.id);
+            self.lay_over(&mut made, *kind, recovery, &place);
+        }
+        self.checked(role, made)
+    }
+
+    /// The policy that counts before anything is said about single kinds.
+    fn base_for(&self, role: &Role) -> Result<RolePolicy, ConfigError> {
+        let made = |policy: RetryPolicy, from: String| RolePolicy {
+            policy,
+            origins: BTreeMap::from([("policy".to_owned(), from)]),
+        };
+        if !self.file.error_recovery.enabled {
+            let off = template("off").cloned().unwrap_or_default();
+            return Ok(made(off, self.told("error_recovery.enabled")));
+        }
+        if let Some(forced) = &self.policies.forced {
+            let found = self.policies.get(&forced.policy);
+            let policy = found.ok_or_else(|| {
+                let why = self.policies.unknown(&forced.policy);
+                let problems = vec![self.problem_at("", format!("{}: {why}", forced.by))];
+                ConfigError::Invalid { problems }
+            })?;
+            return Ok(made(policy.clone(), forced.by.clone()));
+        }
+        if let Some(own) = self.policies.roles.get(&role.id) {
+            let from = self.told(&format!("role.{}.policy", role.id));
+            return Ok(made(own.clone(), from));
+        }
+        let from = match self.policies.general {
+            Some(_) => self.told("policy"),
+            None => "the template `pipeline`".to_owned(),
+        };
+        Ok(made(self.policies.for_roles().unwrap_or_default(), from))
+    }
+
+    /// The cap of `[error_recovery]`, unless the role's own policy says otherwise.
+    fn cap(&self, role: &Role, made: &mut RolePolicy) {
+        let own = |key: &str| self.origin(&format!("role.{}.policy.{key}", role.id));
+        let set = own("maxRetries").or_else(|| own("maxAttempts"));
+        let cap = self.file.error_recovery.max_auto_retries;
+        if let (Some(cap), None) = (cap, set) {
+            made.policy.max_retries = cap;
+            // A change of the model that would come after the last retry comes with it.
+            let after = &mut made.policy.escalate_after_retries;
+            *after = (*after).min(cap);
+            let from = self.told("error_recovery.max_auto_retries");
+            made.origins.insert("maxRetries".to_owned(), from);
+        }
+    }
+
+    fn lay_over(&self, made: &mut RolePolicy, kind: Kind, recovery: &KindRecovery, place: &str) {
+        let one = made.policy.kinds.entry(kind).or_default();
+        let Override {
+            max_retries,
+            backoff_multiplier,
+            timeout_multiplier,
+            ..
+        } = one;
+        let mut set = Vec::new();
+        if let Some(retries) = recovery.max_retries {
+            *max_retries = Some(retries);
+            set.push(("maxRetries", "max_retries"));
+        }
+        if let Some(factor) = recovery.backoff_multiplier {
+            *backoff_multiplier = Some(factor);
+            set.push(("backoffMultiplier", "backoff_multiplier"));
+        }
+        if let Some(factor) = recovery.timeout_multiplier {
+            *timeout_multiplier = Some(factor);
+            set.push(("timeoutMultiplier", "timeout_multiplier"));
+        }
+        for (key, name) in set {
+            let from = self.told(&format!("{place}.{name}"));
+            made.origins.insert(format!("kinds.{kind}.{key}"), from);
+        }
+    }
+
+    fn checked(&self, role: &Role, made: RolePolicy) -> Result<RolePolicy, ConfigError> {
+        let Err(error) = made.policy.check() else {
+            return Ok(made);
+        };
+        let problem = |problem: &unstuck_core::decision::Problem| {
+            let from = made.origins.get(&problem.field);
+            let from = from.map(|from| format!(" ({from})")).unwrap_or_default();
+            let text = format!("the policy does not work out: {problem}{from}");
+            self.problem_at(&format!("role.{}", role.id), text)
+        };
+        Err(ConfigError::Invalid {
+            problems: error.problems.iter().map(problem).collect(),
+        })
+    }
+
+    /// A value's path and where it was set.
+    fn told(&self, path: &str) -> String {
+        match self.origin(path) {
+            Some(origin) => format!("{path} ({origin})"),
+            None => path.to_owned(),
+        }
+    }
+}

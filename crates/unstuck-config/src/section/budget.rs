@@ -1,0 +1,32 @@
+//! `[budget]`: what may be spent.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[budget]`: what may be spent.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct Budget {
+    /// In one run.
+    pub per_run: Allowance,
+    /// In one day, by all runs of the project.
+    pub per_day: Allowance,
+}
+
+/// What may be spent; no limit where left out.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table like { usd = 5.0 }")]
+pub struct Allowance {
+    /// Money, in USD.
+    #[schemars(range(min = 0))]
+    pub usd: Option<f64>,
+    /// Tokens, sent and written.
+    pub tokens: Option<u64>,
+}
+
+impl Allowance {
+    /// Whether there is any limit.
+    pub fn is_limited(&self) -> bool {
+        self.usd.is_some() || self.tokens.is_some()
+    }
+}

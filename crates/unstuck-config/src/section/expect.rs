@@ -1,0 +1,74 @@
+//! `[role.expect]`: what an output must be.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// `[role.expect]`: what an output must be.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct Expect {
+    /// Headings that must be in it, such as `# Plan`.
+    pub sections: Vec<String>,
+    /// Whether it must be JSON: true, or a file with a JSON Schema that it must fit.
+    #[schemars(schema_with = "json_schema")]
+    pub json: ExpectJson,
+    /// Whether it must be a diff that can be applied; false by default.
+    pub diff: bool,
+    /// Regular expressions, one or a list, that must all match it.
+    #[serde(rename = "match")]
+    #[schemars(schema_with = "crate::schema::text_or_list")]
+    pub matches: Vec<String>,
+    /// A shell command that must pass afterwards.
+    pub check: Option<String>,
+    /// Whether it must not be empty; true where nothing is said and the agent is not `command`.
+    pub not_empty: Option<bool>,
+}
+
+/// Whether an output must be JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum ExpectJson {
+    /// It need not.
+    #[default]
+    No,
+    /// Any JSON will do.
+    Any,
+    /// It must fit the JSON Schema in this file.
+    Schema(PathBuf),
+}
+
+impl<'de> Deserialize<'de> for ExpectJson {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct FlagOrFile;
+        impl Visitor<'_> for FlagOrFile {
+            type Value = ExpectJson;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false or the path of a JSON Schema")
+            }
+
+            fn visit_bool<E>(self, wanted: bool) -> Result<ExpectJson, E> {
+                Ok(if wanted {
+                    ExpectJson::Any
+                } else {
+                    ExpectJson::No
+                })
+            }
+
+            fn visit_str<E: de::Error>(self, path: &str) -> Result<ExpectJson, E> {
+                if path.is_empty() {
+                    return Err(E::invalid_value(de::Unexpected::Str(path), &self));
+                }
+                Ok(ExpectJson::Schema(path.into()))
+            }
+        }
+        from.deserialize_any(FlagOrFile)
+    }
+}
+
+fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": ["boolean", "string"] })
+}

@@ -1,0 +1,29 @@
+//! The sections of a configuration, one file each.
+//!
+//! What a section leaves out has the value that its documentation names; [`Config::origin`](crate::Config::origin) tells
+//! whether somebody set it.
+
+mod budget;
+mod duration;
+mod error_recovery;
+mod expect;
+mod looping;
+mod models;
+mod prompts;
+mod recovery;
+mod role;
+mod run;
+mod stuck;
+mod webhooks;
+
+pub use budget::{Allowance, Budget};
+pub use error_recovery::{ErrorRecovery, KindRecovery};
+pub use expect::{Expect, ExpectJson};
+pub use looping::{Loop, OnStuck, Promise, Until};
+pub use models::{ModelPrice, ModelSection, Models};
+pub use prompts::{PromptPlace, PromptSection};
+pub use recovery::{OnUnknown, RecoverySection, Sandbox};
+pub use role::Role;
+pub use run::{OnFailedAttempt, RunSection};
+pub use stuck::Stuck;
+pub use webhooks::{Webhook, WebhookFormat, Webhooks};

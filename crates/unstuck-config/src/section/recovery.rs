@@ -1,0 +1,82 @@
+//! `[recovery]`: which repair commands may run.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[recovery]`: which repair commands may run without a person, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, expecting = "a table")]
+pub struct RecoverySection {
+    /// Whether repairs are done at all; true by default.
+    pub enabled: bool,
+    /// Commands that may run without asking, word for word; none by default.
+    pub auto_approve: Vec<String>,
+    /// Patterns of commands that a person must approve; `["*"]` by default.
+    pub require_human: Vec<String>,
+    /// How many repairs may run by themselves in one run; 3 by default.
+    pub max_auto_recoveries_per_run: u32,
+    /// How many seconds lie between two of them at least; 60 by default.
+    pub cooldown_seconds: u64,
+    /// What happens to a command that is in no list; a person is asked by default.
+    pub on_unknown: OnUnknown,
+    /// Whether repairs run in a sandbox; where there is one by default.
+    pub sandbox: Sandbox,
+    /// Whether repairs may use the network; true by default.
+    pub network: bool,
+    /// Folders of the project that repairs may write to; the whole project where empty.
+    #[schemars(with = "Vec<String>")]
+    pub allowed_write_paths: Vec<PathBuf>,
+    /// Environment variables that repairs may see.
+    pub env_keep: Vec<String>,
+    /// Whether changes that a repair makes to configuration and secrets are refused; true by default.
+    pub guard_files: bool,
+    /// Whether what a repair would change is shown with the question; true by default.
+    pub preview: bool,
+}
+
+impl Default for RecoverySection {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            auto_approve: Vec::new(),
+            require_human: vec!["*".to_owned()],
+            max_auto_recoveries_per_run: 3,
+            cooldown_seconds: 60,
+            on_unknown: OnUnknown::Escalate,
+            sandbox: Sandbox::BestEffort,
+            network: true,
+            allowed_write_paths: Vec::new(),
+            env_keep: Vec::new(),
+            guard_files: true,
+            preview: true,
+        }
+    }
+}
+
+/// What happens to a command that is in no list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnUnknown {
+    /// A person is asked.
+    #[default]
+    Escalate,
+    /// It is refused.
+    Deny,
+    /// It runs.
+    Allow,
+}
+
+/// Whether repairs run in a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sandbox {
+    /// Without one nothing runs.
+    Required,
+    /// Where the machine has one.
+    #[default]
+    BestEffort,
+    /// Never.
+    Off,
+}

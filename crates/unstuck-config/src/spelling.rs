@@ -1,0 +1,259 @@
+//! Other spellings of the same: short forms and older names become the one form that the sections know.
+//!
+//! It is done to each file before the files are laid over each other, so that `depends_on` in one is replaced by `needs`
+//! in another.
+
+use std::path::Path;
+
+use unstuck_core::Kind;
+use unstuck_core::decision::policy_key;
+
+use crate::tree::fault::{Fault, What};
+use crate::tree::{Entry, Node, Table, Value};
+
+/// What was found wrong, by its path.
+pub(crate) type Faults = Vec<(String, Fault)>;
+
+/// Brings one file into the one form; paths in it become those from its folder.
+pub(crate) fn settle(table: &mut Table, folder: Option<&Path>) -> Faults {
+    let mut speller = Speller {
+        folder,
+        faults: Vec::new(),
+    };
+    speller.file(table);
+    speller.faults
+}
+
+struct Speller<'a> {
+    folder: Option<&'a Path>,
+    faults: Faults,
+}
+
+impl Speller<'_> {
+    fn file(&mut self, table: &mut Table) {
+        self.rename(table, "", &[("roles", "role")]);
+        if let Some(roles) = table.get_mut("role").and_then(Node::list_mut) {
+            self.roles(roles);
+        }
+        if let Some(kinds) = tables(table, "kinds") {
+            self.kinds(kinds, "kinds");
+        }
+        if let Some(recovery) = tables(table, "error_recovery")
+            && let Some(kinds) = tables(recovery, "strategies")
+        {
+            self.kinds(kinds, "error_recovery.strategies");
+        }
+        if let Some(policy) = tables(table, "policy") {
+            self.policy(policy, "policy");
+        }
+        for entry in entries(table, "policies") {
+            if let Some(policy) = entry.node.table_mut() {
+                self.policy(policy, &format!("policies.{}", entry.key));
+            }
+        }
+        if let Some(looping) = tables(table, "loop") {
+            until(looping);
+        }
+        for entry in entries(table, "prompts") {
+            wrap(&mut entry.node, "text");
+            if let Some(prompt) = entry.node.table_mut() {
+                self.absolute(prompt, "file");
+            }
+        }
+        for entry in entries(table, "agents") {
+            let (key, at) = (entry.key.clone(), entry.key_at);
+            if let Some(agent) = entry.node.table_mut()
+                && agent.get("id").is_none()
+            {
+                let value = Value::Text(key);
+                agent.insert("id", Node { value, at });
+            }
+        }
+        for entry in entries(table, "webhooks") {
+            webhooks(&mut entry.node);
+        }
+    }
+
+    fn roles(&mut self, roles: &mut [Node]) {
+        let mut seen: Vec<String> = Vec::new();
+        for node in roles {
+            let id = node.id().map(str::to_owned);
+            if let Some(id) = &id {
+                if seen.contains(id) {
+                    let why = format!("there are two roles `{id}`; give one of them another id");
+                    self.tell(&format!("role.{id}"), node, why);
+                }
+                seen.push(id.clone());
+            }
+            let at = format!("role.{}", id.as_deref().unwrap_or("?"));
+            if let Some(role) = node.table_mut() {
+                self.role(role, &at);
+            }
+        }
+    }
+
+    fn role(&mut self, role: &mut Table, path: &str) {
+        let names = [
+            ("depends_on", "needs"),
+            ("max_output_chars", "max_output"),
+            ("timeout_seconds", "timeout"),
+            ("timeout_sec", "timeout"),
+            ("idle_timeout_seconds", "idle_timeout"),
+            ("idle_timeout_sec", "idle_timeout"),
+        ];
+        for old in ["timeout", "idle_timeout"] {
+            for end in ["_seconds", "_sec"] {
+                if let Some(node) = role.get_mut(&format!("{old}{end}")) {
+                    seconds(node);
+                }
+            }
+        }
+        self.rename(role, path, &names);
+        self.absolute(role, "prompt_file");
+        if let Some(node) = role.get_mut("policy") {
+            wrap(node, "template");
+        }
+        if let Some(policy) = tables(role, "policy") {
+            self.policy(policy, &format!("{path}.policy"));
+        }
+        if let Some(kinds) = tables(role, "error_recovery") {
+            self.kinds(kinds, &format!("{path}.error_recovery"));
+        }
+        if let Some(expect) = tables(role, "expect") {
+            self.absolute(expect, "json");
+            if let Some(node) = expect.get_mut("match") {
+                listed(node);
+            }
+        }
+    }
+
+    /// Keys that are kinds, by their one name.
+    fn kinds(&mut self, kinds: &mut Table, path: &str) {
+        let known: Vec<_> = kinds.0.iter().map(|entry| entry.key.clone()).collect();
+        for key in known {
+            // What is not a kind is told when it is read.
+            if let Ok(kind) = key.parse::<Kind>() {
+                self.rename(kinds, path, &[(&key, kind.name())]);
+            }
+        }
+    }
+
+    /// The keys of a policy, which may be written in either way.
+    fn policy(&mut self, policy: &mut Table, path: &str) {
+        self.policy_keys(policy, path);
+        if let Some(kinds) = tables(policy, "kinds") {
+            self.kinds(kinds, &format!("{path}.kinds"));
+        }
+        for list in ["kinds", "tools"] {
+            for entry in entries(policy, list) {
+                let path = format!("{path}.{list}.{}", entry.key);
+                if let Some(one) = entry.node.table_mut() {
+                    self.policy_keys(one, &path);
+                }
+            }
+        }
+    }
+
+    fn policy_keys(&mut self, table: &mut Table, path: &str) {
+        let known: Vec<_> = table.0.iter().map(|entry| entry.key.clone()).collect();
+        for key in known {
+            self.rename(table, path, &[(&key, &policy_key(&key))]);
+        }
+    }
+
+    fn rename(&mut self, table: &mut Table, path: &str, names: &[(&str, &str)]) {
+        for (old, new) in names {
+            if old == new || table.get(old).is_none() {
+                continue;
+            }
+            if table.get(new).is_some() {
+                if let Some(entry) = table.remove(old) {
+                    let why = format!("`{old}` is another name of `{new}`; keep one of them");
+                    let mut fault = Fault::new(What::Told(why));
+                    fault.at = Some(entry.key_at);
+                    self.faults.push((path.to_owned(), fault));
+                }
+            } else if let Some(entry) = table.0.iter_mut().find(|entry| entry.key == *old) {
+                (*new).clone_into(&mut entry.key);
+            }
+        }
+    }
+
+    fn absolute(&self, table: &mut Table, key: &str) {
+        if let (Some(folder), Some(node)) = (self.folder, table.get_mut(key))
+            && let Value::Text(text) = &mut node.value
+            && !text.is_empty()
+        {
+            *text = folder.join(&*text).display().to_string();
+        }
+    }
+
+    fn tell(&mut self, path: &str, node: &Node, why: String) {
+        let mut fault = Fault::new(What::Told(why));
+        let id = node.table().and_then(|table| table.entry("id"));
+        fault.at = Some(id.map_or(node.at, |entry| entry.node.at));
+        self.faults.push((path.to_owned(), fault));
+    }
+}
+
+fn tables<'t>(table: &'t mut Table, key: &str) -> Option<&'t mut Table> {
+    table.get_mut(key).and_then(Node::table_mut)
+}
+
+fn entries<'t>(table: &'t mut Table, key: &str) -> impl Iterator<Item = &'t mut Entry> {
+    tables(table, key)
+        .into_iter()
+        .flat_map(|table| &mut table.0)
+}
+
+/// A text alone as a table with that text under a key.
+fn wrap(node: &mut Node, key: &str) {
+    if node.text().is_none() {
+        return;
+    }
+    let at = node.at;
+    let value = std::mem::replace(&mut node.value, Value::Table(Table::default()));
+    if let Some(table) = node.table_mut() {
+        table.insert(key, Node { value, at });
+    }
+}
+
+/// One value alone as a list of it.
+fn listed(node: &mut Node) {
+    if !matches!(node.value, Value::Text(_) | Value::Table(_)) {
+        return;
+    }
+    let one = Node {
+        value: std::mem::replace(&mut node.value, Value::Null),
+        at: node.at,
+    };
+    node.value = Value::List(vec![one]);
+}
+
+/// A number of seconds as a duration.
+fn seconds(node: &mut Node) {
+    let text = match node.value {
+        Value::Whole(number) if number >= 0 => format!("{number}s"),
+        Value::Number(number) if number >= 0.0 => format!("{number}s"),
+        _ => return,
+    };
+    node.value = Value::Text(text);
+}
+
+fn until(looping: &mut Table) {
+    if let Some(node) = looping.get_mut("until") {
+        wrap(node, "promise");
+        if let Some(promise) = node.table_mut().and_then(|until| until.get_mut("promise")) {
+            wrap(promise, "text");
+        }
+    }
+}
+
+fn webhooks(node: &mut Node) {
+    listed(node);
+    if let Some(list) = node.list_mut() {
+        for one in list {
+            wrap(one, "url");
+        }
+    }
+}
