@@ -196,6 +196,25 @@ pub struct OutputFile {
     pub turns: Vec<Source>,
 }
 
+impl OutputFile {
+    /// All sources, with the names of their lists.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (&'static str, &Source)> {
+        let lists = [
+            ("text", &self.text),
+            ("session", &self.session),
+            ("model", &self.model),
+            ("cost_usd", &self.cost_usd),
+            ("input_tokens", &self.input_tokens),
+            ("output_tokens", &self.output_tokens),
+            ("cached_tokens", &self.cached_tokens),
+            ("turns", &self.turns),
+        ];
+        lists
+            .into_iter()
+            .flat_map(|(name, list)| list.iter().map(move |source| (name, source)))
+    }
+}
+
 /// One place in the output.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

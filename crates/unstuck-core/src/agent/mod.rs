@@ -19,6 +19,7 @@
 
 mod call;
 mod change;
+mod check;
 mod file;
 mod invocation;
 mod launcher;
@@ -32,6 +33,7 @@ use std::sync::LazyLock;
 
 pub use call::{Built, Call, CallSession, CannotBuild, PromptWay};
 pub use change::{CannotChange, Changed, Changes, Session};
+pub use check::Problem;
 pub use file::{
     AgentFile, BaseUrlFile, CallFile, CallPart, Flags, OutputFile, Positional, PromptFile, RunFile,
     SessionFile, Source, Take,

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use unstuck_core::agent::{
-    Agent, Agents, Built, Call, CallSession, CannotBuild, Invocation, Prompt, PromptWay,
+    Agent, AgentFile, Agents, Built, Call, CallSession, CannotBuild, Invocation, Prompt, PromptWay,
 };
 use unstuck_core::decision::Capability;
 
@@ -228,8 +228,8 @@ fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
         "the model of `command` cannot be chosen: its command has no {model}",
         "`command` cannot go on with a conversation: its command has no {resume} or {session}",
         "`codex` can only go on with a conversation whose id is known",
-        "`codex` has no option for allowed tools: leave `tools` out, and choose its sandbox with args = [\"--sandbox\", \"workspace-write\"]",
-        "`command` has no option for allowed tools: leave `tools` out",
+        "`codex` has no option for allowed tools: leave `allowed_tools` out, and choose its sandbox with args = [\"--sandbox\", \"workspace-write\"]",
+        "`command` has no option for allowed tools: leave `allowed_tools` out",
         "`aider` reads its prompt from a file, and there is none",
     ];
     assert_eq!(shown, expected);
@@ -263,4 +263,79 @@ fn a_prompt_is_never_run_by_a_shell_nor_longer_than_a_word_may_be() {
         Err(CannotBuild::TooLong { bytes: 128 * 1024 })
     );
     assert!(build(&["agent"], &prompt).is_ok());
+}
+
+#[test]
+fn the_embedded_agents_have_no_problems() {
+    for agent in Agents::built_in()
+        .iter()
+        .filter(|agent| agent.id() != "command")
+    {
+        assert_eq!(agent.file().check(), [], "{}", agent.id());
+    }
+}
+
+#[test]
+fn a_users_agent_needs_no_more_than_its_command() {
+    let text = "call.command = ['/opt/ours', 'run', ['--llm', '{model}'], ['--go-on', '{resume}']]";
+    let file = toml::from_str::<AgentFile>(text).unwrap().under("ours");
+    assert_eq!(file.check(), []);
+    let agents = Agents::built_in().clone().with(file);
+    let ours = agents.get("ours").unwrap();
+    assert_eq!((ours.id(), ours.title()), ("ours", "ours"));
+    let call = Call {
+        prompt: "fix it",
+        model: Some("m"),
+        ..Call::default()
+    };
+    let built = ours.build(&call).unwrap();
+    assert_eq!(built.command, words("/opt/ours run --llm m"));
+    assert_eq!(built.stdin.as_deref(), Some("fix it"));
+    assert_eq!(
+        agents.recognise(&built.command).map(Agent::id),
+        Some("ours")
+    );
+    assert_eq!(ours.read_output("Done.", "").text.as_deref(), Some("Done."));
+}
+
+#[test]
+fn what_cannot_work_in_a_users_agent_is_told() {
+    let text = r#"
+        call.command = ["{model}", "{promt}", [], "awk", "{print}", "bash", "-c", "x {prompt}"]
+        call.base_url.env = { "A=B" = "{url}" }
+        output.text = [{ at = ["usage"] }, {}]
+        output.session = [{ matches = "id: (" }, { matches = "id: .*" }]
+    "#;
+    let file = toml::from_str::<AgentFile>(text).unwrap().under("ours");
+    let problems: Vec<String> = file.check().iter().map(ToString::to_string).collect();
+    let begins = [
+        "call.command: its first word must be a program",
+        "call.command: a group has no words",
+        "call.command: {promt} is no placeholder, did you mean {prompt}?",
+        "call.command: the shell would run the prompt in `x {prompt}`",
+        "call.base_url.env: `A=B` is no name of a variable",
+        "output.text: the path `usage` must begin with `/`",
+        "output.text: `at` or `matches` must say where the value is",
+        "output.session: `matches` is no expression",
+        "output.session: `matches` needs a group",
+    ];
+    assert_eq!(problems.len(), begins.len(), "{problems:#?}");
+    for (problem, begin) in problems.iter().zip(begins) {
+        assert!(problem.starts_with(begin), "{problem}");
+    }
+}
+
+#[test]
+fn an_agent_is_sent_to_another_address_of_its_api() {
+    let (env, args) = agent("claude").base_url("http://127.0.0.1:9");
+    let expected = (
+        "ANTHROPIC_BASE_URL".to_owned(),
+        "http://127.0.0.1:9".to_owned(),
+    );
+    assert_eq!((env, args), (vec![expected], Vec::new()));
+    let (env, args) = agent("codex").base_url("http://127.0.0.1:9");
+    assert!(
+        env.is_empty() && args[3].contains("base_url=\"http://127.0.0.1:9/v1\""),
+        "{args:?}"
+    );
 }
