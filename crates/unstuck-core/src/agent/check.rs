@@ -67,7 +67,7 @@ impl AgentFile {
     fn check_call(&self, add: &mut impl FnMut(&str, String)) {
         let at = "call.command";
         let template = Template::of_parts(&self.call.command);
-        if template.is_empty() && self.names.is_empty() {
+        if template.is_empty() && self.names.is_empty() && self.like.is_none() {
             let id = &self.id;
             add(
                 at,

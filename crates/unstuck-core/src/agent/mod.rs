@@ -109,9 +109,14 @@ impl Agents {
         Ok(agents)
     }
 
-    /// These and one more, which replaces one of the same id.
+    /// These and one more, which replaces one of the same id. What it says to be like must be among these.
     #[must_use]
     pub fn with(mut self, file: AgentFile) -> Self {
+        let base = file.like.as_deref().and_then(|id| self.get(id));
+        let file = match base {
+            Some(base) => file.completed_by(&base.file),
+            None => file,
+        };
         self.agents.insert(file.id.clone(), Agent { file });
         self
     }
