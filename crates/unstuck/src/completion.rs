@@ -1,7 +1,8 @@
-//! Completion in the shell of what only the program knows: the ids of runs, the kinds of failures.
+//! Completion in the shell of what only the program knows: the ids of runs, the kinds of failures, the agents.
 
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use unstuck_core::Kind;
+use unstuck_core::agent::{Agent, Agents};
 use unstuck_store::RunFilter;
 
 use crate::history::History;
@@ -34,5 +35,13 @@ pub(crate) fn kinds() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let names = Kind::ALL.iter().map(|kind| kind.name());
         names.map(CompletionCandidate::new).collect()
+    })
+}
+
+/// The ids of the agents that are built in.
+pub(crate) fn agents() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let ids = Agents::built_in().iter().map(Agent::id);
+        ids.map(CompletionCandidate::new).collect()
     })
 }

@@ -76,10 +76,16 @@ pub(crate) fn all() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().filter_map(text)
 }
 
+/// The folders in which programs are looked for by their names.
+pub(crate) fn search_path() -> impl Iterator<Item = PathBuf> {
+    let path = variable("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.into_iter()
+}
+
 /// The names of all programs on the search path.
 pub(crate) fn programs() -> BTreeSet<String> {
-    let path = variable("PATH").unwrap_or_default();
-    let folders = std::env::split_paths(&path).filter_map(|folder| std::fs::read_dir(folder).ok());
+    let folders = search_path().filter_map(|folder| std::fs::read_dir(folder).ok());
     folders
         .flatten()
         .flatten()

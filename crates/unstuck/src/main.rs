@@ -22,7 +22,7 @@ use unstuck_store::Location;
 
 use crate::commands::store as store_command;
 use crate::commands::{
-    classify, demo, exec, explain, kinds, logs, plan, policy, resume, runs, show,
+    agents, classify, demo, exec, explain, kinds, logs, plan, policy, resume, runs, show,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -75,6 +75,7 @@ enum Command {
     Logs(logs::LogsArgs),
     Explain(explain::ExplainArgs),
     Store(store_command::StoreArgs),
+    Agents(agents::AgentsArgs),
     Classify(Box<classify::ClassifyArgs>),
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
@@ -111,6 +112,7 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     let done = match &cli.command {
         Command::Classify(args) => classify::run(args, &config, out),
         Command::Plan(args) => plan::run(args, &config, out),
+        Command::Agents(args) => agents::run(args, &config, out),
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
         other => return with_store(cli, other, &config, out),

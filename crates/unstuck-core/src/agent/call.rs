@@ -131,7 +131,7 @@ pub enum CannotBuild {
         agent: String,
     },
     /// The agent has no option for allowed tools.
-    #[error("`{agent}` has no option for allowed tools: leave `tools` out{instead}")]
+    #[error("`{agent}` has no option for allowed tools: leave `allowed_tools` out{instead}")]
     NoTools {
         /// The agent.
         agent: String,

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::launcher::base_name;
-
 /// All that is known about one agent.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -14,7 +12,9 @@ pub struct AgentFile {
     pub id: String,
     /// Its name for people.
     pub title: String,
-    /// Names of its program, without folder and extension.
+    /// The agent that says all that this one does not.
+    pub like: Option<String>,
+    /// Names of its program, without folder and extension; by them `exec` recognises it.
     pub names: Vec<String>,
     /// Packages by which `npx`, `uvx` and the like start it.
     pub packages: Vec<String>,
@@ -33,19 +33,43 @@ pub struct AgentFile {
 }
 
 impl AgentFile {
-    /// The same under an id, such as the name of its section in a configuration; what it does not say follows from
-    /// the id and from its command.
+    /// The same under an id, such as the name of its section in a configuration.
     #[must_use]
     pub fn under(mut self, id: &str) -> Self {
         self.id = id.to_owned();
         if self.title.is_empty() {
             self.title = id.to_owned();
         }
-        if self.names.is_empty() {
-            let program = self.call.program().map(base_name);
-            self.names = program.map(str::to_owned).into_iter().collect();
-        }
         self
+    }
+
+    /// The same with what another one says where this one says nothing. Names are its own: a command line belongs to
+    /// one agent.
+    pub(super) fn completed_by(self, base: &Self) -> Self {
+        let call = CallFile {
+            command: or(self.call.command, &base.call.command),
+            instead_of_tools: or(self.call.instead_of_tools, &base.call.instead_of_tools),
+            base_url: or(self.call.base_url, &base.call.base_url),
+            version: or(self.call.version, &base.call.version),
+            folders: or(self.call.folders, &base.call.folders),
+        };
+        Self {
+            call,
+            run: or(self.run, &base.run),
+            prompt: or(self.prompt, &base.prompt),
+            flags: or(self.flags, &base.flags),
+            session: or(self.session, &base.session),
+            output: or(self.output, &base.output),
+            ..self
+        }
+    }
+}
+
+/// What is said, else what another one says.
+fn or<T: Clone + Default + PartialEq>(own: T, other: &T) -> T {
+    match own == T::default() {
+        true => other.clone(),
+        false => own,
     }
 }
 
@@ -196,6 +220,25 @@ pub struct OutputFile {
     pub turns: Vec<Source>,
     /// What it does; all of these count.
     pub action: Vec<ActionSource>,
+}
+
+impl OutputFile {
+    /// All sources, with the names of their lists.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (&'static str, &Source)> {
+        let lists = [
+            ("text", &self.text),
+            ("session", &self.session),
+            ("model", &self.model),
+            ("cost_usd", &self.cost_usd),
+            ("input_tokens", &self.input_tokens),
+            ("output_tokens", &self.output_tokens),
+            ("cached_tokens", &self.cached_tokens),
+            ("turns", &self.turns),
+        ];
+        lists
+            .into_iter()
+            .flat_map(|(name, list)| list.iter().map(move |source| (name, source)))
+    }
 }
 
 /// One place in the output.

@@ -19,6 +19,7 @@
 
 mod call;
 mod change;
+mod check;
 mod doing;
 mod file;
 mod invocation;
@@ -33,6 +34,7 @@ use std::sync::LazyLock;
 
 pub use call::{Built, Call, CallSession, CannotBuild, PromptWay};
 pub use change::{CannotChange, Changed, Changes, Session};
+pub use check::Problem;
 pub use doing::{Doing, Outcome, ToolCall};
 pub use file::{
     ActionSource, AgentFile, BaseUrlFile, CallFile, CallPart, Flags, OutputFile, Positional,
@@ -109,9 +111,14 @@ impl Agents {
         Ok(agents)
     }
 
-    /// These and one more, which replaces one of the same id.
+    /// These and one more, which replaces one of the same id. What it says to be like must be among these.
     #[must_use]
     pub fn with(mut self, file: AgentFile) -> Self {
+        let base = file.like.as_deref().and_then(|id| self.get(id));
+        let file = match base {
+            Some(base) => file.completed_by(&base.file),
+            None => file,
+        };
         self.agents.insert(file.id.clone(), Agent { file });
         self
     }

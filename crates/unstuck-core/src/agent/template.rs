@@ -1,6 +1,7 @@
 //! Command lines with placeholders: what they ask for, and what they are once it is filled in.
 
 use super::file::CallPart;
+use crate::nearest::nearest;
 
 /// What stands between braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +108,17 @@ impl<'t> Template<'t> {
         self.parts.iter().flat_map(|part| match part {
             Part::Word(word) => vec![*word],
             Part::Group(words) => words.iter().map(String::as_str).collect(),
+        })
+    }
+
+    /// Words that are nearly a placeholder, and the one that was meant.
+    pub(super) fn slips(&self) -> impl Iterator<Item = (&'t str, &'static str)> + '_ {
+        self.words().filter_map(|word| {
+            let name = word.strip_prefix('{')?.strip_suffix('}')?;
+            let meant = nearest(name, Placeholder::ALL.map(|(name, _)| (name, name)))?;
+            pieces(word)
+                .contains(&Piece::Text(word))
+                .then_some((word, meant))
         })
     }
 

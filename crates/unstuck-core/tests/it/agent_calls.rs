@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use unstuck_core::agent::{
-    Agent, Agents, Built, Call, CallSession, CannotBuild, Invocation, Prompt, PromptWay,
+    Agent, AgentFile, Agents, Built, Call, CallSession, CannotBuild, Invocation, Prompt, PromptWay,
 };
 use unstuck_core::decision::Capability;
 
@@ -228,8 +228,8 @@ fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
         "the model of `command` cannot be chosen: its command has no {model}",
         "`command` cannot go on with a conversation: its command has no {resume} or {session}",
         "`codex` can only go on with a conversation whose id is known",
-        "`codex` has no option for allowed tools: leave `tools` out, and choose its sandbox with args = [\"--sandbox\", \"workspace-write\"]",
-        "`command` has no option for allowed tools: leave `tools` out",
+        "`codex` has no option for allowed tools: leave `allowed_tools` out, and choose its sandbox with args = [\"--sandbox\", \"workspace-write\"]",
+        "`command` has no option for allowed tools: leave `allowed_tools` out",
         "`aider` reads its prompt from a file, and there is none",
     ];
     assert_eq!(shown, expected);
@@ -263,4 +263,145 @@ fn a_prompt_is_never_run_by_a_shell_nor_longer_than_a_word_may_be() {
         Err(CannotBuild::TooLong { bytes: 128 * 1024 })
     );
     assert!(build(&["agent"], &prompt).is_ok());
+}
+
+#[test]
+fn the_embedded_agents_have_no_problems() {
+    for agent in Agents::built_in()
+        .iter()
+        .filter(|agent| agent.id() != "command")
+    {
+        assert_eq!(agent.file().check(), [], "{}", agent.id());
+    }
+}
+
+#[test]
+fn a_users_agent_needs_no_more_than_its_command() {
+    let text = "call.command = ['/opt/ours', 'run', ['--llm', '{model}'], ['--go-on', '{resume}']]";
+    let file = toml::from_str::<AgentFile>(text).unwrap().under("ours");
+    assert_eq!(file.check(), []);
+    let agents = Agents::built_in().clone().with(file);
+    let ours = agents.get("ours").unwrap();
+    assert_eq!((ours.id(), ours.title()), ("ours", "ours"));
+    let call = Call {
+        prompt: "fix it",
+        model: Some("m"),
+        ..Call::default()
+    };
+    let built = ours.build(&call).unwrap();
+    assert_eq!(built.command, words("/opt/ours run --llm m"));
+    assert_eq!(built.stdin.as_deref(), Some("fix it"));
+    // What starts it may start anything else too.
+    assert_eq!(agents.recognise(&built.command), None);
+    assert_eq!(ours.read_output("Done.", "").text.as_deref(), Some("Done."));
+}
+
+#[test]
+fn what_cannot_work_in_a_users_agent_is_told() {
+    let text = r#"
+        call.command = ["{model}", "{promt}", [], "awk", "{print}", "bash", "-c", "x {prompt}"]
+        call.base_url.env = { "A=B" = "{url}" }
+        output.text = [{ at = ["usage"] }, {}]
+        output.session = [{ matches = "id: (" }, { matches = "id: .*" }]
+    "#;
+    let file = toml::from_str::<AgentFile>(text).unwrap().under("ours");
+    let problems: Vec<String> = file.check().iter().map(ToString::to_string).collect();
+    let begins = [
+        "call.command: its first word must be a program",
+        "call.command: a group has no words",
+        "call.command: {promt} is no placeholder, did you mean {prompt}?",
+        "call.command: the shell would run the prompt in `x {prompt}`",
+        "call.base_url.env: `A=B` is no name of a variable",
+        "output.text: the path `usage` must begin with `/`",
+        "output.text: `at` or `matches` must say where the value is",
+        "output.session: `matches` is no expression",
+        "output.session: `matches` needs a group",
+    ];
+    assert_eq!(problems.len(), begins.len(), "{problems:#?}");
+    for (problem, begin) in problems.iter().zip(begins) {
+        assert!(problem.starts_with(begin), "{problem}");
+    }
+}
+
+#[test]
+fn an_agent_is_sent_to_another_address_of_its_api() {
+    let (env, args) = agent("claude").base_url("http://127.0.0.1:9");
+    let expected = (
+        "ANTHROPIC_BASE_URL".to_owned(),
+        "http://127.0.0.1:9".to_owned(),
+    );
+    assert_eq!((env, args), (vec![expected], Vec::new()));
+    let (env, args) = agent("codex").base_url("http://127.0.0.1:9");
+    assert!(
+        env.is_empty() && args[3].contains("base_url=\"http://127.0.0.1:9/v1\""),
+        "{args:?}"
+    );
+}
+
+#[test]
+fn an_agent_may_be_like_another_one_but_for_its_program() {
+    let text = "like = 'claude'\ncall.command = ['docker', 'run', '-i', 'box', 'claude', '-p', ['--model', '{model}']]";
+    let file = toml::from_str::<AgentFile>(text).unwrap().under("boxed");
+    assert_eq!(file.check(), []);
+    let agents = Agents::built_in().clone().with(file);
+    let boxed = agents.get("boxed").unwrap();
+    let built = boxed.build(&Call::default()).unwrap();
+    assert_eq!(built.command, words("docker run -i box claude -p"));
+    let told = boxed.read_output(r#"{"type":"result","result":"Done.","session_id":"1"}"#, "");
+    assert_eq!(
+        (told.text.as_deref(), told.session.as_deref()),
+        (Some("Done."), Some("1"))
+    );
+    assert_eq!(boxed.file().call.version, ["--version"]);
+    assert_eq!(
+        agents.recognise(&words("claude -p x")).map(Agent::id),
+        Some("claude")
+    );
+}
+
+/// The examples of the guide work as they stand there.
+#[test]
+fn the_guides_agents_are_in_order() {
+    #[derive(Deserialize)]
+    struct Example {
+        #[serde(default)]
+        agents: std::collections::BTreeMap<String, AgentFile>,
+        #[serde(default)]
+        role: Vec<Role>,
+    }
+    #[derive(Deserialize)]
+    struct Role {
+        agent: String,
+        #[serde(default)]
+        command: Vec<String>,
+        model: Option<String>,
+        #[serde(default)]
+        allowed_tools: Vec<String>,
+        #[serde(default)]
+        args: Vec<String>,
+    }
+    let guide = include_str!("../../../../docs/guide/agents.md");
+    let blocks = guide.split("```toml\n").skip(1);
+    let examples: Vec<Example> = blocks
+        .map(|block| toml::from_str(block.split("```").next().unwrap()).unwrap())
+        .collect();
+    let mut agents = Agents::built_in().clone();
+    for (id, file) in examples.iter().flat_map(|example| &example.agents) {
+        let file = file.clone().under(id);
+        assert_eq!(file.check(), [], "{id}");
+        agents = agents.with(file);
+    }
+    for role in examples.iter().flat_map(|example| &example.role) {
+        let call = Call {
+            command: &role.command,
+            prompt: "fix it",
+            prompt_file: Some("role.md"),
+            model: role.model.as_deref(),
+            tools: &role.allowed_tools,
+            args: &role.args,
+            ..Call::default()
+        };
+        agents.get(&role.agent).unwrap().build(&call).unwrap();
+    }
+    assert!(examples.len() > 3);
 }

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod agents;
 mod case_input;
 pub(crate) mod classify;
 pub(crate) mod demo;

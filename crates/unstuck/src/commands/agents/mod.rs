@@ -1,0 +1,203 @@
+//! `unstuck agents`: which agents are known, which are here, and how they are called.
+
+mod installed;
+mod show;
+
+use std::io::Write;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use unstuck_core::agent::{Agent, Call, PromptWay};
+use unstuck_core::decision::Capability;
+
+use self::installed::{Installed, Version};
+use crate::config::Config;
+use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
+use crate::report::hinted;
+use crate::show_text::cut;
+use crate::{completion, runtime};
+
+/// How wide the column of versions is.
+const VERSION: usize = 15;
+
+/// List the agents that can be run, with which are installed
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  unstuck agents
+  unstuck agents --json
+  unstuck agents show claude"
+)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    command: Option<AgentsCommand>,
+
+    /// Print them as a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum AgentsCommand {
+    /// Show how an agent is called
+    Show {
+        /// The id of the agent
+        #[arg(add = completion::agents())]
+        id: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) fn run(args: &AgentsArgs, config: &Config, out: &mut Output) -> Result<()> {
+    let agents = config.agents();
+    if let Some(AgentsCommand::Show { id, json }) = &args.command {
+        let agent = agents.get(id).ok_or_else(|| {
+            let known: Vec<_> = agents.iter().map(Agent::id).collect();
+            hinted(
+                format!("there is no agent `{id}`"),
+                format!("there are {}", known.join(", ")),
+            )
+        })?;
+        let found = Found::all(vec![agent])?.remove(0);
+        return match json {
+            true => out.json(&found.shown()?),
+            false => found.show(out),
+        };
+    }
+    let all = Found::all(agents.iter().collect())?;
+    if args.json {
+        let all: Vec<Value> = all.iter().map(Found::summary).collect();
+        return out.json(&all);
+    }
+    let columns = out.columns();
+    let widest = |texts: Vec<String>| texts.iter().map(|text| text.chars().count()).max();
+    let ids = widest(
+        all.iter()
+            .map(|found| found.agent.id().to_owned())
+            .collect(),
+    );
+    let facts = widest(all.iter().map(Found::facts).collect());
+    let widths = (ids.unwrap_or_default(), facts.unwrap_or_default());
+    for found in &all {
+        writeln!(out, "{}", found.line(widths, columns))?;
+    }
+    Ok(())
+}
+
+/// An agent and what was found of it here.
+struct Found<'a> {
+    agent: &'a Agent,
+    /// None if any program can be it.
+    installed: Option<Installed>,
+}
+
+impl<'a> Found<'a> {
+    fn all(agents: Vec<&'a Agent>) -> Result<Vec<Self>> {
+        let calls = agents.iter().map(|agent| &agent.file().call).collect();
+        let installed = runtime::block_on(installed::all(calls))?;
+        let with = |(agent, installed)| Self { agent, installed };
+        Ok(agents.into_iter().zip(installed).map(with).collect())
+    }
+
+    fn can(&self, capability: Capability) -> bool {
+        let can = self.agent.call_capabilities(&Call::default());
+        can.has(capability)
+    }
+
+    /// One agent on one line; where a person reads it, as wide as the terminal is.
+    fn line(&self, (ids, facts): (usize, usize), columns: Option<usize>) -> String {
+        let (style, version) = match &self.installed {
+            None => (DIM, "any program".to_owned()),
+            Some(Installed::No) => (DIM, "not installed".to_owned()),
+            Some(Installed::At { version, .. }) => match version {
+                Version::Told(version) => (GREEN, cut(version, VERSION)),
+                Version::Unknown(_) => (YELLOW, "version unknown".to_owned()),
+            },
+        };
+        let before = ids + VERSION + facts + 3 * 2;
+        let room = columns.map_or(usize::MAX, |columns| columns.saturating_sub(before));
+        let place = cut(&self.place().unwrap_or_default(), room);
+        let (id, known) = (self.agent.id(), self.facts());
+        let known = match place.is_empty() {
+            true => known,
+            false => format!("{known:<facts$}  {DIM}{place}{DIM:#}"),
+        };
+        format!("{BOLD}{id:<ids$}{BOLD:#}  {style}{version:<VERSION$}{style:#}  {known}")
+    }
+
+    /// What a role can do with it.
+    fn facts(&self) -> String {
+        let mut facts = vec![match self.agent.prompt_way(&[]) {
+            PromptWay::Stdin => "prompt on stdin",
+            PromptWay::Argument => "prompt as argument",
+            PromptWay::File => "prompt in a file",
+        }];
+        if self.installed.is_none() {
+            facts.push("the rest by placeholders");
+        }
+        for (capability, fact) in [
+            (Capability::Resume, "resumes"),
+            (Capability::Model, "model"),
+        ] {
+            facts.extend(self.can(capability).then_some(fact));
+        }
+        facts.extend(self.agent.takes_tools(&[]).then_some("tools"));
+        facts.join(" · ")
+    }
+
+    /// Where its program is, and what is wrong with that.
+    fn place(&self) -> Option<String> {
+        let Some(Installed::At {
+            path,
+            on_path,
+            version,
+        }) = &self.installed
+        else {
+            return None;
+        };
+        let path = crate::place::homely(&path.display().to_string());
+        let problem = match (on_path, version) {
+            (false, _) => " (not on PATH)".to_owned(),
+            (true, Version::Unknown(problem)) => format!(" ({problem})"),
+            (true, Version::Told(_)) => String::new(),
+        };
+        Some(format!("{path}{problem}"))
+    }
+
+    fn summary(&self) -> Value {
+        let (path, on_path, version) = match &self.installed {
+            Some(Installed::At {
+                path,
+                on_path,
+                version,
+            }) => (Some(path), Some(on_path), Some(version)),
+            _ => (None, None, None),
+        };
+        let (version, problem) = match version {
+            Some(Version::Told(version)) => (Some(version), None),
+            Some(Version::Unknown(problem)) => (None, Some(problem)),
+            None => (None, None),
+        };
+        json!({
+            "id": self.agent.id(),
+            "title": self.agent.title(),
+            "installed": self.installed.as_ref().map(|installed| *installed != Installed::No),
+            "path": path,
+            "on_path": on_path,
+            "version": version,
+            "version_problem": problem,
+            "prompt": match self.agent.prompt_way(&[]) {
+                PromptWay::Stdin => "stdin",
+                PromptWay::Argument => "argument",
+                PromptWay::File => "file",
+            },
+            "resumes": self.can(Capability::Resume),
+            "model": self.can(Capability::Model),
+            "tools": self.agent.takes_tools(&[]),
+        })
+    }
+}
