@@ -23,7 +23,7 @@ pub use engine::{Engine, Knowledge};
 pub use error::RunError;
 pub use finished::Finished;
 pub use lease::is_alive;
-pub use report::{Channel, Reporter};
+pub use report::{Channel, Reporter, RunReporter};
 pub use request::{Options, Request};
 pub use resume::answer;
 pub use role::RoleCall;

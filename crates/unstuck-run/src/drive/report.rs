@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use unstuck_core::episode::RunFold;
+use unstuck_core::event::Part;
 use unstuck_core::{Recorded, Recovery, Timestamp};
 
 /// One of the two streams of a child.
@@ -35,6 +37,26 @@ pub trait Reporter: Send {
     /// Whether anybody still reads the child's output; when nobody does, the run is stopped.
     fn is_open(&self) -> bool {
         true
+    }
+
+    /// Tells of something that is not as it should be, but does not stop the run.
+    fn warn(&mut self, message: &str);
+}
+
+/// Is told what happens while a pipeline is driven, whose parts run side by side.
+pub trait RunReporter: Send {
+    /// Takes what a part wrote, at once and as it is.
+    fn output(&mut self, _part: &Part, _channel: Channel, _bytes: &[u8]) {}
+
+    /// Tells what happened, and where the run stands now; it is on disk by now.
+    fn happened(&mut self, events: &[Recorded], run: &RunFold);
+
+    /// Tells where the run stands at this moment; about five times a second if [`live`](Self::live).
+    fn tick(&mut self, _run: &RunFold, _now: Timestamp) {}
+
+    /// Whether anybody looks at what changes by itself.
+    fn live(&self) -> bool {
+        false
     }
 
     /// Tells of something that is not as it should be, but does not stop the run.
