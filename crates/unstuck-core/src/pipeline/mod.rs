@@ -124,7 +124,7 @@ impl Pipeline {
                 self.resumed(&resumed.restarted);
             }
             Event::IterationStarted(started) => {
-                self.previous = self.outputs_now();
+                self.previous = self.outputs();
                 self.iteration = started.iteration;
                 self.feedback.clone_from(&started.feedback);
                 self.parts.clear();
