@@ -54,7 +54,10 @@ fn mistakes_in_a_configuration_are_shown_where_they_are() {
             "[kinds.rate_limt]\nhint = \"x\"\n",
             "did you mean `rate_limit`?",
         ),
-        ("[kinds.rate_limit]\nhnit = \"x\"\n", "unknown field `hnit`"),
+        (
+            "[kinds.rate_limit]\nhnit = \"x\"\n",
+            "there is no key `hnit` in `kinds.rate_limit`, did you mean `hint`?",
+        ),
         (
             "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = ['/a(/']\n",
             "rule `x`",
