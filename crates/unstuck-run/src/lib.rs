@@ -29,6 +29,7 @@ pub mod expect;
 pub mod folder;
 mod host;
 pub mod process;
+pub mod prompt;
 pub mod reaper;
 pub mod worktree;
 mod zone;

@@ -1,7 +1,5 @@
 //! What the run and all runs of a day may use, looked at before each attempt.
 
-use std::cell::Cell;
-
 use unstuck_core::Timestamp;
 use unstuck_core::episode::RunFold;
 use unstuck_core::event::EscalationKind;
@@ -14,9 +12,9 @@ const DAY_MS: i64 = 24 * 3600 * 1000;
 
 /// What has been used.
 #[derive(Debug, Clone, Copy, Default)]
-struct Used {
-    usd: f64,
-    tokens: u64,
+pub(crate) struct Used {
+    pub(crate) usd: f64,
+    pub(crate) tokens: u64,
 }
 
 /// Watches over what may be used.
@@ -24,7 +22,7 @@ pub(crate) struct Purse<'a> {
     budget: Budget,
     store: &'a Store,
     /// How often a person was asked about it before this process took the run up; each time as much again is allowed.
-    answered: Cell<u32>,
+    answered: u32,
 }
 
 impl<'a> Purse<'a> {
@@ -32,21 +30,17 @@ impl<'a> Purse<'a> {
         Self {
             budget,
             store,
-            answered: Cell::new(questions(run)),
+            answered: questions(run),
         }
     }
 
     /// Why no further attempt may be made without asking, if none may.
     pub(crate) async fn reached(
         &self,
-        run: &RunFold,
+        own: Used,
         now: Timestamp,
     ) -> Result<Option<String>, RunError> {
-        let own = Used {
-            usd: run.view.cost_usd,
-            tokens: run.view.tokens,
-        };
-        let times = f64::from(self.answered.get() + 1);
+        let times = f64::from(self.answered + 1);
         if let Some(why) = over(own, self.budget.per_run, times, "this run") {
             return Ok(Some(why));
         }
@@ -62,7 +56,12 @@ impl<'a> Purse<'a> {
             usd: sum.usd + run.cost_usd,
             tokens: sum.tokens + run.tokens,
         });
-        Ok(over(of_day, self.budget.per_day, times, "the last 24 hours"))
+        Ok(over(
+            of_day,
+            self.budget.per_day,
+            times,
+            "the last 24 hours",
+        ))
     }
 }
 
@@ -81,9 +80,15 @@ fn over(used: Used, allowed: Allowance, times: f64, who: &str) -> Option<String>
             used.usd
         ));
     }
-    #[expect(clippy::cast_precision_loss, reason = "a number of tokens, compared roughly")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a number of tokens, compared roughly"
+    )]
     let tokens = allowed.tokens.map(|tokens| tokens as f64 * times);
-    #[expect(clippy::cast_precision_loss, reason = "a number of tokens, compared roughly")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a number of tokens, compared roughly"
+    )]
     let most = tokens.filter(|most| used.tokens as f64 >= *most)?;
     Some(format!(
         "the budget is used up: {} of {most:.0} tokens by {who}",

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unstuck_core::event::{IterationFinished, Outcome, RunFinished};
+use unstuck_core::event::{IterationFinished, Outcome};
 use unstuck_core::{Failure, Kind, Layer};
 
 use super::{Conductor, LoopPlan, Stage, Until};
@@ -69,7 +69,7 @@ impl Conductor<'_> {
         finished.unchanged = self.know(stage.journal, |pipeline| {
             pipeline.unchanged_with(&finished, before.as_ref())
         });
-        if let Some(circle) = undoing::undoing(&stage.steps.borrow()).filter(|_| !done)
+        if let Some(circle) = undoing(&stage.steps.borrow()).filter(|_| !done)
             && circle.returns >= usize::try_from(looping.stuck_after).unwrap_or(usize::MAX)
         {
             let said = format!(
@@ -202,7 +202,10 @@ impl Conductor<'_> {
             timed_out: ended.timed_out.is_some(),
             ..Failure::new(Layer::Infra)
         };
-        let found = (self.knowledge.classifier)().diagnose(&failure, &self.clock.now());
+        let found = self
+            .knowledge
+            .classifier()
+            .diagnose(&failure, &self.clock.now());
         let kind = match found.kind {
             Kind::None | Kind::Unknown => String::new(),
             kind => format!(" ({kind})"),

@@ -10,6 +10,7 @@ mod plan;
 mod resume;
 mod reuse;
 
+pub(super) use budget::{Purse, Used};
 pub use plan::{Allowance, Budget, LoopPlan, Plan, Promise, RolePlan, Until};
 pub use resume::Again;
 pub use reuse::Selection;
@@ -25,24 +26,25 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use unstuck_core::decision::{AskWhy, Draw};
 use unstuck_core::event::{
-    EscalationKind, IterationStarted, Outcome, Part, RecoveryEscalated, RunFinished, RunStarted,
-    Work,
+    EscalationKind, IterationFinished, IterationStarted, Outcome, Part, RecoveryEscalated,
+    RunFinished, RunStarted, Work,
 };
 use unstuck_core::pipeline::{LoopTrouble, Step};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Kind, Pipeline, Recorded, RunId};
 use unstuck_store::Store;
 
-use super::engine::{ASKED, INTERRUPTED, Knowledge};
+use super::engine::{ASKED, INTERRUPTED};
 use super::error::RunError;
 use super::finished::Finished;
 use super::journal::Journal;
+use super::knowledge::Knowledge;
 use super::lease::Held;
 use super::report::RunReporter;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
 use crate::process::Stop;
-use crate::worktree::{Snapshots, undoing};
+use crate::worktree::{Snapshots, Step as TreeStep};
 
 /// How often those who look are told where the run stands.
 const TICK: Duration = Duration::from_millis(200);
@@ -79,8 +81,10 @@ struct Stage<'s, 'a> {
     /// The number of the newest session.
     sessions: Cell<u32>,
     snapshots: Option<Snapshots>,
+    /// How the newest iteration of this process was judged.
+    judged: RefCell<Option<IterationFinished>>,
     /// What each role made of the work tree.
-    steps: RefCell<Vec<undoing::Step>>,
+    steps: RefCell<Vec<TreeStep>>,
 }
 
 impl Conductor<'_> {
@@ -99,7 +103,13 @@ impl Conductor<'_> {
         let mut events = vec![Event::from(Box::new(started))];
         if !reused.is_empty() {
             let (iteration, feedback) = (1, String::new());
-            events.push(IterationStarted { iteration, feedback }.into());
+            events.push(
+                IterationStarted {
+                    iteration,
+                    feedback,
+                }
+                .into(),
+            );
             events.extend(reused.into_iter().map(Event::from));
         }
         self.write(&journal, events).await?;
@@ -115,6 +125,7 @@ impl Conductor<'_> {
         let stage = Stage {
             sessions: Cell::new(self.know(&journal, Pipeline::sessions)),
             snapshots: self.snapshots(journal.run()),
+            judged: RefCell::default(),
             steps: RefCell::default(),
             journal: &journal,
             past,
@@ -122,7 +133,10 @@ impl Conductor<'_> {
         let mut running = FuturesUnordered::new();
         let mut parts = BTreeSet::new();
         loop {
-            let step = self.know(&journal, |pipeline| pipeline.next(&parts));
+            let step = journal.know(|run| match &run.pipeline {
+                Some(pipeline) => pipeline.next(&parts),
+                None => Step::Nothing,
+            });
             match self.unless_stopped(step, &parts) {
                 Step::Iterate(iteration) => self.iterate(&journal, iteration).await?,
                 Step::Run(ready) => {
@@ -180,9 +194,14 @@ impl Conductor<'_> {
     async fn iterate(&self, journal: &Journal<'_>, iteration: u32) -> Result<(), RunError> {
         let feedback = self.know(journal, |pipeline| {
             let judged = pipeline.judged();
-            judged.map(|judged| judged.feedback.clone()).unwrap_or_default()
+            judged
+                .map(|judged| judged.feedback.clone())
+                .unwrap_or_default()
         });
-        let started = IterationStarted { iteration, feedback };
+        let started = IterationStarted {
+            iteration,
+            feedback,
+        };
         self.write(journal, vec![started.into()]).await
     }
 
@@ -221,10 +240,17 @@ impl Conductor<'_> {
         let now = self.clock.at();
         let end = journal.know(|run| {
             let view = &run.view;
-            let stopped = run.pipeline.as_ref().into_iter().flat_map(|one| one.stopped());
+            let stopped = run
+                .pipeline
+                .as_ref()
+                .into_iter()
+                .flat_map(|one| one.stopped());
             let stopped: Vec<&Part> = stopped.map(|(part, _)| part).collect();
             let mut failed = run.sessions.iter().filter(|session| {
-                session.part.as_ref().is_some_and(|part| stopped.contains(&part))
+                session
+                    .part
+                    .as_ref()
+                    .is_some_and(|part| stopped.contains(&part))
             });
             let failed = failed.next();
             let said = failed.map(|session| {
@@ -250,8 +276,7 @@ impl Conductor<'_> {
                 retry_count: view.retry_count,
                 recovery_level: view.recovery_level,
                 cost_usd: view.cost_usd,
-                duration_ms: u64::try_from(now.since(view.started).as_millis())
-                    .unwrap_or(u64::MAX),
+                duration_ms: u64::try_from(now.since(view.started).as_millis()).unwrap_or(u64::MAX),
             }
         });
         self.write(journal, vec![end.into()]).await

@@ -9,16 +9,18 @@ use unstuck_core::decision::Draw;
 use unstuck_core::event::{Event, Part, RecoveryResolved, SessionSpec, SessionStarted};
 use unstuck_core::{Recorded, Recovery, SessionId};
 
+use super::budget::Purse;
 use super::{Conductor, RolePlan, Stage};
 use crate::blobs::Blobs;
-use crate::drive::engine::{Engine, Knowledge};
+use crate::drive::engine::Engine;
 use crate::drive::error::RunError;
+use crate::drive::knowledge::Knowledge;
 use crate::drive::log::Log;
 use crate::drive::report::{Channel, Reporter};
 use crate::drive::role::{RoleCall, RoleWork};
 use crate::process::Stdin;
-use crate::prompt::Values;
-use crate::worktree::undoing;
+use crate::prompt::{ProjectFiles, Values};
+use crate::worktree::Step;
 
 impl Conductor<'_> {
     /// Runs a part to its end, and tells which it was.
@@ -54,21 +56,17 @@ impl Conductor<'_> {
                 Log::part(journal, started, now)
             }
         };
-        let playbook = || match &role.playbook {
-            Some(own) => own,
-            None => (self.knowledge.playbook)(),
-        };
         let mut reporter = PartReporter {
             conductor: self,
             stage,
             part: &part,
         };
         let mut draw = || -> Draw { (self.draws.borrow_mut())() };
-        let allowed = self.allowed(journal);
+        let purse = journal.know(|run| Purse::new(self.plan.budget, self.store, run));
         let mut engine = Engine {
             store: self.store,
             knowledge: Knowledge {
-                playbook: &playbook,
+                own_playbook: role.playbook.as_ref(),
                 ..self.knowledge
             },
             redactor: self.redactor,
@@ -84,7 +82,7 @@ impl Conductor<'_> {
                 stuck: &self.plan.stuck,
                 snapshots: stage.snapshots.as_ref(),
                 rollback: self.plan.rollback,
-                budget: &allowed,
+                purse: &purse,
             }),
         };
         engine.drive(&mut log).await?;
@@ -118,8 +116,11 @@ impl Conductor<'_> {
             outputs,
             feedback: feedback.clone(),
             run: stage.journal.run().to_string(),
+            ..Values::default()
         };
-        let mut prompt = role.prompt.render(&values)?;
+        let mut prompt = role
+            .prompt
+            .render(&values, &ProjectFiles::new(&self.plan.project))?;
         if !feedback.is_empty() && !role.prompt.mentions("feedback") && !prompt.trim().is_empty() {
             prompt = format!(
                 "{}\n\nWhat the iteration before left undone:\n{feedback}\n",
@@ -204,7 +205,11 @@ impl Conductor<'_> {
 fn cut(text: String, most: Option<u64>) -> String {
     let most = most.and_then(|most| usize::try_from(most).ok());
     match most.and_then(|most| text.char_indices().nth(most)) {
-        Some((at, _)) => format!("{}\n[… cut: {} characters more]", &text[..at], text[at..].chars().count()),
+        Some((at, _)) => format!(
+            "{}\n[… cut: {} characters more]",
+            &text[..at],
+            text[at..].chars().count()
+        ),
         None => text,
     }
 }
@@ -219,12 +224,16 @@ struct PartReporter<'r, 's, 'a, 'c> {
 impl Reporter for PartReporter<'_, '_, '_, '_> {
     fn output(&mut self, channel: Channel, bytes: &[u8]) {
         let part = self.part;
-        self.conductor.tell(|reporter| reporter.output(part, channel, bytes));
+        self.conductor
+            .tell(|reporter| reporter.output(part, channel, bytes));
     }
 
     fn happened(&mut self, events: &[Recorded], _recovery: &Recovery) {
         let journal = self.stage.journal;
-        journal.know(|run| self.conductor.tell(|reporter| reporter.happened(events, run)));
+        journal.know(|run| {
+            self.conductor
+                .tell(|reporter| reporter.happened(events, run))
+        });
         self.note_trees(events);
     }
 
@@ -240,13 +249,15 @@ impl PartReporter<'_, '_, '_, '_> {
         for recorded in events {
             match &recorded.event {
                 Event::AttemptStarted(attempt) => {
-                    steps.extend(attempt.tree.clone().map(|tree| undoing::Step {
+                    steps.extend(attempt.tree.clone().map(|tree| Step {
                         role: self.part.role.clone(),
                         after: tree.clone(),
                         before: tree,
                     }));
                 }
-                Event::AttemptFailed(attempt) => self.changed(&mut steps, attempt.end.tree.as_ref()),
+                Event::AttemptFailed(attempt) => {
+                    self.changed(&mut steps, attempt.end.tree.as_ref())
+                }
                 Event::AttemptSucceeded(attempt) => {
                     self.changed(&mut steps, attempt.end.tree.as_ref());
                 }
@@ -255,8 +266,11 @@ impl PartReporter<'_, '_, '_, '_> {
         }
     }
 
-    fn changed(&self, steps: &mut [undoing::Step], tree: Option<&String>) {
-        let newest = steps.iter_mut().rev().find(|step| step.role == self.part.role);
+    fn changed(&self, steps: &mut [Step], tree: Option<&String>) {
+        let newest = steps
+            .iter_mut()
+            .rev()
+            .find(|step| step.role == self.part.role);
         if let (Some(newest), Some(tree)) = (newest, tree) {
             newest.after.clone_from(tree);
         }

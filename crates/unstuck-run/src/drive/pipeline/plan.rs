@@ -155,7 +155,10 @@ impl Plan {
             command: self.command.clone(),
             roles: self.roles.iter().map(RolePlan::described).collect(),
             task: self.task.clone(),
-            config_path: self.config_path.as_ref().map(|path| path.display().to_string()),
+            config_path: self
+                .config_path
+                .as_ref()
+                .map(|path| path.display().to_string()),
             policy: self.policy.clone(),
             parallel: self.parallel,
             checkpoint: self.checkpoint,

@@ -96,13 +96,16 @@ impl Stage<'_, '_> {
         if let Some(newest) = self.judged.borrow().as_ref() {
             return Some(newest.clone());
         }
-        self.past.iter().rev().find_map(|recorded| match &recorded.event {
-            Event::IterationFinished(finished) => Some(IterationFinished {
-                unchanged: 0,
-                ..finished.clone()
-            }),
-            _ => None,
-        })
+        self.past
+            .iter()
+            .rev()
+            .find_map(|recorded| match &recorded.event {
+                Event::IterationFinished(finished) => Some(IterationFinished {
+                    unchanged: 0,
+                    ..finished.clone()
+                }),
+                _ => None,
+            })
     }
 
     pub(super) fn remember(&self, finished: &IterationFinished) {

@@ -41,9 +41,15 @@ impl Selection {
             .map(|role| role.id.clone())
             .filter(|id| wanted(id, plan))
             .collect();
-        let needed = plan.roles.iter().filter(|role| kept.contains(&role.id));
-        let needed = needed.flat_map(|role| role.needs.iter().chain(role.prompt.outputs()));
-        let reused: BTreeSet<String> = needed.filter(|id| !kept.contains(*id)).cloned().collect();
+        let is_needed = |id: &String| {
+            let mut roles = plan.roles.iter().filter(|role| kept.contains(&role.id));
+            roles.any(|role| role.needs.contains(id) || role.prompt.uses_output(id))
+        };
+        let others = plan.roles.iter().map(|role| &role.id);
+        let reused: BTreeSet<String> = others
+            .filter(|id| !kept.contains(*id) && is_needed(id))
+            .cloned()
+            .collect();
         plan.roles.retain(|role| kept.contains(&role.id));
         Self {
             reused: reused.into_iter().collect(),
@@ -70,7 +76,10 @@ fn order(plan: &Plan) -> Vec<String> {
 
 impl Conductor<'_> {
     /// The outputs of roles that are not run, from the newest run that has them.
-    pub(super) async fn reused(&self, selection: &Selection) -> Result<Vec<OutputReused>, RunError> {
+    pub(super) async fn reused(
+        &self,
+        selection: &Selection,
+    ) -> Result<Vec<OutputReused>, RunError> {
         let mut missing: BTreeSet<&String> = selection.reused.iter().collect();
         let mut found = Vec::new();
         if missing.is_empty() {
