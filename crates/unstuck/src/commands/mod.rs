@@ -2,6 +2,7 @@
 
 mod case_input;
 pub(crate) mod classify;
+pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod exec;
 pub(crate) mod explain;
