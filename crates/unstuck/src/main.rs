@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use unstuck_store::Location;
 
+use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
     agents, classify, demo, exec, explain, kinds, logs, plan, policy, resume, runs, show,
@@ -80,6 +81,7 @@ enum Command {
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
+    Config(config_command::ConfigArgs),
 }
 
 fn main() -> ExitCode {
@@ -107,6 +109,10 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     // What is shown must not depend on what the user has configured.
     if let Command::Demo(args) = &cli.command {
         return play(cli, args, out);
+    }
+    // What is wrong with a configuration is the business of this command.
+    if let Command::Config(args) = &cli.command {
+        return config_command::run(args, cli.config.as_deref(), out).map(|()| ExitCode::SUCCESS);
     }
     let config = config::load(cli.config.as_deref())?;
     let done = match &cli.command {

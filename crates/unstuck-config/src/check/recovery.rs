@@ -7,7 +7,6 @@ use unstuck_core::action::{PromptContext, PromptError, PromptLimits, Prompts};
 use unstuck_core::knowledge::Playbook;
 
 use super::{Check, unknown};
-use crate::problem::ConfigError;
 use crate::section::KindRecovery;
 
 impl Check<'_> {
@@ -63,16 +62,9 @@ impl Check<'_> {
                 (Some(_), None) => {}
             }
         }
-        let prompts = match self.config.prompts() {
-            Ok(prompts) => prompts,
-            // What is missing was told above.
-            Err(
-                ConfigError::Unreadable { .. }
-                | ConfigError::Invalid { .. }
-                | ConfigError::Two { .. },
-            ) => {
-                return;
-            }
+        // What is missing was told above.
+        let Ok(prompts) = self.config.prompts() else {
+            return;
         };
         let (context, limits) = (PromptContext::default(), PromptLimits::default());
         for (name, section) in &self.config.file.prompts {
@@ -85,8 +77,7 @@ impl Check<'_> {
             let told = match prompts.message(name, &context, &limits) {
                 Ok(_) => continue,
                 Err(PromptError::MissingPlaceholder { placeholder, .. }) => {
-                    let text = unknown("placeholder", &placeholder, PLACEHOLDERS.into_iter());
-                    text
+                    unknown("placeholder", &placeholder, PLACEHOLDERS.into_iter())
                 }
                 Err(other) => other.to_string(),
             };

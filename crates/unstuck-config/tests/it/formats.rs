@@ -1,6 +1,5 @@
 //! The same configuration in TOML, JSON and YAML.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use unstuck_config::ConfigError;
@@ -250,10 +249,7 @@ fn prompts_may_stand_in_files_beside_the_configuration() {
         .project("a.md", "Do {{ task }}");
     let config = place.config();
     let role = config.role("a").unwrap();
-    assert_eq!(
-        role.prompt_file,
-        Some(PathBuf::from(place.path().join("project/a.md")))
-    );
+    assert_eq!(role.prompt_file, Some(place.path().join("project/a.md")));
     assert_eq!(
         config.prompt_of(role).unwrap().as_deref(),
         Some("Do {{ task }}")

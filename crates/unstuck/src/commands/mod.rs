@@ -3,6 +3,7 @@
 pub(crate) mod agents;
 mod case_input;
 pub(crate) mod classify;
+pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod exec;
 pub(crate) mod explain;
