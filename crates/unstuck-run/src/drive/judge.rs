@@ -67,7 +67,7 @@ impl Case<'_> {
         let failure = self.failure(&stdout, &stderr, wrong);
         let mut diagnosis = match self.failed_check() {
             Some(check) => self.of_check(check, &failure, classifier(), now),
-            None => classifier().diagnose(&failure, now),
+            None => self.diagnosed(&failure, text, classifier(), now),
         };
         if self.is_certain(diagnosis.kind, text, !failure.validation_errors.is_empty()) {
             diagnosis.confidence = 1.0;
@@ -84,6 +84,26 @@ impl Case<'_> {
                 stderr: end_of(&stderr, EXCERPT),
             },
         }))
+    }
+
+    /// What failed; of some agents only the answer tells it.
+    fn diagnosed(
+        &self,
+        failure: &Failure,
+        text: &str,
+        classifier: &Classifier,
+        now: &Now,
+    ) -> Diagnosis {
+        let diagnosis = classifier.diagnose(failure, now);
+        let in_text = |agent: &Agent| agent.file().output.failures_in_text;
+        if diagnosis.kind != Kind::None || !self.agent.is_some_and(in_text) {
+            return diagnosis;
+        }
+        let told = Failure {
+            stdout: Some(text.into()),
+            ..failure.clone()
+        };
+        classifier.diagnose(&told, now)
     }
 
     /// What the checks of the output found wrong.
