@@ -103,7 +103,7 @@ impl Case<'_> {
         let failure = self.failure(stdout, stderr, wrong);
         let mut diagnosis = match self.failed_check() {
             Some(check) => self.of_check(check, &failure, knowledge.classifier(), now),
-            None => knowledge.classifier().diagnose(&failure, now),
+            None => self.diagnosed(&failure, text, knowledge.classifier(), now),
         };
         if self.is_certain(diagnosis.kind, text, !failure.validation_errors.is_empty()) {
             diagnosis.confidence = 1.0;
@@ -112,6 +112,26 @@ impl Case<'_> {
             return succeeded(end, diagnosis.truncated);
         }
         failed(end, diagnosis, failure.validation_errors, (stdout, stderr))
+    }
+
+    /// What failed; of some agents only the answer tells it.
+    fn diagnosed(
+        &self,
+        failure: &Failure,
+        text: &str,
+        classifier: &Classifier,
+        now: &Now,
+    ) -> Diagnosis {
+        let diagnosis = classifier.diagnose(failure, now);
+        let in_text = |agent: &Agent| agent.file().output.failures_in_text;
+        if diagnosis.kind != Kind::None || !self.agent.is_some_and(in_text) {
+            return diagnosis;
+        }
+        let told = Failure {
+            stdout: Some(text.into()),
+            ..failure.clone()
+        };
+        classifier.diagnose(&told, now)
     }
 
     /// What the checks of the output found wrong.
