@@ -3,7 +3,7 @@
 //! Two things keep work from being taken for a circle. A call that was not made before, and succeeded, is something
 //! new: where there is any between the repeats, twice as many are needed. And whoever waits for something asks for it again and again.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use serde_json::Value;
 
@@ -106,17 +106,29 @@ impl Actions {
         let many = 2 * self.repeats;
         if last.failed && (same.times >= few && same.news == 0 || same.times >= many) {
             let sign = StuckWhat::RepeatingAction;
-            return Some(StuckSign::new(sign, same.count(), &last.shown, &last.told));
+            return Some(StuckSign::new(
+                sign,
+                count(same.times),
+                &last.shown,
+                &last.told,
+            ));
         }
         if !last.failed && same.times >= many && same.news == 0 {
             let sign = StuckWhat::RepeatingResult;
-            return Some(StuckSign::new(sign, same.count(), &last.shown, ""));
+            return Some(StuckSign::new(sign, count(same.times), &last.shown, ""));
         }
         let error = last.error?;
-        let alike = self.since(|one| one.name == last.name && one.error == Some(error));
+        let alike = |one: &Action| one.name == last.name && one.error == Some(error);
+        // The same call with other errors may well be work, so only different calls count.
+        let calls: HashSet<u64> = self
+            .done
+            .iter()
+            .filter(|one| alike(one))
+            .map(|one| one.call)
+            .collect();
         let sign = StuckWhat::RepeatingError;
-        (alike.times >= many && alike.news * 2 < alike.times)
-            .then(|| StuckSign::new(sign, alike.count(), &last.name, &last.told))
+        (calls.len() >= many && self.since(alike).news * 2 < calls.len())
+            .then(|| StuckSign::new(sign, count(calls.len()), &last.name, &last.told))
     }
 
     /// How often there was one like the last, and what was in between.
@@ -142,10 +154,8 @@ struct Repeated {
     news: usize,
 }
 
-impl Repeated {
-    fn count(self) -> u32 {
-        u32::try_from(self.times).unwrap_or(u32::MAX)
-    }
+fn count(times: usize) -> u32 {
+    u32::try_from(times).unwrap_or(u32::MAX)
 }
 
 impl Action {
@@ -220,7 +230,7 @@ fn telling(text: &str) -> String {
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
     let line = lines().find(|line| known.match_any(line.as_bytes()));
     shown(
-        line.or_else(|| lines().last())
+        line.or_else(|| lines().next_back())
             .unwrap_or_default()
             .as_bytes(),
     )

@@ -9,6 +9,7 @@ mod fingerprints;
 mod redaction;
 mod requirements;
 mod samples;
+mod stuck;
 mod texts;
 mod waits;
 
