@@ -18,8 +18,8 @@ use crate::diagnosis::template;
 const OPEN: usize = 64;
 /// An error that is masked to less than this says too little to be told from another.
 const TELLING: usize = 16;
-/// More of a result is not read.
-const READ: usize = 16 << 10;
+/// More of a call or a result is not read for its meaning.
+const READ: usize = 8 << 10;
 
 /// What the agent did lately.
 #[derive(Debug)]
@@ -83,11 +83,15 @@ impl Actions {
 
     /// Takes in a call with its result.
     pub(super) fn did(&mut self, call: &Call, outcome: &Outcome) -> (News, Option<StuckSign>) {
-        let mut action = Action::new(call, outcome, &Data::built_in().calls);
-        let known = self.done.iter().any(|earlier| {
+        let known = &Data::built_in().calls;
+        let spelt = spelt(call, known);
+        let mut action = Action::new(call, &spelt, outcome, known);
+        let is_known = self.done.iter().any(|earlier| {
             earlier.call == action.call && (earlier.result == action.result || action.failed)
         });
-        action.is_new = !known && !action.failed;
+        action.is_new = !is_known && !action.failed;
+        // What was never seen before need not be read any closer.
+        action.waits = !action.is_new && waits(&spelt, outcome, known);
         let news = match action.is_new || action.waits {
             true => News::Some,
             false => News::None,
@@ -159,30 +163,40 @@ fn count(times: usize) -> u32 {
 }
 
 impl Action {
-    fn new(call: &Call, outcome: &Outcome, known: &Calls) -> Self {
-        let arguments: Vec<Value> = call
-            .arguments
-            .iter()
-            .map(|value| without(value, known))
-            .collect();
-        let spelt = format!("{} {}", call.name, Value::Array(arguments));
-        let text = &outcome.text[..outcome.text.floor_char_boundary(READ)];
-        let told = telling(text);
+    fn new(call: &Call, spelt: &str, outcome: &Outcome, known: &Calls) -> Self {
+        let told = match outcome.failed {
+            true => telling(beginning(&outcome.text)),
+            false => String::new(),
+        };
         let error = template(&told);
-        let is_error = outcome.failed && error.len() >= TELLING;
         Self {
             name: call.name.clone(),
             shown: shown_call(call, known),
             call: signature(spelt.as_bytes()),
             result: text_signature(&outcome.text),
-            error: is_error.then(|| signature(error.as_bytes())),
+            error: (error.len() >= TELLING).then(|| signature(error.as_bytes())),
             failed: outcome.failed,
-            waits: known.waiting.match_any(spelt.as_bytes())
-                || !outcome.failed && known.pending.match_any(text.as_bytes()),
+            waits: false,
             is_new: false,
             told,
         }
     }
+}
+
+/// Whether a call waits for something.
+fn waits(spelt: &str, outcome: &Outcome, known: &Calls) -> bool {
+    known.waiting.match_any(beginning(spelt).as_bytes())
+        || !outcome.failed && known.pending.match_any(beginning(&outcome.text).as_bytes())
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(READ)]
+}
+
+/// A call as one line, without the arguments that only tell why.
+fn spelt(call: &Call, known: &Calls) -> String {
+    let arguments = call.arguments.iter().map(|value| without(value, known));
+    format!("{} {}", call.name, Value::Array(arguments.collect()))
 }
 
 /// Names a text of several lines.

@@ -128,6 +128,7 @@ impl Patterns {
             RegexSetBuilder::new(&self.sources)
                 .case_insensitive(true)
                 .multi_line(true)
+                .unicode(false)
                 .build()
                 .ok()
         };
