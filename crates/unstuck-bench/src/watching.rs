@@ -15,20 +15,20 @@ use crate::texts::Author;
 const SIZE: usize = 8 << 20;
 /// How much comes at a time.
 const PIECE: usize = 64 << 10;
-/// How fast plain text must be watched, in MB/s.
-const FAST: f64 = 200.0;
+/// How much longer than finding the line ends it may take to watch plain text.
+const FAST: f64 = 20.0;
 
 pub(crate) fn measure(table: &mut Table) -> Result<()> {
     table.section("8. Watching what an agent writes")?;
     let mut author = Author::seeded(7);
     let log = author.log(None, SIZE);
     let coloured = log.replace('\n', "\u{1b}[0m\n\u{1b}[32m");
-    plain(table, "log", &log, Target::AtLeast(FAST))?;
+    plain(table, "log", &log, Target::AtMost(FAST))?;
     let words = author.words(SIZE);
-    plain(table, "random words", &words, Target::AtLeast(FAST))?;
+    plain(table, "random words", &words, Target::AtMost(FAST))?;
     plain(table, "log in colours", &coloured, Target::Open)?;
     let line = "QUJD".repeat(SIZE / 4);
-    plain(table, "one line", &line, Target::AtLeast(FAST))?;
+    plain(table, "one line", &line, Target::Open)?;
     let rows = "0,0,0,0,0,0,0,0,0,0\n".repeat(SIZE / 20);
     plain(table, "equal rows of numbers", &rows, Target::Open)?;
     stream(table)
@@ -43,12 +43,12 @@ fn plain(table: &mut Table, name: &str, text: &str, target: Target) -> Result<()
         theirs.push(repeated(|| longest_line(text.as_bytes())));
     }
     let speed = ours.map(|seconds| megabytes / seconds);
-    table.row(name, &speed, "MB/s", target)?;
+    table.row(name, &speed, "MB/s", Target::Open)?;
     table.row(
         "  unstuck ÷ finding the line ends",
         &ours.over(&theirs),
         "×",
-        Target::Open,
+        target,
     )
 }
 
@@ -72,7 +72,7 @@ fn stream(table: &mut Table) -> Result<()> {
         "  unstuck ÷ reading the JSON",
         &ours.over(&theirs),
         "×",
-        Target::Open,
+        Target::AtMost(8.0),
     )
 }
 
