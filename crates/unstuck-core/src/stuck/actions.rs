@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::data::{Calls, Data};
 use super::limits::StuckLimits;
-use super::sign::{StuckSign, StuckWhat};
+use super::sign::StuckSign;
 use super::signature::{shown, signature};
+use super::what::StuckWhat;
 use crate::agent::{Call, Outcome};
 use crate::diagnosis::template;
 
@@ -18,6 +19,8 @@ use crate::diagnosis::template;
 const OPEN: usize = 64;
 /// An error that is masked to less than this says too little to be told from another.
 const TELLING: usize = 16;
+/// A longer result is content, whatever words are in it.
+const SHORT_RESULT: usize = 600;
 /// More of a call or a result is not read for its meaning.
 const READ: usize = 8 << 10;
 
@@ -186,7 +189,9 @@ impl Action {
 /// Whether a call waits for something.
 fn waits(spelt: &str, outcome: &Outcome, known: &Calls) -> bool {
     known.waiting.match_any(beginning(spelt).as_bytes())
-        || !outcome.failed && known.pending.match_any(beginning(&outcome.text).as_bytes())
+        || !outcome.failed
+            && outcome.text.len() <= SHORT_RESULT
+            && known.pending.match_any(outcome.text.as_bytes())
 }
 
 fn beginning(text: &str) -> &str {

@@ -7,9 +7,10 @@
 use std::collections::VecDeque;
 
 use super::limits::StuckLimits;
-use super::sign::{StuckSign, StuckWhat};
+use super::sign::StuckSign;
 use super::signature::shown;
 use super::substance::substance;
+use super::what::StuckWhat;
 
 /// The most lines of a block.
 const LONGEST: usize = 40;

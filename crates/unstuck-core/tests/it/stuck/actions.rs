@@ -263,6 +263,30 @@ fn waiting_for_something_is_work() {
 }
 
 #[test]
+fn words_of_waiting_in_what_is_read_are_no_waiting() {
+    let content = "fn loading() { running(); waiting() }\n".repeat(50);
+    for agent in AGENTS {
+        for (command, output) in [
+            ("cat src/status.rs", content.as_str()),
+            ("git status", "clean"),
+        ] {
+            let text = steps(agent, 10, |_| fine(command, output));
+            assert_eq!(
+                what(agent, &text),
+                Some(StuckWhat::RepeatingResult),
+                "{agent} {command}"
+            );
+        }
+        let text = steps(agent, 5, |_| failing("sed -n /status/p ready.txt"));
+        assert_eq!(
+            what(agent, &text),
+            Some(StuckWhat::RepeatingAction),
+            "{agent}"
+        );
+    }
+}
+
+#[test]
 fn ordinary_work_of_many_steps_is_work() {
     let commands: Vec<String> = (0..300)
         .map(|n| match n % 3 {
