@@ -5,6 +5,7 @@
 mod classify;
 mod config;
 mod demo;
+mod diff;
 mod exec;
 mod history;
 mod kinds;
