@@ -23,7 +23,7 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, classify, demo, exec, explain, kinds, logs, plan, policy, resume, runs, show,
+    agents, classify, demo, diff, exec, explain, kinds, logs, plan, policy, resume, runs, show,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -74,6 +74,7 @@ enum Command {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
+    Diff(diff::DiffArgs),
     Explain(explain::ExplainArgs),
     Store(store_command::StoreArgs),
     Agents(agents::AgentsArgs),
@@ -144,6 +145,7 @@ fn with_store(
         Command::Runs(args) => runs::run(args, &session, out),
         Command::Show(args) => show::run(args, &session, out),
         Command::Logs(args) => logs::run(args, &session, out),
+        Command::Diff(args) => diff::run(args, &session, out),
         Command::Explain(args) => explain::run(args, &session, out),
         Command::Store(args) => store_command::run(args, session.store, out),
         _ => Ok(()),

@@ -1,5 +1,7 @@
 //! What an agent's output tells about its run.
 
+use std::borrow::Cow;
+
 use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
@@ -175,7 +177,7 @@ fn matching<'r>(records: &'r [Value], source: &'r Source) -> impl Iterator<Item 
     let same = source.same.as_deref().zip(last);
     let same = same.map(|(path, last)| (path, at(last, path)));
     records.iter().filter(move |record| {
-        let is_same = |(path, wanted): &(&str, Vec<Value>)| at(record, path) == *wanted;
+        let is_same = |(path, wanted): &(&str, Vec<Cow<'r, Value>>)| at(record, path) == *wanted;
         !source.at.is_empty() && fits(record) && same.as_ref().is_none_or(is_same)
     })
 }
