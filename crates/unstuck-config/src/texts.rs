@@ -18,7 +18,14 @@ impl Config {
                 PromptPlace::Context => Place::Context,
             };
             let text = self.template_text(name, section)?;
-            prompts = prompts.with(name, PromptTemplate { place, text });
+            prompts = prompts.with(
+                name,
+                PromptTemplate {
+                    doing: None,
+                    place,
+                    text,
+                },
+            );
         }
         Ok(prompts)
     }

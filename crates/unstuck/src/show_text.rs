@@ -29,14 +29,8 @@ pub(crate) fn command_line(words: &[String], most: usize) -> String {
 pub(crate) fn last_lines(text: &str, most: usize) -> Vec<String> {
     let lines: Vec<_> = text.trim_end().lines().collect();
     let from = lines.len().saturating_sub(most);
-    let plain = |line: &&str| {
-        let mut shown = String::with_capacity(line.len());
-        for c in strip_str(line).to_string().chars() {
-            push(&mut shown, if c.is_whitespace() { ' ' } else { c });
-        }
-        shown
-    };
-    lines.iter().skip(from).map(plain).collect()
+    let lines = lines.into_iter().skip(from);
+    lines.map(plain_line).collect()
 }
 
 /// A line as it is, without anything that a terminal would obey.
@@ -58,7 +52,7 @@ pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> String {
     let mut lines = String::with_capacity(text.len());
     let mut used = 0;
     for (at, word) in text.split(' ').enumerate() {
-        let width = strip_str(word).to_string().chars().count();
+        let width = plain_width(word);
         if at > 0 && used > indent && used + 1 + width > columns {
             lines.push('\n');
             lines.extend(std::iter::repeat_n(' ', indent));
@@ -71,6 +65,20 @@ pub(crate) fn wrapped(text: &str, columns: usize, indent: usize) -> String {
         used += width;
     }
     lines
+}
+
+/// How many characters of a text are seen: styles take up none.
+pub(crate) fn plain_width(text: &str) -> usize {
+    strip_str(text).map(|part| part.chars().count()).sum()
+}
+
+/// One line of what an agent wrote, as it is, without anything that a terminal would obey.
+pub(crate) fn plain_line(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    for c in strip_str(line).to_string().chars() {
+        push(&mut shown, if c.is_whitespace() { ' ' } else { c });
+    }
+    shown
 }
 
 /// An amount of money that is added or saved, such as `+$0.14`.

@@ -67,6 +67,11 @@ impl Prompts {
         self.0.keys().map(String::as_str)
     }
 
+    /// What using a template does, in words for a person, where it says so.
+    pub fn doing(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.doing.as_deref()
+    }
+
     /// Changes a prompt by a template; an addition that was made before is replaced.
     ///
     /// ```

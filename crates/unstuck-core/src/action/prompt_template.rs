@@ -46,6 +46,9 @@ pub enum Place {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptTemplate {
+    /// What using it does, in words for a person, such as `simplifying the prompt`.
+    #[serde(default)]
+    pub doing: Option<String>,
     /// Where the addition goes.
     #[serde(default)]
     pub place: Place,

@@ -34,7 +34,7 @@ pub fn attempt_of(run: &Path, part: Option<&Part>, number: u32) -> PathBuf {
 }
 
 /// Where the newest files of a role are, in the folder of its run.
-fn role_of(run: &Path, part: &Part) -> PathBuf {
+pub fn role_of(run: &Path, part: &Part) -> PathBuf {
     let name = match part.instance {
         0 | 1 => part.role.clone(),
         instance => format!("{}#{instance}", part.role),

@@ -1,10 +1,12 @@
 //! Sets up what a run needs (store, reaper, signals, screen) and drives it.
 
 mod chance;
+mod pipeline_screen;
 mod screen;
 mod signals;
 mod story;
 
+pub(crate) use pipeline_screen::PipelineScreen;
 pub(crate) use screen::{Screen, Told};
 
 use std::cell::OnceCell;

@@ -22,6 +22,8 @@ const INDENT: usize = 9;
 pub(crate) enum Told {
     /// Everything that happens.
     All,
+    /// Everything that happens, and what the agents of a pipeline write.
+    Agents,
     /// Nothing but what is wrong with unstuck itself.
     Nothing,
 }
@@ -51,7 +53,7 @@ impl Screen {
             store_option: session.store_option(),
             stdout: io::stdout(),
             stderr: AutoStream::new(io::stderr(), session.color.choice()),
-            live: on_terminal && told == Told::All && !tty,
+            live: on_terminal && told != Told::Nothing && !tty,
             drawn: false,
             open_line: false,
             unread: false,
@@ -60,7 +62,7 @@ impl Screen {
 
     /// Tells one thing.
     pub(crate) fn say(&mut self, line: &str) {
-        if self.told == Told::All && !self.unread {
+        if self.told != Told::Nothing && !self.unread {
             self.line(line);
         }
     }
@@ -166,7 +168,7 @@ impl Drop for Screen {
 }
 
 /// Whether a terminal can write over a line: one that is `dumb` or does not say what it is cannot.
-fn can_redraw(mut environment: impl Iterator<Item = (String, String)>) -> bool {
+pub(super) fn can_redraw(mut environment: impl Iterator<Item = (String, String)>) -> bool {
     environment.any(|(name, value)| name == "TERM" && !value.is_empty() && value != "dumb")
 }
 

@@ -121,6 +121,7 @@ fn repeated_changes_do_not_pile_up() {
 #[test]
 fn a_users_template_is_used_by_name_and_misses_are_named() {
     let own = PromptTemplate {
+        doing: None,
         place: Place::Front,
         text: "Team {{ team }}: hurry, {{ error }}".into(),
     };
@@ -150,8 +151,16 @@ fn a_users_template_is_used_by_name_and_misses_are_named() {
 }
 
 #[test]
+fn every_built_in_template_says_what_it_does() {
+    let prompts = Prompts::builtin().unwrap();
+    assert_eq!(prompts.doing("focus"), Some("simplifying the prompt"));
+    assert!(prompts.names().all(|name| prompts.doing(name).is_some()));
+}
+
+#[test]
 fn a_template_cannot_run_for_ever() {
     let endless = PromptTemplate {
+        doing: None,
         place: Place::Front,
         text: "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}"
             .into(),

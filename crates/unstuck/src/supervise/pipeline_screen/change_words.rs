@@ -1,0 +1,217 @@
+//! What is done about a failure, in the words of one short line.
+
+use std::time::Duration;
+
+use unstuck_core::action::Prompts;
+use unstuck_core::decision::{Changed, Chosen, CostEstimate, Decision, PostponedBy};
+use unstuck_core::duration::Human;
+use unstuck_core::knowledge::SessionChoice;
+
+use crate::clock;
+use crate::show_text::signed_usd;
+
+/// What follows a failure before and in the next attempt; none where no attempt follows.
+///
+/// `asked` tells whether the server said how long to wait.
+pub(super) fn next_try(decision: &Decision, prompts: &Prompts, asked: bool) -> Option<String> {
+    match &decision.action {
+        Chosen::Retry { .. } => Some(same_again(decision, asked)),
+        Chosen::Change { changes, delay, .. } => {
+            let mut text = changed(changes, decision.cost.as_ref(), prompts);
+            if *delay >= Duration::from_secs(1) {
+                text.push_str(&format!(" ({})", wait(decision, *delay, asked)));
+            }
+            Some(text)
+        }
+        Chosen::Ask { .. } | Chosen::Stop { .. } => None,
+    }
+}
+
+fn same_again(decision: &Decision, asked: bool) -> String {
+    let delay = decision.delay().unwrap_or_default();
+    let kind = decision.kind;
+    match delay < Duration::from_millis(100) {
+        true => format!("trying the same again ({kind})"),
+        false => format!("trying again {} ({kind})", wait(decision, delay, asked)),
+    }
+}
+
+/// How long is waited, until when where that is long, and because of what.
+fn wait(decision: &Decision, delay: Duration, asked: bool) -> String {
+    let mut text = format!("in {}", Human(delay));
+    if delay >= Duration::from_secs(60) {
+        let until = clock::shown(decision.at.after(delay));
+        text = format!("at {until}, {text}");
+    }
+    text.push_str(match decision.postponed {
+        Some(PostponedBy::Breaker) => ", since the server has failed too often",
+        Some(PostponedBy::Budget) => ", since the shared retries are used up until then",
+        None if decision.stated => ", when the limit has been reset",
+        None if asked => ", as the server asked",
+        None => "",
+    });
+    text
+}
+
+/// What is changed: first the limits, then who works, then what they are told.
+fn changed(changes: &[Changed], cost: Option<&CostEstimate>, prompts: &Prompts) -> String {
+    let mut changes: Vec<_> = changes.iter().collect();
+    changes.sort_by_key(|change| place(change));
+    let words = changes.into_iter().map(|change| match change {
+        Changed::Timeout {
+            from_seconds,
+            to_seconds,
+        } => {
+            let lower = from_seconds.is_some_and(|from| from > *to_seconds);
+            let verb = if lower { "lowering" } else { "raising" };
+            format!("{verb} timeout to {to_seconds}s")
+        }
+        Changed::Model { from, to } => {
+            format!("changing the model from {from} to {to}{}", about(cost))
+        }
+        Changed::Session(SessionChoice::Resume) => "going on in the same conversation".to_owned(),
+        Changed::Session(SessionChoice::Fresh) => "starting a new conversation".to_owned(),
+        Changed::Prompt(template) => match prompts.doing(template) {
+            Some(doing) => doing.to_owned(),
+            None => format!("using the prompt template `{template}`"),
+        },
+        Changed::OutputLimit { to: Some(to), .. } => format!("asking for at most {to} characters"),
+        Changed::OutputLimit { to: None, .. } => "asking for a shorter output".to_owned(),
+        Changed::Repair => "running an allowed repair first".to_owned(),
+        Changed::Words(_) => "adding a person's words".to_owned(),
+    });
+    let words = words.collect::<Vec<_>>().join(", ");
+    match words.is_empty() {
+        true => "trying another way…".to_owned(),
+        false => format!("{words}…"),
+    }
+}
+
+const fn place(change: &Changed) -> u8 {
+    match change {
+        Changed::Repair => 0,
+        Changed::Timeout { .. } => 1,
+        Changed::Model { .. } => 2,
+        Changed::Session(_) => 3,
+        Changed::Prompt(_) | Changed::Words(_) => 4,
+        Changed::OutputLimit { .. } => 5,
+    }
+}
+
+fn about(cost: Option<&CostEstimate>) -> String {
+    let usd = cost.and_then(CostEstimate::usd);
+    usd.map(|usd| format!(" (about {})", signed_usd(usd)))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unstuck_core::decision::{Amount, Draw};
+    use unstuck_core::{Kind, Timestamp};
+
+    fn decided(kind: Kind, action: Chosen) -> Decision {
+        Decision {
+            kind,
+            level: None,
+            action,
+            strategy: None,
+            reason: String::new(),
+            attempt: 1,
+            of: 2,
+            fell_through: Vec::new(),
+            cost: None,
+            postponed: None,
+            stated: false,
+            draw: Draw(0),
+            at: Timestamp::from_seconds(0),
+        }
+    }
+
+    fn change(changes: Vec<Changed>, seconds: u64) -> Decision {
+        let delay = Duration::from_secs(seconds);
+        let until = Timestamp::from_seconds(0).after(delay);
+        decided(
+            Kind::Timeout,
+            Chosen::Change {
+                changes,
+                delay,
+                until,
+            },
+        )
+    }
+
+    fn again(seconds: u64) -> Decision {
+        let delay = Duration::from_secs(seconds);
+        let until = Timestamp::from_seconds(0).after(delay);
+        decided(Kind::RateLimit, Chosen::Retry { delay, until })
+    }
+
+    fn told(decision: &Decision) -> String {
+        next_try(decision, &Prompts::embedded(), false).unwrap()
+    }
+
+    #[test]
+    fn limits_are_told_before_the_prompt() {
+        let timeout = Changed::Timeout {
+            from_seconds: Some(1200),
+            to_seconds: 1800,
+        };
+        let both = change(vec![Changed::Prompt("focus".into()), timeout], 0);
+        assert_eq!(
+            told(&both),
+            "raising timeout to 1800s, simplifying the prompt…"
+        );
+    }
+
+    #[test]
+    fn a_dearer_model_is_told_with_what_it_costs() {
+        let model = Changed::Model {
+            from: "haiku".into(),
+            to: "opus".into(),
+        };
+        let dearer = Decision {
+            cost: Some(CostEstimate {
+                amount: Amount::Known(0.142),
+                formula: String::new(),
+            }),
+            ..change(vec![model, Changed::Session(SessionChoice::Fresh)], 3)
+        };
+        assert_eq!(
+            told(&dearer),
+            "changing the model from haiku to opus (about +$0.14), starting a new conversation… (in 3 s)"
+        );
+    }
+
+    #[test]
+    fn a_template_of_the_project_is_told_by_its_name() {
+        let own = change(vec![Changed::Prompt("hurry".into())], 0);
+        assert_eq!(told(&own), "using the prompt template `hurry`…");
+    }
+
+    #[test]
+    fn a_wait_is_told_with_its_cause() {
+        assert_eq!(told(&again(12)), "trying again in 12 s (rate_limit)");
+        assert_eq!(told(&again(0)), "trying the same again (rate_limit)");
+        let asked = next_try(&again(12), &Prompts::embedded(), true);
+        assert_eq!(
+            asked.as_deref(),
+            Some("trying again in 12 s, as the server asked (rate_limit)")
+        );
+        let left_alone = Decision {
+            postponed: Some(PostponedBy::Breaker),
+            ..again(12)
+        };
+        assert!(told(&left_alone).contains("the server has failed too often"));
+        let stated = Decision {
+            stated: true,
+            ..again(3600)
+        };
+        let stated = told(&stated);
+        assert!(stated.starts_with("trying again at "), "{stated}");
+        assert!(
+            stated.contains("in 1 h, when the limit has been reset"),
+            "{stated}"
+        );
+    }
+}

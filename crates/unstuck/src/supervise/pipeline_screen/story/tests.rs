@@ -1,0 +1,474 @@
+use anstream::adapter::strip_str;
+use unstuck_core::decision::{AskWhy, Changed, Chosen, Decision, Draw};
+use unstuck_core::diagnosis::{Diagnosis, Evidence};
+use unstuck_core::event::{
+    AttemptEnd, AttemptInterrupted, AttemptSucceeded, EscalationKind, LimitsInForce, LoopStarted,
+    MadeFrom, Measured, OnStuck, OutputReused, PipelineStarted, RoleStarted, RunId, RunStarted,
+    SessionSpec, SessionStarted, VERSION, Work,
+};
+use unstuck_core::failure::Layer;
+use unstuck_core::{Level, RetryPolicy};
+
+use super::*;
+
+/// A run whose events are told as they happen.
+pub(in super::super) struct Told {
+    pub(in super::super) story: Story,
+    pub(in super::super) run: RunFold,
+    pub(in super::super) now: Timestamp,
+    columns: Option<usize>,
+    seq: u64,
+}
+
+pub(in super::super) fn role(id: &str, needs: &[&str], instances: u32) -> RoleStarted {
+    RoleStarted {
+        id: id.to_owned(),
+        needs: needs.iter().map(|need| (*need).to_owned()).collect(),
+        instances,
+        optional: false,
+        settings: BTreeMap::new(),
+    }
+}
+
+impl Told {
+    pub(in super::super) fn new(roles: Vec<RoleStarted>, iterations: Option<u32>) -> Self {
+        let now = Timestamp::from_seconds(1_794_777_000);
+        let work = Work::Pipeline(Box::new(PipelineStarted {
+            cwd: "/p".into(),
+            command: vec!["unstuck".into(), "run".into()],
+            roles,
+            task: "build\nthe shop".into(),
+            config_path: None,
+            policy: "pipeline".into(),
+            parallel: 4,
+            checkpoint: true,
+            looping: iterations.map(|max_iterations| LoopStarted {
+                max_iterations,
+                until: None,
+                stuck_after: 3,
+                on_stuck: OnStuck::Escalate,
+            }),
+            knowledge: "1".into(),
+        }));
+        let first = Recorded {
+            version: VERSION,
+            run: RunId::new("k3v9x0m2qa"),
+            seq: 1,
+            at: now,
+            event: Box::new(RunStarted {
+                project: "/p".into(),
+                work,
+            })
+            .into(),
+        };
+        let story = Story::new(String::new(), "/p".into(), Prompts::embedded());
+        Self {
+            story,
+            run: RunFold::begin(&first).unwrap(),
+            now,
+            columns: None,
+            seq: 1,
+        }
+    }
+
+    pub(in super::super) fn happen(&mut self, event: impl Into<Event>) -> Vec<String> {
+        self.all([event.into()])
+    }
+
+    fn all(&mut self, events: impl IntoIterator<Item = Event>) -> Vec<String> {
+        let mut recorded = Vec::new();
+        for event in events {
+            self.seq += 1;
+            recorded.push(Recorded {
+                version: VERSION,
+                run: self.run.view.id.clone(),
+                seq: self.seq,
+                at: self.now,
+                event,
+            });
+        }
+        recorded.iter().for_each(|one| self.run.record(one));
+        let lines = self.story.lines(&recorded, &self.run, self.columns);
+        lines
+            .iter()
+            .map(|line| strip_str(line).to_string())
+            .collect()
+    }
+
+    pub(in super::super) fn iterate(&mut self, iteration: u32, feedback: &str) -> Vec<String> {
+        self.happen(IterationStarted {
+            iteration,
+            feedback: feedback.into(),
+        })
+    }
+
+    /// Begins a role and its first attempt.
+    pub(in super::super) fn start(&mut self, role: &str, instance: u32) -> (SessionId, Part) {
+        let pipeline = self.run.pipeline.as_ref().unwrap();
+        let part = Part {
+            role: role.into(),
+            iteration: pipeline.iteration(),
+            instance,
+        };
+        let session = pipeline.next_session();
+        let told = self.happen(Box::new(SessionStarted {
+            part: part.clone(),
+            spec: SessionSpec {
+                session: session.clone(),
+                cwd: "/p".into(),
+                command: Vec::new(),
+                agent: Some("claude".into()),
+                model: Some("opus".into()),
+                policy: RetryPolicy::default(),
+                origins: BTreeMap::new(),
+                timeout_ms: Some(1_200_000),
+                idle_timeout_ms: None,
+                options: serde_json::Value::Null,
+                unrepeatable: None,
+                knowledge: "1".into(),
+            },
+            inputs: BTreeMap::new(),
+        }));
+        assert_eq!(told, [""; 0]);
+        self.attempt(&session, 1);
+        (session, part)
+    }
+
+    pub(in super::super) fn attempt(&mut self, session: &SessionId, number: u32) {
+        let told = self.happen(Box::new(AttemptStarted {
+            session: session.clone(),
+            number,
+            command: Vec::new(),
+            model: None,
+            timeout_ms: Some(1_200_000),
+            answering: None,
+            changes: Vec::new(),
+            reaper: None,
+            tree: None,
+        }));
+        assert_eq!(told, [""; 0]);
+    }
+
+    fn fail(
+        &mut self,
+        session: &SessionId,
+        kind: Kind,
+        line: &str,
+        limit: Option<&str>,
+    ) -> Vec<String> {
+        let mut end = ended(session, 1);
+        end.limit = limit.map(str::to_owned);
+        self.happen(Box::new(AttemptFailed {
+            end,
+            diagnosis: Diagnosis {
+                kind,
+                layer: Layer::Agent,
+                level: Some(Level::Alternative),
+                confidence: 1.0,
+                retry_after: None,
+                evidence: Evidence {
+                    rule: "x/y".into(),
+                    line: line.into(),
+                },
+                fingerprint: "f".into(),
+                message: "m".into(),
+                hint: "Log in again".into(),
+                truncated: false,
+            },
+            validation_errors: Vec::new(),
+            excerpt: unstuck_core::event::Excerpt::default(),
+        }))
+    }
+
+    fn succeed(&mut self, session: &SessionId, number: u32) -> Vec<String> {
+        self.happen(Box::new(AttemptSucceeded {
+            end: ended(session, number),
+            truncated: false,
+        }))
+    }
+
+    pub(in super::super) fn finish(
+        &mut self,
+        session: &SessionId,
+        part: &Part,
+        outcome: Outcome,
+    ) -> Vec<String> {
+        let end = run_finished(outcome, "it did not work");
+        let output = outcome.is_success().then(|| "hash".to_owned());
+        self.happen(Box::new(SessionFinished::of(
+            session.clone(),
+            part.clone(),
+            end,
+            output,
+        )))
+    }
+}
+
+fn ended(session: &SessionId, number: u32) -> AttemptEnd {
+    AttemptEnd {
+        session: session.clone(),
+        number,
+        exit_code: Some(1),
+        signal: None,
+        limit: None,
+        duration_ms: 10,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        left: 0,
+        model: None,
+        answering: None,
+        used: Measured {
+            cost_usd: Some(0.25),
+            ..Measured::default()
+        },
+        tree: None,
+    }
+}
+
+fn run_finished(outcome: Outcome, reason: &str) -> RunFinished {
+    RunFinished {
+        outcome,
+        exit_code: 0,
+        reason: reason.into(),
+        attempts: 3,
+        retry_count: 1,
+        recovery_level: None,
+        cost_usd: 0.5,
+        duration_ms: 65_000,
+    }
+}
+
+fn decided(session: &SessionId, changes: Vec<Changed>) -> Box<DecisionMade> {
+    let at = Timestamp::from_seconds(0);
+    Box::new(DecisionMade {
+        session: Some(session.clone()),
+        number: 1,
+        decision: Decision {
+            kind: Kind::Timeout,
+            level: Some(Level::Alternative),
+            action: Chosen::Change {
+                changes,
+                delay: Duration::ZERO,
+                until: at,
+            },
+            strategy: None,
+            reason: String::new(),
+            attempt: 1,
+            of: 2,
+            fell_through: Vec::new(),
+            cost: None,
+            postponed: None,
+            stated: false,
+            draw: Draw(0),
+            at,
+        },
+        made_from: MadeFrom {
+            knowledge: "1".into(),
+            policy_hash: "h".into(),
+            limits: LimitsInForce {
+                retries: 2,
+                retries_from: "default".into(),
+                backoff_base: 1.0,
+                backoff_multiplier: 2.0,
+                max_backoff: 30.0,
+            },
+            odds: unstuck_core::decision::Odds::none(),
+            can: Vec::new(),
+            upstream: serde_json::Value::Null,
+        },
+    })
+}
+
+fn longer_and_simpler() -> Vec<Changed> {
+    vec![
+        Changed::Prompt("focus".into()),
+        Changed::Timeout {
+            from_seconds: Some(1200),
+            to_seconds: 1800,
+        },
+    ]
+}
+
+/// S1-30, S1-36: a retry is told with the role, the kind of failure, which of how many it is, and what is changed.
+#[test]
+fn a_timeout_and_its_retry_are_told_in_three_lines() {
+    let mut told = Told::new(vec![role("implementer", &[], 1)], None);
+    told.iterate(1, "");
+    let (session, part) = told.start("implementer", 1);
+    assert_eq!(
+        told.fail(&session, Kind::Timeout, "some last words", Some("timeout")),
+        ["[Attempt 1] implementer (timeout=1200s) → timeout"]
+    );
+    assert_eq!(
+        told.happen(decided(&session, longer_and_simpler())),
+        ["[Auto-retry 1/2] raising timeout to 1800s, simplifying the prompt…"]
+    );
+    told.attempt(&session, 2);
+    assert_eq!(
+        told.succeed(&session, 2),
+        ["[Attempt 2] implementer → success"]
+    );
+    assert_eq!(
+        told.finish(&session, &part, Outcome::Recovered),
+        ["implementer → .unstuck/runs/k3v9x0m2qa/roles/implementer/output.md"]
+    );
+    assert_eq!(
+        told.happen(run_finished(Outcome::Recovered, "done")),
+        [
+            "Done after recovery: 1 role, 3 attempts, 1 min 5 s, $0.50",
+            "  more: unstuck show k3v9x0"
+        ]
+    );
+}
+
+#[test]
+fn several_who_play_a_role_are_told_apart() {
+    let mut told = Told::new(vec![role("reviewer", &[], 2)], None);
+    told.iterate(1, "");
+    told.start("reviewer", 1);
+    let (session, part) = told.start("reviewer", 2);
+    told.fail(&session, Kind::Timeout, "", Some("timeout"));
+    assert_eq!(
+        told.happen(decided(&session, vec![Changed::Prompt("focus".into())])),
+        ["[Auto-retry 1/2] reviewer#2: simplifying the prompt…"]
+    );
+    assert_eq!(
+        told.finish(&session, &part, Outcome::Recovered),
+        ["reviewer#2 → .unstuck/runs/k3v9x0m2qa/roles/reviewer#2/output.md"]
+    );
+}
+
+#[test]
+fn evidence_stays_on_one_line_of_the_terminal() {
+    let mut told = Told::new(vec![role("implementer", &[], 1)], None);
+    told.columns = Some(60);
+    told.iterate(1, "");
+    let (session, _) = told.start("implementer", 1);
+    let line = "You have hit your limit\nand this goes on for a very long time";
+    assert_eq!(
+        told.fail(&session, Kind::RateLimit, line, None),
+        ["[Attempt 1] implementer → rate_limit: You have hit your lim…"]
+    );
+}
+
+#[test]
+fn iterations_are_told_with_what_was_left_undone() {
+    let mut told = Told::new(vec![role("tester", &[], 1)], Some(10));
+    assert_eq!(told.iterate(1, ""), ["Iteration 1 of 10"]);
+    assert_eq!(
+        told.iterate(2, "2 tests fail:\n  a\n  b"),
+        ["Iteration 2 of 10 · 2 tests fail: a b"]
+    );
+    let judged = |done, unchanged| IterationFinished {
+        iteration: 2,
+        done,
+        feedback: String::new(),
+        fingerprint: None,
+        tree: None,
+        unchanged,
+    };
+    assert_eq!(told.happen(judged(false, 1)), [""; 0]);
+    assert_eq!(
+        told.happen(judged(false, 2)),
+        ["Iteration 2 of 10 → no change for 2 iterations (stuck after 3)"]
+    );
+    assert_eq!(told.happen(judged(true, 1)), ["Iteration 2 of 10 → done"]);
+}
+
+#[test]
+fn a_question_says_what_was_seen_and_how_to_go_on() {
+    let mut told = Told::new(vec![role("implementer", &[], 1)], None);
+    told.iterate(1, "");
+    let (session, part) = told.start("implementer", 1);
+    told.fail(&session, Kind::AuthRequired, "Please run /login", None);
+    let asked = Box::new(RecoveryEscalated {
+        session: Some(session.clone()),
+        id: "q".into(),
+        question: EscalationKind::Hiccup,
+        trigger: "HICCUP".into(),
+        kind: Kind::AuthRequired,
+        why: AskWhy::Fatal,
+        reason: "Not allowed in: a person has to act.".into(),
+        awaiting: "human".into(),
+        proposed: None,
+        cost: None,
+    });
+    assert_eq!(
+        told.happen(asked),
+        [
+            "implementer needs a person: Not allowed in: a person has to act.",
+            "  seen: Please run /login",
+            "  hint: Log in again",
+            "  then: unstuck resume k3v9x0",
+            "  why: unstuck explain k3v9x0",
+        ]
+    );
+    assert_eq!(
+        told.finish(&session, &part, Outcome::AwaitingHuman),
+        [""; 0]
+    );
+    assert_eq!(
+        told.happen(run_finished(Outcome::AwaitingHuman, "asked")),
+        [
+            "Waiting for you: 0 of 1 role, 3 attempts, 1 min 5 s, $0.50",
+            "  go on: unstuck resume k3v9x0",
+        ]
+    );
+}
+
+/// S1-31: what is reused and what starts is told when a run is taken up again.
+#[test]
+fn what_is_reused_is_told_after_a_resume() {
+    let roles = vec![
+        role("architect", &[], 1),
+        role("implementer", &["architect"], 1),
+        role("tester", &["implementer"], 1),
+        role("reviewer", &["tester"], 1),
+    ];
+    let mut told = Told::new(roles, None);
+    told.iterate(1, "");
+    for done in ["architect", "implementer"] {
+        let (session, part) = told.start(done, 1);
+        told.finish(&session, &part, Outcome::Succeeded);
+    }
+    let (session, part) = told.start("tester", 1);
+    let by = InterruptedBy::Crash;
+    let number = 1;
+    let cut_off = AttemptInterrupted {
+        session: session.clone(),
+        number,
+        by,
+    };
+    assert_eq!(
+        told.all([RunResumed::as_it_was("Ctrl-C", 7).into(), cut_off.into()]),
+        [
+            "Run k3v9x0 goes on; it had stopped: Ctrl-C",
+            "[Attempt 1] tester → cut off, it is made again",
+            "Reusing: architect, implementer. Starting: tester",
+        ]
+    );
+    assert_eq!(
+        told.finish(&session, &part, Outcome::Failed),
+        ["tester failed: it did not work"]
+    );
+}
+
+#[test]
+fn outputs_of_an_earlier_run_are_told_as_reused() {
+    let roles = vec![role("architect", &[], 1), role("tester", &["architect"], 1)];
+    let mut told = Told::new(roles, None);
+    told.iterate(1, "");
+    let reused = OutputReused {
+        part: Part {
+            role: "architect".into(),
+            iteration: 1,
+            instance: 1,
+        },
+        output: "hash".into(),
+        from_run: "a".into(),
+    };
+    assert_eq!(
+        told.happen(reused),
+        ["Reusing: architect. Starting: tester"]
+    );
+}
