@@ -19,7 +19,7 @@ use crate::section::{
 use crate::tree::fault::{Fault, What};
 use crate::tree::path;
 use crate::tree::source::{Origin, Sources};
-use crate::tree::{At, Table};
+use crate::tree::{At, Node, Table};
 
 /// What all layers together say; the default one says nothing.
 #[derive(Debug, Default)]
@@ -66,6 +66,11 @@ impl Config {
     pub fn origin(&self, path: &str) -> Option<Origin> {
         let found = path::find_entry(&self.tree, path)?;
         Some(self.sources.origin(found.key_at))
+    }
+
+    /// The value at a path as it was set, in the one spelling of its keys; none if nobody set it.
+    pub fn value(&self, path: &str) -> Option<serde_json::Value> {
+        path::find(&self.tree, path).map(Node::to_json)
     }
 
     /// The run as a whole.
