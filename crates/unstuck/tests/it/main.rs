@@ -9,6 +9,7 @@ mod demo;
 mod diff;
 mod exec;
 mod history;
+mod kill_run;
 mod kinds;
 mod plan;
 mod policy;
