@@ -12,6 +12,7 @@ mod storing;
 mod supervising;
 mod table;
 mod texts;
+mod watching;
 
 use std::process::ExitCode;
 
@@ -37,5 +38,6 @@ fn measure() -> Result<()> {
     starting::measure(&mut table)?;
     deciding::measure(&mut table)?;
     supervising::measure(&mut table)?;
-    storing::measure(&mut table)
+    storing::measure(&mut table)?;
+    watching::measure(&mut table)
 }

@@ -1,5 +1,6 @@
 //! The configuration that counts: what all layers together say.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -76,6 +77,21 @@ impl Config {
     /// The role of that id.
     pub fn role(&self, id: &str) -> Option<&Role> {
         self.file.role.iter().find(|role| role.id == id)
+    }
+
+    /// The roles whose outputs a role's prompt may use: those it needs, and what they need; in a loop all of them.
+    pub fn outputs_for(&self, role: &Role) -> BTreeSet<&str> {
+        if self.looping().is_some() {
+            return self.file.role.iter().map(|role| role.id.as_str()).collect();
+        }
+        let mut found = BTreeSet::new();
+        let mut waiting: Vec<_> = role.needs.iter().filter_map(|id| self.role(id)).collect();
+        while let Some(role) = waiting.pop() {
+            if found.insert(role.id.as_str()) {
+                waiting.extend(role.needs.iter().filter_map(|id| self.role(id)));
+            }
+        }
+        found
     }
 
     /// What is done about the failures of roles.

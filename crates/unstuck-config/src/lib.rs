@@ -26,7 +26,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod check;
 mod config;
+mod effective;
 mod file;
 mod layers;
 mod load;
@@ -41,6 +43,7 @@ mod texts;
 mod tree;
 
 pub use config::Config;
+pub use effective::{Effective, Leaf};
 pub use layers::{Layers, POLICY, PROJECT_FILES, Setting, USER_FILES, VARIABLES, has_project_file};
 pub use load::Loaded;
 pub use problem::{ConfigError, Place, Problem};

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use unstuck_core::Kind;
 use unstuck_core::knowledge::{
     Change, KindOverlay, KnowledgeError, Link, Overlay, Playbook, Strategy,
 };
+use unstuck_core::{Kind, Layer};
 
 use crate::config::Config;
 use crate::section::{KindRecovery, Role};
@@ -125,8 +125,12 @@ impl Chain<'_> {
         own.or_else(|| self.playbook.strategy(id))
     }
 
-    fn has(&self, id: &str) -> bool {
-        self.links.iter().any(|link| link.strategy == id)
+    /// Adds a link, unless the chain has it already.
+    fn push(&mut self, link: Link) {
+        let known = |known: &Link| known.strategy == link.strategy && known.layers == link.layers;
+        if !self.links.iter().any(known) {
+            self.links.push(link);
+        }
     }
 
     /// Takes a change out of every way; one that was nothing else is left out.
@@ -138,16 +142,14 @@ impl Chain<'_> {
             let kept = strategy.changes.iter().filter(|one| !(switch.is)(one));
             let changes: Vec<_> = kept.cloned().collect();
             if changes.len() == strategy.changes.len() {
-                self.links.push(link);
+                self.push(link);
                 continue;
             }
             if is_nothing(&changes) {
                 continue;
             }
             link.strategy = self.named(&link.strategy, strategy, changes, switch);
-            if !self.has(&link.strategy) {
-                self.links.push(link);
-            }
+            self.push(link);
         }
     }
 
@@ -188,6 +190,7 @@ impl Chain<'_> {
         let first = self
             .links
             .iter()
+            .filter(|link| link.layers.is_empty() || link.layers.contains(&Layer::Agent))
             .filter_map(|link| self.strategy(&link.strategy))
             .find(|strategy| !strategy.asks && !strategy.changes.is_empty());
         let others = first.into_iter().flat_map(|first| &first.changes);

@@ -3,9 +3,10 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 use unstuck_core::Kind;
+use unstuck_core::decision::templates;
 
 use crate::file::File;
-use crate::section::{KindRecovery, Promise, PromptSection, Until, Webhook};
+use crate::section::{Promise, PromptSection, Until, Webhook};
 
 /// The JSON Schema of a configuration file.
 pub fn schema() -> Value {
@@ -54,8 +55,87 @@ pub(crate) fn strategies(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// A policy: changes to the template that it names.
 pub(crate) fn policy(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object" })
+    let ids: Vec<_> = templates().iter().map(|one| one.id.as_str()).collect();
+    let one = over_any_spelling(&override_keys());
+    let mut keys = override_keys();
+    keys.retain(|(key, _)| *key != "timeoutMultiplier");
+    keys.extend([
+        ("template", json!({ "type": "string", "examples": ids, "description": "The policy that this one changes." })),
+        ("id", json!({ "type": "string" })),
+        ("name", json!({ "type": "string" })),
+        ("description", json!({ "type": "string" })),
+        ("enabled", json!({ "type": "boolean", "description": "Whether anything is done at all." })),
+        ("retryableErrors", json!({ "type": "array", "items": { "type": "string" }, "description": "The kinds that are repeated unchanged; empty means all that are transient." })),
+        ("autoEscalate", json!({ "type": "boolean", "description": "Whether the model may be changed without asking." })),
+        ("escalateAfterRetries", json!({ "type": "integer", "minimum": 0, "description": "After how many retries the model is changed before anything else is tried." })),
+        ("maxElapsed", json!({ "type": ["string", "null"], "description": "How long recovery may take, such as 6h." })),
+        ("maxWait", json!({ "type": ["string", "null"], "description": "The longest stated wait that is waited for without asking, such as 6h." })),
+        ("maxCost", json!({ "type": ["number", "null"], "minimum": 0, "description": "What a session may cost, in USD." })),
+        ("confirmAbove", json!({ "type": ["number", "null"], "minimum": 0, "description": "What dearer models may cost more in a session, in USD, before a person is asked." })),
+        ("kinds", json!({ "type": "object", "additionalProperties": one, "description": "What holds for single kinds." })),
+        ("tools", json!({ "type": "object", "additionalProperties": one, "description": "What holds for single tools." })),
+    ]);
+    schema_of(over_any_spelling(&keys))
+}
+
+/// The keys that hold for a policy and for single kinds and tools.
+fn override_keys() -> Vec<(&'static str, Value)> {
+    let seconds = |what: &str| json!({ "type": "number", "minimum": 0, "description": what });
+    vec![
+        (
+            "maxRetries",
+            json!({ "type": "integer", "minimum": 0, "maximum": 1000, "description": "How many retries there are after the first try." }),
+        ),
+        (
+            "maxAttempts",
+            json!({ "type": "integer", "minimum": 1, "maximum": 1000, "description": "The same, with the first try." }),
+        ),
+        ("backoffBase", seconds("The first wait, in seconds.")),
+        (
+            "backoffMultiplier",
+            seconds("What each wait is multiplied by."),
+        ),
+        ("maxBackoff", seconds("The longest wait, in seconds.")),
+        (
+            "curve",
+            json!({ "enum": ["exponential", "linear", "fixed"], "description": "How waits grow." }),
+        ),
+        (
+            "jitter",
+            json!({ "enum": ["none", "full", "decorrelated"], "description": "How waits are spread." }),
+        ),
+        (
+            "timeoutMultiplier",
+            seconds("What the allowed time is multiplied by where a strategy lengthens it."),
+        ),
+    ]
+}
+
+/// A table with these keys, each also in small letters with `_`.
+fn over_any_spelling(keys: &[(&str, Value)]) -> Value {
+    let mut properties = serde_json::Map::new();
+    for (key, schema) in keys {
+        properties.insert(snake(key), schema.clone());
+        properties.insert((*key).to_owned(), schema.clone());
+    }
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+fn snake(key: &str) -> String {
+    let mut text = String::new();
+    for c in key.chars() {
+        if c.is_ascii_uppercase() {
+            text.push('_');
+        }
+        text.push(c.to_ascii_lowercase());
+    }
+    text
+}
+
+fn schema_of(value: Value) -> Schema {
+    Schema::try_from(value).unwrap_or_default()
 }
 
 pub(crate) fn policies(generator: &mut SchemaGenerator) -> Schema {
@@ -109,15 +189,42 @@ pub(crate) fn ladders(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// What the derived schema of a role cannot say: other names, and that `agent` goes without saying with a command.
+/// What the derived schema of a role cannot say: other names, and that the agent goes without saying with a command.
 pub(crate) fn role(schema: &mut Schema) {
-    let _ = schema;
+    let seconds = json!({ "type": "number", "minimum": 0 });
+    also(schema, "depends_on", "needs");
+    also(schema, "max_output_chars", "max_output");
+    for key in [
+        "timeout_seconds",
+        "timeout_sec",
+        "idle_timeout_seconds",
+        "idle_timeout_sec",
+    ] {
+        add(schema, key, seconds.clone());
+    }
+    schema.insert("required".to_owned(), json!(["id"]));
+    schema.insert(
+        "anyOf".to_owned(),
+        json!([{ "required": ["agent"] }, { "required": ["command"] }]),
+    );
 }
 
-/// What the derived schema of a file cannot say.
+/// What the derived schema of a file cannot say: other names, and the line by which a file names its schema.
 pub(crate) fn file(schema: &mut Schema) {
-    let _ = schema;
+    also(schema, "roles", "role");
+    add(schema, "$schema", json!({ "type": "string" }));
 }
 
-#[expect(dead_code, reason = "used by the schema of kinds")]
-type Recovery = KindRecovery;
+/// Another name of a key.
+fn also(schema: &mut Schema, other: &str, key: &str) {
+    let known = schema.pointer(&format!("/properties/{key}")).cloned();
+    add(schema, other, known.unwrap_or(Value::Bool(true)));
+}
+
+fn add(schema: &mut Schema, key: &str, value: Value) {
+    let object = schema.ensure_object();
+    let properties = object.entry("properties").or_insert_with(|| json!({}));
+    if let Some(properties) = properties.as_object_mut() {
+        properties.insert(key.to_owned(), value);
+    }
+}

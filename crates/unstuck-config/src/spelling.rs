@@ -31,6 +31,8 @@ struct Speller<'a> {
 
 impl Speller<'_> {
     fn file(&mut self, table: &mut Table) {
+        // The line by which editors find the schema of a JSON file.
+        table.remove("$schema");
         self.rename(table, "", &[("roles", "role")]);
         if let Some(roles) = table.get_mut("role").and_then(Node::list_mut) {
             self.roles(roles);

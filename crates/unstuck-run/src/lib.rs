@@ -1,8 +1,8 @@
 //! Runs agents and commands, and acts on what fails.
 //!
 //! [`process`] runs one child and leaves nothing of it behind; [`drive`] runs a command until it did what it should,
-//! a person is needed, or it is stopped; [`expect`] says what counts as success; [`folder`] shows in the project how
-//! that stands; [`worktree`] keeps what an attempt changed there, and brings it back.
+//! a person is needed, or it is stopped; [`prompt`] fills what agents are told; [`expect`] says what counts as success;
+//! [`folder`] shows in the project how that stands.
 //!
 //! ```no_run
 //! use tokio::sync::watch;
@@ -29,6 +29,7 @@ pub mod expect;
 pub mod folder;
 mod host;
 pub mod process;
+pub mod prompt;
 pub mod reaper;
 pub mod worktree;
 mod zone;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 pub(crate) use unstuck_config::Config;
-use unstuck_config::{ConfigError, Layers, Setting};
+use unstuck_config::{ConfigError, Layers, Problem, Setting};
+use unstuck_run::prompt::{Names, ProjectFiles, PromptSource};
 
 use crate::environment;
 use crate::report::hinted;
@@ -34,4 +35,34 @@ pub(crate) fn explained(error: ConfigError) -> anyhow::Error {
         }
     };
     hinted(error.to_string(), hint)
+}
+
+/// Everything that is wrong with a configuration although it can be read; prompts include files below the root.
+pub(crate) fn problems(config: &Config, root: &Path) -> Vec<Problem> {
+    let mut problems = config.check();
+    problems.extend(prompt_problems(config, root));
+    problems
+}
+
+/// Placeholders of prompts that nothing fills, and files that are not there.
+fn prompt_problems(config: &Config, root: &Path) -> Vec<Problem> {
+    let files = ProjectFiles::new(root);
+    let mut problems = Vec::new();
+    for role in config.roles() {
+        // A prompt file that is missing has been told.
+        let Ok(Some(text)) = config.prompt_of(role) else {
+            continue;
+        };
+        let roles = config.roles().iter().map(|role| role.id.as_str());
+        let names = Names::new(roles, config.outputs_for(role));
+        if let Err(fault) = PromptSource::new(&role.id, text).check(&names, &files) {
+            let key = if role.prompt.is_some() {
+                "prompt"
+            } else {
+                "prompt_file"
+            };
+            problems.push(config.problem_at(&format!("role.{}.{key}", role.id), fault.to_string()));
+        }
+    }
+    problems
 }

@@ -20,9 +20,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use unstuck_store::Location;
 
+use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, classify, demo, exec, explain, kinds, logs, plan, policy, resume, runs, show,
+    agents, classify, demo, diff, exec, explain, kinds, logs, plan, policy, resume, runs, show,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -73,6 +74,7 @@ enum Command {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
+    Diff(diff::DiffArgs),
     Explain(explain::ExplainArgs),
     Store(store_command::StoreArgs),
     Agents(agents::AgentsArgs),
@@ -80,6 +82,7 @@ enum Command {
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
+    Config(config_command::ConfigArgs),
 }
 
 fn main() -> ExitCode {
@@ -107,6 +110,10 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     // What is shown must not depend on what the user has configured.
     if let Command::Demo(args) = &cli.command {
         return play(cli, args, out);
+    }
+    // What is wrong with a configuration is the business of this command.
+    if let Command::Config(args) = &cli.command {
+        return config_command::run(args, cli.config.as_deref(), out).map(|()| ExitCode::SUCCESS);
     }
     let config = config::load(cli.config.as_deref())?;
     let done = match &cli.command {
@@ -138,6 +145,7 @@ fn with_store(
         Command::Runs(args) => runs::run(args, &session, out),
         Command::Show(args) => show::run(args, &session, out),
         Command::Logs(args) => logs::run(args, &session, out),
+        Command::Diff(args) => diff::run(args, &session, out),
         Command::Explain(args) => explain::run(args, &session, out),
         Command::Store(args) => store_command::run(args, session.store, out),
         _ => Ok(()),

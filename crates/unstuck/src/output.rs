@@ -62,6 +62,7 @@ pub(crate) fn columns(of: impl AsFd) -> Option<usize> {
 /// Standard output, written in large pieces, without colours where they are not wanted.
 pub(crate) struct Output {
     writer: AutoStream<io::Stdout>,
+    color: Color,
     pending: Vec<u8>,
 }
 
@@ -69,6 +70,7 @@ impl Output {
     pub(crate) fn new(color: Color) -> Self {
         Self {
             writer: AutoStream::new(io::stdout(), color.choice()),
+            color,
             pending: Vec::new(),
         }
     }
@@ -89,6 +91,18 @@ impl Output {
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
         serde_json::to_writer(&mut *self, value)?;
         writeln!(self)?;
+        Ok(())
+    }
+
+    /// Whether a person reads it, as far as that can be known.
+    pub(crate) fn is_read_by_a_person(&self) -> bool {
+        self.color == Color::Always || self.columns().is_some()
+    }
+
+    /// Writes bytes exactly as they are, also what looks like a colour.
+    pub(crate) fn exactly(&mut self, bytes: &[u8]) -> Result<()> {
+        self.flush()?;
+        io::stdout().write_all(bytes)?;
         Ok(())
     }
 

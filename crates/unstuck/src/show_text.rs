@@ -33,6 +33,18 @@ pub(crate) fn last_lines(text: &str, most: usize) -> Vec<String> {
     lines.map(plain_line).collect()
 }
 
+/// A line as it is, without anything that a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' => line.push(c),
+            c => push(&mut line, c),
+        }
+    }
+    line
+}
+
 /// A text in lines of at most so many columns, broken at blanks; all lines but the first are indented.
 ///
 /// Styles take up no columns. A word that is too long for a line stays in one piece, so that it can be copied.

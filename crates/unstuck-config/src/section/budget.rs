@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::number;
+
 /// `[budget]`: what may be spent.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
@@ -18,6 +20,7 @@ pub struct Budget {
 #[serde(deny_unknown_fields, default, expecting = "a table like { usd = 5.0 }")]
 pub struct Allowance {
     /// Money, in USD.
+    #[serde(deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
     pub usd: Option<f64>,
     /// Tokens, sent and written.

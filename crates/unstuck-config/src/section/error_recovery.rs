@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unstuck_core::Kind;
 
+use super::number;
+
 /// `[error_recovery]`: what is done about the failures of roles.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
@@ -39,8 +41,12 @@ pub struct KindRecovery {
     /// How many retries there are after the first try.
     pub max_retries: Option<u32>,
     /// What the wait before the n-th retry is multiplied by.
+    #[serde(deserialize_with = "number::amount")]
+    #[schemars(range(min = 0))]
     pub backoff_multiplier: Option<f64>,
     /// What the allowed time is multiplied by where a strategy lengthens it.
+    #[serde(deserialize_with = "number::factor")]
+    #[schemars(range(min = 0.1))]
     pub timeout_multiplier: Option<f64>,
     /// Whether the agent is told to focus on the core requirements.
     pub simplify_prompt: Option<bool>,

@@ -3,17 +3,21 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::number;
+
 /// `[loop]`: the roles again and again until the work is done.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Loop {
     /// How often the roles run at most; 10 by default.
+    #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub max_iterations: u32,
     /// When the work is done: a promise in an output, or a table of conditions.
     #[schemars(schema_with = "crate::schema::until")]
     pub until: Until,
     /// After how many iterations with the same failure and no change the loop is stuck; 3 by default.
+    #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub stuck_after: u32,
     /// What is done then; a person is asked by default.

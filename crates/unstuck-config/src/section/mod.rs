@@ -9,6 +9,7 @@ mod error_recovery;
 mod expect;
 mod looping;
 mod models;
+mod number;
 mod prompts;
 mod recovery;
 mod role;

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::number;
+
 /// `[models]`: models, prices and ladders of one's own, added to the known ones or in their place.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
@@ -42,12 +44,15 @@ pub struct ModelSection {
 )]
 pub struct ModelPrice {
     /// For what is sent.
+    #[serde(deserialize_with = "number::price")]
     #[schemars(range(min = 0))]
     pub input: f64,
     /// For what is written.
+    #[serde(deserialize_with = "number::price")]
     #[schemars(range(min = 0))]
     pub output: f64,
     /// For what is sent again and was kept.
+    #[serde(default, deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
     pub cached: Option<f64>,
     /// The day on which the price was looked up.

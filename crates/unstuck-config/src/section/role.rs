@@ -9,7 +9,7 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 use unstuck_core::Kind;
 
-use super::{Expect, KindRecovery, duration};
+use super::{Expect, KindRecovery, duration, number};
 
 /// `[[role]]`: one agent with its task.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct Role {
     #[serde(default)]
     pub needs: Vec<String>,
     /// How many of it run side by side; 1 by default.
-    #[serde(default = "one", deserialize_with = "at_least_one")]
+    #[serde(default = "one", deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub instances: u32,
     /// How long one attempt may take; no limit where left out.
@@ -75,14 +75,6 @@ pub struct Role {
 
 fn one() -> u32 {
     1
-}
-
-fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    let count = u32::deserialize(from)?;
-    if count == 0 {
-        return Err(Error::invalid_value(Unexpected::Unsigned(0), &"1 or more"));
-    }
-    Ok(count)
 }
 
 fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::number;
+
 /// `[run]`: the run as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
@@ -10,6 +12,7 @@ pub struct RunSection {
     /// What is to be done; prompts name it as `{{ task }}`.
     pub task: Option<String>,
     /// How many roles may run side by side; 4 by default.
+    #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub parallel: u32,
     /// Whether the changes of each attempt are kept, where the project is a git repository; true by default.

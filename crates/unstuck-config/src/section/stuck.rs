@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::duration;
+use super::{duration, number};
 
 /// `[stuck]`: when an agent is taken for stuck.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -14,9 +14,11 @@ pub struct Stuck {
     /// Whether it is watched for at all; true by default.
     pub enabled: bool,
     /// How often the same action or the same failure may come; 3 by default.
+    #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub repeats: u32,
     /// How often the same output may be repeated; 20 by default.
+    #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
     pub output_repeats: u32,
     /// How long an agent may be silent after a question that nobody will answer; 60 s by default.

@@ -184,6 +184,10 @@ impl Agent {
         let template = self.template(call.command);
         self.check_call(&template, call)?;
         let mut command = template.filled(|placeholder| call.value(placeholder));
+        if command.first().is_none_or(String::is_empty) {
+            let agent = self.file.id.clone();
+            return Err(CannotBuild::NoCommand { agent });
+        }
         if !template.has(Placeholder::Args) {
             command.extend(call.args.iter().cloned());
         }

@@ -107,6 +107,7 @@ impl Source {
     fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let paths = self.at.iter().chain(&self.less).chain(self.when.keys());
+        let paths = paths.chain(&self.same);
         for path in paths.filter(|path| !path.starts_with('/')) {
             problems.push(format!(
                 "the path `{path}` must begin with `/`, such as /usage/{path}"

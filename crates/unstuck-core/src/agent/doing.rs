@@ -146,7 +146,7 @@ fn holds(value: &Value, conditions: &BTreeMap<String, String>) -> bool {
 fn is_wanted(value: &Value, wanted: &str) -> bool {
     let is = |wanted: &str| match value {
         Value::String(text) => text == wanted,
-        other => other.to_string() == wanted,
+        other => wanted.parse::<Value>().is_ok_and(|wanted| wanted == *other),
     };
     match wanted.strip_prefix('!') {
         _ if wanted == "*" => !value.is_null(),

@@ -220,6 +220,8 @@ pub struct OutputFile {
     pub turns: Vec<Source>,
     /// What it does; all of these count.
     pub action: Vec<ActionSource>,
+    /// Whether only its answer tells of failures, while its exit code and all else say that it went well.
+    pub failures_in_text: bool,
 }
 
 impl OutputFile {
@@ -253,6 +255,8 @@ pub struct Source {
     pub less: Vec<String>,
     /// An expression whose first group is the value, for output that is not JSON.
     pub matches: Option<String>,
+    /// Only JSON objects that have the same value at this path as the last one has: the parts of one message.
+    pub same: Option<String>,
     /// Which of several are taken.
     pub take: Take,
 }

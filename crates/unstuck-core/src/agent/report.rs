@@ -1,5 +1,7 @@
 //! What an agent's output tells about its run.
 
+use std::borrow::Cow;
+
 use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
@@ -171,9 +173,13 @@ fn matching<'r>(records: &'r [Value], source: &'r Source) -> impl Iterator<Item 
                 .any(|value| wanted == "*" || value.as_str() == Some(wanted))
         })
     };
-    records
-        .iter()
-        .filter(move |record| !source.at.is_empty() && fits(record))
+    let last = records.iter().rev().find(|record| fits(record));
+    let same = source.same.as_deref().zip(last);
+    let same = same.map(|(path, last)| (path, at(last, path)));
+    records.iter().filter(move |record| {
+        let is_same = |(path, wanted): &(&str, Vec<Cow<'r, Value>>)| at(record, path) == *wanted;
+        !source.at.is_empty() && fits(record) && same.as_ref().is_none_or(is_same)
+    })
 }
 
 fn texts(record: &Value, source: &Source) -> Vec<String> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Event, Outcome, Recorded, RunId, RunStarted};
+use crate::event::{Event, Measured, Outcome, Recorded, RunId, RunStarted};
 use crate::failure::{Kind, Level};
 use crate::moment::Timestamp;
 
@@ -133,6 +133,9 @@ pub struct RunView {
     pub is_hiccup: bool,
     /// What it cost, in USD, as far as is known.
     pub cost_usd: f64,
+    /// How many tokens it used, as far as is known.
+    #[serde(default, skip_serializing_if = "is_no_token")]
+    pub tokens: u64,
     /// The exit code that the caller got.
     pub exit_code: Option<i32>,
     /// Why it stands where it stands, in one sentence.
@@ -178,6 +181,7 @@ impl RunView {
             retry_count: 0,
             is_hiccup: false,
             cost_usd: 0.0,
+            tokens: 0,
             exit_code: None,
             reason: None,
             seq: 1,
@@ -219,11 +223,9 @@ impl RunView {
                 self.error_count += 1;
                 self.kind = Some(attempt.diagnosis.kind);
                 self.reason = Some(attempt.diagnosis.message.clone());
-                self.cost_usd += attempt.end.used.cost_usd.unwrap_or(0.0);
+                self.used(&attempt.end.used);
             }
-            Event::AttemptSucceeded(attempt) => {
-                self.cost_usd += attempt.end.used.cost_usd.unwrap_or(0.0);
-            }
+            Event::AttemptSucceeded(attempt) => self.used(&attempt.end.used),
             Event::DecisionMade(made) => {
                 self.recovery_level = self.recovery_level.max(made.decision.level);
                 self.retry_count += u32::from(made.decision.delay().is_some());
@@ -249,6 +251,12 @@ impl RunView {
         }
     }
 
+    fn used(&mut self, used: &Measured) {
+        self.cost_usd += used.cost_usd.unwrap_or(0.0);
+        let tokens = used.tokens.unwrap_or_default();
+        self.tokens += tokens.input + tokens.output;
+    }
+
     fn running(&mut self) {
         self.status = Status::Running;
         self.until = None;
@@ -256,5 +264,9 @@ impl RunView {
 }
 
 fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+fn is_no_token(count: &u64) -> bool {
     *count == 0
 }

@@ -124,7 +124,7 @@ impl Pipeline {
                 self.resumed(&resumed.restarted);
             }
             Event::IterationStarted(started) => {
-                self.previous = self.outputs_now();
+                self.previous = self.outputs();
                 self.iteration = started.iteration;
                 self.feedback.clone_from(&started.feedback);
                 self.parts.clear();
@@ -318,7 +318,8 @@ impl Pipeline {
         self.plan.roles.iter().find(|role| role.id == id)
     }
 
-    fn outputs_now(&self) -> BTreeMap<String, Vec<String>> {
+    /// The outputs of this iteration, by role, as hashes.
+    pub fn outputs_now(&self) -> BTreeMap<String, Vec<String>> {
         let mut outputs: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (part, state) in &self.parts {
             if let State::Done(Some(output)) = state {
@@ -387,9 +388,9 @@ impl Pipeline {
         }
     }
 
-    /// The id of the next session.
-    pub fn next_session(&self) -> SessionId {
-        self.id.session(self.sessions + 1)
+    /// How many sessions there were.
+    pub fn sessions(&self) -> u32 {
+        self.sessions
     }
 
     /// The roles of which every part of this iteration is done.

@@ -107,7 +107,7 @@ impl Driven {
             iteration: self.pipeline.iteration(),
             instance: 1,
         };
-        let session = self.pipeline.next_session();
+        let session = self.pipeline.id().session(self.pipeline.sessions() + 1);
         self.note(Box::new(SessionStarted {
             part: part.clone(),
             spec: SessionSpec {

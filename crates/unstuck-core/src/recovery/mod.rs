@@ -135,6 +135,7 @@ impl Recovery {
                 self.phase = Phase::Done;
             }
             Event::DecisionMade(made) => self.decided(&made.decision),
+            Event::RecoveryEscalated(_) => self.phase = Phase::Asked,
             // A person has seen to it: what follows is a new beginning with all its retries.
             Event::RecoveryResolved(_) => {
                 self.history = None;
@@ -246,6 +247,11 @@ impl Recovery {
     /// How the session came to its end, if it did.
     pub fn finished(&self) -> Option<&RunFinished> {
         self.finished.as_ref()
+    }
+
+    /// Whether it goes on only if a person wants it: they were asked, or the failure was passed on.
+    pub fn is_given_up(&self) -> bool {
+        matches!(self.phase, Phase::Asked | Phase::PassedOn)
     }
 
     /// Whether a person has been asked and has not seen to it.

@@ -3,14 +3,15 @@
 //! Two things keep work from being taken for a circle. A call that was not made before, and succeeded, is something
 //! new: where there is any between the repeats, twice as many are needed. And whoever waits for something asks for it again and again.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use serde_json::Value;
 
 use super::data::{Calls, Data};
 use super::limits::StuckLimits;
-use super::sign::{StuckSign, StuckWhat};
+use super::sign::StuckSign;
 use super::signature::{shown, signature};
+use super::what::StuckWhat;
 use crate::agent::{Outcome, ToolCall};
 use crate::diagnosis::template;
 
@@ -18,8 +19,10 @@ use crate::diagnosis::template;
 const OPEN: usize = 64;
 /// An error that is masked to less than this says too little to be told from another.
 const TELLING: usize = 16;
-/// More of a result is not read.
-const READ: usize = 16 << 10;
+/// A longer result is content, whatever words are in it.
+const SHORT_RESULT: usize = 600;
+/// More of a call or a result is not read for its meaning.
+const READ: usize = 8 << 10;
 
 /// What the agent did lately.
 #[derive(Debug)]
@@ -83,11 +86,15 @@ impl Actions {
 
     /// Takes in a call with its result.
     pub(super) fn did(&mut self, call: &ToolCall, outcome: &Outcome) -> (News, Option<StuckSign>) {
-        let mut action = Action::new(call, outcome, &Data::built_in().calls);
-        let known = self.done.iter().any(|earlier| {
+        let known = &Data::built_in().calls;
+        let spelt = spelt(call, known);
+        let mut action = Action::new(call, &spelt, outcome, known);
+        let is_known = self.done.iter().any(|earlier| {
             earlier.call == action.call && (earlier.result == action.result || action.failed)
         });
-        action.is_new = !known && !action.failed;
+        action.is_new = !is_known && !action.failed;
+        // What was never seen before need not be read any closer.
+        action.waits = !action.is_new && waits(&spelt, outcome, known);
         let news = match action.is_new || action.waits {
             true => News::Some,
             false => News::None,
@@ -106,17 +113,29 @@ impl Actions {
         let many = 2 * self.repeats;
         if last.failed && (same.times >= few && same.news == 0 || same.times >= many) {
             let sign = StuckWhat::RepeatingAction;
-            return Some(StuckSign::new(sign, same.count(), &last.shown, &last.told));
+            return Some(StuckSign::new(
+                sign,
+                count(same.times),
+                &last.shown,
+                &last.told,
+            ));
         }
         if !last.failed && same.times >= many && same.news == 0 {
             let sign = StuckWhat::RepeatingResult;
-            return Some(StuckSign::new(sign, same.count(), &last.shown, ""));
+            return Some(StuckSign::new(sign, count(same.times), &last.shown, ""));
         }
         let error = last.error?;
-        let alike = self.since(|one| one.name == last.name && one.error == Some(error));
+        let alike = |one: &Action| one.name == last.name && one.error == Some(error);
+        // The same call with other errors may well be work, so only different calls count.
+        let calls: HashSet<u64> = self
+            .done
+            .iter()
+            .filter(|one| alike(one))
+            .map(|one| one.call)
+            .collect();
         let sign = StuckWhat::RepeatingError;
-        (alike.times >= many && alike.news * 2 < alike.times)
-            .then(|| StuckSign::new(sign, alike.count(), &last.name, &last.told))
+        (calls.len() >= many && self.since(alike).news * 2 < calls.len())
+            .then(|| StuckSign::new(sign, count(calls.len()), &last.name, &last.told))
     }
 
     /// How often there was one like the last, and what was in between.
@@ -142,37 +161,47 @@ struct Repeated {
     news: usize,
 }
 
-impl Repeated {
-    fn count(self) -> u32 {
-        u32::try_from(self.times).unwrap_or(u32::MAX)
-    }
+fn count(times: usize) -> u32 {
+    u32::try_from(times).unwrap_or(u32::MAX)
 }
 
 impl Action {
-    fn new(call: &ToolCall, outcome: &Outcome, known: &Calls) -> Self {
-        let arguments: Vec<Value> = call
-            .arguments
-            .iter()
-            .map(|value| without(value, known))
-            .collect();
-        let spelt = format!("{} {}", call.name, Value::Array(arguments));
-        let text = &outcome.text[..outcome.text.floor_char_boundary(READ)];
-        let told = telling(text);
+    fn new(call: &ToolCall, spelt: &str, outcome: &Outcome, known: &Calls) -> Self {
+        let told = match outcome.failed {
+            true => telling(beginning(&outcome.text)),
+            false => String::new(),
+        };
         let error = template(&told);
-        let is_error = outcome.failed && error.len() >= TELLING;
         Self {
             name: call.name.clone(),
             shown: shown_call(call, known),
             call: signature(spelt.as_bytes()),
             result: text_signature(&outcome.text),
-            error: is_error.then(|| signature(error.as_bytes())),
+            error: (error.len() >= TELLING).then(|| signature(error.as_bytes())),
             failed: outcome.failed,
-            waits: known.waiting.match_any(spelt.as_bytes())
-                || !outcome.failed && known.pending.match_any(text.as_bytes()),
+            waits: false,
             is_new: false,
             told,
         }
     }
+}
+
+/// Whether a call waits for something.
+fn waits(spelt: &str, outcome: &Outcome, known: &Calls) -> bool {
+    known.waiting.match_any(beginning(spelt).as_bytes())
+        || !outcome.failed
+            && outcome.text.len() <= SHORT_RESULT
+            && known.pending.match_any(outcome.text.as_bytes())
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(READ)]
+}
+
+/// A call as one line, without the arguments that only tell why.
+fn spelt(call: &ToolCall, known: &Calls) -> String {
+    let arguments = call.arguments.iter().map(|value| without(value, known));
+    format!("{} {}", call.name, Value::Array(arguments.collect()))
 }
 
 /// Names a text of several lines.
@@ -220,7 +249,7 @@ fn telling(text: &str) -> String {
     let lines = || text.lines().filter(|line| !line.trim().is_empty());
     let line = lines().find(|line| known.match_any(line.as_bytes()));
     shown(
-        line.or_else(|| lines().last())
+        line.or_else(|| lines().next_back())
             .unwrap_or_default()
             .as_bytes(),
     )

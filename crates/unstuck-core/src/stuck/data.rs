@@ -6,7 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use regex::bytes::{RegexSet, RegexSetBuilder};
 use serde::Deserialize;
 
-use super::sign::StuckWhat;
+use super::what::StuckWhat;
 use crate::knowledge::{self, KnowledgeError};
 
 /// The line that parts what is known from the samples, which only tests read.
@@ -128,6 +128,7 @@ impl Patterns {
             RegexSetBuilder::new(&self.sources)
                 .case_insensitive(true)
                 .multi_line(true)
+                .unicode(false)
                 .build()
                 .ok()
         };

@@ -1,7 +1,9 @@
 //! Cuts a stream into lines as it comes, with bounded memory. How it came in pieces makes no difference.
 
-/// A line that is longer than this is cut at its next blank, so that text without line ends has lines too.
-const LONG: usize = 512;
+/// A line that is longer than this is cut at the end of its next sentence, so that text without line ends has lines too.
+const LONG: usize = 160;
+/// A line that is longer than this is cut at its next blank.
+const VERY_LONG: usize = 512;
 /// A line is cut here in any case.
 const LONGEST: usize = 4096;
 /// A longer JSON object is left out.
@@ -77,13 +79,13 @@ impl Lines {
         let room = longest - self.begun.len();
         let near = &bytes[..bytes.len().min(room)];
         let line_end = memchr::memchr(b'\n', near);
-        let long = LONG.saturating_sub(self.begun.len());
         let to = line_end.unwrap_or(near.len());
-        if !is_record && to > long {
-            let blank = memchr::memchr(b' ', &near[long..to]);
-            if let Some(blank) = blank {
-                return Some((long + blank, long + blank + 1));
-            }
+        let cut = match is_record {
+            true => None,
+            false => self.blank(&near[..to]),
+        };
+        if let Some(blank) = cut {
+            return Some((blank, blank + 1));
         }
         if let Some(end) = line_end {
             return Some((end, end + 1));
@@ -93,6 +95,23 @@ impl Lines {
         }
         self.skips = is_record;
         Some((room, room))
+    }
+
+    /// The blank at which a long line is cut.
+    fn blank(&self, near: &[u8]) -> Option<usize> {
+        let before = self.begun.len();
+        let from = LONG.saturating_sub(before);
+        let blanks = memchr::memchr_iter(b' ', near.get(from..)?).map(|blank| from + blank);
+        let ends_sentence = |blank: usize| {
+            let last = match blank.checked_sub(1) {
+                Some(at) => near.get(at),
+                None => self.begun.last(),
+            };
+            matches!(last, Some(b'.' | b'!' | b'?'))
+        };
+        blanks
+            .into_iter()
+            .find(|blank| before + blank >= VERY_LONG || ends_sentence(*blank))
     }
 }
 
@@ -118,6 +137,9 @@ mod tests {
         );
         let long = [b"x".repeat(600), b" yy".to_vec()].concat();
         assert_eq!(lines(Records::Cut, &[&long]), [600, 2]);
+        let sentences = b"This is a sentence. ".repeat(20);
+        let (one, other) = sentences.split_at(179);
+        assert_eq!(lines(Records::Cut, &[one, other]), [179, 179, 40]);
         assert_eq!(
             lines(Records::Cut, &[&b"x".repeat(9000)]),
             [4096, 4096, 808]

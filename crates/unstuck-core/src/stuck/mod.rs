@@ -15,9 +15,11 @@ mod sign;
 mod signature;
 mod substance;
 mod watcher;
+mod what;
 
 pub use limits::StuckLimits;
 pub use questions::asks_back;
 pub use repetition::{Answered, FailedAttempt, Futility, IterationEnd, Repetition};
-pub use sign::{StuckSign, StuckWhat};
+pub use sign::StuckSign;
 pub use watcher::Watcher;
+pub use what::StuckWhat;

@@ -1,8 +1,9 @@
 //! Questions to which nobody will answer: on the screen while an agent waits, and in place of its work.
 
 use super::data::Data;
-use super::sign::{StuckSign, StuckWhat};
+use super::sign::StuckSign;
 use super::signature::shown;
+use super::what::StuckWhat;
 
 /// So much of the end of a stream is kept.
 const TAIL: usize = 1024;

@@ -7,9 +7,10 @@
 use std::collections::VecDeque;
 
 use super::limits::StuckLimits;
-use super::sign::{StuckSign, StuckWhat};
+use super::sign::StuckSign;
 use super::signature::shown;
 use super::substance::substance;
+use super::what::StuckWhat;
 
 /// The most lines of a block.
 const LONGEST: usize = 40;
@@ -63,12 +64,12 @@ impl Repeats {
         }
         // The upper half is the better one.
         let name = (name >> 32) as u32 | 1;
-        let longest = self.count(name);
-        if longest == 0 {
+        let runs = self.count(name);
+        if runs == 0 {
             return None;
         }
         self.remember(line);
-        if longest < self.least - 1 {
+        if runs < self.least - 1 {
             return None;
         }
         let (block, times) = self.repeated()?;
@@ -80,21 +81,26 @@ impl Repeats {
         (times >= needed).then(|| self.sign(block, times))
     }
 
-    /// Counts a line; the answer is the longest run.
+    /// Counts a line. The answer is at least the longest run, and 0 if there is none.
     fn count(&mut self, name: u32) -> u32 {
         if self.end == KEPT {
             self.names.copy_within(KEPT - LONGEST.., 0);
             self.end = LONGEST;
         }
-        let mut longest = 0;
+        let mut runs = 0;
         let before = &self.names[self.end - LONGEST..self.end];
         for (run, earlier) in self.runs.iter_mut().zip(before) {
-            *run = if *earlier == name { *run + 1 } else { 0 };
-            longest = longest.max(*run);
+            *run = if *earlier == name {
+                run.wrapping_add(1)
+            } else {
+                0
+            };
+            // Processors do this to many at once, other than looking for the largest.
+            runs |= *run;
         }
         self.names[self.end] = name;
         self.end += 1;
-        longest
+        runs
     }
 
     fn remember(&mut self, line: &[u8]) {

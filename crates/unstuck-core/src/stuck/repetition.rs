@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::limits::StuckLimits;
-use super::sign::{StuckSign, StuckWhat};
+use super::sign::StuckSign;
+use super::what::StuckWhat;
 use crate::failure::{Category, Kind};
 use crate::moment::Timestamp;
 

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::data::Data;
+use super::what::StuckWhat;
 use crate::diagnosis::{Diagnosis, Evidence, fingerprint};
 use crate::failure::{Kind, Layer};
 use crate::knowledge::Knowledge;
@@ -12,70 +13,6 @@ use crate::moment::Timestamp;
 
 /// A longer text is cut to so many characters before it is shown.
 const SHORT: usize = 160;
-
-/// In which way an agent is stuck.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StuckWhat {
-    /// It writes the same again and again.
-    RepeatingOutput,
-    /// It says the same again and again, and does nothing new.
-    RepeatingMessage,
-    /// It makes the same call again and again, which fails each time in the same way.
-    RepeatingAction,
-    /// It makes ever other calls that all fail in the same way.
-    RepeatingError,
-    /// It makes the same call again and again, and learns nothing new from it.
-    RepeatingResult,
-    /// It waits for an answer that nobody will give.
-    WaitingForInput,
-    /// It ended with a question instead of the work.
-    AsksBack,
-    /// The same failure came again and again while nothing changed.
-    SameFailure,
-    /// Nothing fails and nothing changes.
-    NoChange,
-    /// What one did another undid.
-    Undoing,
-}
-
-impl StuckWhat {
-    /// All of them.
-    pub const ALL: [Self; 10] = [
-        Self::RepeatingOutput,
-        Self::RepeatingMessage,
-        Self::RepeatingAction,
-        Self::RepeatingError,
-        Self::RepeatingResult,
-        Self::WaitingForInput,
-        Self::AsksBack,
-        Self::SameFailure,
-        Self::NoChange,
-        Self::Undoing,
-    ];
-
-    /// The name used on every wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RepeatingOutput => "repeating_output",
-            Self::RepeatingMessage => "repeating_message",
-            Self::RepeatingAction => "repeating_action",
-            Self::RepeatingError => "repeating_error",
-            Self::RepeatingResult => "repeating_result",
-            Self::WaitingForInput => "waiting_for_input",
-            Self::AsksBack => "asks_back",
-            Self::SameFailure => "same_failure",
-            Self::NoChange => "no_change",
-            Self::Undoing => "undoing",
-        }
-    }
-}
-
-impl fmt::Display for StuckWhat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// What shows that an agent is stuck. Shown, it is a sentence about "it", the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

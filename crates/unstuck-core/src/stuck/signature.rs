@@ -28,12 +28,6 @@ const ESCAPE: u8 = 0x1b;
 /// Frames, bars and spinners are three bytes long and begin with this one.
 const DRAWING: u8 = 0xe2;
 
-/// A number followed by one of these is a size or a duration.
-const UNITS: [&[u8]; 25] = [
-    b"ns", b"us", b"ms", b"s", b"sec", b"secs", b"second", b"seconds", b"m", b"min", b"mins",
-    b"minute", b"minutes", b"h", b"hr", b"hours", b"b", b"kb", b"mb", b"gb", b"kib", b"mib",
-    b"gib", b"k", b"bytes",
-];
 /// A number of so many digits counts something that nobody counts by hand.
 const LONG_NUMBER: usize = 9;
 /// A commit may be named by so few characters.
@@ -135,8 +129,43 @@ fn follows_unit(rest: &[u8]) -> bool {
     is_unit(&rest[..len])
 }
 
+/// Whether a number before this word is a size or a duration.
 fn is_unit(word: &[u8]) -> bool {
-    UNITS.iter().any(|unit| word.eq_ignore_ascii_case(unit))
+    let mut lower = [0; 8];
+    let Some(lower) = lower.get_mut(..word.len()) else {
+        return false;
+    };
+    lower.copy_from_slice(word);
+    lower.make_ascii_lowercase();
+    matches!(
+        &*lower,
+        b"ns"
+            | b"us"
+            | b"ms"
+            | b"s"
+            | b"sec"
+            | b"secs"
+            | b"second"
+            | b"seconds"
+            | b"m"
+            | b"min"
+            | b"mins"
+            | b"minute"
+            | b"minutes"
+            | b"h"
+            | b"hr"
+            | b"hour"
+            | b"hours"
+            | b"b"
+            | b"kb"
+            | b"mb"
+            | b"gb"
+            | b"kib"
+            | b"mib"
+            | b"gib"
+            | b"k"
+            | b"bytes"
+    )
 }
 
 /// Whether a word that begins with digits is a duration, a size or a moment: `3s`, `1h5m`, `12kB`, `15T10`.

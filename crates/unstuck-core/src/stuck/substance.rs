@@ -30,7 +30,7 @@ pub(super) fn substance<'l>(lines: impl Iterator<Item = &'l [u8]>) -> usize {
 /// Whether a line is words rather than data, code or a drawing.
 fn is_sentence(line: &str) -> bool {
     let line = line.trim();
-    if line.starts_with(begins_data) {
+    if line.starts_with(begins_data) || has_fields(line) {
         return false;
     }
     let mut words = 0;
@@ -56,6 +56,15 @@ fn is_sentence(line: &str) -> bool {
     }
     let many = different.len() >= DIFFERENT_WORDS || words >= 2 * WORDS;
     words >= WORDS && many && words * 2 >= others * 3
+}
+
+/// Whether a line is a row of fields, with nothing after what parts them.
+fn has_fields(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let parts = bytes.windows(2).filter(|pair| {
+        pair[0] == b'\t' || matches!(pair[0], b',' | b';' | b'|') && !pair[1].is_ascii_whitespace()
+    });
+    parts.count() >= 2
 }
 
 /// Whether lines that begin like this are data, code, a difference or a table.
@@ -113,7 +122,7 @@ mod tests {
             "0 0 0 0 1 1 1 1",
             "let x = foo(a, b, c);",
             "na na na na na na",
-            "x,y,z,w",
+            "1,the bill is paid,open,EUR",
         ] {
             assert!(!is_sentence(line), "{line}");
         }

@@ -10,8 +10,9 @@ use super::limits::StuckLimits;
 use super::lines::{Lines, Records};
 use super::questions::Tail;
 use super::repeats::Repeats;
-use super::sign::{StuckSign, StuckWhat};
+use super::sign::StuckSign;
 use super::signature::signature;
+use super::what::StuckWhat;
 use crate::agent::{Agent, Doing};
 
 /// More of a message that comes in pieces is not kept.

@@ -236,6 +236,23 @@ fn what_an_agent_cannot_be_told_is_refused_before_it_runs() {
 }
 
 #[test]
+fn a_command_without_a_program_is_none() {
+    for words in [&[][..], &[""], &["{model}"], &["{?resume}"]] {
+        let command: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let call = Call {
+            command: &command,
+            args: &["x".to_owned()],
+            ..Call::default()
+        };
+        let built = agent("command").build(&call);
+        assert!(
+            matches!(built, Err(CannotBuild::NoCommand { .. })),
+            "{words:?}"
+        );
+    }
+}
+
+#[test]
 fn a_prompt_is_never_run_by_a_shell_nor_longer_than_a_word_may_be() {
     let prompt = "x".repeat(128 * 1024);
     let build = |words: &[&str], prompt: &str| {

@@ -10,6 +10,7 @@ mod fingerprints;
 mod redaction;
 mod requirements;
 mod samples;
+mod stuck;
 mod texts;
 mod waits;
 

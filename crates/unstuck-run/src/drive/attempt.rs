@@ -4,10 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unstuck_core::Recovery;
+use tokio::time::Instant;
+use unstuck_core::agent::Agent;
 use unstuck_core::event::{AttemptStarted, InterruptedBy};
 use unstuck_core::recovery::AttemptPlan;
 use unstuck_core::redact::Redactor;
+use unstuck_core::stuck::{StuckLimits, StuckSign, Watcher};
+use unstuck_core::{Event, Recovery};
 
 use super::command::{Changer, Line};
 use super::engine::{Engine, stopped};
@@ -17,6 +20,7 @@ use super::judge::{Case, Checked, Judged};
 use super::lease::lost;
 use super::log::Log;
 use super::report::{Channel, Reporter};
+use super::snapshot::Moment;
 use super::supervisors::Taken;
 use crate::folder::{self, Log as Kept};
 use crate::process::{
@@ -31,30 +35,46 @@ impl<'a> Engine<'a> {
         if log.as_part().is_some() {
             self.flush(log).await?;
         }
+        if self.is_out_of_money(log).await? {
+            return Ok(());
+        }
         let Some(mut supervisor) = self.free_supervisor().await? else {
             self.interrupted(log, false);
             return Ok(());
         };
         let plan = log.recovery().plan();
         let line = self.line(log, &plan)?;
-        self.note_start(log, &plan, &line, supervisor.reaper());
+        let before = self.snapshot(log, plan.number, Moment::Before).await;
+        let tree = before.as_ref().map(|before| before.tree.clone());
+        self.note_start(log, &plan, &line, supervisor.reaper(), tree);
         self.flush(log).await?;
         if *self.stop.borrow() != Stop::No {
             self.interrupted(log, true);
             return Ok(());
         }
-        let ended = self.run_child(log, &plan, &line, &mut supervisor).await?;
-        if ended.stopped || ended.interrupted {
+        let (ended, stuck) = self.run_child(log, &plan, &line, &mut supervisor).await?;
+        if stuck.is_none() && (ended.stopped || ended.interrupted) {
             self.interrupted(log, true);
             return Ok(());
         }
+        let after = self.snapshot(log, plan.number, Moment::After).await;
         let check = self.check(log, &ended, &mut supervisor).await?;
         if check.as_ref().is_some_and(|check| check.ended.stopped) {
             self.interrupted(log, true);
             return Ok(());
         }
-        let judged = self.judged(log, &plan, &line, &ended, check.as_ref());
+        let seen = Seen {
+            ended: &ended,
+            check: check.as_ref(),
+            stuck: stuck.as_ref(),
+            tree: after.map(|after| after.tree),
+        };
+        let judged = self.judged(log, &plan, &line, &seen);
+        let failed = matches!(judged.event, Event::AttemptFailed(_));
         log.note_judged(self.clock.at(), judged);
+        if let Some(before) = before.filter(|_| failed) {
+            self.roll_back(before).await;
+        }
         Ok(())
     }
 
@@ -70,11 +90,11 @@ impl<'a> Engine<'a> {
     fn line(&mut self, log: &Log<'_, '_>, plan: &AttemptPlan) -> Result<Line, RunError> {
         let recovery = log.recovery();
         if let Some(role) = self.role {
-            return self.role_line(role, log, plan);
+            return self.role_line(role.call, log, plan);
         }
         let spec = recovery.spec();
         let agent = self.agent_of(&spec.command, spec.agent.as_deref()).cloned();
-        let prompts = (self.knowledge.prompts)();
+        let prompts = self.knowledge.prompts();
         let input = match self.stdin.recorded() {
             Recorded::All(bytes) => String::from_utf8(bytes.to_vec()).ok(),
             _ => None,
@@ -94,6 +114,7 @@ impl<'a> Engine<'a> {
         plan: &AttemptPlan,
         line: &Line,
         reaper: ProcessId,
+        tree: Option<String>,
     ) {
         let spec = log.recovery().spec();
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -106,7 +127,7 @@ impl<'a> Engine<'a> {
             answering: plan.answering.clone(),
             changes: plan.changes.clone(),
             reaper: Some((reaper.pid, reaper.started)),
-            tree: None,
+            tree,
         };
         log.note(self.clock.at(), Box::new(started));
     }
@@ -117,7 +138,7 @@ impl<'a> Engine<'a> {
         plan: &AttemptPlan,
         line: &Line,
         supervisor: &mut Supervisor,
-    ) -> Result<Ended, RunError> {
+    ) -> Result<(Ended, Option<StuckSign>), RunError> {
         // Without it an end that nobody saw is not known, and the attempt would be made again.
         let _ = std::fs::create_dir_all(self.state);
         let spec = self.spec(log, plan, line);
@@ -131,7 +152,12 @@ impl<'a> Engine<'a> {
         if let Recorded::All(bytes) = self.stdin.recorded() {
             input.came(&bytes, true, self.redactor);
         }
+        let agent = self.role.map(|role| &role.call.agent);
+        let limits = self.role.map(|role| role.stuck);
         let mut passage = Passage {
+            watch: limits
+                .filter(|limits| limits.enabled)
+                .map(|limits| Watch::new(limits, agent)),
             // What an attempt gets instead is made anew each time.
             input: replaced.is_none().then_some(input),
             redactor: self.redactor,
@@ -156,8 +182,8 @@ impl<'a> Engine<'a> {
                 return Err(RunError::TakenOver { run });
             }
         };
-        passage.finish();
-        Ok(ended)
+        let stuck = passage.finish();
+        Ok((ended, stuck))
     }
 
     fn spec(&self, log: &Log<'_, '_>, plan: &AttemptPlan, line: &Line) -> Spec {
@@ -174,7 +200,7 @@ impl<'a> Engine<'a> {
             set.push(variable("UNSTUCK_ROLE", part.role.clone()));
             set.push(variable("UNSTUCK_ITERATION", part.iteration.to_string()));
             set.push(variable("UNSTUCK_INSTANCE", part.instance.to_string()));
-            let own = role.env.iter();
+            let own = role.call.env.iter();
             set.extend(own.map(|(name, value)| variable(name, value.clone())));
         }
         Spec {
@@ -234,8 +260,7 @@ impl<'a> Engine<'a> {
         log: &Log<'_, '_>,
         plan: &AttemptPlan,
         line: &Line,
-        ended: &Ended,
-        check: Option<&Checked>,
+        seen: &Seen<'_>,
     ) -> Judged {
         let spec = log.recovery().spec();
         let case = Case {
@@ -247,10 +272,13 @@ impl<'a> Engine<'a> {
             conversation: line.session.clone(),
             agent: self.agent_of(&spec.command, spec.agent.as_deref()),
             options: log.options(),
-            ended,
-            check,
+            ended: seen.ended,
+            check: seen.check,
+            stuck: seen.stuck,
+            tree: seen.tree.clone(),
+            asks_back: self.role.is_some_and(|role| role.stuck.enabled),
         };
-        case.judge(self.knowledge.classifier, &self.clock.now())
+        case.judge(self.knowledge, &self.clock.now())
     }
 
     /// Notes how the attempt ended that was under way when unstuck itself ended.
@@ -262,7 +290,13 @@ impl<'a> Engine<'a> {
                 let mut plan = log.recovery().plan();
                 plan.number = number;
                 let line = self.line(log, &plan)?;
-                let judged = self.judged(log, &plan, &line, &ended, None);
+                let seen = Seen {
+                    ended: &ended,
+                    check: None,
+                    stuck: None,
+                    tree: None,
+                };
+                let judged = self.judged(log, &plan, &line, &seen);
                 log.note_judged(self.clock.at(), judged);
             }
             None => log.note(self.clock.at(), log.interruption(InterruptedBy::Crash)),
@@ -317,19 +351,64 @@ struct Passage<'a, 'r> {
     stderr: Option<Kept<'r>>,
     input: Option<Input>,
     redactor: &'r Redactor,
+    watch: Option<Watch>,
 }
 
 impl Passage<'_, '_> {
-    fn finish(self) {
+    /// Brings the files to their end, and tells whether the agent was stuck.
+    fn finish(self) -> Option<StuckSign> {
         for kept in [self.stdout, self.stderr].into_iter().flatten() {
             kept.finish();
         }
+        self.watch.and_then(|watch| watch.sign)
     }
+}
+
+/// Looks whether an agent goes round in circles while it runs.
+struct Watch {
+    watcher: Watcher,
+    wrote: Instant,
+    sign: Option<StuckSign>,
+}
+
+impl Watch {
+    fn new(limits: &StuckLimits, agent: Option<&Agent>) -> Self {
+        Self {
+            watcher: Watcher::new(limits, agent),
+            wrote: Instant::now(),
+            sign: None,
+        }
+    }
+
+    fn wrote(&mut self) {
+        self.wrote = Instant::now();
+        if self.sign.is_none() {
+            self.sign = self.watcher.verdict();
+        }
+    }
+
+    fn tick(&mut self) {
+        if self.sign.is_none() {
+            self.sign = self.watcher.silent(self.wrote.elapsed());
+        }
+    }
+}
+
+/// What was seen of an attempt.
+struct Seen<'a> {
+    ended: &'a Ended,
+    check: Option<&'a Checked>,
+    stuck: Option<&'a StuckSign>,
+    tree: Option<String>,
 }
 
 impl Sink for Passage<'_, '_> {
     fn stdout(&mut self, bytes: &[u8]) {
         self.reporter.output(Channel::Stdout, bytes);
+        if let Some(watch) = &mut self.watch {
+            watch.watcher.stdout(bytes);
+            watch.wrote();
+        }
         if let Some(kept) = &mut self.stdout {
             kept.push(bytes);
         }
@@ -337,6 +416,10 @@ impl Sink for Passage<'_, '_> {
 
     fn stderr(&mut self, bytes: &[u8]) {
         self.reporter.output(Channel::Stderr, bytes);
+        if let Some(watch) = &mut self.watch {
+            watch.watcher.stderr(bytes);
+            watch.wrote();
+        }
         if let Some(kept) = &mut self.stderr {
             kept.push(bytes);
         }
@@ -349,14 +432,24 @@ impl Sink for Passage<'_, '_> {
     }
 
     fn ticks(&self) -> bool {
-        self.reporter.live()
+        self.reporter.live() || self.watch.is_some()
     }
 
     fn is_open(&self) -> bool {
-        self.reporter.is_open()
+        let stuck = self
+            .watch
+            .as_ref()
+            .is_some_and(|watch| watch.sign.is_some());
+        self.reporter.is_open() && !stuck
     }
 
     fn tick(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.tick();
+        }
+        if !self.reporter.live() {
+            return;
+        }
         let elapsed = self.clock.at().since(self.since);
         self.reporter.running(elapsed, self.recovery);
     }

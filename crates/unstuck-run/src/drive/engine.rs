@@ -5,27 +5,26 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::watch;
-use unstuck_core::action::Prompts;
-use unstuck_core::agent::{Agent, Agents, Invocation};
-use unstuck_core::decision::{Catalog, Chosen, Draw, Repeat};
+use unstuck_core::agent::{Agent, Invocation};
+use unstuck_core::decision::{Chosen, Draw, Repeat};
 use unstuck_core::event::{
     DecisionMade, EscalationKind, InterruptedBy, ModelEscalated, Outcome, RecoveryEscalated,
     RunStarted, SessionSpec, WaitingUntil, Work,
 };
-use unstuck_core::knowledge::Playbook;
 use unstuck_core::recovery::{Means, Next};
 use unstuck_core::redact::Redactor;
-use unstuck_core::{Classifier, RunId, Timestamp};
+use unstuck_core::{RunId, Timestamp};
 use unstuck_store::Store;
 
 use super::error::RunError;
 use super::finished::Finished;
 use super::journal::Journal;
+use super::knowledge::Knowledge;
 use super::lease::{Held, lost};
 use super::log::Log;
 use super::report::Reporter;
 use super::request::Request;
-use super::role::RoleCall;
+use super::role::RoleWork;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
 use crate::process::{Recorded as Input, Stdin, Stop};
@@ -33,26 +32,9 @@ use crate::process::{Recorded as Input, Stdin, Stop};
 /// The exit code when a question is open.
 pub(super) const ASKED: i32 = 3;
 /// The exit code when a person stopped it.
-const INTERRUPTED: i32 = 130;
+pub(super) const INTERRUPTED: i32 = 130;
 /// The exit code when the time was up.
 const TIMED_OUT: i32 = 124;
-
-/// What is known; looked up only when something fails, so that a command that works starts at once.
-#[derive(Clone, Copy)]
-pub struct Knowledge<'a> {
-    /// How failures are told apart.
-    pub classifier: &'a dyn Fn() -> &'a Classifier,
-    /// What is done about them.
-    pub playbook: &'a dyn Fn() -> &'a Playbook,
-    /// The models and their ladders.
-    pub catalog: &'a dyn Fn() -> &'a Catalog,
-    /// The agents.
-    pub agents: &'a Agents,
-    /// What is added to prompts.
-    pub prompts: &'a dyn Fn() -> &'a Prompts,
-    /// The version of all that.
-    pub version: &'a str,
-}
 
 /// Drives runs.
 pub struct Engine<'a> {
@@ -77,7 +59,7 @@ pub struct Engine<'a> {
     /// Where what is needed to take a run up again is kept, out of the agents' reach.
     pub state: &'a Path,
     /// The call of a role; none where the command line is all that is known.
-    pub role: Option<&'a RoleCall>,
+    pub role: Option<RoleWork<'a>>,
 }
 
 impl Engine<'_> {
@@ -135,7 +117,7 @@ impl Engine<'_> {
     }
 
     pub(super) fn agent_of(&self, command: &[String], named: Option<&str>) -> Option<&Agent> {
-        let agents = self.knowledge.agents;
+        let agents = self.knowledge.agents();
         match named {
             Some(name) => agents.get(name),
             None => agents.recognise(command),
@@ -187,8 +169,8 @@ impl Engine<'_> {
         let spec = log.recovery().spec();
         let tool = spec.command.first().map(String::as_str);
         let means = Means {
-            playbook: (self.knowledge.playbook)(),
-            catalog: (self.knowledge.catalog)(),
+            playbook: self.knowledge.playbook(),
+            catalog: self.knowledge.catalog(),
             odds: &odds,
             can: self.capabilities(spec),
             caps: log.options().caps(),
@@ -304,7 +286,7 @@ impl Engine<'_> {
             _ => (log.childs_code(0), log.how_it_went()),
         };
         let end = recovery.finish(outcome, exit_code, reason, now);
-        let output = match (self.role, outcome.is_success()) {
+        let output = match (&self.role, outcome.is_success()) {
             (Some(_), true) => Some(self.keep_output(log)?),
             _ => None,
         };
@@ -314,7 +296,7 @@ impl Engine<'_> {
 }
 
 /// The id of a question about a session: that of the run where it is the only one.
-fn question_id(log: &Log<'_, '_>) -> String {
+pub(super) fn question_id(log: &Log<'_, '_>) -> String {
     let recovery = log.recovery();
     match log.as_part() {
         Some(_) => format!(

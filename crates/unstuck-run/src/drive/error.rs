@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use unstuck_core::action::PromptError;
 use unstuck_core::agent::{CannotBuild, CannotChange};
+use unstuck_core::pipeline::RoleChange;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::StoreError;
 
 use crate::process::ProcessError;
+use crate::prompt::PromptFault;
 
 /// Why a run could not be driven.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,28 @@ pub enum RunError {
     /// The command line could not be changed.
     #[error(transparent)]
     Command(#[from] CannotChange),
+    /// The prompt of a role could not be filled.
+    #[error(transparent)]
+    Fill(#[from] PromptFault),
+    /// No earlier run has the output of a role that others build on.
+    #[error(
+        "no earlier run of this project has an output of `{role}`, which the selected roles need"
+    )]
+    NoOutput {
+        /// The role.
+        role: String,
+    },
+    /// What was done already was made from a configuration that was changed since.
+    #[error(
+        "what run {run} has done was made from something else: {}",
+        told(changes)
+    )]
+    Changed {
+        /// The run.
+        run: RunId,
+        /// What was changed.
+        changes: Vec<RoleChange>,
+    },
     /// There is nothing to take up again.
     #[error("run {run} cannot be resumed: {why}")]
     NotResumable {
@@ -61,4 +85,16 @@ pub enum RunError {
         /// The run.
         run: RunId,
     },
+}
+
+/// What was changed, in one sentence.
+fn told(changes: &[RoleChange]) -> String {
+    let told = changes.iter().map(|change| {
+        let what = change.what.join("; ");
+        match &change.role {
+            Some(role) => format!("{role}: {what}"),
+            None => what,
+        }
+    });
+    told.collect::<Vec<_>>().join("; ")
 }

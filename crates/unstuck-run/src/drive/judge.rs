@@ -5,8 +5,10 @@ use unstuck_core::agent::{Agent, Report};
 use unstuck_core::event::{
     Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, Measured,
 };
+use unstuck_core::stuck::{StuckSign, asks_back};
 use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId};
 
+use super::knowledge::Knowledge;
 use super::request::Options;
 use crate::process::{Ended, Limit, Status};
 
@@ -30,6 +32,12 @@ pub(super) struct Case<'a> {
     pub(super) ended: &'a Ended,
     /// What the check that must pass afterwards came to, where there is one.
     pub(super) check: Option<&'a Checked>,
+    /// What shows that the agent was stuck, if it was stopped because of that.
+    pub(super) stuck: Option<&'a StuckSign>,
+    /// What it made of the work tree.
+    pub(super) tree: Option<String>,
+    /// Whether an answer that only asks back is a failure.
+    pub(super) asks_back: bool,
 }
 
 /// What came of an attempt, and its final answer.
@@ -59,12 +67,12 @@ impl Checked {
 
 impl Case<'_> {
     /// What came of the attempt.
-    pub(super) fn judge(&self, classifier: Diagnostics<'_>, now: &Now) -> Judged {
+    pub(super) fn judge(&self, knowledge: Knowledge<'_>, now: &Now) -> Judged {
         let stdout = self.ended.stdout.text();
         let stderr = self.ended.stderr.text();
         let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
         let text = report.as_ref().and_then(|report| report.text.clone());
-        let event = self.event(classifier, now, report.as_ref(), (&stdout, &stderr));
+        let event = self.event(knowledge, now, report.as_ref(), (&stdout, &stderr));
         Judged {
             answer: text.unwrap_or(stdout),
             event,
@@ -73,7 +81,7 @@ impl Case<'_> {
 
     fn event(
         &self,
-        classifier: Diagnostics<'_>,
+        knowledge: Knowledge<'_>,
         now: &Now,
         report: Option<&Report>,
         (stdout, stderr): (&str, &str),
@@ -82,13 +90,20 @@ impl Case<'_> {
         let text = text.unwrap_or(stdout);
         let wrong = self.wrong(text);
         let end = self.end(report);
+        let asks = || match self.asks_back && self.ended.status.is_success() {
+            true => asks_back(text),
+            false => None,
+        };
+        if let Some(sign) = self.stuck.cloned().or_else(asks) {
+            return failed(end, sign.diagnosis(), Vec::new(), (stdout, stderr));
+        }
         if self.is_plainly_fine(text, &wrong) {
             return succeeded(end, false);
         }
         let failure = self.failure(stdout, stderr, wrong);
         let mut diagnosis = match self.failed_check() {
-            Some(check) => self.of_check(check, &failure, classifier(), now),
-            None => classifier().diagnose(&failure, now),
+            Some(check) => self.of_check(check, &failure, knowledge.classifier(), now),
+            None => self.diagnosed(&failure, text, knowledge.classifier(), now),
         };
         if self.is_certain(diagnosis.kind, text, !failure.validation_errors.is_empty()) {
             diagnosis.confidence = 1.0;
@@ -96,15 +111,27 @@ impl Case<'_> {
         if diagnosis.kind == Kind::None && self.ended.status.is_success() {
             return succeeded(end, diagnosis.truncated);
         }
-        Event::from(Box::new(AttemptFailed {
-            end,
-            diagnosis,
-            validation_errors: failure.validation_errors,
-            excerpt: Excerpt {
-                stdout: end_of(stdout, EXCERPT),
-                stderr: end_of(stderr, EXCERPT),
-            },
-        }))
+        failed(end, diagnosis, failure.validation_errors, (stdout, stderr))
+    }
+
+    /// What failed; of some agents only the answer tells it.
+    fn diagnosed(
+        &self,
+        failure: &Failure,
+        text: &str,
+        classifier: &Classifier,
+        now: &Now,
+    ) -> Diagnosis {
+        let diagnosis = classifier.diagnose(failure, now);
+        let in_text = |agent: &Agent| agent.file().output.failures_in_text;
+        if diagnosis.kind != Kind::None || !self.agent.is_some_and(in_text) {
+            return diagnosis;
+        }
+        let told = Failure {
+            stdout: Some(text.into()),
+            ..failure.clone()
+        };
+        classifier.diagnose(&told, now)
     }
 
     /// What the checks of the output found wrong.
@@ -240,13 +267,27 @@ impl Case<'_> {
                 .or(self.model.clone()),
             answering: self.answering.clone(),
             used: self.used(report),
-            tree: None,
+            tree: self.tree.clone(),
         }
     }
 }
 
-/// Where diagnoses come from; built only when there is something to diagnose.
-pub(super) type Diagnostics<'a> = &'a dyn Fn() -> &'a Classifier;
+fn failed(
+    end: AttemptEnd,
+    diagnosis: Diagnosis,
+    validation_errors: Vec<String>,
+    (stdout, stderr): (&str, &str),
+) -> Event {
+    Event::from(Box::new(AttemptFailed {
+        end,
+        diagnosis,
+        validation_errors,
+        excerpt: Excerpt {
+            stdout: end_of(stdout, EXCERPT),
+            stderr: end_of(stderr, EXCERPT),
+        },
+    }))
+}
 
 fn succeeded(end: AttemptEnd, truncated: bool) -> Event {
     Event::from(Box::new(AttemptSucceeded { end, truncated }))

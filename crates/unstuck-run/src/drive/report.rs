@@ -16,7 +16,7 @@ pub enum Channel {
 }
 
 /// Is told what happens while a run is driven.
-pub trait Reporter: Send {
+pub trait Reporter {
     /// Passes on what a child wrote, at once and as it is.
     fn output(&mut self, channel: Channel, bytes: &[u8]);
 

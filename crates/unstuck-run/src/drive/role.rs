@@ -6,12 +6,15 @@ use unstuck_core::agent::{Agent, Call, CallSession, PromptWay};
 use unstuck_core::decision::{Capabilities, Capability};
 use unstuck_core::event::SessionSpec;
 use unstuck_core::recovery::AttemptPlan;
+use unstuck_core::stuck::StuckLimits;
 
 use super::command::{self, Changer, Line, conversation};
 use super::engine::Engine;
 use super::error::RunError;
 use super::log::Log;
+use super::pipeline::Purse;
 use crate::blobs::Blobs;
+use crate::worktree::Snapshots;
 
 /// What a role runs, as it is before anything is changed.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +37,20 @@ pub struct RoleCall {
     pub max_output: Option<u64>,
 }
 
+/// A role that is being run, and what is watched over meanwhile.
+#[derive(Clone, Copy)]
+pub struct RoleWork<'a> {
+    pub(super) call: &'a RoleCall,
+    /// When the agent counts as stuck.
+    pub(super) stuck: &'a StuckLimits,
+    /// Where the changes of each attempt are kept.
+    pub(super) snapshots: Option<&'a Snapshots>,
+    /// Whether what a failed attempt changed is undone.
+    pub(super) rollback: bool,
+    /// What may be used.
+    pub(super) purse: &'a Purse<'a>,
+}
+
 impl RoleCall {
     fn call(&self) -> Call<'_> {
         Call {
@@ -52,8 +69,9 @@ impl Engine<'_> {
     pub(super) fn capabilities(&self, spec: &SessionSpec) -> Capabilities {
         match self.role {
             Some(role) => role
+                .call
                 .agent
-                .call_capabilities(&role.call())
+                .call_capabilities(&role.call.call())
                 .without(Capability::Repair)
                 .without(Capability::Steps),
             None => {
@@ -74,7 +92,7 @@ impl Engine<'_> {
             agent: Some(&role.agent),
             recovery: log.recovery(),
             plan,
-            prompts: (self.knowledge.prompts)(),
+            prompts: self.knowledge.prompts(),
         };
         let prompt = with_limit(
             changer.prompt(&role.prompt)?,

@@ -1,7 +1,7 @@
 //! Where the output of a child goes while it runs.
 
 /// Takes what a child writes, piece by piece and untouched.
-pub trait Sink: Send {
+pub trait Sink {
     /// Takes a piece of standard output.
     fn stdout(&mut self, bytes: &[u8]);
 
@@ -22,7 +22,7 @@ pub trait Sink: Send {
     /// Is called about every 200 ms while the child runs.
     fn tick(&mut self) {}
 
-    /// Whether anybody still takes the output; when nobody does, the child is stopped. Looked at after each piece.
+    /// Whether anybody still takes the output; when nobody does, the child is stopped. Looked at after each piece and each tick.
     fn is_open(&self) -> bool {
         true
     }

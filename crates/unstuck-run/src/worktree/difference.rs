@@ -53,14 +53,14 @@ pub(super) struct Raw {
 }
 
 impl Snapshots {
-    /// The difference of two trees as a patch that `git apply` takes, coloured for a terminal or plain.
-    pub fn diff(&self, from: &str, to: &str, colour: Colour) -> Result<Vec<u8>, WorktreeError> {
+    /// The difference of two trees as a patch.
+    pub fn diff(&self, from: &str, to: &str, reader: Reader) -> Result<Vec<u8>, WorktreeError> {
         self.expect_trees(&[from, to])?;
-        let colour = match colour {
-            Colour::Plain => "--no-color",
-            Colour::Terminal => "--color=always",
+        let how = match reader {
+            Reader::Person => "--abbrev",
+            Reader::Program => "--binary",
         };
-        let args = ["diff-tree", "-p", "--binary", colour];
+        let args = ["diff-tree", "-p", "--no-color", "--find-renames", how];
         compare(&self.repository, &args, from, to)
     }
 
@@ -104,13 +104,13 @@ impl Snapshots {
     }
 }
 
-/// How a difference is shown.
+/// Who reads a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Colour {
-    /// For files and programs.
-    Plain,
-    /// With colours.
-    Terminal,
+pub enum Reader {
+    /// Somebody who wants to see what changed: contents that are not text are only named.
+    Person,
+    /// `git apply` and the like: everything is in it.
+    Program,
 }
 
 /// Compares two trees without any program that the repository names for that.
@@ -120,7 +120,7 @@ fn compare(
     from: &str,
     to: &str,
 ) -> Result<Vec<u8>, WorktreeError> {
-    let safe = ["--no-ext-diff", "--no-textconv", "--full-index", from, to];
+    let safe = ["--no-ext-diff", "--no-textconv", from, to];
     let args = args.iter().copied().chain(safe);
     repository.git("compare the snapshots").args(args).output()
 }

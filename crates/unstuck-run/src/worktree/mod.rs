@@ -20,7 +20,7 @@ mod survey;
 mod tree;
 mod undoing;
 
-pub use difference::{Change, ChangedFile, Colour};
+pub use difference::{Change, ChangedFile, Reader};
 pub use error::WorktreeError;
 pub use fingerprint::fingerprint;
 pub use restore::{Commit, Kept, Restored};

@@ -40,8 +40,10 @@ async fn a_grandchild_that_keeps_the_output_open_does_not_hold_us_up() {
 
 #[tokio::test]
 async fn a_run_can_be_a_task_of_its_own() {
-    let task = tokio::spawn(async { run(&Spec::shell("echo task")).await });
-    assert_eq!(task.await.unwrap().stdout.text(), "task\n");
+    let tasks = tokio::task::LocalSet::new();
+    let task = tasks.spawn_local(async { run(&Spec::shell("echo task")).await });
+    let ended = tasks.run_until(task).await.unwrap();
+    assert_eq!(ended.stdout.text(), "task\n");
 }
 
 struct Count(u64);

@@ -3,7 +3,9 @@
 pub(crate) mod agents;
 mod case_input;
 pub(crate) mod classify;
+pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod kinds;

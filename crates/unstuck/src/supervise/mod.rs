@@ -182,6 +182,6 @@ fn explained(error: RunError) -> anyhow::Error {
 }
 
 /// Where what is needed to take a run up again is kept: beside the store.
-fn state_folder(store: &Location) -> PathBuf {
+pub(crate) fn state_folder(store: &Location) -> PathBuf {
     store.path().with_extension("d")
 }

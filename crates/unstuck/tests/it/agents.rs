@@ -132,10 +132,10 @@ fn what_would_be_run_is_shown() {
     aider  aider, not installed
 
     How a role calls it
-      aider --yes-always --no-check-update --model MODEL --message-file PROMPT.md
+      aider --yes-always --no-check-update --no-show-release-notes --no-pretty --model MODEL --message-file PROMPT.md
 
     How it goes on with a conversation
-      aider --yes-always --no-check-update --model MODEL --restore-chat-history --message-file PROMPT.md
+      aider --yes-always --no-check-update --no-show-release-notes --no-pretty --model MODEL --restore-chat-history --message-file PROMPT.md
 
     Words in capitals stand for what a role says; what it does not say is left out.
     PROMPT.md is a file with the prompt.

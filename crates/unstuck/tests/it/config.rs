@@ -54,7 +54,10 @@ fn mistakes_in_a_configuration_are_shown_where_they_are() {
             "[kinds.rate_limt]\nhint = \"x\"\n",
             "did you mean `rate_limit`?",
         ),
-        ("[kinds.rate_limit]\nhnit = \"x\"\n", "unknown field `hnit`"),
+        (
+            "[kinds.rate_limit]\nhnit = \"x\"\n",
+            "there is no key `hnit` in `kinds.rate_limit`, did you mean `hint`?",
+        ),
         (
             "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = ['/a(/']\n",
             "rule `x`",
@@ -93,4 +96,135 @@ fn mistakes_in_a_configuration_are_shown_where_they_are() {
     }
     let ended = place.run(&["kinds", "--config", "gone.toml"], "");
     assert_eq!(ended.code, 2);
+}
+
+/// A pipeline that is in order.
+const PIPELINE: &str = r##"
+[run]
+task = "tidy up"
+
+[[role]]
+id = "planner"
+agent = "claude"
+prompt = "Plan: {{ task }}"
+expect.sections = ["# Plan"]
+
+[[role]]
+id = "builder"
+agent = "codex"
+prompt_file = "prompts/builder.md"
+needs = ["planner"]
+
+[[role]]
+id = "tester"
+command = ["make", "test"]
+needs = ["planner"]
+
+[loop]
+max_iterations = 5
+until = "<promise>DONE</promise>"
+
+[recovery]
+auto_approve = ["npm install"]
+"##;
+
+#[test]
+fn a_configuration_that_is_in_order_is_told_in_short() {
+    let place = Place::new();
+    let none = place.run(&["config", "check"], "");
+    assert_eq!(none.code, 0);
+    assert!(
+        none.stdout.contains("no configuration file"),
+        "{}",
+        none.stdout
+    );
+    place.write("unstuck.toml", PIPELINE);
+    place.write("prompts/builder.md", "{{ outputs.planner }}{{ feedback }}");
+    let ended = place.run(&["config", "check"], "");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    assert_eq!(
+        ended.stdout,
+        "note: unstuck.toml:27:1: `recovery`: read, not used by this version\n\
+         ok: unstuck.toml is in order: 3 roles, a loop of at most 5 iterations, policy `pipeline`\n\
+         \u{20}   planner → builder, tester\n"
+    );
+}
+
+/// S1-08: a placeholder or a file that is missing is found before anything runs.
+#[test]
+fn every_mistake_is_told_with_its_line() {
+    let place = Place::new();
+    let wrong = PIPELINE
+        .replace("{{ task }}", "{{ tsak }}")
+        .replace("\"codex\"", "\"codx\"")
+        .replace("max_iterations = 5", "max_iteratons = 5");
+    place.write("unstuck.toml", &wrong);
+    let ended = place.run(&["config", "check"], "");
+    assert_eq!(ended.code, 2);
+    for told in [
+        "unstuck.toml is not in order: 4 problems",
+        "unstuck.toml:8:10: `role.planner.prompt`: the prompt of `planner` has `{{ tsak }}`, which nothing fills, did you mean `task`?",
+        "unstuck.toml:13:9: `role.builder.agent`: there is no agent `codx`, did you mean `codex`?",
+        "unstuck.toml:14:15: `role.builder.prompt_file`: there is no file prompts/builder.md",
+        "unstuck.toml:23:1: there is no key `max_iteratons` in `loop`, did you mean `max_iterations`?",
+        "23 | max_iteratons = 5\n   | ^^^^^^^^^^^^^\n",
+    ] {
+        assert!(ended.stderr.contains(told), "{told}\n\n{}", ended.stderr);
+    }
+    let alone = place.write(
+        "alone.yaml",
+        "role:\n  - id: a\n    agent: claude\n    prompt: x\n",
+    );
+    let alone = alone.to_str().unwrap();
+    let ended = place.run(&["config", "check", alone], "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(place.run(&["config", "check", "gone.toml"], "").code, 2);
+}
+
+#[test]
+fn what_counts_is_shown_with_its_origin() {
+    let place = Place::new();
+    place.write("unstuck.json", r#"{"run": {"parallel": 2}}"#);
+    let shown = place.run(&["config", "show", "--origin"], "");
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""));
+    let line = |key: &str| {
+        shown
+            .stdout
+            .lines()
+            .find(|line| line.starts_with(key))
+            .unwrap()
+    };
+    assert!(line("parallel = 2 ").ends_with("# unstuck.json:1"));
+    assert!(line("snapshots = true ").ends_with("# built-in"));
+    let json = place.json(&["config", "show", "--json"], "");
+    assert_eq!(json["run"]["parallel"], 2);
+    let rows = place.json(&["config", "show", "--json", "--origin"], "");
+    assert_eq!(rows[0]["id"], "run.parallel");
+    assert_eq!(rows[0]["origin"], "unstuck.json:1");
+}
+
+#[test]
+fn a_project_may_write_its_configuration_in_json_or_yaml_but_only_once() {
+    let place = Place::new();
+    place.write("unstuck.yaml", "policy:\n  max_retries: 9\n");
+    let policy = place.json(&["policy", "show", "--json"], "");
+    assert_eq!(policy["maxRetries"], 9);
+    place.write("unstuck.json", "{}");
+    let ended = place.run(&["policy", "show"], "");
+    assert_eq!(ended.code, 2);
+    for name in ["unstuck.json", "unstuck.yaml", "keep one of them"] {
+        assert!(ended.stderr.contains(name), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_schema_is_printed_for_editors() {
+    let place = Place::new();
+    // A broken configuration must not keep anyone from the schema that explains it.
+    place.write("unstuck.toml", "oops");
+    let schema = place.json(&["config", "schema"], "");
+    assert_eq!(
+        schema["properties"]["run"]["description"],
+        "The run as a whole."
+    );
 }

@@ -6,6 +6,7 @@ mod agents;
 mod classify;
 mod config;
 mod demo;
+mod diff;
 mod exec;
 mod history;
 mod kinds;

@@ -11,6 +11,7 @@ impl Attempt<'_> {
     pub(super) async fn due(&mut self) -> Result<(), ProcessError> {
         if self.deadlines.ticks() {
             self.sink.tick();
+            self.look_for_readers().await?;
         }
         match self.deadlines.reached() {
             Some(limit) => self.end(Cause::Limit(limit), self.grace).await,

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
 use unstuck_core::RunId;
-use unstuck_run::worktree::{Change, Colour, LeftOutBecause, Snapshots};
+use unstuck_run::worktree::{Change, LeftOutBecause, Reader, Snapshots};
 
 use super::Repo;
 
@@ -82,7 +82,7 @@ fn it_survives_the_clearing_up_of_git_until_it_is_forgotten() {
     prune();
     let lost = repo
         .snapshots()
-        .diff(&taken.tree, &taken.tree, Colour::Plain);
+        .diff(&taken.tree, &taken.tree, Reader::Program);
     assert!(
         lost.unwrap_err()
             .to_string()
@@ -170,7 +170,7 @@ fn files_are_kept_byte_for_byte_and_no_program_of_the_repository_runs() {
     let after = repo.take("after");
     let snapshots = repo.snapshots();
     let patch = snapshots
-        .diff(&before.tree, &after.tree, Colour::Plain)
+        .diff(&before.tree, &after.tree, Reader::Program)
         .unwrap();
     assert!(String::from_utf8(patch).unwrap().contains("-one\r\n+one\n"));
     snapshots.restore(&before).unwrap();
@@ -248,12 +248,16 @@ fn what_changed_is_told_by_file_and_as_a_patch_that_applies() {
         ]
     );
     let patch = snapshots
-        .diff(&before.tree, &after.tree, Colour::Plain)
+        .diff(&before.tree, &after.tree, Reader::Program)
         .unwrap();
-    let coloured = snapshots
-        .diff(&before.tree, &after.tree, Colour::Terminal)
+    let read = snapshots
+        .diff(&before.tree, &after.tree, Reader::Person)
         .unwrap();
-    assert!(coloured.contains(&0x1b) && !patch.contains(&0x1b));
+    let read = String::from_utf8(read).unwrap();
+    assert!(
+        read.contains("Binary files /dev/null and b/new.bin differ\n"),
+        "{read}"
+    );
     snapshots.restore(&before).unwrap();
     let file = repo.folder.path().join("patch");
     fs::write(&file, patch).unwrap();
@@ -261,7 +265,7 @@ fn what_changed_is_told_by_file_and_as_a_patch_that_applies() {
     assert_eq!(repo.take("applied").tree, after.tree);
     assert!(
         snapshots
-            .diff(&after.tree, &after.tree, Colour::Plain)
+            .diff(&after.tree, &after.tree, Reader::Program)
             .unwrap()
             .is_empty()
     );

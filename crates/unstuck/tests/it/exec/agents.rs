@@ -70,6 +70,35 @@ fn an_agent_that_says_nothing_has_failed_though_its_exit_code_is_0() {
     assert!(ended.stderr.contains("empty_output"), "{}", ended.stderr);
 }
 
+/// Some agents end well, in JSON and by their exit code, with an answer that tells of a failure.
+#[test]
+fn an_answer_that_is_a_failure_is_seen_in_json_too() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    place.tool(
+        "goose",
+        r#"#!/bin/sh
+echo x >> count
+say() { printf '{"type":"message","message":{"id":"%s","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$1" "$2"; }
+say m1 "Let me look."
+[ $(wc -l < count) -ge 2 ] && say m2 "All done." || say m2 "Ran into this error: Rate limit exceeded: slow down."
+echo '{"type":"complete","total_tokens":5}'
+"#,
+    );
+    let line = [
+        "goose",
+        "run",
+        "-q",
+        "--output-format",
+        "stream-json",
+        "-i",
+        "-",
+    ];
+    let ended = place.run(&[&["exec", "--"][..], &line].concat(), "fix it");
+    assert_eq!((ended.code, executions(&place)), (0, 2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("rate_limit"), "{}", ended.stderr);
+}
+
 /// After a usage limit the same conversation goes on, when the limit says it is over.
 #[test]
 fn a_usage_limit_is_waited_for_and_the_conversation_goes_on() {

@@ -1,0 +1,174 @@
+//! What only shows when the parts of a configuration are held against each other.
+
+mod order;
+mod recovery;
+mod roles;
+
+use std::path::Path;
+
+use unstuck_core::nearest;
+
+use crate::config::Config;
+use crate::problem::Problem;
+
+impl Config {
+    /// Everything that is wrong although each value by itself can be read.
+    ///
+    /// Placeholders of role prompts are not looked at here: whoever renders prompts knows them.
+    pub fn check(&self) -> Vec<Problem> {
+        let mut check = Check {
+            config: self,
+            problems: Vec::new(),
+        };
+        check.roles();
+        check.order();
+        check.looping();
+        check.recovery();
+        check.prompts();
+        check.knowledge();
+        check.addresses();
+        check.problems
+    }
+
+    /// What is worth knowing although nothing is wrong.
+    pub fn notes(&self) -> Vec<Problem> {
+        let mut notes = Vec::new();
+        for section in ["recovery", "webhooks", "trust_project_config"] {
+            if self.origin(section).is_some() {
+                notes.push(self.problem_at(section, "read, not used by this version"));
+            }
+        }
+        notes.extend(self.capped());
+        notes.extend(self.unknown_models());
+        notes
+    }
+
+    /// Retries that the cap takes back.
+    fn capped(&self) -> Vec<Problem> {
+        let recovery = self.error_recovery();
+        let general = self.policies.for_roles().map(|policy| policy.max_retries);
+        let Some(cap) = recovery.max_auto_retries.or(general) else {
+            return Vec::new();
+        };
+        let above = recovery.strategies.iter().filter_map(|(kind, one)| {
+            let retries = one.max_retries.filter(|retries| *retries > cap)?;
+            let path = format!("error_recovery.strategies.{kind}.max_retries");
+            let text = format!(
+                "is {retries}, but `error_recovery.max_auto_retries` is {cap} and the smaller one counts; \
+                 raise that too, or set it on the role"
+            );
+            Some(self.problem_at(&path, text))
+        });
+        above.collect()
+    }
+
+    /// Models of ladders that nothing is known about.
+    fn unknown_models(&self) -> Vec<Problem> {
+        let catalog = self.catalog();
+        let ladders = self.file.models.ladder.iter();
+        ladders
+            .flat_map(|ladder| ladder.models.iter().map(move |model| (ladder, model)))
+            .filter(|(_, model)| catalog.find(model).is_none())
+            .map(|(ladder, model)| {
+                let text = format!(
+                    "nothing is known about `{model}`, so what it costs cannot be estimated; \
+                     [[models.model]] can say it"
+                );
+                self.problem_at(&format!("models.ladder.{}.models", ladder.id), text)
+            })
+            .collect()
+    }
+}
+
+/// Collects what is wrong.
+struct Check<'c> {
+    config: &'c Config,
+    problems: Vec<Problem>,
+}
+
+impl Check<'_> {
+    fn tell(&mut self, path: &str, what: impl Into<String>) {
+        self.problems.push(self.config.problem_at(path, what));
+    }
+
+    /// Tells of a file that cannot be read.
+    fn needs_file(&mut self, path: &str, file: &Path) {
+        if !file.is_file() {
+            let shown = self.config.shown(file);
+            self.tell(path, format!("there is no file {}", shown.display()));
+        }
+    }
+
+    fn looping(&mut self) {
+        let Some(looping) = self.config.looping() else {
+            return;
+        };
+        if self.config.roles().is_empty() {
+            self.tell(
+                "loop",
+                "there is no role that could run in it; add a [[role]]",
+            );
+        }
+        let Some(promise) = &looping.until.promise else {
+            return;
+        };
+        if promise.text.trim().is_empty() {
+            self.tell("loop.until.promise.text", "an empty promise is always kept");
+        }
+        if let Some(role) = &promise.role
+            && self.config.role(role).is_none()
+        {
+            let ids = self.config.roles().iter().map(|role| role.id.as_str());
+            let text = unknown("role", role, ids);
+            self.tell("loop.until.promise.role", text);
+        }
+    }
+
+    /// Rules, chains and strategies of the user's own.
+    fn knowledge(&mut self) {
+        let Err(error) = self.config.prepare() else {
+            return;
+        };
+        let kinds = self.config.file.kinds.keys();
+        let meant = kinds.map(|kind| kind.name()).find(|name| {
+            error.place.contains(&format!("`{name}`")) || error.place.contains(&format!("/{name}."))
+        });
+        let path = meant.map_or_else(|| "kinds".to_owned(), |name| format!("kinds.{name}"));
+        let text = match error.place.split_once("rule ") {
+            Some((_, rule)) => format!("rule {rule}: {}", error.problem),
+            None => error.problem,
+        };
+        self.tell(&path, text);
+    }
+
+    fn addresses(&mut self) {
+        let hooks = self.config.webhooks();
+        let lists = [
+            ("on_escalation", &hooks.on_escalation),
+            ("on_resolved", &hooks.on_resolved),
+            ("on_recovered", &hooks.on_recovered),
+            ("on_run_finished", &hooks.on_run_finished),
+        ];
+        for (name, list) in lists {
+            for (at, hook) in list.iter().enumerate() {
+                if !hook.url.starts_with("https://") && !hook.url.starts_with("http://") {
+                    let path = format!("webhooks.{name}.{}.url", at + 1);
+                    self.tell(&path, "must begin with https:// or http://");
+                }
+            }
+        }
+    }
+}
+
+/// What to tell about a name that nothing has.
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<_> = known.collect();
+    let near = nearest(name, known.iter().map(|known| (*known, *known)));
+    let hint = match near {
+        Some(near) => format!(", did you mean `{near}`?"),
+        None if known.is_empty() => String::new(),
+        None if known.len() <= 15 => format!("; there are {}", known.join(", ")),
+        None => String::new(),
+    };
+    format!("there is no {what} `{name}`{hint}")
+}

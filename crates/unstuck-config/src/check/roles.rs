@@ -1,0 +1,101 @@
+//! Each role by itself: its agent, its prompt, what its output must be.
+
+use std::fs;
+
+use super::{Check, unknown};
+use crate::section::{ExpectJson, Role};
+
+impl Check<'_> {
+    pub(super) fn roles(&mut self) {
+        for role in self.config.roles() {
+            self.agent(role);
+            self.prompt(role);
+            self.expect(role);
+            if let Err(crate::ConfigError::Invalid { problems }) = self.config.policy_for(role) {
+                self.problems.extend(problems);
+            }
+        }
+    }
+
+    fn agent(&mut self, role: &Role) {
+        let path = |key: &str| format!("role.{}.{key}", role.id);
+        if role.agent == "command" {
+            if role.command.first().is_none_or(String::is_empty) {
+                let text = "the agent `command` needs a `command`, such as [\"sh\", \"-c\", \"make test\"]";
+                self.tell(&path("agent"), text);
+            }
+            return;
+        }
+        let agents = self.config.agents();
+        if agents.get(&role.agent).is_none() {
+            let known = agents.iter().map(|agent| agent.id());
+            let known = known.filter(|id| *id != "command").chain(["command"]);
+            let text = unknown("agent", &role.agent, known);
+            self.tell(&path("agent"), text);
+        }
+        if !role.command.is_empty() {
+            let text = format!(
+                "only the agent `command` takes a command, and this is `{}`; `args` adds words to its command line",
+                role.agent
+            );
+            self.tell(&path("command"), text);
+        }
+    }
+
+    fn prompt(&mut self, role: &Role) {
+        let path = |key: &str| format!("role.{}.{key}", role.id);
+        match (&role.prompt, &role.prompt_file) {
+            (Some(_), Some(_)) => {
+                self.tell(
+                    &path("prompt_file"),
+                    "there is a `prompt` too; keep one of them",
+                );
+            }
+            (None, None) if role.agent != "command" => {
+                let text = "needs a `prompt` or a `prompt_file`";
+                self.tell(&format!("role.{}", role.id), text);
+            }
+            (Some(text), None) if text.trim().is_empty() && role.agent != "command" => {
+                self.tell(&path("prompt"), "is empty; say what is to be done");
+            }
+            (None, Some(file)) => self.needs_file(&path("prompt_file"), file),
+            _ => {}
+        }
+    }
+
+    fn expect(&mut self, role: &Role) {
+        let path = |key: &str| format!("role.{}.expect.{key}", role.id);
+        for (at, pattern) in role.expect.matches.iter().enumerate() {
+            if let Err(error) = regex::Regex::new(pattern) {
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default();
+                let why = why.strip_prefix("error: ").unwrap_or(why);
+                let text = format!("`{pattern}` is not a regular expression: {why}");
+                self.tell(&path(&format!("match.{}", at + 1)), text);
+            }
+        }
+        if let ExpectJson::Schema(file) = &role.expect.json {
+            self.needs_file(&path("json"), file);
+            let text = fs::read_to_string(file).unwrap_or_default();
+            if let (true, Err(error)) = (
+                file.is_file(),
+                serde_json::from_str::<serde_json::Value>(&text),
+            ) {
+                let shown = self.config.shown(file);
+                let text = format!("{} is not JSON: {error}", shown.display());
+                self.tell(&path("json"), text);
+            }
+        }
+        if role
+            .expect
+            .check
+            .as_deref()
+            .is_some_and(|line| line.trim().is_empty())
+        {
+            self.tell(
+                &path("check"),
+                "is empty; leave it out if nothing is to be checked",
+            );
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The configuration that counts, as a person or a program can read it: every value, and where it comes from.
+
+use serde_json::Value as Json;
+use unstuck_core::redact::{Redactor, secret_values};
+
+use crate::config::Config;
+use crate::tree::source::{Format, Origin, Source, Sources};
+use crate::tree::{Node, SourceId, Table, Value, merge, parse};
+
+/// What counts where nothing else is said.
+const DEFAULT: &str = include_str!("../data/default.toml");
+
+/// Sections of which nothing counts unless somebody wrote them.
+const ONLY_IF_THERE: [&str; 2] = ["loop", "recovery"];
+
+/// The configuration that counts, secrets aside.
+#[derive(Debug)]
+pub struct Effective {
+    tree: Table,
+    sources: Sources,
+}
+
+/// One value of the configuration that counts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leaf {
+    /// Its path, such as `run.parallel`.
+    pub path: String,
+    /// The value.
+    pub value: Json,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+impl Config {
+    /// The configuration that counts, with what is built in, and without secrets.
+    pub fn effective(&self) -> Effective {
+        let mut sources = self.sources().clone();
+        let built_in = sources.add(Source::BuiltIn);
+        let mut tree = defaults(built_in);
+        for section in ONLY_IF_THERE {
+            if self.tree.get(section).is_none() {
+                tree.remove(section);
+            }
+        }
+        merge::merge(&mut tree, self.tree.clone());
+        let redactor = Redactor::new(self.secrets());
+        hide(&mut tree, &redactor);
+        Effective { tree, sources }
+    }
+
+    /// Values of roles' environments whose names say that they are secret.
+    fn secrets(&self) -> Vec<String> {
+        let roles = self.roles().iter();
+        let variables = roles.flat_map(|role| role.env.clone());
+        secret_values(variables)
+    }
+}
+
+/// The built-in values; a test makes sure that they can be read.
+pub(crate) fn defaults(source: SourceId) -> Table {
+    parse(Format::Toml, DEFAULT, source).unwrap_or_default()
+}
+
+fn hide(table: &mut Table, redactor: &Redactor) {
+    for entry in &mut table.0 {
+        hide_in(&mut entry.node, redactor);
+    }
+}
+
+fn hide_in(node: &mut Node, redactor: &Redactor) {
+    match &mut node.value {
+        Value::Text(text) => *text = redactor.redact(text).into_owned(),
+        Value::List(list) => list.iter_mut().for_each(|one| hide_in(one, redactor)),
+        Value::Table(table) => hide(table, redactor),
+        _ => {}
+    }
+}
+
+impl Effective {
+    /// All of it as JSON.
+    pub fn to_json(&self) -> Json {
+        self.tree.to_json()
+    }
+
+    /// Every single value.
+    pub fn leaves(&self) -> Vec<Leaf> {
+        let mut leaves = Vec::new();
+        self.collect(&self.tree, "", &mut leaves);
+        leaves
+    }
+
+    fn collect(&self, table: &Table, path: &str, leaves: &mut Vec<Leaf>) {
+        for entry in &table.0 {
+            let path = join(path, &entry.key);
+            match &entry.node.value {
+                Value::Table(table) => self.collect(table, &path, leaves),
+                Value::List(list) if is_tables(list) => {
+                    for (at, one) in list.iter().enumerate() {
+                        let number = (at + 1).to_string();
+                        let path = join(&path, one.id().unwrap_or(&number));
+                        if let Some(table) = one.table() {
+                            self.collect(table, &path, leaves);
+                        }
+                    }
+                }
+                _ => leaves.push(Leaf {
+                    path,
+                    value: entry.node.to_json(),
+                    origin: self.sources.origin(entry.key_at),
+                }),
+            }
+        }
+    }
+
+    /// All of it as TOML.
+    pub fn to_toml(&self) -> String {
+        self.written(|_| None)
+    }
+
+    /// All of it as TOML, each line with where its value comes from.
+    pub fn to_toml_with_origins(&self) -> String {
+        self.written(|origin| Some(format!("# {origin}")))
+    }
+
+    fn written(&self, comment: impl Fn(&Origin) -> Option<String>) -> String {
+        let mut writer = Writer {
+            sources: &self.sources,
+            comment: &comment,
+            text: String::new(),
+        };
+        writer.table(&self.tree, "");
+        writer.text
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+fn is_tables(list: &[Node]) -> bool {
+    !list.is_empty() && list.iter().all(|one| one.table().is_some())
+}
+
+/// Writes TOML: the plain values of a table first, then the tables in it.
+struct Writer<'a> {
+    sources: &'a Sources,
+    comment: &'a dyn Fn(&Origin) -> Option<String>,
+    text: String,
+}
+
+impl Writer<'_> {
+    fn table(&mut self, table: &Table, path: &str) {
+        let is_plain = |node: &Node| match &node.value {
+            Value::Table(_) => false,
+            Value::List(list) => !is_tables(list),
+            _ => true,
+        };
+        let plain = table.0.iter().filter(|entry| is_plain(&entry.node));
+        let lines: Vec<_> = plain
+            .map(|entry| {
+                let line = format!("{} = {}", key(&entry.key), value(&entry.node));
+                (line, self.sources.origin(entry.key_at))
+            })
+            .collect();
+        let width = |line: &str| line.lines().last().unwrap_or_default().chars().count();
+        let widest = lines.iter().map(|(line, _)| width(line)).max().unwrap_or(0);
+        for (line, origin) in &lines {
+            self.text.push_str(line);
+            if let Some(comment) = (self.comment)(origin) {
+                let gap = widest.min(60).saturating_sub(width(line)) + 2;
+                self.text.push_str(&" ".repeat(gap));
+                self.text.push_str(&comment);
+            }
+            self.text.push('\n');
+        }
+        for entry in table.0.iter().filter(|entry| !is_plain(&entry.node)) {
+            let path = join(path, &key(&entry.key));
+            match &entry.node.value {
+                Value::Table(inner) => self.inner(inner, &path, ["[", "]"]),
+                Value::List(list) => {
+                    for inner in list.iter().filter_map(Node::table) {
+                        self.inner(inner, &path, ["[[", "]]"]);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn inner(&mut self, table: &Table, path: &str, [open, close]: [&str; 2]) {
+        // A table of tables alone needs no heading of its own.
+        let headed = open == "[["
+            || table.0.is_empty()
+            || table
+                .0
+                .iter()
+                .any(|entry| !matches!(entry.node.value, Value::Table(_)));
+        if headed {
+            if !self.text.is_empty() {
+                self.text.push('\n');
+            }
+            self.text.push_str(&format!("{open}{path}{close}\n"));
+        }
+        self.table(table, path);
+    }
+}
+
+fn key(key: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !key.is_empty() && key.chars().all(is_bare) {
+        key.to_owned()
+    } else {
+        text(key)
+    }
+}
+
+fn value(node: &Node) -> String {
+    match &node.value {
+        // TOML has no word for nothing.
+        Value::Null => "\"\"".to_owned(),
+        Value::Flag(flag) => flag.to_string(),
+        Value::Whole(number) => number.to_string(),
+        Value::Number(number) if number.is_nan() => "nan".to_owned(),
+        Value::Number(number) => format!("{number:?}"),
+        Value::Text(written) => text(written),
+        Value::List(list) => {
+            let parts: Vec<_> = list.iter().map(value).collect();
+            format!("[{}]", parts.join(", "))
+        }
+        Value::Table(table) => {
+            let entry =
+                |one: &crate::tree::Entry| format!("{} = {}", key(&one.key), value(&one.node));
+            let parts: Vec<_> = table.0.iter().map(entry).collect();
+            format!("{{ {} }}", parts.join(", "))
+        }
+    }
+}
+
+fn text(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

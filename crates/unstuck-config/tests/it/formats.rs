@@ -1,0 +1,259 @@
+//! The same configuration in TOML, JSON and YAML.
+
+use std::time::Duration;
+
+use unstuck_config::ConfigError;
+use unstuck_config::section::{ExpectJson, OnFailedAttempt, OnStuck};
+use unstuck_core::Kind;
+
+use crate::Place;
+
+const TOML: &str = r##"
+[run]
+task = "make it work"
+on_failed_attempt = "rollback"
+
+[[role]]
+id = "planner"
+agent = "claude"
+model = "sonnet"
+prompt = "Plan: {{ task }}"
+expect.sections = ["# Plan"]
+
+[[role]]
+id = "builder"
+command = ["sh", "-c", "cat"]
+depends_on = ["planner"]
+timeout_seconds = 1200
+idle_timeout = "5m"
+max_output_chars = 9000
+env = { MODE = "fast" }
+policy = "patient"
+[role.expect]
+json = "answer.schema.json"
+match = "done"
+[role.error_recovery.timeout]
+max_retries = 5
+custom_prompt_modifier = "shorter"
+
+[loop]
+max_iterations = 7
+until = "<promise>DONE</promise>"
+on_stuck = "stop"
+
+[prompts]
+shorter = "Be quick. {{ error }}"
+
+[budget]
+per_run = { usd = 2.5, tokens = 1000 }
+
+[webhooks]
+on_escalation = "https://example.org/hook"
+"##;
+
+const JSON: &str = r##"{
+  "$schema": "./unstuck.schema.json",
+  "run": {"task": "make it work", "on_failed_attempt": "rollback"},
+  "roles": [
+    {"id": "planner", "agent": "claude", "model": "sonnet", "prompt": "Plan: {{ task }}", "expect": {"sections": ["# Plan"]}},
+    {
+      "id": "builder", "command": ["sh", "-c", "cat"], "needs": ["planner"], "timeout": "20m", "idle_timeout": "5m",
+      "max_output": 9000, "env": {"MODE": "fast"}, "policy": {"template": "patient"},
+      "expect": {"json": "answer.schema.json", "match": ["done"]},
+      "error_recovery": {"TIMEOUT": {"max_retries": 5, "custom_prompt_modifier": "shorter"}}
+    }
+  ],
+  "loop": {"max_iterations": 7, "until": {"promise": {"text": "<promise>DONE</promise>"}}, "on_stuck": "stop"},
+  "prompts": {"shorter": {"text": "Be quick. {{ error }}"}},
+  "budget": {"per_run": {"usd": 2.5, "tokens": 1000}},
+  "webhooks": {"on_escalation": [{"url": "https://example.org/hook"}]}
+}"##;
+
+const YAML: &str = r##"
+run:
+  task: make it work
+  on_failed_attempt: rollback
+roles:
+  - id: planner
+    agent: claude
+    model: sonnet
+    prompt: "Plan: {{ task }}"
+    expect:
+      sections: ["# Plan"]
+  - id: builder
+    command: [sh, -c, cat]
+    needs: [planner]
+    timeout: 20m
+    idle_timeout: 5m
+    max_output: 9000
+    env:
+      MODE: fast
+    policy: patient
+    expect:
+      json: answer.schema.json
+      match: done
+    error_recovery:
+      timeout:
+        max_retries: 5
+        custom_prompt_modifier: shorter
+loop:
+  max_iterations: 7
+  until:
+    promise: <promise>DONE</promise>
+  on_stuck: stop
+prompts:
+  shorter: Be quick. {{ error }}
+budget:
+  per_run:
+    usd: 2.5
+    tokens: 1000
+webhooks:
+  on_escalation:
+    - https://example.org/hook
+"##;
+
+/// S1-34: roles with their dependencies, under either name of the key.
+#[test]
+fn the_three_formats_say_the_same() {
+    let toml = Place::with("unstuck.toml", TOML).config();
+    for (name, text) in [
+        ("unstuck.json", JSON),
+        ("unstuck.yaml", YAML),
+        ("unstuck.yml", YAML),
+    ] {
+        let place = Place::with(name, text);
+        let other = place.config();
+        let mut roles = other.roles().to_vec();
+        // Paths start from the file's own folder, which differs from test to test.
+        assert_eq!(
+            roles[1].expect.json,
+            ExpectJson::Schema(place.path().join("project/answer.schema.json"))
+        );
+        roles[1].expect.json = toml.roles()[1].expect.json.clone();
+        assert_eq!(roles, toml.roles(), "{name}");
+        assert_eq!(other.run(), toml.run(), "{name}");
+        assert_eq!(other.looping(), toml.looping(), "{name}");
+        assert_eq!(other.budget(), toml.budget(), "{name}");
+        assert_eq!(other.webhooks(), toml.webhooks(), "{name}");
+        assert_eq!(other.prompts().unwrap(), toml.prompts().unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn every_part_of_a_file_is_read() {
+    let config = Place::with("unstuck.toml", TOML).config();
+    assert_eq!(config.run().on_failed_attempt, OnFailedAttempt::Rollback);
+    let builder = config.role("builder").unwrap();
+    assert_eq!(builder.agent, "command");
+    assert_eq!(builder.needs, ["planner"]);
+    assert_eq!(builder.timeout, Some(Duration::from_mins(20)));
+    assert_eq!(builder.max_output, Some(9000));
+    assert_eq!(builder.expect.matches, ["done"]);
+    assert_eq!(builder.error_recovery[&Kind::Timeout].max_retries, Some(5));
+    let looping = config.looping().unwrap();
+    assert_eq!((looping.max_iterations, looping.stuck_after), (7, 3));
+    assert_eq!(looping.on_stuck, OnStuck::Stop);
+    let promise = looping.until.promise.as_ref().unwrap();
+    assert_eq!(promise.text, "<promise>DONE</promise>");
+    assert_eq!(config.budget().per_run.usd, Some(2.5));
+    assert_eq!(
+        config.webhooks().on_escalation[0].url,
+        "https://example.org/hook"
+    );
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let config = Place::new().config();
+    let run = config.run();
+    assert_eq!(
+        (run.parallel, run.snapshots, run.wait_for_human),
+        (4, true, false)
+    );
+    assert!(config.roles().is_empty() && config.looping().is_none() && config.recovery().is_none());
+    let stuck = config.stuck();
+    assert_eq!((stuck.enabled, stuck.repeats), (true, 3));
+    assert_eq!(stuck.waiting_for_input, Duration::from_mins(1));
+    assert!(config.error_recovery().enabled && config.error_recovery().save_checkpoint_on_failure);
+}
+
+#[test]
+fn two_files_in_one_folder_are_refused_by_name() {
+    let place = Place::with("unstuck.toml", "");
+    place.project("unstuck.yaml", "");
+    let error = place.load().unwrap_err();
+    assert!(matches!(&error, ConfigError::Two { .. }));
+    let text = error.to_string();
+    assert!(
+        text.contains("unstuck.toml") && text.contains("unstuck.yaml"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_empty_file_says_nothing() {
+    for name in ["unstuck.toml", "unstuck.yaml"] {
+        assert!(
+            Place::with(name, "# nothing yet\n")
+                .config()
+                .roles()
+                .is_empty(),
+            "{name}"
+        );
+    }
+    assert_eq!(
+        Place::with("unstuck.json", "[]").problems(),
+        ["unstuck.json:1:1: a configuration is a table of keys\n  |\n1 | []\n  | ^^"]
+    );
+}
+
+#[test]
+fn agents_and_models_of_ones_own_are_added() {
+    let config = Place::with(
+        "unstuck.toml",
+        r#"
+        [agents.mine]
+        title = "Mine"
+        names = ["mine"]
+        [[models.model]]
+        id = "claude-opus-5-5"
+        price = { input = 1.0, output = 2.0 }
+        [[models.model]]
+        id = "local-7b"
+        provider = "ollama"
+        context = 8000
+        [[models.ladder]]
+        id = "house"
+        models = ["local-7b", "claude-opus-5-5"]
+        "#,
+    )
+    .config();
+    assert_eq!(config.agents().get("mine").unwrap().title(), "Mine");
+    assert!(config.agents().get("claude").is_some());
+    let catalog = config.catalog();
+    let opus = catalog.find("opus").unwrap();
+    assert_eq!(opus.price.as_ref().unwrap().output, 2.0);
+    assert_eq!(opus.context, Some(1_000_000));
+    assert_eq!(catalog.next("local-7b").unwrap(), "claude-opus-5-5");
+    assert_eq!(catalog.next("haiku").unwrap(), "claude-sonnet-5-5");
+}
+
+#[test]
+fn prompts_may_stand_in_files_beside_the_configuration() {
+    let place = Place::with(
+        "unstuck.toml",
+        "[prompts.ours]\nfile = \"ours.md\"\nplace = \"context\"\n[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt_file = \"a.md\"\n",
+    );
+    place
+        .project("ours.md", "Mind {{ error }}")
+        .project("a.md", "Do {{ task }}");
+    let config = place.config();
+    let role = config.role("a").unwrap();
+    assert_eq!(role.prompt_file, Some(place.path().join("project/a.md")));
+    assert_eq!(
+        config.prompt_of(role).unwrap().as_deref(),
+        Some("Do {{ task }}")
+    );
+    assert!(config.prompts().unwrap().names().any(|name| name == "ours"));
+    assert_eq!(place.problems(), Vec::<String>::new());
+}

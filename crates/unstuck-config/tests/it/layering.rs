@@ -1,0 +1,149 @@
+//! Layers: which value counts, and where it comes from.
+
+use std::fs;
+
+use unstuck_config::{Config, Layers};
+use unstuck_core::Kind;
+
+use crate::{Place, role};
+
+fn origin(config: &Config, path: &str) -> String {
+    let origin = config.origin(path);
+    origin.map_or_else(|| "-".to_owned(), |origin| origin.to_string())
+}
+
+#[test]
+fn later_layers_win_key_by_key() {
+    let place = Place::new();
+    place.user("config.yaml", "run:\n  parallel: 2\n  snapshots: false\n");
+    place.project(
+        "unstuck.toml",
+        "[run]\nparallel = 3\ntask = \"from the project\"\n",
+    );
+    let named = place.path().join("more.json");
+    fs::write(&named, r#"{"run": {"task": "named"}}"#).unwrap();
+    let config = Config::load(&Layers {
+        named: Some(named.clone()),
+        ..place.layers()
+    })
+    .unwrap();
+    let run = config.run();
+    assert_eq!(run.task.as_deref(), Some("named"));
+    assert_eq!((run.parallel, run.snapshots), (3, false));
+    assert_eq!(origin(&config, "run.parallel"), "unstuck.toml:2");
+    assert_eq!(
+        origin(&config, "run.task"),
+        format!("{}:1", named.display())
+    );
+    assert!(origin(&config, "run.snapshots").ends_with("user/config.yaml:3"));
+    assert_eq!(origin(&config, "run.wait_for_human"), "-");
+    assert_eq!(config.files().len(), 3);
+}
+
+#[test]
+fn the_environment_wins_over_files_and_makes_no_loop_of_its_own() {
+    let place = Place::with("unstuck.toml", "[run]\nparallel = 3\n");
+    let variables = [
+        ("UNSTUCK_PARALLEL", "8"),
+        ("UNSTUCK_TASK", "42"),
+        ("UNSTUCK_MAX_ITERATIONS", "2"),
+    ];
+    let config = place.config_with(&variables);
+    assert_eq!(config.run().parallel, 8);
+    assert_eq!(config.run().task.as_deref(), Some("42"));
+    assert_eq!(origin(&config, "run.parallel"), "UNSTUCK_PARALLEL");
+    assert!(config.looping().is_none());
+    place.project("unstuck.toml", "[loop]\nmax_iterations = 9\n");
+    assert_eq!(
+        place
+            .config_with(&variables)
+            .looping()
+            .unwrap()
+            .max_iterations,
+        2
+    );
+}
+
+#[test]
+fn a_later_role_of_the_same_id_changes_single_fields() {
+    let place = Place::new();
+    place.user(
+        "config.toml",
+        &(role("a", "timeout = \"5m\"\nneeds = [\"b\"]") + &role("b", "")),
+    );
+    place.project(
+        "unstuck.toml",
+        &format!(
+            "[[role]]\nid = \"a\"\ntimeout = \"9m\"\ndepends_on = []\n{}",
+            role("c", "")
+        ),
+    );
+    let config = place.config();
+    let ids: Vec<_> = config.roles().iter().map(|role| role.id.as_str()).collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    let a = config.role("a").unwrap();
+    assert_eq!(a.timeout.unwrap().as_secs(), 540);
+    assert_eq!((a.agent.as_str(), a.needs.len()), ("claude", 0));
+    assert_eq!(origin(&config, "role.a.timeout"), "unstuck.toml:3");
+    assert!(origin(&config, "role.a.agent").ends_with("config.toml:3"));
+}
+
+#[test]
+fn rules_of_both_layers_count() {
+    let place = Place::new();
+    let rule = |id: &str, text: &str| {
+        format!("[[kinds.rate_limit.rule]]\nid = \"{id}\"\nany = [\"{text}\"]\n")
+    };
+    place.user(
+        "config.toml",
+        &(rule("one", "first text") + &rule("two", "second text")),
+    );
+    place.project(
+        "unstuck.toml",
+        &rule("one", "other text").replace("rate_limit", "rate_limited"),
+    );
+    let knowledge = place.config().classifier().unwrap().knowledge().clone();
+    let rules = &knowledge.kind(Kind::RateLimit).rule;
+    let any = |id: &str| format!("{:?}", rules.iter().find(|rule| rule.id == id).unwrap());
+    assert!(any("two").contains("second text"));
+    assert!(any("one").contains("other text") && !any("one").contains("first text"));
+}
+
+#[test]
+fn a_later_policy_changes_keys_and_one_with_a_template_starts_afresh() {
+    let place = Place::new();
+    place.user(
+        "config.toml",
+        "[policy]\nmax_retries = 9\nbackoffBase = 2\n",
+    );
+    place.project("unstuck.toml", "[policy]\nmaxRetries = 4\n");
+    let config = place.config();
+    let policy = config.policy().unwrap();
+    assert_eq!((policy.max_retries, policy.backoff_base), (4, 2.0));
+    assert_eq!(origin(&config, "policy.maxRetries"), "unstuck.toml:2");
+    place.project("unstuck.toml", "[policy]\ntemplate = \"thrifty\"\n");
+    assert_eq!(place.config().policy().unwrap().max_retries, 1);
+}
+
+#[test]
+fn a_named_file_that_is_the_projects_own_is_read_once() {
+    let place = Place::with(
+        "unstuck.toml",
+        "[[kinds.timeout.sample]]\nlayer = \"tool\"\nexit_code = 124\n",
+    );
+    let config = Config::load(&Layers {
+        named: Some(place.path().join("project/../project/unstuck.toml")),
+        ..place.layers()
+    })
+    .unwrap();
+    assert_eq!(config.files().len(), 1);
+}
+
+#[test]
+fn only_the_user_can_trust_projects() {
+    let place = Place::new();
+    place.user("config.toml", "trust_project_config = true\n");
+    assert!(place.config().trusts_projects());
+    place.project("unstuck.toml", "trust_project_config = true\n");
+    assert!(place.problems()[0].contains("only the user's own configuration"));
+}

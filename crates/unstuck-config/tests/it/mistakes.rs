@@ -1,0 +1,224 @@
+//! Mistakes: every one is told, where it is, with what was expected.
+
+use crate::{Place, role};
+
+fn told(text: &str) -> Vec<String> {
+    Place::with("unstuck.toml", text).problems()
+}
+
+/// Whether exactly one problem is told, and it has these words.
+fn assert_told(text: &str, words: &[&str]) {
+    let problems = told(text);
+    assert_eq!(problems.len(), 1, "{text}\n{}", problems.join("\n"));
+    for word in words {
+        assert!(
+            problems[0].contains(word),
+            "`{word}` is not in: {}",
+            problems[0]
+        );
+    }
+}
+
+#[test]
+fn a_mistake_is_shown_with_its_line_its_value_and_what_was_expected() {
+    let text = "[run]\nparallel = \"four\"\n";
+    assert_eq!(
+        told(text),
+        ["unstuck.toml:2:12: `run.parallel` is \"four\", but must be a whole number that is 0 or more
+  |
+2 | parallel = \"four\"
+  |            ^^^^^^"]
+    );
+    let yaml = Place::with("unstuck.yaml", "run:\n  parallel: four\n");
+    assert!(yaml.problems()[0].starts_with("unstuck.yaml:2:13: `run.parallel` is \"four\""));
+    let json = Place::with("unstuck.json", "{\n \"run\": {\"parallel\": \"four\"}\n}");
+    assert!(json.problems()[0].starts_with("unstuck.json:2:22: `run.parallel` is \"four\""));
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let problems = told(
+        "[run]\nparallel = -1\ntsk = \"x\"\n[[role]]\nid = \"a b\"\n[[role]]\nid = \"c\"\ntimout = \"5m\"\ntimeout = 20\n[loop]\non_stuck = \"escalat\"\n",
+    );
+    let all = problems.join("\n");
+    for words in [
+        "`run.parallel` is -1",
+        "no key `tsk` in `run`, did you mean `task`?",
+        "is \"a b\", but must be 1 to 64 letters",
+        "no key `timout` in `role.c`, did you mean `timeout`?",
+        "`role.c.timeout` is 20, but must be a duration in quotes, like \"90s\"",
+        "`role.c` needs `agent`",
+        "one of \"escalate\", \"stop\", \"continue\", did you mean `escalate`?",
+    ] {
+        assert!(all.contains(words), "`{words}` is not in:\n{all}");
+    }
+}
+
+#[test]
+fn what_is_not_of_its_format_is_told_with_its_place() {
+    for (name, text, place) in [
+        ("unstuck.toml", "[run\n", "unstuck.toml:1:5:"),
+        ("unstuck.json", "{\"run\": }", "unstuck.json:1:9:"),
+        (
+            "unstuck.json",
+            "{\"run\": {}, \"run\": {}}",
+            "unstuck.json:1:13:",
+        ),
+        ("unstuck.yaml", "run:\n  task: [a\n", "unstuck.yaml:"),
+        (
+            "unstuck.yaml",
+            "run:\n  task: a\n  task: b\n",
+            "unstuck.yaml:3:",
+        ),
+    ] {
+        let problems = Place::with(name, text).problems();
+        assert!(
+            problems[0].starts_with(place),
+            "{name} {text}: {}",
+            problems[0]
+        );
+    }
+}
+
+#[test]
+fn roles_must_fit_together() {
+    let needs = |id: &str, needs: &str| role(id, &format!("needs = [\"{needs}\"]"));
+    assert_told(
+        &(role("planner", "") + &needs("builder", "planer")),
+        &[
+            "there is no role `planer`, did you mean `planner`?",
+            "unstuck.toml:10:10",
+        ],
+    );
+    assert_told(
+        &(needs("a", "b") + &needs("b", "c") + &needs("c", "a")),
+        &["a → b → c → a"],
+    );
+    assert_told(&needs("a", "a"), &["a → a"]);
+    assert_told(&(role("a", "") + &role("a", "")), &["two roles `a`"]);
+    assert_told(
+        "[[role]]\nid = \"a\"\nagent = \"cluade\"\nprompt = \"x\"\n",
+        &["there is no agent `cluade`, did you mean `claude`?"],
+    );
+}
+
+#[test]
+fn a_role_needs_a_prompt_and_only_one() {
+    assert_told(
+        "[[role]]\nid = \"a\"\nagent = \"claude\"\n",
+        &["needs a `prompt`"],
+    );
+    assert_told(&role("a", "prompt_file = \"x.md\""), &["keep one of them"]);
+    assert_told(
+        "[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt_file = \"gone.md\"\n",
+        &["there is no file gone.md", ":4:15"],
+    );
+    assert_eq!(
+        told("[[role]]\nid = \"a\"\ncommand = [\"cat\"]\n"),
+        Vec::<String>::new()
+    );
+    assert_told(
+        "[[role]]\nid = \"a\"\nagent = \"command\"\n",
+        &["needs a `command`"],
+    );
+    assert_told(
+        &role("a", "command = [\"x\"]"),
+        &["only the agent `command` takes a command"],
+    );
+}
+
+#[test]
+fn what_is_named_must_be_there() {
+    assert_told(
+        &role("a", "policy = \"patiant\""),
+        &["`patiant`, did you mean `patient`?"],
+    );
+    assert_told(
+        &role(
+            "a",
+            "[role.error_recovery.timeout]\ncustom_prompt_modifier = \"focsu\"",
+        ),
+        &["there is no prompt template `focsu`, did you mean `focus`?"],
+    );
+    assert_told(
+        "[error_recovery.strategies.timeout]\nstrategies = [\"longer_timeot\"]\n",
+        &["there is no strategy `longer_timeot`, did you mean `longer_timeout`?"],
+    );
+    assert_told(
+        "[error_recovery.strategies.timeot]\nmax_retries = 1\n",
+        &["there is no kind `timeot`, did you mean `timeout`?"],
+    );
+    assert_told(
+        &(role("a", "") + "[loop.until]\npromise = { role = \"b\", text = \"DONE\" }\n"),
+        &["there is no role `b`"],
+    );
+    assert_told(
+        "[prompts]\nours = \"Mind {{ eror }}\"\n",
+        &["there is no placeholder `eror`, did you mean `error`?"],
+    );
+    assert_told(
+        &role("a", "expect.json = \"gone.json\""),
+        &["there is no file gone.json"],
+    );
+    assert_told(
+        &role("a", "expect.match = \"a(\""),
+        &["is not a regular expression"],
+    );
+    assert_told(
+        "[[kinds.rate_limit.chain]]\nstrategy = \"nope\"\nconfidence = 0.5\n",
+        &[
+            "`kinds.rate_limit`: there is no strategy `nope`",
+            "unstuck.toml:1",
+        ],
+    );
+    assert_told(
+        "[webhooks]\non_escalation = \"example.org\"\n",
+        &["must begin with https://"],
+    );
+}
+
+#[test]
+fn two_names_of_one_key_are_one_too_many() {
+    assert_told(
+        &role("a", "timeout = \"5m\"\ntimeout_seconds = 9"),
+        &["`timeout_seconds` is another name of `timeout`; keep one of them"],
+    );
+}
+
+#[test]
+fn numbers_without_meaning_are_refused() {
+    for (text, words) in [
+        (
+            "[policy]\nmaxCost = nan\n",
+            "`policy.maxCost` is NaN, but must be a number",
+        ),
+        (
+            "[policy]\nmax_retries = -3\n",
+            "`policy.maxRetries` is -3: must be a whole number",
+        ),
+        (
+            "[run]\nparallel = 0\n",
+            "`run.parallel` is 0, but must be 1 or more",
+        ),
+        ("[loop]\nmax_iterations = 0\n", "must be 1 or more"),
+        ("[budget]\nper_run = { usd = -1.0 }\n", "must be 0 or more"),
+        (
+            "[error_recovery.strategies.timeout]\ntimeout_multiplier = 0.0\n",
+            "must be 0.1 or more",
+        ),
+    ] {
+        let all = told(text).join("\n");
+        assert!(all.contains(words), "{text}: {all}");
+    }
+}
+
+#[test]
+fn what_no_version_uses_yet_is_noted() {
+    let config = Place::with("unstuck.toml", "[recovery]\nnetwork = false\n").config();
+    assert_eq!(config.check(), []);
+    let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
+    assert!(
+        notes[0].contains("`recovery`: read, not used by this version"),
+        "{notes:?}"
+    );
+}

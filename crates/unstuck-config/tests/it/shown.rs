@@ -1,0 +1,118 @@
+//! The configuration that counts, as it is shown.
+
+use unstuck_config::{Config, Origin};
+
+use crate::{Place, role};
+
+#[test]
+fn what_is_shown_is_itself_a_configuration_that_says_the_same() {
+    let text = role(
+        "a",
+        "env = { \"x.y\" = \"1\" }\nexpect.match = [\"a\\\"b\", \"c\"]\ntimeout_seconds = 5",
+    ) + "[loop]\nuntil = \"DONE\"\n[policy]\nmax_retries = 2\n[prompts]\np = \"two\\nlines \\t é\"\n";
+    let config = Place::with("unstuck.toml", &text).config();
+    let shown = config.effective().to_toml();
+    let again = Place::with("unstuck.toml", &shown).config();
+    assert_eq!(again.roles(), config.roles());
+    assert_eq!(again.looping(), config.looping());
+    assert_eq!(again.policy(), config.policy());
+    assert_eq!(again.run(), config.run());
+    assert_eq!(again.prompts().unwrap(), config.prompts().unwrap());
+    let commented = config.effective().to_toml_with_origins();
+    assert_eq!(
+        Place::with("unstuck.toml", &commented).config().roles(),
+        config.roles()
+    );
+}
+
+#[test]
+fn every_line_tells_where_its_value_comes_from() {
+    let place = Place::with("unstuck.toml", "[run]\nsnapshots = false\n");
+    let config = place.config_with(&[("UNSTUCK_PARALLEL", "8")]);
+    let shown = config.effective().to_toml_with_origins();
+    let line = |key: &str| {
+        shown
+            .lines()
+            .find(|line| line.starts_with(key))
+            .unwrap()
+            .to_owned()
+    };
+    assert!(
+        line("snapshots").ends_with("= false           # unstuck.toml:2"),
+        "{shown}"
+    );
+    assert!(line("parallel").ends_with("# UNSTUCK_PARALLEL"), "{shown}");
+    assert!(line("wait_for_human").ends_with("# built-in"), "{shown}");
+}
+
+#[test]
+fn sections_that_count_only_when_written_are_not_shown_otherwise() {
+    let shown = Config::default().effective().to_toml();
+    assert!(
+        !shown.contains("[loop]") && !shown.contains("[recovery]"),
+        "{shown}"
+    );
+    let config = Place::with("unstuck.toml", "[recovery]\nnetwork = false\n").config();
+    let leaves = config.effective().leaves();
+    let sandbox = leaves
+        .iter()
+        .find(|leaf| leaf.path == "recovery.sandbox")
+        .unwrap();
+    assert_eq!(
+        (sandbox.value.as_str(), &sandbox.origin),
+        (Some("best-effort"), &Origin::BuiltIn)
+    );
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let config = Place::with(
+        "unstuck.toml",
+        &role(
+            "a",
+            "env = { DEPLOY_TOKEN = \"q7h2k9zt4mw8\", MODE = \"fast\" }",
+        ),
+    )
+    .config();
+    let effective = config.effective();
+    let (toml, json) = (effective.to_toml(), effective.to_json().to_string());
+    for shown in [&toml, &json] {
+        assert!(
+            !shown.contains("q7h2k9zt4mw8") && shown.contains("fast"),
+            "{shown}"
+        );
+    }
+}
+
+/// The built-in values that are shown are those that count.
+#[test]
+fn the_shown_defaults_are_the_real_ones() {
+    let shown = Config::default().effective().to_toml();
+    let read = Place::with("unstuck.toml", &shown).config();
+    let (plain, read) = (Config::default(), read);
+    assert_eq!(read.run(), plain.run());
+    assert_eq!(read.stuck(), plain.stuck());
+    let text = role("a", "");
+    let with_defaults = Place::with("unstuck.toml", &(text.clone() + &shown)).config();
+    let without = Place::with("unstuck.toml", &text).config();
+    let retries = |config: &Config| {
+        let policy = config.policy_for(&config.roles()[0]).unwrap().policy;
+        let kinds = unstuck_core::Kind::ALL.iter().map(|kind| {
+            let file = unstuck_core::knowledge::Playbook::built_in()
+                .kind(*kind)
+                .unwrap();
+            policy
+                .limits(*kind, unstuck_core::Layer::Agent, file, None, None)
+                .retries
+        });
+        kinds.collect::<Vec<_>>()
+    };
+    assert_eq!(retries(&with_defaults), retries(&without));
+    let chains = |config: &Config| {
+        config
+            .playbook_for(&config.roles()[0])
+            .unwrap()
+            .into_owned()
+    };
+    assert_eq!(chains(&with_defaults), chains(&without));
+}

@@ -1,0 +1,224 @@
+//! Whether an iteration has done what the loop is for, and if not, what it left undone.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unstuck_core::event::{IterationFinished, Outcome};
+use unstuck_core::{Failure, Kind, Layer};
+
+use super::{Conductor, LoopPlan, Stage, Until};
+use crate::blobs::{Blobs, hash};
+use crate::drive::error::RunError;
+use crate::process::{Discard, Limits, Spec, Stdin};
+use crate::worktree::{self, undoing};
+
+/// How much of the end of a check's output is told.
+const COMPLAINT: usize = 1500;
+/// How long a check may take.
+const CHECK_TIME: Duration = Duration::from_mins(30);
+
+/// Something that is left undone.
+struct Undone {
+    /// In words for people and for the next iteration.
+    said: String,
+    /// By what the same is known again.
+    fingerprint: String,
+}
+
+impl Conductor<'_> {
+    /// Judges the iteration that is over.
+    pub(super) async fn judge(&self, stage: &Stage<'_, '_>) -> Result<(), RunError> {
+        let Some(looping) = &self.plan.looping else {
+            return Ok(());
+        };
+        let failed = self.failed_roles(stage);
+        let (done, undone) = match &looping.until {
+            Some(until) => self.is_done(stage, until, failed).await?,
+            None => {
+                let last = self.know(stage.journal, |pipeline| {
+                    pipeline.iteration() >= pipeline.most_iterations()
+                });
+                (last && failed.is_empty(), failed)
+            }
+        };
+        let finished = self.judged(stage, looping, done, undone);
+        self.write(stage.journal, vec![finished.into()]).await
+    }
+
+    fn judged(
+        &self,
+        stage: &Stage<'_, '_>,
+        looping: &LoopPlan,
+        done: bool,
+        undone: Vec<Undone>,
+    ) -> IterationFinished {
+        let said: Vec<_> = undone.iter().map(|one| one.said.as_str()).collect();
+        let marks: Vec<_> = undone.iter().map(|one| one.fingerprint.as_str()).collect();
+        let mut finished = IterationFinished {
+            iteration: self.know(stage.journal, unstuck_core::Pipeline::iteration),
+            done,
+            feedback: match done {
+                true => String::new(),
+                false => said.join("\n\n"),
+            },
+            fingerprint: (!done && !marks.is_empty()).then(|| hash(marks.join("\n").as_bytes())),
+            tree: worktree::fingerprint(&self.plan.project, self.state).ok(),
+            unchanged: 0,
+        };
+        let before = stage.judged_before();
+        finished.unchanged = self.know(stage.journal, |pipeline| {
+            pipeline.unchanged_with(&finished, before.as_ref())
+        });
+        if let Some(circle) = undoing(&stage.steps.borrow()).filter(|_| !done)
+            && circle.returns >= usize::try_from(looping.stuck_after).unwrap_or(usize::MAX)
+        {
+            let said = format!(
+                "{} undo each other's changes: the files came back to an earlier state {} times",
+                circle.roles.join(" and "),
+                circle.returns
+            );
+            finished.feedback = format!("{said}\n\n{}", finished.feedback);
+            finished.unchanged = looping.stuck_after;
+        }
+        stage.remember(&finished);
+        finished
+    }
+
+    /// The roles that failed, where others do not go on without them.
+    fn failed_roles(&self, stage: &Stage<'_, '_>) -> Vec<Undone> {
+        stage.journal.know(|run| {
+            let Some(pipeline) = &run.pipeline else {
+                return Vec::new();
+            };
+            let failed = pipeline.stopped().filter(|(part, outcome)| {
+                *outcome == Outcome::Failed
+                    && pipeline.role(&part.role).is_some_and(|role| !role.optional)
+            });
+            let told = failed.map(|(part, _)| {
+                let mut sessions = run.sessions.iter();
+                let session = sessions.find(|session| session.part.as_ref() == Some(part));
+                let diagnosis = session.and_then(|session| session.diagnosis.as_deref());
+                let why = diagnosis.map_or("it failed", |found| found.message.as_str());
+                let line = diagnosis.map_or("", |found| found.evidence.line.as_str());
+                Undone {
+                    said: format!("{} failed: {why}\n{line}", part.role)
+                        .trim_end()
+                        .to_owned(),
+                    fingerprint: diagnosis.map_or("", |found| &found.fingerprint).to_owned(),
+                }
+            });
+            told.collect()
+        })
+    }
+
+    /// Whether what the loop is for is done, and what of it is not.
+    async fn is_done(
+        &self,
+        stage: &Stage<'_, '_>,
+        until: &Until,
+        failed: Vec<Undone>,
+    ) -> Result<(bool, Vec<Undone>), RunError> {
+        let mut met = 0;
+        let mut undone = Vec::new();
+        if until.all_roles && failed.is_empty() {
+            met += 1;
+        }
+        undone.extend(failed);
+        if let Some(promise) = &until.promise {
+            match self.is_promised(stage, promise)? {
+                true => met += 1,
+                false => {
+                    let who = promise.role.as_deref().unwrap_or("nobody");
+                    let said = match &promise.role {
+                        Some(role) => format!("{role} has not said {}", promise.text),
+                        None => format!("{who} has said {}", promise.text),
+                    };
+                    undone.push(Undone {
+                        fingerprint: said.clone(),
+                        said,
+                    });
+                }
+            }
+        }
+        if let Some(check) = &until.check {
+            match self.check(check).await? {
+                None => met += 1,
+                Some(complaint) => undone.push(complaint),
+            }
+        }
+        let wanted = usize::from(until.all_roles)
+            + usize::from(until.promise.is_some())
+            + usize::from(until.check.is_some());
+        let done = match until.any {
+            true => met > 0,
+            false => met == wanted,
+        };
+        Ok((done, undone))
+    }
+
+    fn is_promised(
+        &self,
+        stage: &Stage<'_, '_>,
+        promise: &super::Promise,
+    ) -> Result<bool, RunError> {
+        let outputs = self.know(stage.journal, |pipeline| pipeline.outputs_now());
+        let blobs = Blobs::at(self.state);
+        let said_by = |role: &String| promise.role.as_ref().is_none_or(|wanted| wanted == role);
+        for (_, names) in outputs.iter().filter(|(role, _)| said_by(role)) {
+            for name in names {
+                let text = blobs.get(name)?;
+                if String::from_utf8_lossy(&text).contains(&promise.text) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Runs the command that says whether all is done; what it complains about if it is not.
+    async fn check(&self, line: &str) -> Result<Option<Undone>, RunError> {
+        let spec = Spec {
+            folder: Some(PathBuf::from(&self.plan.cwd)),
+            limits: Limits {
+                timeout: Some(CHECK_TIME),
+                ..Limits::default()
+            },
+            ..Spec::shell(line)
+        };
+        let mut supervisor = self.supervisors.take().await?;
+        let ended = supervisor
+            .run(&spec, &mut Stdin::null(), &mut Discard, self.stop.clone())
+            .await?;
+        if ended.status.is_success() {
+            return Ok(None);
+        }
+        let written = [ended.stdout.text(), ended.stderr.text()].join("\n");
+        let code = ended.status.code();
+        let failure = Failure {
+            command: Some(line.to_owned()),
+            exit_code: Some(code),
+            stdout: Some(ended.stdout.text().into()),
+            stderr: Some(ended.stderr.text().into()),
+            timed_out: ended.timed_out.is_some(),
+            ..Failure::new(Layer::Infra)
+        };
+        let found = self
+            .knowledge
+            .classifier()
+            .diagnose(&failure, &self.clock.now());
+        let kind = match found.kind {
+            Kind::None | Kind::Unknown => String::new(),
+            kind => format!(" ({kind})"),
+        };
+        let told = end_of(written.trim(), COMPLAINT);
+        Ok(Some(Undone {
+            said: format!("the check `{line}` failed with exit code {code}{kind}:\n{told}"),
+            fingerprint: found.fingerprint,
+        }))
+    }
+}
+
+fn end_of(text: &str, most: usize) -> &str {
+    let from = text.len().saturating_sub(most);
+    &text[text.ceil_char_boundary(from)..]
+}

@@ -1,0 +1,350 @@
+//! Drives pipelines: roles that build on each other, side by side where they can, in a loop until the work is done.
+//!
+//! Where a pipeline stands is a fold over its events ([`Pipeline`]). Each role is a session that is driven like a
+//! single command; what they have in common is the journal of the run.
+
+mod budget;
+mod judge;
+mod part;
+mod plan;
+mod resume;
+mod reuse;
+
+pub(super) use budget::{Purse, Used};
+pub use plan::{Allowance, Budget, LoopPlan, Plan, Promise, RolePlan, Until};
+pub use resume::Again;
+pub use reuse::Selection;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::watch;
+use unstuck_core::decision::{AskWhy, Draw};
+use unstuck_core::event::{
+    EscalationKind, IterationFinished, IterationStarted, Outcome, Part, RecoveryEscalated,
+    RunFinished, RunStarted, Work,
+};
+use unstuck_core::pipeline::{LoopTrouble, Step};
+use unstuck_core::redact::Redactor;
+use unstuck_core::{Event, Kind, Pipeline, Recorded, RunId};
+use unstuck_store::Store;
+
+use super::engine::{ASKED, INTERRUPTED};
+use super::error::RunError;
+use super::finished::Finished;
+use super::journal::Journal;
+use super::knowledge::Knowledge;
+use super::lease::Held;
+use super::report::RunReporter;
+use super::supervisors::Supervisors;
+use crate::clock::Clock;
+use crate::process::Stop;
+use crate::worktree::{Snapshots, Step as TreeStep};
+
+/// How often those who look are told where the run stands.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Drives pipelines.
+pub struct Conductor<'a> {
+    /// Where everything is written down.
+    pub store: &'a Store,
+    /// What is known.
+    pub knowledge: Knowledge<'a>,
+    /// Takes secrets out of what is stored.
+    pub redactor: &'a Redactor,
+    /// Run the children.
+    pub supervisors: &'a Supervisors,
+    /// Is told what happens.
+    pub reporter: Mutex<&'a mut dyn RunReporter>,
+    /// Whether to stop.
+    pub stop: watch::Receiver<Stop>,
+    /// The time.
+    pub clock: Clock,
+    /// Chance.
+    pub draws: RefCell<&'a mut dyn FnMut() -> Draw>,
+    /// Where what is needed to take a run up again is kept, out of the agents' reach.
+    pub state: &'a Path,
+    /// What is to be run.
+    pub plan: &'a Plan,
+}
+
+/// One run that is being conducted.
+struct Stage<'s, 'a> {
+    journal: &'s Journal<'a>,
+    /// What had happened before this process took it up.
+    past: Vec<Recorded>,
+    /// The number of the newest session.
+    sessions: Cell<u32>,
+    snapshots: Option<Snapshots>,
+    /// How the newest iteration of this process was judged.
+    judged: RefCell<Option<IterationFinished>>,
+    /// What each role made of the work tree.
+    steps: RefCell<Vec<TreeStep>>,
+}
+
+impl Conductor<'_> {
+    /// Runs the pipeline, or the part of it that is selected, from its beginning to its end.
+    pub async fn start(&self, selection: &Selection) -> Result<Finished, RunError> {
+        let run = RunId::drawn((self.draws.borrow_mut())());
+        let reused = self.reused(selection).await?;
+        let held = Held::begin(self.store, &run, self.clock).await?;
+        let started = RunStarted {
+            project: self.plan.project.display().to_string(),
+            work: Work::Pipeline(Box::new(self.plan.described(self.knowledge.version))),
+        };
+        let at = self.clock.at();
+        let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
+        let journal = journal.ok_or_else(|| nothing(&run))?;
+        let mut events = vec![Event::from(Box::new(started))];
+        if !reused.is_empty() {
+            let (iteration, feedback) = (1, String::new());
+            events.push(
+                IterationStarted {
+                    iteration,
+                    feedback,
+                }
+                .into(),
+            );
+            events.extend(reused.into_iter().map(Event::from));
+        }
+        self.write(&journal, events).await?;
+        self.conduct(journal, Vec::new()).await
+    }
+
+    /// The loop: what is to be done next, until there is nothing more.
+    async fn conduct(
+        &self,
+        journal: Journal<'_>,
+        past: Vec<Recorded>,
+    ) -> Result<Finished, RunError> {
+        let stage = Stage {
+            sessions: Cell::new(self.know(&journal, Pipeline::sessions)),
+            snapshots: self.snapshots(journal.run()),
+            judged: RefCell::default(),
+            steps: RefCell::default(),
+            journal: &journal,
+            past,
+        };
+        let mut running = FuturesUnordered::new();
+        let mut parts = BTreeSet::new();
+        loop {
+            let step = journal.know(|run| match &run.pipeline {
+                Some(pipeline) => pipeline.next(&parts),
+                None => Step::Nothing,
+            });
+            match self.unless_stopped(step, &parts) {
+                Step::Iterate(iteration) => self.iterate(&journal, iteration).await?,
+                Step::Run(ready) => {
+                    for part in ready {
+                        parts.insert(part.clone());
+                        running.push(self.part(&stage, part));
+                    }
+                }
+                Step::Wait => {
+                    if let Some(ended) = self.watching(&journal, running.next()).await {
+                        parts.remove(&ended?);
+                    }
+                }
+                Step::Judge => self.judge(&stage).await?,
+                Step::AskAboutLoop(trouble) => self.ask(&journal, trouble).await?,
+                Step::Finish(outcome) => self.finish(&journal, outcome).await?,
+                Step::Nothing => break,
+            }
+        }
+        drop(running);
+        drop(stage);
+        let end = journal.know(|run| run.pipeline.as_ref()?.finished().cloned());
+        journal.close(end).await
+    }
+
+    /// Nothing new is begun once somebody wants it to stop.
+    fn unless_stopped(&self, step: Step, running: &BTreeSet<Part>) -> Step {
+        let is_stopped = *self.stop.borrow() != Stop::No;
+        match step {
+            Step::Run(_) | Step::Iterate(_) | Step::Judge if is_stopped => {
+                match running.is_empty() {
+                    true => Step::Finish(Outcome::Interrupted),
+                    false => Step::Wait,
+                }
+            }
+            step => step,
+        }
+    }
+
+    /// Waits for something while whoever looks is told where the run stands.
+    async fn watching<T>(&self, journal: &Journal<'_>, something: impl Future<Output = T>) -> T {
+        tokio::pin!(something);
+        let live = self.tell(|reporter| reporter.live());
+        loop {
+            tokio::select! {
+                done = &mut something => return done,
+                () = tokio::time::sleep(TICK), if live => {
+                    let now = self.clock.at();
+                    journal.know(|run| self.tell(|reporter| reporter.tick(run, now)));
+                }
+            }
+        }
+    }
+
+    async fn iterate(&self, journal: &Journal<'_>, iteration: u32) -> Result<(), RunError> {
+        let feedback = self.know(journal, |pipeline| {
+            let judged = pipeline.judged();
+            judged
+                .map(|judged| judged.feedback.clone())
+                .unwrap_or_default()
+        });
+        let started = IterationStarted {
+            iteration,
+            feedback,
+        };
+        self.write(journal, vec![started.into()]).await
+    }
+
+    async fn ask(&self, journal: &Journal<'_>, trouble: LoopTrouble) -> Result<(), RunError> {
+        let (number, left) = self.know(journal, |pipeline| {
+            let judged = pipeline.judged();
+            let left = judged.map(|judged| first_line(&judged.feedback).to_owned());
+            (pipeline.iteration(), left.unwrap_or_default())
+        });
+        let (question, reason) = match trouble {
+            LoopTrouble::Stuck { iterations } => (
+                EscalationKind::Stuck,
+                format!("{iterations} iterations changed nothing and left the same undone: {left}"),
+            ),
+            LoopTrouble::UsedUp { iterations } => (
+                EscalationKind::Hiccup,
+                format!("its {iterations} iterations are used up, and it is not done: {left}"),
+            ),
+        };
+        let asked = RecoveryEscalated {
+            session: None,
+            id: format!("{}-i{number}", journal.run()),
+            question,
+            trigger: question.trigger().into(),
+            kind: Kind::Stuck,
+            why: AskWhy::Exhausted,
+            reason,
+            awaiting: "human".into(),
+            proposed: None,
+            cost: None,
+        };
+        self.write(journal, vec![Box::new(asked).into()]).await
+    }
+
+    async fn finish(&self, journal: &Journal<'_>, outcome: Outcome) -> Result<(), RunError> {
+        let now = self.clock.at();
+        let end = journal.know(|run| {
+            let view = &run.view;
+            let stopped = run
+                .pipeline
+                .as_ref()
+                .into_iter()
+                .flat_map(|one| one.stopped());
+            let stopped: Vec<&Part> = stopped.map(|(part, _)| part).collect();
+            let mut failed = run.sessions.iter().filter(|session| {
+                session
+                    .part
+                    .as_ref()
+                    .is_some_and(|part| stopped.contains(&part))
+            });
+            let failed = failed.next();
+            let said = failed.map(|session| {
+                let role = session.part.as_ref().map_or("", |part| part.role.as_str());
+                let why = session.reason.as_deref().unwrap_or("it failed");
+                format!("{role}: {why}")
+            });
+            let reason = match outcome {
+                Outcome::Interrupted => "stopped by a person".to_owned(),
+                Outcome::Succeeded | Outcome::Recovered => how_it_went(view.error_count),
+                _ => said.or(view.reason.clone()).unwrap_or_default(),
+            };
+            RunFinished {
+                outcome,
+                exit_code: match outcome {
+                    Outcome::Succeeded | Outcome::Recovered => 0,
+                    Outcome::AwaitingHuman => ASKED,
+                    Outcome::Interrupted => INTERRUPTED,
+                    Outcome::Failed => 1,
+                },
+                reason,
+                attempts: view.attempts,
+                retry_count: view.retry_count,
+                recovery_level: view.recovery_level,
+                cost_usd: view.cost_usd,
+                duration_ms: u64::try_from(now.since(view.started).as_millis()).unwrap_or(u64::MAX),
+            }
+        });
+        self.write(journal, vec![end.into()]).await
+    }
+
+    /// Writes down what happened to the run as a whole, then shows it.
+    async fn write(&self, journal: &Journal<'_>, events: Vec<Event>) -> Result<(), RunError> {
+        let written = journal.write(self.clock.at(), events).await?;
+        journal.know(|run| self.tell(|reporter| reporter.happened(&written.events, run)));
+        if let Err(error) = written.shown {
+            let path = journal.folder_path().display().to_string();
+            self.tell(|reporter| {
+                reporter.warn(&format!(
+                    "the files in {path} could not be written ({error}); the run goes on without them"
+                ));
+            });
+        }
+        Ok(())
+    }
+
+    fn know<T>(&self, journal: &Journal<'_>, look: impl FnOnce(&Pipeline) -> T) -> T
+    where
+        T: Default,
+    {
+        journal.know(|run| run.pipeline.as_ref().map(look).unwrap_or_default())
+    }
+
+    fn tell<T>(&self, say: impl FnOnce(&mut dyn RunReporter) -> T) -> T {
+        match self.reporter.lock() {
+            Ok(mut reporter) => say(&mut **reporter),
+            // Nobody panics while they hold it, and if they did, telling goes on.
+            Err(poisoned) => say(&mut **poisoned.into_inner()),
+        }
+    }
+
+    /// Where the changes of each attempt are kept, if they can be.
+    fn snapshots(&self, run: &RunId) -> Option<Snapshots> {
+        if !self.plan.snapshots {
+            return None;
+        }
+        match Snapshots::open(&self.plan.project, run, self.state) {
+            Ok(snapshots) => Some(snapshots),
+            Err(error) => {
+                if self.plan.rollback {
+                    let message = format!("a failed attempt cannot be rolled back here: {error}");
+                    self.tell(|reporter| reporter.warn(&message));
+                }
+                None
+            }
+        }
+    }
+}
+
+fn nothing(run: &RunId) -> RunError {
+    RunError::NotResumable {
+        run: run.clone(),
+        why: "it has no beginning".into(),
+    }
+}
+
+fn how_it_went(failures: u32) -> String {
+    match failures {
+        0 => "done without a failure".to_owned(),
+        1 => "done after one failure".to_owned(),
+        n => format!("done after {n} failures"),
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.trim().lines().next().unwrap_or_default()
+}

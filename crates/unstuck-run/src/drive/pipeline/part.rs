@@ -1,0 +1,278 @@
+//! One part of a pipeline: a role in one iteration, driven like a single command.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::json;
+use unstuck_core::agent::Call;
+use unstuck_core::decision::Draw;
+use unstuck_core::event::{Event, Part, RecoveryResolved, SessionSpec, SessionStarted};
+use unstuck_core::{Recorded, Recovery, SessionId};
+
+use super::budget::Purse;
+use super::{Conductor, RolePlan, Stage};
+use crate::blobs::Blobs;
+use crate::drive::engine::Engine;
+use crate::drive::error::RunError;
+use crate::drive::knowledge::Knowledge;
+use crate::drive::log::Log;
+use crate::drive::report::{Channel, Reporter};
+use crate::drive::role::{RoleCall, RoleWork};
+use crate::process::Stdin;
+use crate::prompt::{ProjectFiles, Values};
+use crate::worktree::Step;
+
+impl Conductor<'_> {
+    /// Runs a part to its end, and tells which it was.
+    pub(super) async fn part(&self, stage: &Stage<'_, '_>, part: Part) -> Result<Part, RunError> {
+        let Some(role) = self.plan.role(&part.role) else {
+            return Ok(part);
+        };
+        let journal = stage.journal;
+        let call = self.call(stage, role, &part)?;
+        let known = journal.know(|run| run.pipeline.as_ref()?.session_of(&part).cloned());
+        let now = self.clock.at();
+        let mut log = match known.as_ref() {
+            Some(session) => {
+                let started = self.started(stage, role, &part, session.clone(), &call)?;
+                let again = Log::part_again(journal, session, &stage.past);
+                match again {
+                    Some(mut log) => {
+                        if log.recovery().spec() != &started.spec {
+                            log.configured(now, started);
+                        }
+                        if log.recovery().is_given_up() {
+                            let answer = RecoveryResolved::by_hand(Some(session.clone()));
+                            log.note(now, answer);
+                        }
+                        log
+                    }
+                    None => Log::part(journal, started, now),
+                }
+            }
+            None => {
+                let session = self.next_session(stage);
+                let started = self.started(stage, role, &part, session, &call)?;
+                Log::part(journal, started, now)
+            }
+        };
+        let mut reporter = PartReporter {
+            conductor: self,
+            stage,
+            part: &part,
+        };
+        let mut draw = || -> Draw { (self.draws.borrow_mut())() };
+        let purse = journal.know(|run| Purse::new(self.plan.budget, self.store, run));
+        let mut engine = Engine {
+            store: self.store,
+            knowledge: Knowledge {
+                own_playbook: role.playbook.as_ref(),
+                ..self.knowledge
+            },
+            redactor: self.redactor,
+            supervisors: self.supervisors,
+            stdin: &mut Stdin::null(),
+            reporter: &mut reporter,
+            stop: self.stop.clone(),
+            clock: self.clock,
+            draws: &mut draw,
+            state: self.state,
+            role: Some(RoleWork {
+                call: &call,
+                stuck: &self.plan.stuck,
+                snapshots: stage.snapshots.as_ref(),
+                rollback: self.plan.rollback,
+                purse: &purse,
+            }),
+        };
+        engine.drive(&mut log).await?;
+        Ok(part)
+    }
+
+    fn next_session(&self, stage: &Stage<'_, '_>) -> SessionId {
+        let number = stage.sessions.get() + 1;
+        stage.sessions.set(number);
+        stage.journal.run().session(number)
+    }
+
+    /// The call of a role, with its prompt filled in.
+    fn call(
+        &self,
+        stage: &Stage<'_, '_>,
+        role: &RolePlan,
+        part: &Part,
+    ) -> Result<RoleCall, RunError> {
+        let outputs = self.outputs(stage)?;
+        let (iterations, feedback) = self.know(stage.journal, |pipeline| {
+            (pipeline.most_iterations(), pipeline.feedback().to_owned())
+        });
+        let values = Values {
+            task: self.plan.task.clone(),
+            iteration: part.iteration,
+            max_iterations: iterations,
+            role: part.role.clone(),
+            instance: part.instance,
+            instances: role.instances,
+            outputs,
+            feedback: feedback.clone(),
+            run: stage.journal.run().to_string(),
+            ..Values::default()
+        };
+        let mut prompt = role
+            .prompt
+            .render(&values, &ProjectFiles::new(&self.plan.project))?;
+        if !feedback.is_empty() && !role.prompt.mentions("feedback") && !prompt.trim().is_empty() {
+            prompt = format!(
+                "{}\n\nWhat the iteration before left undone:\n{feedback}\n",
+                prompt.trim_end()
+            );
+        }
+        Ok(RoleCall {
+            agent: role.agent.clone(),
+            command: role.command.clone(),
+            prompt,
+            model: role.model.clone(),
+            tools: role.tools.clone(),
+            args: role.args.clone(),
+            env: role.env.clone(),
+            max_output: role.max_output,
+        })
+    }
+
+    /// The outputs that can be built on, by role: of several who play it one after the other.
+    fn outputs(&self, stage: &Stage<'_, '_>) -> Result<BTreeMap<String, String>, RunError> {
+        let hashes = self.know(stage.journal, |pipeline| pipeline.outputs());
+        let blobs = Blobs::at(self.state);
+        let mut outputs = BTreeMap::new();
+        for role in &self.plan.roles {
+            // A role that has not run yet has said nothing so far.
+            outputs.insert(role.id.clone(), String::new());
+        }
+        for (role, names) in hashes {
+            let texts: Result<Vec<String>, RunError> = names
+                .iter()
+                .map(|name| Ok(String::from_utf8_lossy(&blobs.get(name)?).into_owned()))
+                .collect();
+            let most = self.plan.role(&role).and_then(|role| role.max_output);
+            let texts: Vec<_> = texts?.into_iter().map(|text| cut(text, most)).collect();
+            outputs.insert(role, texts.join("\n\n"));
+        }
+        Ok(outputs)
+    }
+
+    fn started(
+        &self,
+        stage: &Stage<'_, '_>,
+        role: &RolePlan,
+        part: &Part,
+        session: SessionId,
+        call: &RoleCall,
+    ) -> Result<SessionStarted, RunError> {
+        let built = role.agent.build(&Call {
+            command: &call.command,
+            prompt: "",
+            prompt_file: Some("-"),
+            model: call.model.as_deref(),
+            tools: &call.tools,
+            args: &call.args,
+            ..Call::default()
+        })?;
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let inputs = self.know(stage.journal, |pipeline| pipeline.outputs());
+        let needed = |(id, _): &(String, Vec<String>)| role.needs.contains(id);
+        Ok(SessionStarted {
+            part: part.clone(),
+            spec: SessionSpec {
+                session,
+                cwd: self.plan.cwd.display().to_string(),
+                command: built.command,
+                agent: Some(role.agent.id().to_owned()),
+                model: role.model.clone(),
+                policy: role.policy.clone(),
+                origins: role.origins.clone(),
+                timeout_ms: role.timeout.map(millis),
+                idle_timeout_ms: role.idle_timeout.map(millis),
+                options: json!(role.options),
+                unrepeatable: None,
+                knowledge: self.knowledge.version.to_owned(),
+            },
+            inputs: inputs.into_iter().filter(needed).collect(),
+        })
+    }
+}
+
+/// A text that is no longer than it may be; what was left out is said.
+fn cut(text: String, most: Option<u64>) -> String {
+    let most = most.and_then(|most| usize::try_from(most).ok());
+    match most.and_then(|most| text.char_indices().nth(most)) {
+        Some((at, _)) => format!(
+            "{}\n[… cut: {} characters more]",
+            &text[..at],
+            text[at..].chars().count()
+        ),
+        None => text,
+    }
+}
+
+/// Passes on what happens to a part.
+struct PartReporter<'r, 's, 'a, 'c> {
+    conductor: &'r Conductor<'c>,
+    stage: &'r Stage<'s, 'a>,
+    part: &'r Part,
+}
+
+impl Reporter for PartReporter<'_, '_, '_, '_> {
+    fn output(&mut self, channel: Channel, bytes: &[u8]) {
+        let part = self.part;
+        self.conductor
+            .tell(|reporter| reporter.output(part, channel, bytes));
+    }
+
+    fn happened(&mut self, events: &[Recorded], _recovery: &Recovery) {
+        let journal = self.stage.journal;
+        journal.know(|run| {
+            self.conductor
+                .tell(|reporter| reporter.happened(events, run))
+        });
+        self.note_trees(events);
+    }
+
+    fn warn(&mut self, message: &str) {
+        self.conductor.tell(|reporter| reporter.warn(message));
+    }
+}
+
+impl PartReporter<'_, '_, '_, '_> {
+    /// Keeps in mind what the role made of the work tree.
+    fn note_trees(&self, events: &[Recorded]) {
+        let mut steps = self.stage.steps.borrow_mut();
+        for recorded in events {
+            match &recorded.event {
+                Event::AttemptStarted(attempt) => {
+                    steps.extend(attempt.tree.clone().map(|tree| Step {
+                        role: self.part.role.clone(),
+                        after: tree.clone(),
+                        before: tree,
+                    }));
+                }
+                Event::AttemptFailed(attempt) => {
+                    self.changed(&mut steps, attempt.end.tree.as_ref())
+                }
+                Event::AttemptSucceeded(attempt) => {
+                    self.changed(&mut steps, attempt.end.tree.as_ref());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn changed(&self, steps: &mut [Step], tree: Option<&String>) {
+        let newest = steps
+            .iter_mut()
+            .rev()
+            .find(|step| step.role == self.part.role);
+        if let (Some(newest), Some(tree)) = (newest, tree) {
+            newest.after.clone_from(tree);
+        }
+    }
+}

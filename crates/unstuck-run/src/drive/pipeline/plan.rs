@@ -1,0 +1,209 @@
+//! A pipeline as it is to be run: its roles, with all that is needed to call them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use unstuck_core::RetryPolicy;
+use unstuck_core::agent::Agent;
+use unstuck_core::event::{LoopStarted, OnStuck, PipelineStarted, RoleStarted};
+use unstuck_core::knowledge::Playbook;
+use unstuck_core::stuck::StuckLimits;
+
+use crate::drive::request::Options;
+use crate::prompt::PromptSource;
+
+/// A pipeline as it is to be run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The root folder of the project.
+    pub project: PathBuf,
+    /// The folder that the roles work in.
+    pub cwd: PathBuf,
+    /// The command line that began it.
+    pub command: Vec<String>,
+    /// What is to be done.
+    pub task: String,
+    /// The configuration file that the roles come from.
+    pub config_path: Option<PathBuf>,
+    /// The id of the policy that counts where a role has none of its own.
+    pub policy: String,
+    /// How many roles may run side by side.
+    pub parallel: u32,
+    /// Whether `checkpoint.json` is written when something failed.
+    pub checkpoint: bool,
+    /// The roles.
+    pub roles: Vec<RolePlan>,
+    /// How often it is repeated, and until when; none for once.
+    pub looping: Option<LoopPlan>,
+    /// What the run and all runs of a day may use.
+    pub budget: Budget,
+    /// When an agent counts as stuck.
+    pub stuck: StuckLimits,
+    /// Whether the changes of each attempt are kept.
+    pub snapshots: bool,
+    /// Whether what a failed attempt changed is undone.
+    pub rollback: bool,
+}
+
+/// A role with all that is needed to call it.
+#[derive(Debug, Clone)]
+pub struct RolePlan {
+    /// Its id.
+    pub id: String,
+    /// The roles that must be done before.
+    pub needs: Vec<String>,
+    /// How many play it at the same time.
+    pub instances: u32,
+    /// Whether others go on if it fails.
+    pub optional: bool,
+    /// Its agent.
+    pub agent: Agent,
+    /// Its own command line, for an agent that has none.
+    pub command: Vec<String>,
+    /// The model, as the agent spells it.
+    pub model: Option<String>,
+    /// Its prompt, with placeholders.
+    pub prompt: PromptSource,
+    /// The tools that it may use without being asked.
+    pub tools: Vec<String>,
+    /// Further arguments.
+    pub args: Vec<String>,
+    /// Variables of its environment.
+    pub env: Vec<(String, String)>,
+    /// How long its output may be, in characters.
+    pub max_output: Option<u64>,
+    /// How far to go.
+    pub policy: RetryPolicy,
+    /// Where the values of the policy come from.
+    pub origins: BTreeMap<String, String>,
+    /// What is done about failures, where the role has its own ways.
+    pub playbook: Option<Playbook>,
+    /// How long one attempt may take.
+    pub timeout: Option<Duration>,
+    /// How long one attempt may be silent.
+    pub idle_timeout: Option<Duration>,
+    /// What else counts for every attempt.
+    pub options: Options,
+    /// Its configuration, by name, to tell later what was changed; what is long is a hash.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// How often a pipeline is repeated, and until when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoopPlan {
+    /// The most iterations.
+    pub max_iterations: u32,
+    /// When it is done; none if it is repeated for as often as it may.
+    pub until: Option<Until>,
+    /// After how many iterations without any change it is stuck.
+    pub stuck_after: u32,
+    /// What is done then.
+    pub on_stuck: OnStuck,
+}
+
+/// When a loop is done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Until {
+    /// A text in the output of a role, or of any.
+    pub promise: Option<Promise>,
+    /// A command that passes.
+    pub check: Option<String>,
+    /// Every role did what it should.
+    pub all_roles: bool,
+    /// Whether one of these suffices.
+    pub any: bool,
+}
+
+/// A text by which an agent says that all is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promise {
+    /// The role that has to say it; none for any.
+    pub role: Option<String>,
+    /// The text.
+    pub text: String,
+}
+
+/// What may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Budget {
+    /// By one run.
+    pub per_run: Allowance,
+    /// By all runs of a day.
+    pub per_day: Allowance,
+}
+
+/// How much may be used; what is not said is not limited.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Allowance {
+    /// Money, in USD.
+    pub usd: Option<f64>,
+    /// Tokens.
+    pub tokens: Option<u64>,
+}
+
+impl Plan {
+    /// The role of that id.
+    pub(super) fn role(&self, id: &str) -> Option<&RolePlan> {
+        self.roles.iter().find(|role| role.id == id)
+    }
+
+    /// What a later process needs to know of it.
+    pub(super) fn described(&self, knowledge: &str) -> PipelineStarted {
+        PipelineStarted {
+            cwd: self.cwd.display().to_string(),
+            command: self.command.clone(),
+            roles: self.roles.iter().map(RolePlan::described).collect(),
+            task: self.task.clone(),
+            config_path: self
+                .config_path
+                .as_ref()
+                .map(|path| path.display().to_string()),
+            policy: self.policy.clone(),
+            parallel: self.parallel,
+            checkpoint: self.checkpoint,
+            looping: self.looping.as_ref().map(LoopPlan::described),
+            knowledge: knowledge.to_owned(),
+        }
+    }
+}
+
+impl RolePlan {
+    fn described(&self) -> RoleStarted {
+        RoleStarted {
+            id: self.id.clone(),
+            needs: self.needs.clone(),
+            instances: self.instances,
+            optional: self.optional,
+            settings: self.settings.clone(),
+        }
+    }
+}
+
+impl LoopPlan {
+    fn described(&self) -> LoopStarted {
+        LoopStarted {
+            max_iterations: self.max_iterations,
+            until: self.until.as_ref().map(Until::to_string),
+            stuck_after: self.stuck_after,
+            on_stuck: self.on_stuck,
+        }
+    }
+}
+
+impl std::fmt::Display for Until {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut conditions = Vec::new();
+        if let Some(promise) = &self.promise {
+            let who = promise.role.as_deref().unwrap_or("a role");
+            conditions.push(format!("{who} says {}", promise.text));
+        }
+        if let Some(check) = &self.check {
+            conditions.push(format!("`{check}` passes"));
+        }
+        if self.all_roles {
+            conditions.push("every role is fine".to_owned());
+        }
+        f.write_str(&conditions.join(if self.any { " or " } else { " and " }))
+    }
+}

@@ -1,0 +1,114 @@
+//! Taking a pipeline up again: what succeeded is reused, unless what it was made from was changed.
+
+use unstuck_core::RunId;
+use unstuck_core::event::{IterationFinished, Outcome, RunResumed};
+use unstuck_core::pipeline::{RoleChange, changes};
+use unstuck_core::{Event, Pipeline};
+
+use super::{Conductor, Stage, nothing};
+use crate::drive::error::RunError;
+use crate::drive::finished::Finished;
+use crate::drive::journal::Journal;
+use crate::drive::lease::Held;
+use crate::drive::resume::leftovers_ended;
+
+/// How a pipeline is taken up again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Again {
+    /// Roles that are run again although they are done, with all that depend on them.
+    pub restart: Vec<String>,
+    /// Whether outputs are reused although what they were made from was changed since.
+    pub accept_changes: bool,
+}
+
+impl Conductor<'_> {
+    /// Takes a pipeline up again and brings it to its end.
+    pub async fn resume(&self, run: &RunId, again: &Again) -> Result<Finished, RunError> {
+        let held = Held::claim(self.store, run, self.clock).await?;
+        let events = self.store.load(run).await?;
+        let refuse = |why: String| RunError::NotResumable {
+            run: run.clone(),
+            why,
+        };
+        leftovers_ended(&events).await;
+        let pipeline = Pipeline::fold(&events).ok_or_else(|| nothing(run))?;
+        if let Some(why) = self.why_not(&pipeline, again) {
+            return Err(refuse(why));
+        }
+        let restarted = pipeline.with_dependents(&again.restart);
+        let mut now = self.plan.described(self.knowledge.version);
+        now.command.clone_from(&pipeline.plan().command);
+        // A run of a part of the roles stays one.
+        now.roles.retain(|role| pipeline.role(&role.id).is_some());
+        let changed = changes(pipeline.plan(), &now);
+        let in_the_way = in_the_way(&pipeline, &changed, &restarted);
+        if !in_the_way.is_empty() && !again.accept_changes {
+            return Err(RunError::Changed {
+                run: run.clone(),
+                changes: in_the_way,
+            });
+        }
+        let journal = Journal::again(self.store, self.redactor, &events, held);
+        let journal = journal.ok_or_else(|| nothing(run))?;
+        let resumed = RunResumed {
+            after: match pipeline.finished() {
+                Some(end) => end.reason.clone(),
+                None => "the process that drove it ended".to_owned(),
+            },
+            pid: std::process::id(),
+            pipeline: (now != *pipeline.plan()).then(|| Box::new(now)),
+            restarted,
+        };
+        self.write(&journal, vec![resumed.into()]).await?;
+        self.conduct(journal, events).await
+    }
+
+    /// Why there is nothing to take up again, if there is nothing.
+    fn why_not(&self, pipeline: &Pipeline, again: &Again) -> Option<String> {
+        let unknown = |id: &&String| pipeline.role(id).is_none();
+        if let Some(role) = again.restart.iter().find(unknown) {
+            return Some(format!("it has no role `{role}`"));
+        }
+        let end = pipeline.finished().map(|end| end.outcome);
+        let is_done = matches!(end, Some(Outcome::Succeeded | Outcome::Recovered));
+        (is_done && again.restart.is_empty()).then(|| "it is done".to_owned())
+    }
+}
+
+/// The changes that concern what was done already, and is not to be done again.
+fn in_the_way(
+    pipeline: &Pipeline,
+    changed: &[RoleChange],
+    restarted: &[String],
+) -> Vec<RoleChange> {
+    let completed = pipeline.completed();
+    let reused = |id: &str| completed.contains(&id) && !restarted.iter().any(|one| one == id);
+    let concerns = |change: &&RoleChange| match &change.role {
+        Some(role) => reused(role),
+        None => completed.iter().any(|id| reused(id)),
+    };
+    changed.iter().filter(concerns).cloned().collect()
+}
+
+impl Stage<'_, '_> {
+    /// How the iteration before was judged, unless a person has taken the run up since.
+    pub(super) fn judged_before(&self) -> Option<IterationFinished> {
+        if let Some(newest) = self.judged.borrow().as_ref() {
+            return Some(newest.clone());
+        }
+        self.past
+            .iter()
+            .rev()
+            .find_map(|recorded| match &recorded.event {
+                Event::IterationFinished(finished) => Some(IterationFinished {
+                    unchanged: 0,
+                    ..finished.clone()
+                }),
+                _ => None,
+            })
+    }
+
+    pub(super) fn remember(&self, finished: &IterationFinished) {
+        self.judged.replace(Some(finished.clone()));
+    }
+}

@@ -1,0 +1,105 @@
+//! What is watched over around an attempt of a role: the work tree before and after, and what may be used.
+
+use unstuck_core::Kind;
+use unstuck_core::decision::AskWhy;
+use unstuck_core::event::{EscalationKind, RecoveryEscalated};
+
+use super::engine::{Engine, question_id};
+use super::error::RunError;
+use super::log::Log;
+use super::pipeline::Used;
+use crate::worktree::Snapshot;
+
+/// When a snapshot is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    Before,
+    After,
+}
+
+impl Engine<'_> {
+    /// Keeps the work tree as it is at this moment, where that can be done.
+    pub(super) async fn snapshot(
+        &mut self,
+        log: &Log<'_, '_>,
+        number: u32,
+        moment: Moment,
+    ) -> Option<Snapshot> {
+        let snapshots = self.role?.snapshots?.clone();
+        let session = log.recovery().spec().session.as_str();
+        let when = match moment {
+            Moment::Before => "before",
+            Moment::After => "after",
+        };
+        let label = format!("{session}-{number}-{when}");
+        let taken = tokio::task::spawn_blocking(move || snapshots.take(&label)).await;
+        match taken.ok()? {
+            Ok(taken) => Some(taken),
+            Err(error) => {
+                self.reporter.warn(&format!(
+                    "the changes of this attempt are not kept: {error}"
+                ));
+                None
+            }
+        }
+    }
+
+    /// Undoes what a failed attempt changed, if that is wanted.
+    pub(super) async fn roll_back(&mut self, before: Snapshot) {
+        let Some(role) = self.role.filter(|role| role.rollback) else {
+            return;
+        };
+        let Some(snapshots) = role.snapshots.cloned() else {
+            return;
+        };
+        let restored = tokio::task::spawn_blocking(move || snapshots.restore(&before)).await;
+        match restored {
+            Ok(Ok(restored)) => {
+                let files = restored.written.len() + restored.removed.len();
+                let commits = restored.commits.len();
+                if commits > 0 {
+                    self.reporter.warn(&format!(
+                        "{commits} commits that the failed attempt made are still there; its {files} changed files were rolled back"
+                    ));
+                }
+            }
+            Ok(Err(error)) => self.reporter.warn(&format!(
+                "what the failed attempt changed could not be rolled back: {error}"
+            )),
+            Err(_) => {}
+        }
+    }
+
+    /// Whether no further attempt may be made without asking; then a person is asked.
+    pub(super) async fn is_out_of_money(
+        &mut self,
+        log: &mut Log<'_, '_>,
+    ) -> Result<bool, RunError> {
+        let Some(role) = self.role else {
+            return Ok(false);
+        };
+        let used = log.journal().know(|run| Used {
+            usd: run.view.cost_usd,
+            tokens: run.view.tokens,
+        });
+        let now = self.clock.at();
+        let Some(reason) = role.purse.reached(used, now).await? else {
+            return Ok(false);
+        };
+        let question = EscalationKind::CostConfirmation;
+        let asked = RecoveryEscalated {
+            session: Some(log.recovery().spec().session.clone()),
+            id: question_id(log),
+            question,
+            trigger: question.trigger().into(),
+            kind: Kind::None,
+            why: AskWhy::MaxCost,
+            reason,
+            awaiting: "human".into(),
+            proposed: None,
+            cost: None,
+        };
+        log.note(now, Box::new(asked));
+        Ok(true)
+    }
+}

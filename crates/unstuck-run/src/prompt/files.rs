@@ -1,0 +1,104 @@
+//! Files of the project that prompts include.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use unstuck_core::nearest;
+
+/// A longer file is no part of a prompt.
+const LONGEST: u64 = 4 << 20;
+
+/// Where the files come from that prompts include.
+pub trait Files: Send + Sync {
+    /// The text of a file, by its path from the root of the project.
+    fn read(&self, path: &str) -> Result<String, CannotInclude>;
+}
+
+/// Why a file is not included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CannotInclude {
+    /// The reason.
+    pub reason: String,
+    /// The nearest file that there is.
+    pub suggestion: Option<String>,
+}
+
+impl CannotInclude {
+    fn because(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            suggestion: None,
+        }
+    }
+}
+
+/// No files at all.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _path: &str) -> Result<String, CannotInclude> {
+        Err(CannotInclude::because("there are no files here"))
+    }
+}
+
+/// The files of a project; none outside of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFiles {
+    root: PathBuf,
+}
+
+impl ProjectFiles {
+    /// The files below a folder.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// The file in the same folder with the nearest name.
+    fn near(&self, path: &str) -> Option<String> {
+        let wanted = Path::new(path);
+        let name = wanted.file_name()?.to_str()?;
+        let folder = wanted.parent().unwrap_or(Path::new(""));
+        let entries = fs::read_dir(self.root.join(folder)).ok()?;
+        let names: Vec<_> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        let near = nearest(name, names.iter().map(|name| (name.as_str(), name)))?;
+        Some(folder.join(near).display().to_string())
+    }
+}
+
+impl Files for ProjectFiles {
+    fn read(&self, path: &str) -> Result<String, CannotInclude> {
+        let outside = || CannotInclude::because("it is not in the project");
+        let inside = Path::new(path)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !inside || path.is_empty() {
+            return Err(outside());
+        }
+        let whole = self.root.join(path);
+        let Ok(real) = whole.canonicalize() else {
+            return Err(CannotInclude {
+                reason: "there is no such file".to_owned(),
+                suggestion: self.near(path),
+            });
+        };
+        // A link may lead out of the project, and an agent may have made it.
+        let root = self.root.canonicalize().map_err(|_| outside())?;
+        if !real.starts_with(root) {
+            return Err(outside());
+        }
+        let about =
+            fs::metadata(&real).map_err(|error| CannotInclude::because(error.to_string()))?;
+        if !about.is_file() {
+            return Err(CannotInclude::because("it is not a file"));
+        }
+        if about.len() > LONGEST {
+            return Err(CannotInclude::because("it is longer than 4 MB"));
+        }
+        let bytes = fs::read(&real).map_err(|error| CannotInclude::because(error.to_string()))?;
+        String::from_utf8(bytes).map_err(|_| CannotInclude::because("it is not text"))
+    }
+}

@@ -1,0 +1,147 @@
+//! What a prompt may use, and what is told about the rest.
+
+use std::fs;
+
+use unstuck_core::Kind;
+
+use super::*;
+
+fn names() -> Names {
+    Names::new(
+        ["planner", "builder", "my-tester"],
+        ["planner", "my-tester"],
+    )
+}
+
+fn check(text: &str) -> Result<(), String> {
+    let checked = PromptSource::new("builder", text).check(&names(), &NoFiles);
+    checked.map_err(|fault| fault.to_string())
+}
+
+fn told(text: &str) -> String {
+    check(text).unwrap_err()
+}
+
+#[test]
+fn every_placeholder_can_be_used() {
+    let text = "{{ task }}|{{ iteration }}/{{ max_iterations }}|{{ role }} {{ instance }} of {{ instances }}|\
+        {{ outputs.planner }}|{{ outputs['my-tester'] }}|{{ feedback }}|{{ run }}|{{ unstuck.recovery_instructions }}\n";
+    assert_eq!(check(text), Ok(()));
+    let values = Values {
+        task: "T".into(),
+        iteration: 2,
+        max_iterations: 5,
+        role: "builder".into(),
+        instance: 1,
+        instances: 3,
+        outputs: [("planner", "P"), ("my-tester", "M")]
+            .map(|(role, text)| (role.to_owned(), text.to_owned()))
+            .into(),
+        feedback: "F".into(),
+        run: "R".into(),
+        recovery_instructions: String::new(),
+    };
+    let prompt = PromptSource::new("builder", text);
+    assert_eq!(
+        prompt.render(&values, &NoFiles).unwrap(),
+        "T|2/5|builder 1 of 3|P|M|F|R|\n"
+    );
+}
+
+/// S1-08: a missing placeholder is a context error, told by its name before anything runs.
+#[test]
+fn a_placeholder_that_nothing_fills_is_told_with_the_nearest_one() {
+    assert_eq!(
+        told("{{ tsak }}"),
+        "the prompt of `builder` has `{{ tsak }}`, which nothing fills, did you mean `task`?"
+    );
+    assert!(told("{{ outputs.planer }}").ends_with("did you mean `outputs.planner`?"));
+    assert!(told("{{ outputs['my-testr'] }}").ends_with("did you mean `outputs.my-tester`?"));
+    assert!(told("{{ task.length }}").contains("task.length"));
+    assert!(told("{{ unstuck.version }}").contains("unstuck.version"));
+    let fault = PromptSource::new("a", "{{ x }}").check(&names(), &NoFiles);
+    assert_eq!(fault.unwrap_err().kind(), Kind::ContextError);
+}
+
+#[test]
+fn a_name_in_a_branch_that_is_rarely_taken_is_found_too() {
+    assert!(told("{% if feedback %}{{ fedback }}{% endif %}").contains("fedback"));
+    assert!(told("{% if not feedback %}{{ outputs['x'] }}{% endif %}").contains("outputs.x"));
+    assert_eq!(
+        check("{% for line in feedback | lines %}{{ line }}{% endfor %}{% set a = task %}{{ a }}"),
+        Ok(())
+    );
+}
+
+#[test]
+fn an_output_that_is_not_needed_says_what_to_add() {
+    let prompt = PromptSource::new("planner", "{{ outputs.builder }}");
+    let told = prompt.check(&names(), &NoFiles).unwrap_err().to_string();
+    assert!(
+        told.ends_with("add `builder` to the `needs` of `planner`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_prompt_that_is_no_template_is_told_with_its_line() {
+    let told = told("fine\n{{ task ");
+    assert!(told.contains("its line 2"), "{told}");
+    assert!(check("{{ task | upcase }}").unwrap_err().contains("upcase"));
+}
+
+#[test]
+fn an_endless_prompt_ends() {
+    let text = "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
+    let rendered = PromptSource::new("a", text).render(&Values::default(), &NoFiles);
+    assert!(rendered.unwrap_err().to_string().contains("too many steps"));
+}
+
+#[test]
+fn files_of_the_project_are_included_and_no_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("project");
+    fs::create_dir_all(root.join("docs")).unwrap();
+    fs::write(root.join("docs/spec.md"), "the spec {{ task }}").unwrap();
+    fs::write(folder.path().join("secret"), "s").unwrap();
+    std::os::unix::fs::symlink(folder.path().join("secret"), root.join("link")).unwrap();
+    let files = ProjectFiles::new(&root);
+    let fill = |text: &str| {
+        let prompt = PromptSource::new("a", text);
+        let checked = prompt.check(&Names::default(), &files);
+        let rendered = prompt.render(&Values::default(), &files);
+        assert_eq!(checked.is_ok(), rendered.is_ok(), "{text}");
+        checked.and(rendered).map_err(|fault| fault.to_string())
+    };
+    // What a file says is not a template: an agent may have written it.
+    assert_eq!(
+        fill("{{ file('docs/spec.md') }}"),
+        Ok("the spec {{ task }}".into())
+    );
+    assert_eq!(
+        fill("{{ files['docs/spec.md'] }}"),
+        Ok("the spec {{ task }}".into())
+    );
+    let missing = fill("{{ file('docs/spce.md') }}").unwrap_err();
+    assert!(
+        missing.ends_with("there is no such file, did you mean `docs/spec.md`?"),
+        "{missing}"
+    );
+    assert!(
+        fill("{{ files['docs/spce.md'] }}")
+            .unwrap_err()
+            .contains("docs/spce.md")
+    );
+    for outside in ["../secret", "/etc/passwd", "link", ""] {
+        let told = fill(&format!("{{{{ file('{outside}') }}}}")).unwrap_err();
+        assert!(
+            told.contains("it is not in the project"),
+            "{outside}: {told}"
+        );
+    }
+    assert!(
+        fill("{{ file('docs') }}")
+            .unwrap_err()
+            .contains("it is not a file")
+    );
+}

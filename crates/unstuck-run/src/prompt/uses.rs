@@ -1,0 +1,20 @@
+//! What a prompt uses, as far as its text shows.
+
+use super::PromptSource;
+
+impl PromptSource {
+    /// Whether a name stands anywhere in it.
+    pub fn mentions(&self, name: &str) -> bool {
+        self.text.contains(name)
+    }
+
+    /// Whether it builds on the output of a role.
+    pub fn uses_output(&self, role: &str) -> bool {
+        let written = [
+            format!("outputs.{role}"),
+            format!("outputs[\"{role}\"]"),
+            format!("outputs['{role}']"),
+        ];
+        written.iter().any(|name| self.mentions(name))
+    }
+}

@@ -1,0 +1,225 @@
+//! `unstuck config`: what counts here, where does it come from, and is it in order?
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use unstuck_config::{Layers, Leaf, Loaded, Problem};
+
+use crate::config;
+use crate::output::{DIM, GREEN, Output, YELLOW};
+use crate::place;
+use crate::report::hinted;
+
+/// Show and check the configuration: what counts here and where it comes from
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck config show --origin
+  unstuck config check
+  unstuck config schema > unstuck.schema.json")]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Show the configuration that counts here, as TOML, without secrets
+    #[command(after_help = LAYERS)]
+    Show {
+        /// Tell for each value where it comes from
+        #[arg(long)]
+        origin: bool,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell everything that is wrong with the configuration
+    Check {
+        /// Check this file alone [default: all that counts here]
+        file: Option<PathBuf>,
+    },
+    /// Print the JSON Schema of configuration files, for editors
+    #[command(after_help = SCHEMA)]
+    Schema,
+}
+
+const LAYERS: &str = "Layers, later ones win:
+  1. what is built in
+  2. the user's file: ~/.config/unstuck/config.toml (or .json, .yaml)
+  3. the project's file: unstuck.toml (or .json, .yaml, .yml), here or in a folder above
+  4. the file named by --config or UNSTUCK_CONFIG
+  5. the environment:
+       UNSTUCK_TASK            run.task
+       UNSTUCK_PARALLEL        run.parallel
+       UNSTUCK_MAX_ITERATIONS  loop.max_iterations, where there is a [loop]
+       UNSTUCK_POLICY          the policy of every role
+  6. flags
+Tables are laid over each other by key, roles by their id; everything else is replaced.";
+
+const SCHEMA: &str = "An editor uses it by a line in the file:
+  unstuck.toml   #:schema ./unstuck.schema.json
+  unstuck.yaml   # yaml-language-server: $schema=./unstuck.schema.json
+  unstuck.json   \"$schema\": \"./unstuck.schema.json\"";
+
+pub(crate) fn run(args: &ConfigArgs, named: Option<&Path>, out: &mut Output) -> Result<()> {
+    match &args.command {
+        ConfigCommand::Show { origin, json } => {
+            let effective = config::load(named)?.effective();
+            match (*origin, *json) {
+                (true, true) => {
+                    out.json(&effective.leaves().iter().map(row).collect::<Vec<_>>())?
+                }
+                (false, true) => out.json(&effective.to_json())?,
+                (true, false) => write!(out, "{}", effective.to_toml_with_origins())?,
+                (false, false) => write!(out, "{}", effective.to_toml())?,
+            }
+            Ok(())
+        }
+        ConfigCommand::Check { file: Some(file) } => {
+            let alone = Layers {
+                named: Some(file.clone()),
+                ..Layers::default()
+            };
+            check(&alone, out)
+        }
+        ConfigCommand::Check { file: None } => check(&config::layers(named), out),
+        ConfigCommand::Schema => out.json(&unstuck_config::schema()),
+    }
+}
+
+/// One value for machines.
+#[derive(Serialize)]
+struct Row<'a> {
+    id: &'a str,
+    value: &'a serde_json::Value,
+    origin: String,
+}
+
+fn row(leaf: &Leaf) -> Row<'_> {
+    Row {
+        id: &leaf.path,
+        value: &leaf.value,
+        origin: leaf.origin.to_string(),
+    }
+}
+
+fn check(layers: &Layers, out: &mut Output) -> Result<()> {
+    let Loaded {
+        config,
+        mut problems,
+    } = Loaded::read(layers).map_err(config::explained)?;
+    problems.extend(config::problems(&config, &root(layers)?));
+    let files: Vec<_> = config
+        .files()
+        .iter()
+        .map(|path| config.shown(path).display().to_string())
+        .collect();
+    let Some((last, others)) = files.split_last() else {
+        writeln!(
+            out,
+            "there is no configuration file here, so what is built in counts"
+        )?;
+        return Ok(());
+    };
+    let (names, are) = match others {
+        [] => (last.clone(), "is"),
+        others => (format!("{} and {last}", others.join(", ")), "are"),
+    };
+    if !problems.is_empty() {
+        return Err(told(&names, are, &problems));
+    }
+    for note in config.notes() {
+        writeln!(out, "{YELLOW}note{YELLOW:#}: {}", first_line(&note))?;
+    }
+    writeln!(
+        out,
+        "{GREEN}ok{GREEN:#}: {names} {are} in order: {}",
+        in_short(&config)
+    )?;
+    if config.roles().len() > 1 {
+        writeln!(out, "    {DIM}{}{DIM:#}", order(&config))?;
+    }
+    Ok(())
+}
+
+/// The root of the project that the files of prompts are in.
+fn root(layers: &Layers) -> Result<PathBuf> {
+    let folder = match (&layers.here, &layers.named) {
+        (Some(here), _) => here.clone(),
+        (None, Some(file)) => {
+            let real = file
+                .canonicalize()
+                .with_context(|| format!("cannot read {}", file.display()))?;
+            real.parent().unwrap_or(Path::new("/")).to_owned()
+        }
+        (None, None) => PathBuf::from("."),
+    };
+    Ok(place::project_of(&folder))
+}
+
+fn told(names: &str, are: &str, problems: &[Problem]) -> anyhow::Error {
+    let count = match problems.len() {
+        1 => "1 problem".to_owned(),
+        many => format!("{many} problems"),
+    };
+    let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    hinted(
+        format!(
+            "{names} {are} not in order: {count}\n\n{}\n",
+            list.join("\n\n")
+        ),
+        "`unstuck config schema` says what can be set, `unstuck config show --origin` what counts",
+    )
+}
+
+/// A note needs no picture of its line.
+fn first_line(note: &Problem) -> String {
+    let text = note.to_string();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn in_short(config: &config::Config) -> String {
+    let mut parts = vec![count(config.roles().len(), "role")];
+    if let Some(looping) = config.looping() {
+        parts.push(format!(
+            "a loop of at most {}",
+            count(looping.max_iterations as usize, "iteration")
+        ));
+    }
+    let policy = config.policy().map_or("pipeline", |policy| &policy.id);
+    if !config.roles().is_empty() {
+        parts.push(format!("policy `{policy}`"));
+    }
+    parts.join(", ")
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        many => format!("{many} {what}s"),
+    }
+}
+
+/// The roles in the order in which they can run, side by side where they can.
+fn order(config: &config::Config) -> String {
+    let mut waiting: Vec<_> = config.roles().iter().collect();
+    let mut waves: Vec<String> = Vec::new();
+    let mut done: Vec<&str> = Vec::new();
+    while !waiting.is_empty() {
+        let (ready, later): (Vec<_>, Vec<_>) = waiting
+            .into_iter()
+            .partition(|role| role.needs.iter().all(|need| done.contains(&need.as_str())));
+        if ready.is_empty() {
+            break;
+        }
+        let ids: Vec<_> = ready.iter().map(|role| role.id.as_str()).collect();
+        waves.push(ids.join(", "));
+        done.extend(ids);
+        waiting = later;
+    }
+    waves.join(" → ")
+}

@@ -1,0 +1,299 @@
+//! `unstuck diff`: what an attempt changed in the work tree.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
+use unstuck_run::worktree::{ChangedFile, Reader, Snapshots, WorktreeError};
+
+use crate::history::{History, Named};
+use crate::output::{BOLD, DIM, GREEN, Output, RED};
+use crate::report::{hinted, refused};
+use crate::show_text::printable;
+use crate::supervise::{Session, state_folder};
+use crate::{clock, completion, runtime};
+
+/// Show what an attempt changed in the work tree
+///
+/// Without an attempt, what the whole run changed. To another program goes a patch that `git apply` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck diff                 (all that the newest run changed)
+  unstuck diff k3v9/2          (what attempt 2 changed)
+  unstuck diff k3v9/2 --stat
+  unstuck diff k3v9/2 | git apply --reverse")]
+pub(crate) struct DiffArgs {
+    /// The run, and the attempt behind a slash if only one is meant [default: the newest run]
+    #[arg(value_name = "RUN[/ATTEMPT]", add = completion::runs())]
+    run: Option<String>,
+
+    /// Only name the files, and how many lines changed
+    #[arg(long)]
+    stat: bool,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is compared, and what it is called.
+struct Compared {
+    id: String,
+    subject: String,
+    from: String,
+    to: To,
+}
+
+/// The newer side.
+enum To {
+    Tree(String),
+    /// The work tree as it is, since there is no snapshot of the end yet.
+    Now(&'static str),
+}
+
+pub(crate) fn run(args: &DiffArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
+    let named = Named::read(args.run.as_deref())?;
+    let (timeline, driven) = runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        let run = history.find(named.letters).await?;
+        let driven = history.drives(&run.id, clock::now().at).await?;
+        anyhow::Ok((history.timeline(&run.id).await?, driven))
+    })?;
+    let attempts = named.attempts(&timeline)?;
+    let project = Path::new(&timeline.view.project);
+    let state = state_folder(session.store);
+    let snapshots = Snapshots::open(project, &timeline.view.id, &state).map_err(explained)?;
+    let compared = compared(&timeline, &attempts, named, driven)?;
+    let (to, note) = match &compared.to {
+        To::Tree(tree) => (tree.clone(), None),
+        To::Now(note) => (snapshots.now().map_err(explained)?.tree, Some(note)),
+    };
+    if let Some(note) = note {
+        writeln!(
+            anstream::stderr(),
+            "{DIM}{}: {note}{DIM:#}",
+            compared.subject
+        )?;
+    }
+    let shown = Shown {
+        snapshots,
+        compared,
+        to,
+    };
+    match (args.json, args.stat) {
+        (true, _) => shown.json(args.stat, out),
+        (_, true) => shown.stat(out),
+        _ => shown.patch(out),
+    }
+}
+
+/// Which trees the attempts that are meant lie between.
+fn compared(
+    timeline: &Timeline,
+    attempts: &[&AttemptStory],
+    named: Named<'_>,
+    driven: bool,
+) -> Result<Compared> {
+    let whole = named.attempt.is_none();
+    let run = timeline.view.id.short();
+    let (Some(first), Some(last)) = (attempts.first(), attempts.last()) else {
+        return Err(refused(
+            format!("run {run} has made no attempt yet"),
+            format!("`unstuck show {run}` tells how it stands"),
+        ));
+    };
+    let subject = match whole {
+        true => format!("run {run}"),
+        false => format!("attempt {run}/{}", last.number),
+    };
+    let missing = || {
+        refused(
+            format!("no snapshots of the work tree were kept for {subject}"),
+            format!("`unstuck logs {run}` shows what it wrote"),
+        )
+    };
+    let (from, _) = trees_of(timeline, first).ok_or_else(missing)?;
+    let (_, after) = trees_of(timeline, last).ok_or_else(missing)?;
+    let to = match (after, last.outcome) {
+        (Some(tree), _) => To::Tree(tree),
+        (None, AttemptOutcome::Running) if driven => {
+            To::Now("is under way, compared with the work tree as it is now")
+        }
+        (None, AttemptOutcome::Running | AttemptOutcome::Interrupted) => {
+            To::Now("was cut off, compared with the work tree as it is now")
+        }
+        (None, _) => return Err(missing()),
+    };
+    let id = match whole {
+        true => timeline.view.id.to_string(),
+        false => last.id.clone(),
+    };
+    Ok(Compared {
+        id,
+        subject,
+        from,
+        to,
+    })
+}
+
+/// The trees before and after an attempt; that after one which nobody saw end is where the next of its session began.
+fn trees_of(timeline: &Timeline, attempt: &AttemptStory) -> Option<(String, Option<String>)> {
+    let mut later = timeline.attempts.iter();
+    let next =
+        later.find(|other| other.session == attempt.session && other.number > attempt.number);
+    let after = attempt.tree_after.clone();
+    let after = after.or_else(|| next.and_then(|next| next.tree.clone()));
+    Some((attempt.tree.clone()?, after))
+}
+
+/// Two trees of a repository, to be shown.
+struct Shown {
+    snapshots: Snapshots,
+    compared: Compared,
+    to: String,
+}
+
+impl Shown {
+    fn files(&self) -> Result<Vec<ChangedFile>> {
+        let files = self.snapshots.files(&self.compared.from, &self.to);
+        files.map_err(|error| self.explained(error))
+    }
+
+    fn diff(&self, reader: Reader) -> Result<Vec<u8>> {
+        let diff = self.snapshots.diff(&self.compared.from, &self.to, reader);
+        diff.map_err(|error| self.explained(error))
+    }
+
+    fn explained(&self, error: WorktreeError) -> anyhow::Error {
+        match error {
+            WorktreeError::Pruned { .. } => refused(
+                format!("the snapshots of {} are gone", self.compared.subject),
+                "they go when the run is pruned, or when git clears up a repository that was copied without them",
+            ),
+            other => explained(other),
+        }
+    }
+
+    fn json(&self, only_stat: bool, out: &mut Output) -> Result<()> {
+        let mut whole = json!({
+            "id": self.compared.id,
+            "root": self.snapshots.root(),
+            "from": self.compared.from,
+            "to": self.to,
+            "to_is_now": matches!(self.compared.to, To::Now(_)),
+            "files": self.files()?,
+        });
+        if !only_stat {
+            let diff = self.diff(Reader::Program)?;
+            whole["diff"] = String::from_utf8_lossy(&diff).into();
+        }
+        out.json(&whole)
+    }
+
+    fn stat(&self, out: &mut Output) -> Result<()> {
+        let files = self.files()?;
+        if files.is_empty() {
+            return self.nothing();
+        }
+        let width = files.iter().map(|file| file.path.chars().count()).max();
+        let width = width.unwrap_or_default().min(80);
+        for file in &files {
+            let lines = match (file.added, file.removed) {
+                (Some(added), Some(removed)) => {
+                    format!("{GREEN}+{added}{GREEN:#} {RED}-{removed}{RED:#}")
+                }
+                _ => "not text".to_owned(),
+            };
+            writeln!(
+                out,
+                "{:<8}  {:<width$}  {lines}",
+                file.change.name(),
+                file.path
+            )?;
+        }
+        let sum =
+            |lines: fn(&ChangedFile) -> Option<u64>| files.iter().filter_map(lines).sum::<u64>();
+        let (added, removed) = (sum(|file| file.added), sum(|file| file.removed));
+        let count = match files.len() {
+            1 => "1 file".to_owned(),
+            count => format!("{count} files"),
+        };
+        writeln!(
+            out,
+            "{DIM}{count} changed, {added} lines added, {removed} removed{DIM:#}"
+        )?;
+        Ok(())
+    }
+
+    fn patch(&self, out: &mut Output) -> Result<()> {
+        if !out.is_read_by_a_person() {
+            return match self.diff(Reader::Program)?.as_slice() {
+                [] => self.nothing(),
+                patch => out.exactly(patch),
+            };
+        }
+        let patch = self.diff(Reader::Person)?;
+        if patch.is_empty() {
+            return self.nothing();
+        }
+        coloured(&String::from_utf8_lossy(&patch), out)
+    }
+
+    fn nothing(&self) -> Result<()> {
+        let subject = &self.compared.subject;
+        writeln!(
+            anstream::stderr(),
+            "{subject} changed nothing in the work tree"
+        )?;
+        Ok(())
+    }
+}
+
+/// A patch for a terminal: coloured by line, without anything that the terminal would obey.
+fn coloured(patch: &str, out: &mut Output) -> Result<()> {
+    let mut in_hunk = false;
+    for line in patch.lines() {
+        // Every line of a hunk begins with a sign, so this can only be the next file.
+        in_hunk = in_hunk && !line.starts_with("diff --git ") || line.starts_with("@@ ");
+        let style = match (in_hunk, line.as_bytes().first()) {
+            (false, _) => BOLD,
+            (_, Some(b'+')) => GREEN,
+            (_, Some(b'-')) => RED,
+            (_, Some(b'@' | b'\\')) => DIM,
+            _ => anstyle::Style::new(),
+        };
+        writeln!(out, "{style}{}{style:#}", printable(line))?;
+    }
+    Ok(())
+}
+
+/// An error about the work tree, with what to do about it.
+fn explained(error: WorktreeError) -> anyhow::Error {
+    let (message, hint) = (error.to_string(), hint(&error));
+    match hint {
+        Some(hint) => refused(message, hint),
+        None => hinted(message, "`git status` in the project may tell more"),
+    }
+}
+
+fn hint(error: &WorktreeError) -> Option<String> {
+    let hint = match error {
+        WorktreeError::NoGit => "install git; without it changes are not kept".to_owned(),
+        WorktreeError::NoRepository { .. } => {
+            "changes are kept only there: `git init` makes one, and the next run keeps them"
+                .to_owned()
+        }
+        WorktreeError::Distrusted { project } => format!(
+            "if you trust it: git config --global --add safe.directory '{}'",
+            project.display()
+        ),
+        WorktreeError::Locked { .. } => "try again when it is done".to_owned(),
+        WorktreeError::DiskFull => "make room and try again".to_owned(),
+        WorktreeError::Denied { .. } => "look at who owns the files in the project".to_owned(),
+        _ => return None,
+    };
+    Some(hint)
+}

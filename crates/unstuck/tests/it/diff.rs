@@ -1,0 +1,269 @@
+//! `unstuck diff`: what an attempt changed.
+
+use std::fs;
+
+use unstuck_core::event::{
+    AttemptEnd, AttemptInterrupted, AttemptStarted, AttemptSucceeded, Event, InterruptedBy,
+    Measured, RunStarted, SessionSpec, Work,
+};
+use unstuck_core::{RetryPolicy, RunId, Timestamp};
+use unstuck_run::worktree::Snapshots;
+use unstuck_store::{Append, Location, Options, Store};
+
+use crate::Place;
+
+const RUN: &str = "k3v9x0m2qa";
+
+/// A project with a repository, whose run has these events; the history is beside the project.
+fn place(events: impl FnOnce(&Place) -> Vec<Event>) -> Place {
+    let place = Place::new();
+    let events = events(&place);
+    let location = Location::file(place.folder.path().join("history.db"));
+    let work = async {
+        let store = Store::open(&location, Options::default()).await.unwrap();
+        let events = [run_started(&place)].into_iter().chain(events);
+        let append = Append::new(
+            RunId::new(RUN),
+            Timestamp::from_seconds(1_700_000_000),
+            events,
+        );
+        store.append(append).await.unwrap();
+        store.close().await.unwrap();
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(work);
+    place
+}
+
+fn run_started(place: &Place) -> Event {
+    let cwd = place.project().display().to_string();
+    Event::from(Box::new(RunStarted {
+        project: cwd.clone(),
+        work: Work::Command(Box::new(SessionSpec {
+            cwd,
+            command: vec!["claude".into()],
+            agent: None,
+            model: None,
+            session: RunId::new(RUN).session(1),
+            policy: RetryPolicy::default(),
+            origins: Default::default(),
+            timeout_ms: None,
+            idle_timeout_ms: None,
+            options: serde_json::Value::Null,
+            unrepeatable: None,
+            knowledge: "0.1.0".into(),
+        })),
+    }))
+}
+
+fn started(number: u32, tree: Option<String>) -> Event {
+    Event::from(Box::new(AttemptStarted {
+        session: RunId::new(RUN).session(1),
+        number,
+        command: vec!["claude".into()],
+        model: None,
+        timeout_ms: None,
+        answering: None,
+        changes: Vec::new(),
+        reaper: None,
+        tree,
+    }))
+}
+
+fn succeeded(number: u32, tree: Option<String>) -> Event {
+    let end = AttemptEnd {
+        session: RunId::new(RUN).session(1),
+        number,
+        exit_code: Some(0),
+        signal: None,
+        limit: None,
+        duration_ms: 1,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        left: 0,
+        model: None,
+        answering: None,
+        used: Measured::default(),
+        tree,
+    };
+    Event::from(Box::new(AttemptSucceeded {
+        end,
+        truncated: false,
+    }))
+}
+
+fn interrupted(number: u32) -> Event {
+    Event::from(AttemptInterrupted {
+        session: RunId::new(RUN).session(1),
+        number,
+        by: InterruptedBy::Person,
+    })
+}
+
+impl Place {
+    fn make_repository(&self) {
+        let made = self.program("git", &["init", "-q"]).status().unwrap();
+        assert!(made.success());
+    }
+
+    fn snapshot(&self, label: &str) -> Option<String> {
+        let state = self.folder.path().join("history.d");
+        let snapshots = Snapshots::open(&self.project(), &RunId::new(RUN), &state).unwrap();
+        Some(snapshots.take(label).unwrap().tree)
+    }
+
+    fn diff(&self, args: &[&str]) -> crate::Ended {
+        let store = self.folder.path().join("history.db");
+        let store = store.display().to_string();
+        self.run(&[&["--store", &store, "diff"], args].concat(), "")
+    }
+}
+
+/// Two attempts: the first changes a file, the second adds one and one that is not text.
+fn two_attempts() -> Place {
+    place(|place| {
+        place.make_repository();
+        place.write("a.txt", "one\n");
+        let before = place.snapshot("1-before");
+        place.write("a.txt", "two\n");
+        let between = place.snapshot("1-after");
+        place.write("b.txt", "new \u{1b}[31mred\n");
+        fs::write(place.project().join("c.bin"), [0, 1, 2]).unwrap();
+        let after = place.snapshot("2-after");
+        fs::write(place.project().join("later"), "no part of the run\n").unwrap();
+        vec![
+            started(1, before),
+            succeeded(1, between.clone()),
+            started(2, between),
+            succeeded(2, after),
+        ]
+    })
+}
+
+#[test]
+fn an_attempt_shows_what_it_changed_and_a_run_everything() {
+    let place = two_attempts();
+    let first = place.diff(&["k3v9/1"]);
+    assert_eq!((first.code, first.stderr.as_str()), (0, ""));
+    assert!(first.stdout.contains("\n-one\n+two\n"), "{}", first.stdout);
+    assert!(!first.stdout.contains("b.txt"));
+    let whole = place.diff(&["--stat"]).stdout;
+    let told = "modified  a.txt  +1 -1\nadded     b.txt  +1 -0\nadded     c.bin  not text\n\
+        3 files changed, 2 lines added, 1 removed\n";
+    assert_eq!(whole, told);
+}
+
+#[test]
+fn a_program_gets_a_patch_that_applies_and_a_person_nothing_that_a_terminal_obeys() {
+    let place = two_attempts();
+    let patch = place.diff(&["k3v9/2"]).stdout;
+    assert!(patch.contains("new \u{1b}[31mred"), "{patch}");
+    place.write("../patch", &patch);
+    let back = place
+        .program("git", &["apply", "--reverse", "../patch"])
+        .status();
+    assert!(back.unwrap().success());
+    assert!(!place.project().join("b.txt").exists() && !place.project().join("c.bin").exists());
+    let shown = place.diff(&["k3v9/2", "--color", "always"]).stdout;
+    assert!(
+        shown.contains("\u{1b}[1m\u{1b}[32m+new \\u{1b}[31mred\u{1b}[0m"),
+        "{shown}"
+    );
+    assert!(shown.contains("Binary files"), "{shown}");
+}
+
+#[test]
+fn as_json_it_has_the_files_and_the_patch() {
+    let place = two_attempts();
+    let told: serde_json::Value =
+        serde_json::from_str(&place.diff(&["k3v9/1", "--json"]).stdout).unwrap();
+    assert_eq!(told["id"], "k3v9x0m2qa/1");
+    assert_eq!(told["to_is_now"], false);
+    let file =
+        serde_json::json!([{ "path": "a.txt", "change": "modified", "added": 1, "removed": 1 }]);
+    assert_eq!(told["files"], file);
+    assert!(told["diff"].as_str().unwrap().contains("+two\n"));
+    let stat: serde_json::Value =
+        serde_json::from_str(&place.diff(&["--stat", "--json"]).stdout).unwrap();
+    assert_eq!((stat["id"].as_str(), stat.get("diff")), (Some(RUN), None));
+}
+
+#[test]
+fn an_attempt_that_changed_nothing_is_told_so() {
+    let place = place(|place| {
+        place.make_repository();
+        let tree = place.snapshot("1");
+        vec![started(1, tree.clone()), succeeded(1, tree)]
+    });
+    for args in [&["k3v9/1"][..], &["k3v9/1", "--stat"]] {
+        let ended = place.diff(args);
+        let told = "attempt k3v9x0/1 changed nothing in the work tree\n";
+        assert_eq!(
+            (ended.code, ended.stdout.as_str(), ended.stderr.as_str()),
+            (0, "", told)
+        );
+    }
+}
+
+#[test]
+fn an_attempt_without_an_end_is_compared_with_the_work_tree_or_with_the_next_one() {
+    let place = place(|place| {
+        place.make_repository();
+        let before = place.snapshot("1");
+        place.write("half.txt", "half\n");
+        let next = place.snapshot("2");
+        place.write("now.txt", "now\n");
+        vec![
+            started(1, before),
+            interrupted(1),
+            started(2, next),
+            interrupted(2),
+        ]
+    });
+    let first = place.diff(&["k3v9/1", "--stat"]);
+    assert!(
+        first.stdout.starts_with("added     half.txt"),
+        "{}",
+        first.stdout
+    );
+    assert_eq!(first.stderr, "");
+    let second = place.diff(&["k3v9/2", "--stat"]);
+    assert!(
+        second.stdout.starts_with("added     now.txt"),
+        "{}",
+        second.stdout
+    );
+    let told = "attempt k3v9x0/2: was cut off, compared with the work tree as it is now\n";
+    assert_eq!(second.stderr, told);
+}
+
+#[test]
+fn where_there_is_nothing_to_show_it_says_why() {
+    let refused = |place: &Place| {
+        let ended = place.diff(&["k3v9/1"]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (1, ""));
+        ended
+            .stderr
+            .replace(&place.folder.path().display().to_string(), "~")
+    };
+    let without_git = place(|_| vec![started(1, None), succeeded(1, None)]);
+    assert_eq!(
+        refused(&without_git),
+        "error: ~/project is not in a git repository\n\
+         hint: changes are kept only there: `git init` makes one, and the next run keeps them\n"
+    );
+    without_git.make_repository();
+    assert_eq!(
+        refused(&without_git),
+        "error: no snapshots of the work tree were kept for attempt k3v9x0/1\n\
+         hint: `unstuck logs k3v9x0` shows what it wrote\n"
+    );
+    let lost = "0123456789012345678901234567890123456789".to_owned();
+    let pruned = place(|place| {
+        place.make_repository();
+        vec![started(1, Some(lost.clone())), succeeded(1, Some(lost))]
+    });
+    assert!(
+        refused(&pruned).starts_with("error: the snapshots of attempt k3v9x0/1 are gone\nhint: ")
+    );
+}
