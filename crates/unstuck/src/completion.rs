@@ -5,8 +5,9 @@ use unstuck_core::Kind;
 use unstuck_core::agent::{Agent, Agents};
 use unstuck_store::RunFilter;
 
+use crate::commands::runs::what;
 use crate::history::History;
-use crate::show_text::command_line;
+use crate::show_text::cut;
 use crate::{environment, runtime};
 
 /// The ids of the newest runs, each with its command.
@@ -23,7 +24,7 @@ pub(crate) fn runs() -> ArgValueCandidates {
         });
         let runs = found.unwrap_or_default().into_iter();
         runs.map(|run| {
-            let help = format!("{} · {}", run.status, command_line(&run.command, 50));
+            let help = format!("{} · {}", run.status, cut(&what(&run), 50));
             CompletionCandidate::new(run.id.short()).help(Some(help.into()))
         })
         .collect()
