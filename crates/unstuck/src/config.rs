@@ -44,6 +44,19 @@ pub(crate) fn problems(config: &Config, root: &Path) -> Vec<Problem> {
     problems
 }
 
+/// Makes sure that all is in order before anything runs.
+pub(crate) fn in_order(config: &Config, root: &Path) -> Result<()> {
+    let problems = problems(config, root);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let list: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    Err(hinted(
+        list.join("\n\n"),
+        "nothing was run; `unstuck config check` looks again",
+    ))
+}
+
 /// Placeholders of prompts that nothing fills, and files that are not there.
 fn prompt_problems(config: &Config, root: &Path) -> Vec<Problem> {
     let files = ProjectFiles::new(root);
@@ -61,7 +74,8 @@ fn prompt_problems(config: &Config, root: &Path) -> Vec<Problem> {
             } else {
                 "prompt_file"
             };
-            problems.push(config.problem_at(&format!("role.{}.{key}", role.id), fault.to_string()));
+            let told = format!("{}: {fault}", fault.kind());
+            problems.push(config.problem_at(&format!("role.{}.{key}", role.id), told));
         }
     }
     problems

@@ -8,6 +8,7 @@ mod environment;
 mod history;
 mod named;
 mod output;
+mod pipeline_plan;
 mod place;
 mod report;
 mod runtime;
@@ -24,7 +25,8 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, classify, demo, diff, exec, explain, kinds, logs, plan, policy, resume, runs, show,
+    agents, classify, demo, diff, exec, explain, kinds, logs, plan, policy, resume,
+    run as run_command, runs, show,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -71,6 +73,7 @@ struct Cli {
 enum Command {
     Demo(demo::DemoArgs),
     Exec(Box<exec::ExecArgs>),
+    Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -142,6 +145,7 @@ fn with_store(
     };
     let done = match command {
         Command::Exec(args) => return exec::run(args, config, &session, out),
+        Command::Run(args) => return run_command::run(args, config, &session, out),
         Command::Resume(args) => return resume::run(args, config, &session, out),
         Command::Runs(args) => runs::run(args, &session, out),
         Command::Show(args) => show::run(args, &session, out),

@@ -1,10 +1,15 @@
 //! Which files of a work tree belong into a snapshot: all that are tracked, and all others that are not ignored.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
+use std::num::NonZero;
+use std::path::Path;
+use std::thread;
 
-use super::error::WorktreeError;
+use rustix::fs::{AtFlags, FileType, Stat, statat};
+
+use super::error::{While, WorktreeError};
 use super::own::Own;
 use super::paths::{path, shown};
 use super::record::{Mode, Seen};
@@ -27,10 +32,10 @@ pub(super) struct Listing {
     pub(super) left_out: Vec<LeftOut>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tracked {
-    Yes,
-    No,
+/// A file as git lists it.
+struct Name<'a> {
+    bytes: &'a [u8],
+    tracked: bool,
 }
 
 /// Looks at the work tree; the user's index is only read.
@@ -44,35 +49,58 @@ pub(super) fn list(repository: &Repository, own: &Own) -> Result<Listing, Worktr
         "--exclude-standard",
     ];
     let listed = repository.git("list the files").args(args).output()?;
-    let (mut listing, mut folders) = (Listing::default(), Folders::default());
-    for line in listed.split(|byte| *byte == 0) {
-        let Some((tag, [b' ', name @ ..])) = line.split_first() else {
-            continue;
-        };
-        let tracked = match tag {
-            b'?' => Tracked::No,
-            _ => Tracked::Yes,
-        };
-        // A repository of its own is listed as a folder.
-        let name = name.strip_suffix(b"/").unwrap_or(name);
-        if !own.holds(name) && folders.hold(repository, name) {
-            listing.add(repository, name, tracked)?;
-        }
+    let lines = listed.split(|byte| *byte == 0).filter_map(Name::read);
+    let names: Vec<Name<'_>> = lines.filter(|name| !own.holds(name.bytes)).collect();
+    let root = &repository.root;
+    let folder = File::open(root).to("open", root)?;
+    let part = names.len().div_ceil(threads()).max(1);
+    let parts = thread::scope(|scope| {
+        let folder = &folder;
+        let look = |part| scope.spawn(move || Listing::of(part, folder, root));
+        let looking: Vec<_> = names.chunks(part).map(look).collect();
+        let parts = looking.into_iter().map(thread::ScopedJoinHandle::join);
+        parts.collect::<Result<Result<Vec<_>, _>, _>>()
+    });
+    let gone = || io::Error::other("a thread of ours ended");
+    let mut listing = Listing::default();
+    for part in parts.map_err(|_| gone()).to("look at", root)?? {
+        listing.files.extend(part.files);
+        listing.left_out.extend(part.left_out);
     }
     listing.left_out.sort();
     listing.left_out.dedup();
     Ok(listing)
 }
 
-/// Which folders are really folders: what lies behind a link is not part of the work tree.
-#[derive(Default)]
-struct Folders {
-    real: HashMap<Vec<u8>, bool>,
+/// How many threads look at files.
+fn threads() -> usize {
+    let most = thread::available_parallelism();
+    most.map_or(1, NonZero::get).min(4)
 }
 
-impl Folders {
+impl<'a> Name<'a> {
+    /// Reads a tag and a path.
+    fn read(line: &'a [u8]) -> Option<Self> {
+        let (tag, [b' ', name @ ..]) = line.split_first()? else {
+            return None;
+        };
+        Some(Self {
+            // A repository of its own is listed as a folder.
+            bytes: name.strip_suffix(b"/").unwrap_or(name),
+            tracked: *tag != b'?',
+        })
+    }
+}
+
+/// Which folders are really folders: what lies behind a link is not part of the work tree.
+#[derive(Default)]
+struct Folders<'a> {
+    real: HashMap<&'a [u8], bool>,
+}
+
+impl<'a> Folders<'a> {
     /// Whether a path leads through folders only.
-    fn hold(&mut self, repository: &Repository, name: &[u8]) -> bool {
+    fn hold(&mut self, root: &File, name: &'a [u8]) -> bool {
         let Some(end) = name.iter().rposition(|byte| *byte == b'/') else {
             return true;
         };
@@ -80,50 +108,62 @@ impl Folders {
         if let Some(real) = self.real.get(folder) {
             return *real;
         }
-        let data = || repository.root.join(path(folder)).symlink_metadata();
-        let real = self.hold(repository, folder) && !data().is_ok_and(|data| !data.is_dir());
-        self.real.insert(folder.to_vec(), real);
+        let is_other = |data: Stat| FileType::from_raw_mode(data.st_mode) != FileType::Directory;
+        // One that may not be looked at counts, so that its files are named as unreadable and not as gone.
+        let real = self.hold(root, folder) && !look_at(root, folder).is_ok_and(is_other);
+        self.real.insert(folder, real);
         real
     }
 }
 
+fn look_at(root: &File, name: &[u8]) -> io::Result<Stat> {
+    Ok(statat(root, path(name), AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
 impl Listing {
-    fn add(
-        &mut self,
-        repository: &Repository,
-        name: &[u8],
-        tracked: Tracked,
-    ) -> Result<(), WorktreeError> {
-        if self.files.contains_key(name) {
-            return Ok(());
+    fn of(names: &[Name<'_>], folder: &File, root: &Path) -> Result<Self, WorktreeError> {
+        let (mut listing, mut folders) = (Self::default(), Folders::default());
+        for name in names {
+            if folders.hold(folder, name.bytes) {
+                listing.add(name, folder, root)?;
+            }
         }
-        let place = repository.root.join(path(name));
-        let data = match place.symlink_metadata() {
+        Ok(listing)
+    }
+
+    fn add(&mut self, name: &Name<'_>, folder: &File, root: &Path) -> Result<(), WorktreeError> {
+        let data = match look_at(folder, name.bytes) {
             Ok(data) => data,
             Err(error) if is_absent(&error) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                self.leave_out(name, LeftOutBecause::Unreadable);
+                self.leave_out(name.bytes, LeftOutBecause::Unreadable);
                 return Ok(());
             }
-            Err(error) => return Err(WorktreeError::system("look at", &place, error)),
+            Err(error) => {
+                let place = root.join(path(name.bytes));
+                return Err(WorktreeError::system("look at", &place, error));
+            }
         };
-        let too_large = tracked == Tracked::No && data.len() > LARGEST_UNTRACKED;
+        let is_repository = || {
+            root.join(path(name.bytes))
+                .join(".git")
+                .symlink_metadata()
+                .is_ok()
+        };
+        let size = data.st_size.unsigned_abs();
         match Mode::of(&data) {
             // A folder may also stand where a file was.
-            None if place.join(".git").symlink_metadata().is_ok() => {
-                self.leave_out(name, LeftOutBecause::Repository);
-            }
+            None if is_repository() => self.leave_out(name.bytes, LeftOutBecause::Repository),
             None => {}
-            Some(Mode::Link) => self.keep(name, Mode::Link, &data),
-            Some(_) if too_large => self.leave_out(name, LeftOutBecause::TooLarge),
-            Some(mode) => self.keep(name, mode, &data),
+            Some(_) if !name.tracked && size > LARGEST_UNTRACKED => {
+                self.leave_out(name.bytes, LeftOutBecause::TooLarge);
+            }
+            Some(mode) => {
+                let seen = Seen::of(&data);
+                self.files.insert(name.bytes.to_vec(), Found { mode, seen });
+            }
         }
         Ok(())
-    }
-
-    fn keep(&mut self, name: &[u8], mode: Mode, data: &Metadata) {
-        let seen = Seen::of(data);
-        self.files.insert(name.to_vec(), Found { mode, seen });
     }
 
     fn leave_out(&mut self, name: &[u8], because: LeftOutBecause) {

@@ -1,8 +1,8 @@
 //! What is remembered of the files of a work tree, so that only those are read again that may have changed.
 
 use std::collections::BTreeMap;
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
+
+use rustix::fs::{FileType, Stat};
 
 /// The first word of the file; another one means another form.
 const FORM: &str = "unstuck-worktree-1";
@@ -40,7 +40,7 @@ pub(super) struct Seen {
 }
 
 /// The files of the tree that was made last.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) tree: String,
     pub(super) entries: Entries,
@@ -48,12 +48,11 @@ pub(super) struct Record {
 
 impl Mode {
     /// What git would call a file; none for what it does not keep.
-    pub(super) fn of(data: &Metadata) -> Option<Self> {
-        let kind = data.file_type();
-        match (kind.is_symlink(), kind.is_file()) {
-            (true, _) => Some(Self::Link),
-            (_, true) if data.mode() & 0o100 != 0 => Some(Self::Executable),
-            (_, true) => Some(Self::File),
+    pub(super) fn of(data: &Stat) -> Option<Self> {
+        match FileType::from_raw_mode(data.st_mode) {
+            FileType::Symlink => Some(Self::Link),
+            FileType::RegularFile if data.st_mode & 0o100 != 0 => Some(Self::Executable),
+            FileType::RegularFile => Some(Self::File),
             _ => None,
         }
     }
@@ -74,14 +73,13 @@ impl Mode {
 }
 
 impl Seen {
-    pub(super) fn of(data: &Metadata) -> Self {
-        let nanos =
-            |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+    pub(super) fn of(data: &Stat) -> Self {
+        let nanos = |seconds: i128, nanos: i128| seconds * 1_000_000_000 + nanos;
         Self {
-            size: data.size(),
-            inode: data.ino(),
-            modified: nanos(data.mtime(), data.mtime_nsec()),
-            changed: nanos(data.ctime(), data.ctime_nsec()),
+            size: data.st_size.unsigned_abs(),
+            inode: data.st_ino,
+            modified: nanos(data.st_mtime.into(), data.st_mtime_nsec.into()),
+            changed: nanos(data.st_ctime.into(), data.st_ctime_nsec.into()),
         }
     }
 

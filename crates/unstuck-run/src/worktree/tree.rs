@@ -5,14 +5,15 @@
 //! that a crash leaves the old pair or the new one.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::{While, WorktreeError};
-use super::listing::{Listing, list};
+use super::listing::{Found, Listing, list};
 use super::own::Own;
 use super::paths::{path, quoted};
 use super::record::{Entries, Entry, Mode, Record, Seen};
@@ -78,9 +79,14 @@ impl Memory {
     fn make(&self, repository: &Repository, known: Record) -> Result<Tree, WorktreeError> {
         let looked = self.moment()?;
         let own = Own::new(&repository.root, &self.state);
-        let mut listing = list(repository, &own)?;
+        let (listing, head) = thread::scope(|scope| {
+            let head = scope.spawn(|| head_and_tree(repository, &known.tree));
+            (list(repository, &own), head.join())
+        });
+        let gone = |_| io::Error::other("a thread of ours ended");
+        let (head, is_kept) = head.map_err(gone).to("look at", &repository.root)??;
+        let mut listing = listing?;
         let entries = self.read(repository, &mut listing, &known, looked)?;
-        let (head, is_kept) = head_and_tree(repository, &known.tree)?;
         let mut id = known.tree.clone();
         if !is_kept || !same(&entries, &known.entries) {
             id = self.write_tree(repository, &known, &entries)?;
@@ -89,7 +95,9 @@ impl Memory {
             tree: id.clone(),
             entries,
         };
-        self.remember(&record)?;
+        if record != known {
+            self.remember(&record)?;
+        }
         Ok(Tree {
             id,
             head,
@@ -103,7 +111,7 @@ impl Memory {
         File::create(&path)
             .and_then(|mut file| file.write_all(b"\n"))
             .to("write", &path)?;
-        let data = path.symlink_metadata().to("look at", &path)?;
+        let data = rustix::fs::lstat(&path).to("look at", &path)?;
         Ok(Seen::of(&data))
     }
 
@@ -115,7 +123,7 @@ impl Memory {
         known: &Record,
         looked: Seen,
     ) -> Result<Entries, WorktreeError> {
-        let unknown = |(name, found): (&Vec<u8>, &super::listing::Found)| {
+        let unknown = |(name, found): (&Vec<u8>, &Found)| {
             let before = known.entries.get(name);
             let same = before.is_some_and(|before| before.seen == found.seen);
             (!same).then(|| name.clone())
@@ -255,13 +263,11 @@ fn head_and_tree(
 
 /// Whether two sets of files make the same tree.
 fn same(one: &Entries, other: &Entries) -> bool {
-    let facts = |entries: &'_ Entries| -> Vec<_> {
-        let facts = entries
-            .iter()
-            .map(|(path, entry)| (path.clone(), entry.mode, entry.blob.clone()));
-        facts.collect()
-    };
-    one.len() == other.len() && facts(one) == facts(other)
+    let mut pairs = one.iter().zip(other);
+    one.len() == other.len()
+        && pairs.all(|((path, entry), (other_path, other))| {
+            path == other_path && (entry.mode, &entry.blob) == (other.mode, &other.blob)
+        })
 }
 
 /// What has to change in the index; what goes comes first, so that a folder can become a file.

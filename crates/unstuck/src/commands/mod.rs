@@ -13,6 +13,7 @@ pub(crate) mod logs;
 pub(crate) mod plan;
 pub(crate) mod policy;
 pub(crate) mod resume;
+pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod store;

@@ -1,28 +1,34 @@
 //! `unstuck resume`: takes up a run that was cut off, stopped, or waited for a person.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
 use unstuck_core::episode::{RunView, Status};
+use unstuck_core::pipeline::RoleChange;
 use unstuck_core::redact::Redactor;
-use unstuck_run::drive::{self, RunError};
+use unstuck_run::drive::pipeline::Again;
+use unstuck_run::drive::{self, Finished, RunError};
 
 use super::exec;
 use crate::config::Config;
 use crate::history::History;
 use crate::output::Output;
+use crate::pipeline_plan::{self, Wanted};
+use crate::place::project_of;
 use crate::report::refused;
-use crate::supervise::{self, Session, Told};
+use crate::supervise::{self, Conducted, Session, Told};
 use crate::{clock, completion, runtime};
 
-/// Where there is something to take up again.
-const UNFINISHED: [Status; 4] = [
+/// Where there is something to take up again; of those that failed only pipelines.
+const UNFINISHED: [Status; 5] = [
     Status::Running,
     Status::Waiting,
     Status::AwaitingHuman,
     Status::Interrupted,
+    Status::Failed,
 ];
 
 /// How many runs are tried where none is named.
@@ -30,17 +36,27 @@ const CANDIDATES: usize = 30;
 
 /// Take up a run where it stopped: after a crash, after Ctrl-C, or when you have seen to what it asked for
 ///
-/// A wait that is not over goes on; one that is over ends at once. An attempt that was cut off is made again.
+/// A wait that is not over goes on; one that is over ends at once. An attempt that was cut off is made again. Of a
+/// pipeline, what succeeded is reused, and it goes on at the role that failed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck resume          (the newest run that is not finished)
   unstuck resume k3v9
+  unstuck resume --restart planner      (run it again, with all that depend on it)
 
 Exit codes: as of `unstuck exec`; 1 when there is nothing to resume.")]
 pub(crate) struct ResumeArgs {
     /// The run: the first letters of its id [default: the newest unfinished one]
     #[arg(value_name = "RUN", add = completion::runs())]
     run: Option<String>,
+
+    /// Run this role again although it is done, with all that depend on it; may be given several times
+    #[arg(long, value_name = "ROLE")]
+    restart: Vec<String>,
+
+    /// Reuse outputs although what they were made from was changed since
+    #[arg(long)]
+    accept_changes: bool,
 
     /// Say nothing but what the command says
     #[arg(long, short)]
@@ -51,18 +67,62 @@ pub(crate) struct ResumeArgs {
     json: bool,
 }
 
+/// How a person wants it to be taken up.
+pub(crate) struct Taken<'a> {
+    pub(crate) accept_changes: bool,
+    pub(crate) restart: &'a [String],
+    pub(crate) wanted: Wanted,
+    pub(crate) told: Told,
+    pub(crate) json: bool,
+}
+
 pub(crate) fn run(
     args: &ResumeArgs,
     config: &Config,
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let mut candidates = runtime::block_on(find(args, session))?
-        .into_iter()
-        .peekable();
+    let candidates = runtime::block_on(find(args, session))?;
+    let taken = Taken {
+        accept_changes: args.accept_changes,
+        restart: &args.restart,
+        wanted: Wanted::default(),
+        told: if args.quiet { Told::Nothing } else { Told::All },
+        json: args.json,
+    };
+    first_of(candidates, &taken, config, session, out)
+}
+
+/// Takes up the newest pipeline of this project that is not done.
+pub(crate) fn newest_pipeline(
+    taken: &Taken<'_>,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let project = project_of(&here).display().to_string();
+    let candidates = runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        history.newest(&UNFINISHED, CANDIDATES).await
+    })?;
+    let is_meant = |run: &RunView| run.roles.is_some() && run.project == project;
+    let candidates = candidates.into_iter().filter(is_meant).collect();
+    first_of(candidates, taken, config, session, out)
+}
+
+/// Takes up the first run that can be.
+fn first_of(
+    candidates: Vec<RunView>,
+    taken: &Taken<'_>,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    let mut candidates = candidates.into_iter().peekable();
     let mut first_refusal = None;
     while let Some(run) = candidates.next() {
-        match resumed(&run, args, config, session, out) {
+        match resumed(&run, taken, config, session, out) {
             // One that cannot be taken up again does not stand in the way of those that can.
             Err(error) if is_refusal(&error) && candidates.peek().is_some() => {
                 first_refusal.get_or_insert((error, run));
@@ -82,13 +142,16 @@ pub(crate) fn run(
 
 fn resumed(
     run: &RunView,
-    args: &ResumeArgs,
+    taken: &Taken<'_>,
     config: &Config,
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let told = if args.quiet { Told::Nothing } else { Told::All };
-    match supervise::resume(session, config, run.id.clone(), told) {
+    let done = match run.roles {
+        Some(_) => conducted(run, taken, session),
+        None => supervise::resume(session, config, run.id.clone(), taken.told),
+    };
+    match done {
         Err(error) if waits(&error, run) => {
             runtime::block_on(answer(session, run))?;
             writeln!(
@@ -99,8 +162,33 @@ fn resumed(
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => Err(error),
-        Ok(finished) => exec::tell(&finished, args.json, out),
+        Ok(finished) => exec::tell(&finished, taken.json, out),
     }
+}
+
+/// Takes up a pipeline with the configuration that it was run by, as it is now.
+fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<Finished> {
+    let timeline = runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        history.timeline(&run.id).await
+    })?;
+    let then = timeline.run.pipeline();
+    let config = pipeline_plan::config_of(then.and_then(|then| then.config_path.as_deref()))?;
+    let wanted = Wanted {
+        task: taken
+            .wanted
+            .task
+            .clone()
+            .or(then.map(|then| then.task.clone())),
+        ..taken.wanted.clone()
+    };
+    let plan = pipeline_plan::plan(&config, &wanted, Path::new(&run.project))?;
+    let again = Again {
+        restart: taken.restart.to_vec(),
+        accept_changes: taken.accept_changes,
+    };
+    let how = Conducted::Again(run.id.clone(), again);
+    supervise::conduct(session, &config, plan, how, taken.told)
 }
 
 /// The run that is named, or all that could be meant, the likeliest first.
@@ -108,7 +196,12 @@ async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<Vec<RunView>> 
     let history = History::open(session.store).await?;
     match &args.run {
         Some(letters) => Ok(vec![history.find(Some(letters)).await?]),
-        None => history.newest(&UNFINISHED, CANDIDATES).await,
+        None => {
+            let mut found = history.newest(&UNFINISHED, CANDIDATES).await?;
+            // A single command that failed was passed on, and is over.
+            found.retain(|run| run.status != Status::Failed || run.roles.is_some());
+            Ok(found)
+        }
     }
 }
 
@@ -130,14 +223,43 @@ async fn answer(session: &Session<'_>, run: &RunView) -> Result<()> {
     Ok(())
 }
 
+/// What was changed since, line by line, and what can be done.
+fn changed(run: &RunView, changes: &[RoleChange]) -> anyhow::Error {
+    let mut lines = vec![format!(
+        "run {} cannot go on as it is: what it has done was made from something else",
+        run.id
+    )];
+    let mut roles = Vec::new();
+    for change in changes {
+        let who = change.role.as_deref().unwrap_or("all roles");
+        lines.extend(change.what.iter().map(|what| format!("  {who}: {what}")));
+        roles.extend(change.role.as_deref());
+    }
+    let restart: Vec<_> = roles
+        .iter()
+        .map(|role| format!("--restart {role}"))
+        .collect();
+    let restart = match restart.is_empty() {
+        true => "`unstuck run` starts anew".to_owned(),
+        false => format!("{} runs them again", restart.join(" ")),
+    };
+    refused(
+        lines.join("\n"),
+        format!("--accept-changes reuses their outputs all the same; {restart}"),
+    )
+}
+
 /// A refusal with what to do next.
 fn explained(error: anyhow::Error, run: &RunView) -> anyhow::Error {
     let short = run.id.short();
     match error.downcast_ref::<RunError>() {
         Some(RunError::NotResumable { .. }) => refused(
             error.to_string(),
-            format!("`unstuck show {short}` tells how it went; `unstuck exec` starts anew"),
+            format!(
+                "`unstuck show {short}` tells how it went; `unstuck exec` or `unstuck run` starts anew"
+            ),
         ),
+        Some(RunError::Changed { changes, .. }) => changed(run, changes),
         Some(RunError::Driven {
             pid, host, seen, ..
         }) => refused(

@@ -9,20 +9,25 @@ mod story;
 pub(crate) use pipeline_screen::PipelineScreen;
 pub(crate) use screen::{Screen, Told};
 
-use std::cell::OnceCell;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::cell::{OnceCell, RefCell};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use tokio::sync::watch;
-use unstuck_core::RunId;
 use unstuck_core::action::{Prompts, shell_quote};
 use unstuck_core::agent::Agents;
+use unstuck_core::decision::{Catalog, Draw};
+use unstuck_core::knowledge::Playbook;
 use unstuck_core::redact::{Redactor, secret_values};
+use unstuck_core::{Classifier, RunId};
 use unstuck_run::clock::Clock;
-use unstuck_run::drive::{Engine, Finished, Knowledge, Reporter, Request, RunError, Supervisors};
+use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
+use unstuck_run::drive::{
+    Engine, Finished, Knowledge, Known, Reporter, Request, RunError, RunReporter, Supervisors,
+};
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
-use unstuck_store::Location;
+use unstuck_store::{Location, Store};
 
 use crate::config::Config;
 use crate::environment;
@@ -56,24 +61,68 @@ impl Session<'_> {
 }
 
 /// What is to be driven.
-enum Task {
-    Start(Box<Request>),
-    Resume(RunId),
+enum Task<'a> {
+    Start(Box<Request>, &'a mut dyn Reporter),
+    Resume(RunId, &'a mut dyn Reporter),
+    Conduct(Box<Plan>, Conducted, &'a mut dyn RunReporter),
 }
 
-/// What a run finds around it.
+/// How a pipeline is conducted.
+pub(crate) enum Conducted {
+    /// From its beginning.
+    Start(Selection),
+    /// Where it stopped.
+    Again(RunId, Again),
+}
+
+/// What the user knows, and what comes on standard input.
 struct Setting<'a> {
-    agents: &'a Agents,
+    known: ConfiguredKnown<'a>,
     stdin: Stdin,
 }
 
-impl<'a> Setting<'a> {
-    /// What the user has.
-    fn own(config: &'a Config) -> Result<Self> {
-        Ok(Self {
-            agents: config.agents(),
-            stdin: Stdin::inherited().map_err(RunError::from)?,
-        })
+/// What is known, with the user's own additions.
+struct ConfiguredKnown<'a> {
+    config: &'a Config,
+    agents: &'a Agents,
+    prompts: OnceCell<Prompts>,
+}
+
+impl<'a> ConfiguredKnown<'a> {
+    fn new(config: &'a Config, agents: &'a Agents) -> Self {
+        Self {
+            config,
+            agents,
+            prompts: OnceCell::new(),
+        }
+    }
+}
+
+impl Known for ConfiguredKnown<'_> {
+    fn classifier(&self) -> &Classifier {
+        self.config.classifier_or_built_in()
+    }
+
+    fn playbook(&self) -> &Playbook {
+        self.config.playbook()
+    }
+
+    fn catalog(&self) -> &Catalog {
+        self.config.catalog()
+    }
+
+    fn prompts(&self) -> &Prompts {
+        // Whoever uses templates of their own has had them checked before anything runs.
+        let read = || {
+            self.config
+                .prompts()
+                .unwrap_or_else(|_| Prompts::embedded())
+        };
+        self.prompts.get_or_init(read)
+    }
+
+    fn agents(&self) -> &Agents {
+        self.agents
     }
 }
 
@@ -89,8 +138,12 @@ pub(crate) fn start(
     for warning in warnings {
         screen.warn(warning);
     }
-    let task = Task::Start(Box::new(request));
-    drive(session, config, Setting::own(config)?, task, &mut screen)
+    let setting = Setting {
+        known: ConfiguredKnown::new(config, config.agents()),
+        stdin: Stdin::inherited().map_err(RunError::from)?,
+    };
+    let task = Task::Start(Box::new(request), &mut screen);
+    drive(session, setting, 1, task)
 }
 
 /// Runs a command of the demo: with agents of its own, and without what comes on standard input.
@@ -100,17 +153,21 @@ pub(crate) fn stage(
     request: Request,
     reporter: &mut dyn Reporter,
 ) -> Result<Finished> {
-    let setting = Setting {
-        agents,
-        stdin: Stdin::null(),
-    };
     // What the user has configured could make the same failures end in another way.
     let config = Config::default();
-    let task = Task::Start(Box::new(request));
-    drive(session, &config, setting, task, reporter)
+    let setting = Setting {
+        known: ConfiguredKnown::new(&config, agents),
+        stdin: Stdin::null(),
+    };
+    drive(
+        session,
+        setting,
+        1,
+        Task::Start(Box::new(request), reporter),
+    )
 }
 
-/// Takes a run up again.
+/// Takes a run of one command up again.
 pub(crate) fn resume(
     session: &Session<'_>,
     config: &Config,
@@ -118,59 +175,138 @@ pub(crate) fn resume(
     told: Told,
 ) -> Result<Finished> {
     let mut screen = Screen::new(session, told, false);
-    let setting = Setting::own(config)?;
-    drive(session, config, setting, Task::Resume(run), &mut screen)
+    let setting = Setting {
+        known: ConfiguredKnown::new(config, config.agents()),
+        stdin: Stdin::inherited().map_err(RunError::from)?,
+    };
+    drive(session, setting, 1, Task::Resume(run, &mut screen))
+}
+
+/// Runs a pipeline, or takes it up again.
+pub(crate) fn conduct(
+    session: &Session<'_>,
+    config: &Config,
+    plan: Plan,
+    how: Conducted,
+    told: Told,
+) -> Result<Finished> {
+    let mut screen = PipelineScreen::new(session, told);
+    let setting = Setting {
+        known: ConfiguredKnown::new(config, config.agents()),
+        stdin: Stdin::null(),
+    };
+    let parallel = plan.parallel;
+    let task = Task::Conduct(Box::new(plan), how, &mut screen);
+    drive(session, setting, parallel, task)
 }
 
 fn drive(
     session: &Session<'_>,
-    config: &Config,
     mut setting: Setting<'_>,
-    task: Task,
-    reporter: &mut dyn Reporter,
+    parallel: u32,
+    task: Task<'_>,
 ) -> Result<Finished> {
-    config.prepare()?;
+    setting.known.config.prepare()?;
     let redactor = Arc::new(Redactor::new(secret_values(environment::all())));
     crate::runtime::block_on(async {
         // The reaper comes up while the store is being opened.
-        let supervisors = Supervisors::start(ReaperProgram::own(), 1).map_err(RunError::from)?;
+        let supervisors =
+            Supervisors::start(ReaperProgram::own(), parallel).map_err(RunError::from)?;
         let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
         let (stop, stopped) = watch::channel(Stop::No);
         signals::listen(stop, supervisors.remote())?;
-        let classifier = || config.classifier_or_built_in();
-        let state = state_folder(session.store);
-        let prompts = OnceCell::new();
-        let mut engine = Engine {
+        let around = Around {
             store: &store,
-            knowledge: Knowledge {
-                classifier: &classifier,
-                playbook: &|| config.playbook(),
-                catalog: &|| config.catalog(),
-                agents: setting.agents,
-                prompts: &|| {
-                    prompts.get_or_init(|| config.prompts().unwrap_or_else(|_| Prompts::embedded()))
-                },
-                version: env!("CARGO_PKG_VERSION"),
-            },
             redactor: &redactor,
             supervisors: &supervisors,
-            stdin: &mut setting.stdin,
-            reporter,
+            known: &setting.known,
+            state: &state_folder(session.store),
             stop: stopped,
-            clock: Clock::System,
-            draws: &mut chance::draw,
-            state: &state,
-            role: None,
         };
+        let mut draw = chance::draw;
         let finished = match task {
-            Task::Start(request) => engine.start(*request).await,
-            Task::Resume(run) => engine.resume(&run).await,
+            Task::Start(request, reporter) => {
+                let mut engine = around.engine(reporter, &mut setting.stdin, &mut draw);
+                engine.start(*request).await
+            }
+            Task::Resume(run, reporter) => {
+                let mut engine = around.engine(reporter, &mut setting.stdin, &mut draw);
+                engine.resume(&run).await
+            }
+            Task::Conduct(plan, how, reporter) => {
+                let conductor = around.conductor(reporter, &plan, &mut draw);
+                match how {
+                    Conducted::Start(selection) => conductor.start(&selection).await,
+                    Conducted::Again(run, again) => conductor.resume(&run, &again).await,
+                }
+            }
         };
         let closed = store.close().await;
         let finished = finished.map_err(explained)?;
         closed.map_err(crate::store::explained)?;
         Ok(finished)
     })
+}
+
+/// What a run finds around it.
+struct Around<'a> {
+    store: &'a Store,
+    redactor: &'a Redactor,
+    supervisors: &'a Supervisors,
+    known: &'a dyn Known,
+    state: &'a Path,
+    stop: watch::Receiver<Stop>,
+}
+
+impl<'a> Around<'a> {
+    fn knowledge(&self) -> Knowledge<'a> {
+        Knowledge {
+            known: self.known,
+            own_playbook: None,
+            version: env!("CARGO_PKG_VERSION"),
+        }
+    }
+
+    fn engine(
+        &self,
+        reporter: &'a mut dyn Reporter,
+        stdin: &'a mut Stdin,
+        draws: &'a mut dyn FnMut() -> Draw,
+    ) -> Engine<'a> {
+        Engine {
+            store: self.store,
+            knowledge: self.knowledge(),
+            redactor: self.redactor,
+            supervisors: self.supervisors,
+            stdin,
+            reporter,
+            stop: self.stop.clone(),
+            clock: Clock::System,
+            draws,
+            state: self.state,
+            role: None,
+        }
+    }
+
+    fn conductor(
+        &self,
+        reporter: &'a mut dyn RunReporter,
+        plan: &'a Plan,
+        draws: &'a mut dyn FnMut() -> Draw,
+    ) -> Conductor<'a> {
+        Conductor {
+            store: self.store,
+            knowledge: self.knowledge(),
+            redactor: self.redactor,
+            supervisors: self.supervisors,
+            reporter: Mutex::new(reporter),
+            stop: self.stop.clone(),
+            clock: Clock::System,
+            draws: RefCell::new(draws),
+            state: self.state,
+            plan,
+        }
+    }
 }
 
 /// An error of the store comes with what to do about it.

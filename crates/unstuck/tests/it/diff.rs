@@ -267,3 +267,17 @@ fn where_there_is_nothing_to_show_it_says_why() {
         refused(&pruned).starts_with("error: the snapshots of attempt k3v9x0/1 are gone\nhint: ")
     );
 }
+
+#[test]
+fn without_git_it_says_so() {
+    let place = two_attempts();
+    let store = place.folder.path().join("history.db").display().to_string();
+    let mut command = place.command(&["--store", &store, "diff"]);
+    let output = command.env("PATH", "/nowhere").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.starts_with("error: git is not installed, or not on the search path\nhint: "),
+        "{told}"
+    );
+}

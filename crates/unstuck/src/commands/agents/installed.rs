@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use rustix::fs::{Access, access};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 use unstuck_core::agent::CallFile;
 use unstuck_core::duration::Human;
 use unstuck_run::process::{
@@ -44,7 +45,7 @@ pub(super) enum Version {
 
 /// What is found of each program, asked side by side; none where any program will do.
 pub(super) async fn all(calls: Vec<&CallFile>) -> Result<Vec<Option<Installed>>> {
-    let mut asked = JoinSet::new();
+    let mut asked = FuturesUnordered::new();
     let mut all = Vec::new();
     for (at, call) in calls.into_iter().enumerate() {
         let Some(program) = call.program() else {
@@ -70,11 +71,10 @@ pub(super) async fn all(calls: Vec<&CallFile>) -> Result<Vec<Option<Installed>>>
             version,
         }));
         if !call.version.is_empty() {
-            asked.spawn(async move { (at, ask(&spec).await) });
+            asked.push(async move { (at, ask(&spec).await) });
         }
     }
-    while let Some(answered) = asked.join_next().await {
-        let (at, answer) = answered?;
+    while let Some((at, answer)) = asked.next().await {
         if let Some(Some(Installed::At { version, .. })) = all.get_mut(at) {
             *version = answer;
         }

@@ -1,0 +1,171 @@
+//! `unstuck run`: runs the roles of a project, and keeps them going.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use unstuck_run::drive::RunError;
+use unstuck_run::drive::pipeline::{Plan, Selection};
+
+use super::{exec, resume};
+use crate::config::Config;
+use crate::output::Output;
+use crate::pipeline_plan::{self, Wanted};
+use crate::report::{hinted, refused};
+use crate::supervise::{self, Conducted, Session, Told};
+
+/// Run the roles of unstuck.toml: each builds on what it needs, and each is kept going
+///
+/// Roles that do not depend on each other run side by side. With a [loop] they run again and again until the work is
+/// done. What fails goes through the same recovery as with `unstuck exec`. Outputs are in .unstuck/runs/<run>/roles/.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck run --task \"add a search field to the shop\"
+  unstuck run --config review.toml --only reviewer
+  unstuck run --from tester                  (what comes before is taken from an earlier run)
+  unstuck run --resume-from-failure          (the same as `unstuck resume`)
+
+A first unstuck.toml:
+  [[role]]
+  id = \"planner\"
+  agent = \"claude\"
+  prompt = \"Plan this: {{ task }}\"
+  expect.sections = [\"# Plan\"]
+
+  [[role]]
+  id = \"builder\"
+  agent = \"claude\"
+  prompt = \"Do it: {{ outputs.planner }}\"
+  needs = [\"planner\"]
+
+Exit codes:
+  0    done, also after recovery
+  1    a role failed, or there is nothing to resume
+  2    an error of unstuck itself, or of the configuration
+  3    a person is needed; `unstuck resume` goes on
+  130  interrupted; `unstuck resume` goes on")]
+pub(crate) struct RunArgs {
+    /// What is to be done; stands for {{ task }} in prompts
+    #[arg(long, short, value_name = "TEXT")]
+    task: Option<String>,
+
+    /// Run only this role; what it needs is taken from an earlier run
+    #[arg(long, value_name = "ROLE", conflicts_with = "from")]
+    only: Option<String>,
+
+    /// Begin at this role; what comes before is taken from an earlier run
+    #[arg(long, value_name = "ROLE")]
+    from: Option<String>,
+
+    /// How many roles may run side by side
+    #[arg(long, value_name = "N")]
+    parallel: Option<u32>,
+
+    /// The most iterations of the loop
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u32>,
+
+    /// Stay when a person is needed, and go on when they have seen to it
+    #[arg(long)]
+    wait: bool,
+
+    /// Take up the newest run of this project that is not done, and reuse what succeeded
+    #[arg(long, conflicts_with_all = ["only", "from"])]
+    resume_from_failure: bool,
+
+    /// With --resume-from-failure: reuse outputs although what they were made from was changed
+    #[arg(long, requires = "resume_from_failure")]
+    accept_changes: bool,
+
+    /// With --resume-from-failure: run this role again, with all that depend on it; may be given several times
+    #[arg(long, value_name = "ROLE", requires = "resume_from_failure")]
+    restart: Vec<String>,
+
+    /// Say nothing but what is wrong with unstuck itself
+    #[arg(long, short, conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Also pass on what the agents write, each line with the name of its role
+    #[arg(long, short)]
+    verbose: bool,
+
+    /// Print one JSON object about the run as the last line
+    #[arg(long)]
+    json: bool,
+}
+
+impl RunArgs {
+    fn told(&self) -> Told {
+        match (self.quiet, self.verbose) {
+            (true, _) => Told::Nothing,
+            (_, true) => Told::Agents,
+            _ => Told::All,
+        }
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            task: self.task.clone(),
+            parallel: self.parallel,
+            max_iterations: self.max_iterations,
+            wait: self.wait,
+        }
+    }
+}
+
+pub(crate) fn run(
+    args: &RunArgs,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    if args.resume_from_failure {
+        let again = resume::Taken {
+            accept_changes: args.accept_changes,
+            restart: &args.restart,
+            wanted: args.wanted(),
+            told: args.told(),
+            json: args.json,
+        };
+        return resume::newest_pipeline(&again, config, session, out);
+    }
+    let here = std::env::current_dir().context("cannot tell the current folder")?;
+    let mut plan = pipeline_plan::plan(config, &args.wanted(), &here)?;
+    let selection = match (&args.only, &args.from) {
+        (Some(role), _) => Selection::only(&mut plan, known(role, config)?),
+        (_, Some(role)) => Selection::from(&mut plan, known(role, config)?),
+        _ => Selection::default(),
+    };
+    let told = args.told();
+    let done = conducted(session, config, plan, Conducted::Start(selection), told);
+    exec::tell(&done?, args.json, out)
+}
+
+fn conducted(
+    session: &Session<'_>,
+    config: &Config,
+    plan: Plan,
+    how: Conducted,
+    told: Told,
+) -> Result<unstuck_run::drive::Finished> {
+    let done = supervise::conduct(session, config, plan, how, told);
+    done.map_err(|error| match error.downcast_ref() {
+        Some(RunError::NoOutput { .. }) => refused(
+            error.to_string(),
+            "run the whole pipeline once, or begin at an earlier role",
+        ),
+        _ => error,
+    })
+}
+
+/// A role that there is.
+fn known<'a>(role: &'a str, config: &Config) -> Result<&'a str> {
+    if config.role(role).is_some() {
+        return Ok(role);
+    }
+    let ids: Vec<_> = config.roles().iter().map(|role| role.id.as_str()).collect();
+    Err(hinted(
+        format!("there is no role `{role}`"),
+        format!("there are {}", ids.join(", ")),
+    ))
+}

@@ -1,0 +1,244 @@
+//! A pipeline as the configuration describes it, ready to be run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use unstuck_config::section::{self, Expect, ExpectJson, OnFailedAttempt, Role};
+use unstuck_core::action::shell_quote;
+use unstuck_core::event::OnStuck;
+use unstuck_core::stuck::StuckLimits;
+use unstuck_run::blobs::hash;
+use unstuck_run::drive::Options;
+use unstuck_run::drive::pipeline::{Allowance, Budget, LoopPlan, Plan, Promise, RolePlan, Until};
+use unstuck_run::expect::{Expectations, JsonExpectation, Schema};
+use unstuck_run::prompt::PromptSource;
+
+use crate::config::{self, Config};
+use crate::place::project_of;
+use crate::report::hinted;
+
+/// What a person adds to the configuration.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    /// What is to be done.
+    pub(crate) task: Option<String>,
+    /// How many roles may run side by side.
+    pub(crate) parallel: Option<u32>,
+    /// The most iterations of the loop.
+    pub(crate) max_iterations: Option<u32>,
+    /// Whether the process stays when a person is needed.
+    pub(crate) wait: bool,
+}
+
+/// The pipeline that the configuration describes; an error that tells what is missing or wrong.
+pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Plan> {
+    let project = project_of(folder);
+    if config.roles().is_empty() {
+        return Err(hinted(
+            "there are no roles to run",
+            "describe them as [[role]] in unstuck.toml; `unstuck exec -- COMMAND` runs a single command",
+        ));
+    }
+    config::in_order(config, &project)?;
+    let run = config.run();
+    let task = wanted.task.clone().or(run.task.clone()).unwrap_or_default();
+    let wait = wanted.wait || run.wait_for_human;
+    let roles = config.roles().iter();
+    let roles: Result<Vec<_>> = roles.map(|role| role_plan(config, role, wait)).collect();
+    let roles = roles?;
+    if let Some(role) = roles.iter().find(|role| role.prompt.mentions("task"))
+        && task.trim().is_empty()
+    {
+        return Err(hinted(
+            format!(
+                "context_error: the prompt of `{}` has {{{{ task }}}}, and no task was given",
+                role.id
+            ),
+            "unstuck run --task \"what is to be done\", or task = \"…\" under [run]",
+        ));
+    }
+    Ok(Plan {
+        cwd: project.clone(),
+        command: command_line(wanted),
+        task,
+        config_path: config.files().last().cloned(),
+        policy: config
+            .policy()
+            .map_or("pipeline", |policy| &policy.id)
+            .to_owned(),
+        parallel: wanted.parallel.unwrap_or(run.parallel).max(1),
+        checkpoint: config.error_recovery().save_checkpoint_on_failure,
+        roles,
+        looping: config.looping().map(|looping| loop_plan(looping, wanted)),
+        budget: budget(config.budget()),
+        stuck: stuck_limits(config),
+        snapshots: run.snapshots,
+        rollback: run.on_failed_attempt == OnFailedAttempt::Rollback,
+        project,
+    })
+}
+
+fn command_line(wanted: &Wanted) -> Vec<String> {
+    let mut words = vec!["unstuck".to_owned(), "run".to_owned()];
+    if let Some(task) = &wanted.task {
+        words.extend(["--task".to_owned(), task.clone()]);
+    }
+    words
+}
+
+fn role_plan(config: &Config, role: &Role, wait: bool) -> Result<RolePlan> {
+    let agent = config.agents().get(&role.agent).cloned();
+    let agent = agent.with_context(|| format!("there is no agent `{}`", role.agent))?;
+    let text = config.prompt_of(role).map_err(config::explained)?;
+    let text = text.unwrap_or_default();
+    let made = config.policy_for(role).map_err(config::explained)?;
+    let playbook = config.playbook_for(role)?;
+    let settings = settings(role, &text);
+    Ok(RolePlan {
+        id: role.id.clone(),
+        needs: role.needs.clone(),
+        instances: role.instances,
+        optional: role.optional,
+        command: role.command.clone(),
+        model: role.model.clone(),
+        prompt: PromptSource::new(&role.id, text),
+        tools: role.allowed_tools.clone(),
+        args: role.args.clone(),
+        env: role.env.clone().into_iter().collect(),
+        max_output: role.max_output,
+        policy: made.policy,
+        origins: made.origins,
+        playbook: Some(playbook.into_owned()),
+        timeout: role.timeout,
+        idle_timeout: role.idle_timeout,
+        options: Options {
+            expect: expectations(&role.expect)?,
+            check: role.expect.check.clone(),
+            wait,
+            ..Options::default()
+        },
+        agent,
+        settings,
+    })
+}
+
+fn expectations(expect: &Expect) -> Result<Expectations> {
+    let patterns: Result<Vec<_>, _> = expect.matches.iter().map(|text| text.parse()).collect();
+    Ok(Expectations {
+        sections: expect.sections.clone(),
+        json: match &expect.json {
+            ExpectJson::No => None,
+            ExpectJson::Any => Some(JsonExpectation::Any),
+            ExpectJson::Schema(path) => Some(JsonExpectation::Schema(schema(path)?)),
+        },
+        diff: expect.diff,
+        matches: patterns?,
+        not_empty: expect.not_empty.unwrap_or(true),
+    })
+}
+
+fn schema(path: &Path) -> Result<Schema> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is no JSON Schema", path.display()))
+}
+
+/// What the output of a role is made from; what only says how far to go may change without harm.
+fn settings(role: &Role, prompt: &str) -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::from([
+        ("agent".to_owned(), role.agent.clone()),
+        ("prompt".to_owned(), hash(prompt.as_bytes())),
+    ]);
+    let mut set = |name: &str, value: String| {
+        if !value.is_empty() {
+            settings.insert(name.to_owned(), value);
+        }
+    };
+    let words = |words: &[String]| {
+        let quoted: Vec<_> = words.iter().map(|word| shell_quote(word)).collect();
+        quoted.join(" ")
+    };
+    set("model", role.model.clone().unwrap_or_default());
+    set("command", words(&role.command));
+    set("args", words(&role.args));
+    set("allowed_tools", role.allowed_tools.join(", "));
+    if !role.env.is_empty() {
+        set("env", hash(format!("{:?}", role.env).as_bytes()));
+    }
+    set("expect.sections", role.expect.sections.join(", "));
+    set(
+        "expect.check",
+        role.expect.check.clone().unwrap_or_default(),
+    );
+    settings
+}
+
+fn loop_plan(looping: &section::Loop, wanted: &Wanted) -> LoopPlan {
+    let until = &looping.until;
+    let until = Until {
+        promise: until.promise.as_ref().map(|promise| Promise {
+            role: promise.role.clone(),
+            text: promise.text.clone(),
+        }),
+        check: until.check.clone(),
+        all_roles: until.all_roles,
+        any: until.any,
+    };
+    LoopPlan {
+        max_iterations: wanted
+            .max_iterations
+            .unwrap_or(looping.max_iterations)
+            .max(1),
+        until: (until != Until::default()).then_some(until),
+        stuck_after: looping.stuck_after,
+        on_stuck: match looping.on_stuck {
+            section::OnStuck::Escalate => OnStuck::Escalate,
+            section::OnStuck::Stop => OnStuck::Stop,
+            section::OnStuck::Continue => OnStuck::Continue,
+        },
+    }
+}
+
+fn budget(budget: &section::Budget) -> Budget {
+    let allowance = |of: &section::Allowance| Allowance {
+        usd: of.usd,
+        tokens: of.tokens,
+    };
+    Budget {
+        per_run: allowance(&budget.per_run),
+        per_day: allowance(&budget.per_day),
+    }
+}
+
+fn stuck_limits(config: &Config) -> StuckLimits {
+    let (set, usual) = (config.stuck(), StuckLimits::default());
+    let is_set = |name: &str| config.origin(&format!("stuck.{name}")).is_some();
+    StuckLimits {
+        enabled: set.enabled,
+        repeats: if is_set("repeats") {
+            set.repeats
+        } else {
+            usual.repeats
+        },
+        output_repeats: match is_set("output_repeats") {
+            true => set.output_repeats,
+            false => usual.output_repeats,
+        },
+        waiting_for_input: set.waiting_for_input,
+        ..usual
+    }
+}
+
+/// The configuration that a run was started with, read again.
+pub(crate) fn config_of(path: Option<&str>) -> Result<Config> {
+    match path {
+        Some(path) if !Path::new(path).is_file() => Err(hinted(
+            format!("the configuration {path}, by which it was run, is not there any more"),
+            "--config FILE names another one",
+        )),
+        Some(path) => config::load(Some(&PathBuf::from(path))),
+        None => config::load(None),
+    }
+}
