@@ -14,7 +14,7 @@ use unstuck_core::episode::{AttemptStory, Status, Timeline};
 use self::attempt::{tell, written};
 use super::runs;
 use crate::history::{History, Listed};
-use crate::named::{Named, part_name};
+use crate::named::Named;
 use crate::output::{BOLD, DIM, Output};
 use crate::place::homely;
 use crate::show_text::{cut, round_costs};
@@ -119,11 +119,7 @@ fn show_attempt(
     head(run, timeline, out)?;
     writeln!(out)?;
     if let Some(part) = &attempt.part {
-        let (name, iteration) = (part_name(part, &timeline.run), part.iteration);
-        writeln!(
-            out,
-            "{BOLD}{name}{BOLD:#} {DIM}iteration {iteration}{DIM:#}"
-        )?;
+        roles::name(part, &timeline.run, out)?;
     }
     tell(attempt, out)?;
     if let Some(excerpt) = &attempt.excerpt {

@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use unstuck_core::duration::Human;
 use unstuck_core::episode::{SessionView, Timeline};
-use unstuck_core::event::{Part, PipelineStarted};
+use unstuck_core::event::{Part, PipelineStarted, RunStarted};
 use unstuck_run::folder;
 
 use super::super::runs;
@@ -62,6 +62,21 @@ pub(super) fn show(
         }
     }
     not_begun(timeline, plan, named, out)
+}
+
+/// The name of a part on a line of its own, with its iteration where there are several.
+pub(super) fn name(part: &Part, run: &RunStarted, out: &mut Output) -> Result<()> {
+    let name = part_name(part, run);
+    let loops = run.pipeline().is_some_and(|plan| plan.looping.is_some());
+    match loops {
+        true => writeln!(
+            out,
+            "{BOLD}{name}{BOLD:#}  {DIM}iteration {}{DIM:#}",
+            part.iteration
+        )?,
+        false => writeln!(out, "{BOLD}{name}{BOLD:#}")?,
+    }
+    Ok(())
 }
 
 fn role(timeline: &Timeline, session: &SessionView, part: &Part, out: &mut Output) -> Result<()> {

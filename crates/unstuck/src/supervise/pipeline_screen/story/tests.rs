@@ -110,7 +110,7 @@ impl Told {
             iteration: pipeline.iteration(),
             instance,
         };
-        let session = pipeline.next_session();
+        let session = pipeline.id().session(pipeline.sessions() + 1);
         let told = self.happen(Box::new(SessionStarted {
             part: part.clone(),
             spec: SessionSpec {
