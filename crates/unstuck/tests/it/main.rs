@@ -13,6 +13,7 @@ mod kinds;
 mod plan;
 mod policy;
 mod store;
+mod views;
 
 use std::path::{Path, PathBuf};
 
