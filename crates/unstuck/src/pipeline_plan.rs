@@ -231,14 +231,15 @@ fn stuck_limits(config: &Config) -> StuckLimits {
     }
 }
 
-/// The configuration that a run was started with, read again.
-pub(crate) fn config_of(path: Option<&str>) -> Result<Config> {
-    match path {
-        Some(path) if !Path::new(path).is_file() => Err(hinted(
+/// The configuration that a run was started with, read again; another one if a person names it.
+pub(crate) fn config_of(path: Option<&str>, named: Option<&Path>) -> Result<Config> {
+    match (named, path) {
+        (Some(named), _) => config::load(Some(named)),
+        (None, Some(path)) if !Path::new(path).is_file() => Err(hinted(
             format!("the configuration {path}, by which it was run, is not there any more"),
             "--config FILE names another one",
         )),
-        Some(path) => config::load(Some(&PathBuf::from(path))),
-        None => config::load(None),
+        (None, Some(path)) => config::load(Some(&PathBuf::from(path))),
+        (None, None) => config::load(None),
     }
 }

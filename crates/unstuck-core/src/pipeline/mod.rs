@@ -123,6 +123,11 @@ impl Pipeline {
                 }
                 self.resumed(&resumed.restarted);
             }
+            Event::ConfigReloaded(reloaded) => {
+                if let Some(plan) = &reloaded.pipeline {
+                    self.plan = (**plan).clone();
+                }
+            }
             Event::IterationStarted(started) => {
                 self.previous = self.outputs();
                 self.iteration = started.iteration;

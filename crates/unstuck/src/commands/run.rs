@@ -1,5 +1,6 @@
 //! `unstuck run`: runs the roles of a project, and keeps them going.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -8,11 +9,11 @@ use unstuck_run::drive::RunError;
 use unstuck_run::drive::pipeline::{Plan, Selection};
 
 use super::{exec, resume};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::report::{hinted, refused};
-use crate::supervise::{self, Conducted, Session, Told};
+use crate::supervise::{self, Conducted, Pipelined, Session, Told};
 
 /// Run the roles of unstuck.toml: each builds on what it needs, and each is kept going
 ///
@@ -130,32 +131,36 @@ pub(crate) fn run(
         return resume::newest_pipeline(&again, config, session, out);
     }
     let here = std::env::current_dir().context("cannot tell the current folder")?;
-    let mut plan = pipeline_plan::plan(config, &args.wanted(), &here)?;
-    let selection = match (&args.only, &args.from) {
-        (Some(role), _) => Selection::only(&mut plan, known(role, config)?),
-        (_, Some(role)) => Selection::from(&mut plan, known(role, config)?),
-        _ => Selection::default(),
+    let (plan, selection) = selected(args, config, &here)?;
+    let reload = || {
+        let config = config::load(session.config)?;
+        selected(args, &config, &here).map(|(plan, _)| plan)
     };
-    let told = args.told();
-    let done = conducted(session, config, plan, Conducted::Start(selection), told);
-    exec::tell(&done?, args.json, out)
-}
-
-fn conducted(
-    session: &Session<'_>,
-    config: &Config,
-    plan: Plan,
-    how: Conducted,
-    told: Told,
-) -> Result<unstuck_run::drive::Finished> {
-    let done = supervise::conduct(session, config, plan, how, told);
-    done.map_err(|error| match error.downcast_ref() {
+    let pipeline = Pipelined {
+        plan,
+        how: Conducted::Start(selection),
+        reload: &reload,
+    };
+    let done = supervise::conduct(session, config, pipeline, args.told());
+    let done = done.map_err(|error| match error.downcast_ref() {
         Some(RunError::NoOutput { .. }) => refused(
             error.to_string(),
             "run the whole pipeline once, or begin at an earlier role",
         ),
         _ => error,
-    })
+    })?;
+    exec::tell(&done, args.json, out)
+}
+
+/// The roles that are to be run, and those whose outputs come from an earlier run.
+fn selected(args: &RunArgs, config: &Config, here: &Path) -> Result<(Plan, Selection)> {
+    let mut plan = pipeline_plan::plan(config, &args.wanted(), here)?;
+    let selection = match (&args.only, &args.from) {
+        (Some(role), _) => Selection::only(&mut plan, known(role, config)?),
+        (_, Some(role)) => Selection::from(&mut plan, known(role, config)?),
+        _ => Selection::default(),
+    };
+    Ok((plan, selection))
 }
 
 /// A role that there is.

@@ -7,6 +7,7 @@ mod budget;
 mod judge;
 mod part;
 mod plan;
+mod reload;
 mod resume;
 mod reuse;
 
@@ -18,6 +19,7 @@ pub use reuse::Selection;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -69,8 +71,10 @@ pub struct Conductor<'a> {
     pub draws: RefCell<&'a mut dyn FnMut() -> Draw>,
     /// Where what is needed to take a run up again is kept, out of the agents' reach.
     pub state: &'a Path,
-    /// What is to be run.
-    pub plan: &'a Plan,
+    /// What is to be run; a changed configuration may replace it between two iterations.
+    pub plan: RefCell<Rc<Plan>>,
+    /// Reads the configuration again, or tells why it cannot be taken over.
+    pub reload: &'a dyn Fn() -> Result<Plan, String>,
 }
 
 /// One run that is being conducted.
@@ -94,8 +98,8 @@ impl Conductor<'_> {
         let reused = self.reused(selection).await?;
         let held = Held::begin(self.store, &run, self.clock).await?;
         let started = RunStarted {
-            project: self.plan.project.display().to_string(),
-            work: Work::Pipeline(Box::new(self.plan.described(self.knowledge.version))),
+            project: self.plan().project.display().to_string(),
+            work: Work::Pipeline(Box::new(self.plan().described(self.knowledge.version))),
         };
         let at = self.clock.at();
         let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
@@ -192,6 +196,9 @@ impl Conductor<'_> {
     }
 
     async fn iterate(&self, journal: &Journal<'_>, iteration: u32) -> Result<(), RunError> {
+        if iteration > 1 {
+            self.reload(journal).await?;
+        }
         let feedback = self.know(journal, |pipeline| {
             let judged = pipeline.judged();
             judged
@@ -304,6 +311,11 @@ impl Conductor<'_> {
         journal.know(|run| run.pipeline.as_ref().map(look).unwrap_or_default())
     }
 
+    /// What is to be run, as it is now.
+    fn plan(&self) -> Rc<Plan> {
+        Rc::clone(&self.plan.borrow())
+    }
+
     fn tell<T>(&self, say: impl FnOnce(&mut dyn RunReporter) -> T) -> T {
         match self.reporter.lock() {
             Ok(mut reporter) => say(&mut **reporter),
@@ -314,13 +326,13 @@ impl Conductor<'_> {
 
     /// Where the changes of each attempt are kept, if they can be.
     fn snapshots(&self, run: &RunId) -> Option<Snapshots> {
-        if !self.plan.snapshots {
+        if !self.plan().snapshots {
             return None;
         }
-        match Snapshots::open(&self.plan.project, run, self.state) {
+        match Snapshots::open(&self.plan().project, run, self.state) {
             Ok(snapshots) => Some(snapshots),
             Err(error) => {
-                if self.plan.rollback {
+                if self.plan().rollback {
                     let message = format!("a failed attempt cannot be rolled back here: {error}");
                     self.tell(|reporter| reporter.warn(&message));
                 }

@@ -36,7 +36,7 @@ impl Conductor<'_> {
             return Err(refuse(why));
         }
         let restarted = pipeline.with_dependents(&again.restart);
-        let mut now = self.plan.described(self.knowledge.version);
+        let mut now = self.plan().described(self.knowledge.version);
         now.command.clone_from(&pipeline.plan().command);
         // A run of a part of the roles stays one.
         now.roles.retain(|role| pipeline.role(&role.id).is_some());
