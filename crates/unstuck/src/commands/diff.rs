@@ -29,7 +29,7 @@ use crate::{clock, completion, runtime};
   unstuck diff k3v9/2 | git apply --reverse")]
 pub(crate) struct DiffArgs {
     /// The run, and behind slashes a role of it and an attempt [default: the newest run]
-    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs())]
+    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
     run: Option<String>,
 
     /// Only name the files, and how many lines changed

@@ -27,7 +27,7 @@ use crate::{completion, runtime};
   unstuck explain k3v9 --json")]
 pub(crate) struct ExplainArgs {
     /// The run, and behind slashes a role of it and an attempt [default: the newest run]
-    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs())]
+    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
     run: Option<String>,
 
     /// Print it as JSON

@@ -239,3 +239,24 @@ fn a_decision_is_explained_with_the_role_it_is_about() {
     let nothing = place.run(&["explain", "/architect"], "").stdout;
     assert_eq!(nothing, "Nothing was decided: nothing failed.\n");
 }
+
+#[test]
+fn the_shell_completes_the_roles_of_a_run() {
+    let place = shop();
+    seen(&place, &["--quiet"]);
+    let run = &id(&place)[..6];
+    let completed = |typed: &str| {
+        let mut command = place.command(&["--", "unstuck", "show", typed]);
+        command
+            .env("COMPLETE", "bash")
+            .env("_CLAP_COMPLETE_INDEX", "2")
+            .env("_CLAP_IFS", ",");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(completed(&run[..3]), run);
+    assert_eq!(
+        completed(&format!("{run}/")),
+        format!("{run}/architect,{run}/tester")
+    );
+    assert_eq!(completed("/te"), "/tester");
+}

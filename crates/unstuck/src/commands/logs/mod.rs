@@ -38,7 +38,7 @@ const LOOK: Duration = Duration::from_millis(200);
   unstuck logs k3v9 --json         (the files, and how large they are)")]
 pub(crate) struct LogsArgs {
     /// The run, and behind slashes a role of it and an attempt [default: the newest run]
-    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs())]
+    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
     run: Option<String>,
 
     /// Only this role of a pipeline

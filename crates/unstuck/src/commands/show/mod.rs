@@ -32,7 +32,7 @@ use crate::{clock, completion, runtime};
   unstuck show --json | jq '.attempts[].diagnosis.kind'")]
 pub(crate) struct ShowArgs {
     /// The run, and behind slashes a role of it and an attempt [default: the newest run]
-    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs())]
+    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
     run: Option<String>,
 
     /// Print it as JSON
