@@ -6,6 +6,7 @@ mod completion;
 mod config;
 mod environment;
 mod history;
+mod named;
 mod output;
 mod pipeline_plan;
 mod place;

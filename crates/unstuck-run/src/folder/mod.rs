@@ -46,7 +46,8 @@ pub fn role_of(run: &Path, part: &Part) -> PathBuf {
     run.join("roles").join(name)
 }
 
-fn iteration_of(run: &Path, part: &Part) -> PathBuf {
+/// Where the files of a role in one iteration are, in the folder of its run.
+pub fn iteration_of(run: &Path, part: &Part) -> PathBuf {
     role_of(run, part).join(format!("iteration-{}", part.iteration))
 }
 

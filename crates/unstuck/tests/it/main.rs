@@ -14,6 +14,7 @@ mod kinds;
 mod plan;
 mod policy;
 mod store;
+mod views;
 
 use std::path::{Path, PathBuf};
 

@@ -439,4 +439,4 @@ fn counted(number: usize, of: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
