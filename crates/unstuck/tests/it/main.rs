@@ -12,6 +12,7 @@ mod history;
 mod kinds;
 mod plan;
 mod policy;
+mod run;
 mod store;
 
 use std::path::{Path, PathBuf};
