@@ -177,6 +177,9 @@ const SHOWN: &[Shown] = &[
     answers(Kind::None, "All fine.", ""),
 ];
 
+/// How often a stated reset is waited for; it takes the time that was stated.
+const RESETS: u32 = 1;
+
 /// What happened to a role, or should.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Story {
@@ -199,9 +202,13 @@ fn implied(kind: Kind, fails: Fails) -> Story {
     let file = playbook.kind(kind).unwrap();
     let policy = template("pipeline").unwrap();
     let retries = file.defaults(Layer::Agent).retries;
-    let most = retries
-        .unwrap_or(policy.max_retries)
-        .min(policy.max_retries) as usize;
+    let most = match kind {
+        Kind::RateLimitTimed => RESETS,
+        _ => retries
+            .unwrap_or(policy.max_retries)
+            .min(policy.max_retries),
+    };
+    let most = most as usize;
     let ways = || {
         playbook
             .chain(kind, Layer::Agent)
@@ -287,7 +294,8 @@ fn script(shown: &Shown, fails: Fails) -> String {
 }
 
 fn run_all(fails: Fails) -> Place {
-    let mut config = "[run]\nparallel = 8\n".to_owned();
+    let limit = format!("[error_recovery.strategies.rate_limit_timed]\nmax_retries = {RESETS}\n");
+    let mut config = format!("[run]\nparallel = 8\n{limit}");
     let place = project("");
     for shown in SHOWN {
         let name = shown.kind.name();

@@ -8,7 +8,7 @@ use crate::{Ended, Place};
 
 /// Waits that a test can wait for.
 const QUICK: &str =
-    "[policy]\ntemplate = \"pipeline\"\nbackoffBase = 0.001\nbackoffMultiplier = 1\n";
+    "[policy]\ntemplate = \"pipeline\"\ncurve = \"exponential\"\nbackoffBase = 0.001\n";
 
 /// A role that a shell script plays; `more` are further lines of its table.
 fn role(id: &str, more: &str, script: &str) -> String {
