@@ -1,6 +1,7 @@
 //! `unstuck run`: roles that build on each other, kept going.
 
 mod kinds;
+mod recovery;
 
 use serde_json::Value;
 
