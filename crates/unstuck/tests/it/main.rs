@@ -13,6 +13,7 @@ mod kill_run;
 mod kinds;
 mod plan;
 mod policy;
+mod run;
 mod store;
 mod views;
 
