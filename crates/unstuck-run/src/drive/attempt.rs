@@ -28,6 +28,9 @@ use crate::process::{
     Supervisor, Wiring,
 };
 
+/// How much of a role's output others can build on: 16 MiB.
+const LONGEST: usize = 16 << 20;
+
 impl<'a> Engine<'a> {
     /// Makes the attempt that is planned, and notes what came of it.
     pub(super) async fn attempt(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
@@ -52,7 +55,8 @@ impl<'a> Engine<'a> {
             self.interrupted(log, true);
             return Ok(());
         }
-        let (ended, stuck) = self.run_child(log, &plan, &line, &mut supervisor).await?;
+        let ran = self.run_child(log, &plan, &line, &mut supervisor).await?;
+        let (ended, stuck) = (ran.ended, ran.stuck);
         if stuck.is_none() && (ended.stopped || ended.interrupted) {
             self.interrupted(log, true);
             return Ok(());
@@ -67,6 +71,7 @@ impl<'a> Engine<'a> {
             ended: &ended,
             check: check.as_ref(),
             stuck: stuck.as_ref(),
+            stdout: ran.stdout.as_deref(),
             tree: after.map(|after| after.tree),
         };
         let judged = self.judged(log, &plan, &line, &seen);
@@ -138,7 +143,7 @@ impl<'a> Engine<'a> {
         plan: &AttemptPlan,
         line: &Line,
         supervisor: &mut Supervisor,
-    ) -> Result<(Ended, Option<StuckSign>), RunError> {
+    ) -> Result<Ran, RunError> {
         // Without it an end that nobody saw is not known, and the attempt would be made again.
         let _ = std::fs::create_dir_all(self.state);
         let spec = self.spec(log, plan, line);
@@ -155,6 +160,7 @@ impl<'a> Engine<'a> {
         let agent = self.role.map(|role| &role.call.agent);
         let limits = self.role.map(|role| role.stuck);
         let mut passage = Passage {
+            whole: self.role.map(|_| Vec::new()),
             watch: limits
                 .filter(|limits| limits.enabled)
                 .map(|limits| Watch::new(limits, agent)),
@@ -182,8 +188,14 @@ impl<'a> Engine<'a> {
                 return Err(RunError::TakenOver { run });
             }
         };
-        let stuck = passage.finish();
-        Ok((ended, stuck))
+        let (stuck, stdout) = passage.finish();
+        let is_whole = |text: &Vec<u8>| text.len() as u64 == ended.stdout.total();
+        let stdout = stdout.filter(is_whole);
+        Ok(Ran {
+            stdout: stdout.map(|text| String::from_utf8_lossy(&text).into_owned()),
+            ended,
+            stuck,
+        })
     }
 
     fn spec(&self, log: &Log<'_, '_>, plan: &AttemptPlan, line: &Line) -> Spec {
@@ -274,8 +286,10 @@ impl<'a> Engine<'a> {
             options: log.options(),
             ended: seen.ended,
             check: seen.check,
+            stdout: seen.stdout,
             stuck: seen.stuck,
             tree: seen.tree.clone(),
+            is_role: self.role.is_some(),
             asks_back: self.role.is_some_and(|role| role.stuck.enabled),
         };
         case.judge(self.knowledge, &self.clock.now())
@@ -294,6 +308,7 @@ impl<'a> Engine<'a> {
                     ended: &ended,
                     check: None,
                     stuck: None,
+                    stdout: None,
                     tree: None,
                 };
                 let judged = self.judged(log, &plan, &line, &seen);
@@ -352,16 +367,26 @@ struct Passage<'a, 'r> {
     input: Option<Input>,
     redactor: &'r Redactor,
     watch: Option<Watch>,
+    /// What others build on: all of the standard output, up to its limit.
+    whole: Option<Vec<u8>>,
 }
 
 impl Passage<'_, '_> {
-    /// Brings the files to their end, and tells whether the agent was stuck.
-    fn finish(self) -> Option<StuckSign> {
+    /// Brings the files to their end, and tells whether the agent was stuck, and what it wrote.
+    fn finish(self) -> (Option<StuckSign>, Option<Vec<u8>>) {
         for kept in [self.stdout, self.stderr].into_iter().flatten() {
             kept.finish();
         }
-        self.watch.and_then(|watch| watch.sign)
+        (self.watch.and_then(|watch| watch.sign), self.whole)
     }
+}
+
+/// What came of a child.
+struct Ran {
+    ended: Ended,
+    stuck: Option<StuckSign>,
+    /// All of its standard output, where it is kept and not too long.
+    stdout: Option<String>,
 }
 
 /// Looks whether an agent goes round in circles while it runs.
@@ -399,12 +424,17 @@ struct Seen<'a> {
     ended: &'a Ended,
     check: Option<&'a Checked>,
     stuck: Option<&'a StuckSign>,
+    stdout: Option<&'a str>,
     tree: Option<String>,
 }
 
 impl Sink for Passage<'_, '_> {
     fn stdout(&mut self, bytes: &[u8]) {
         self.reporter.output(Channel::Stdout, bytes);
+        if let Some(whole) = &mut self.whole {
+            let left = LONGEST.saturating_sub(whole.len());
+            whole.extend_from_slice(&bytes[..bytes.len().min(left)]);
+        }
         if let Some(watch) = &mut self.watch {
             watch.watcher.stdout(bytes);
             watch.wrote();

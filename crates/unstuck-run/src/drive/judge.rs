@@ -32,10 +32,14 @@ pub(super) struct Case<'a> {
     pub(super) ended: &'a Ended,
     /// What the check that must pass afterwards came to, where there is one.
     pub(super) check: Option<&'a Checked>,
+    /// All of the standard output, where more of it is kept than usual.
+    pub(super) stdout: Option<&'a str>,
     /// What shows that the agent was stuck, if it was stopped because of that.
     pub(super) stuck: Option<&'a StuckSign>,
     /// What it made of the work tree.
     pub(super) tree: Option<String>,
+    /// Whether it is a role of a pipeline, which others build on.
+    pub(super) is_role: bool,
     /// Whether an answer that only asks back is a failure.
     pub(super) asks_back: bool,
 }
@@ -68,7 +72,10 @@ impl Checked {
 impl Case<'_> {
     /// What came of the attempt.
     pub(super) fn judge(&self, knowledge: Knowledge<'_>, now: &Now) -> Judged {
-        let stdout = self.ended.stdout.text();
+        let stdout = match self.stdout {
+            Some(whole) => whole.to_owned(),
+            None => self.ended.stdout.text(),
+        };
         let stderr = self.ended.stderr.text();
         let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
         let text = report.as_ref().and_then(|report| report.text.clone());
@@ -97,8 +104,9 @@ impl Case<'_> {
         if let Some(sign) = self.stuck.cloned().or_else(asks) {
             return failed(end, sign.diagnosis(), Vec::new(), (stdout, stderr));
         }
+        let cut = self.is_cut(report);
         if self.is_plainly_fine(text, &wrong) {
-            return succeeded(end, false);
+            return succeeded(end, cut);
         }
         let failure = self.failure(stdout, stderr, wrong);
         let mut diagnosis = match self.failed_check() {
@@ -109,7 +117,7 @@ impl Case<'_> {
             diagnosis.confidence = 1.0;
         }
         if diagnosis.kind == Kind::None && self.ended.status.is_success() {
-            return succeeded(end, diagnosis.truncated);
+            return succeeded(end, diagnosis.truncated || cut);
         }
         failed(end, diagnosis, failure.validation_errors, (stdout, stderr))
     }
@@ -132,6 +140,12 @@ impl Case<'_> {
             ..failure.clone()
         };
         classifier.diagnose(&told, now)
+    }
+
+    /// Whether what others build on is not all that was written.
+    fn is_cut(&self, report: Option<&Report>) -> bool {
+        let own_text = report.is_some_and(|report| report.text.is_some());
+        self.is_role && !own_text && self.stdout.is_none() && self.ended.stdout.omitted() > 0
     }
 
     /// What the checks of the output found wrong.

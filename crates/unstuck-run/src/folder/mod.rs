@@ -41,7 +41,8 @@ pub fn attempt_of(run: &Path, part: Option<&Part>, number: u32) -> PathBuf {
 pub fn role_of(run: &Path, part: &Part) -> PathBuf {
     let name = match part.instance {
         0 | 1 => part.role.clone(),
-        instance => format!("{}#{instance}", part.role),
+        // No role's own id has a dot.
+        instance => format!("{}.{instance}", part.role),
     };
     run.join("roles").join(name)
 }

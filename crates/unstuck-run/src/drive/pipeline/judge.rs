@@ -129,10 +129,10 @@ impl Conductor<'_> {
             match self.is_promised(stage, promise)? {
                 true => met += 1,
                 false => {
-                    let who = promise.role.as_deref().unwrap_or("nobody");
+                    // The promise itself is not named: whoever repeats what they are told would give it.
                     let said = match &promise.role {
-                        Some(role) => format!("{role} has not said {}", promise.text),
-                        None => format!("{who} has said {}", promise.text),
+                        Some(role) => format!("{role} has not declared the work done"),
+                        None => "nobody has declared the work done".to_owned(),
                     };
                     undone.push(Undone {
                         fingerprint: said.clone(),
@@ -168,7 +168,7 @@ impl Conductor<'_> {
         for (_, names) in outputs.iter().filter(|(role, _)| said_by(role)) {
             for name in names {
                 let text = blobs.get(name)?;
-                if String::from_utf8_lossy(&text).contains(&promise.text) {
+                if is_given(&promise.text, &String::from_utf8_lossy(&text)) {
                     return Ok(true);
                 }
             }
@@ -219,7 +219,36 @@ impl Conductor<'_> {
     }
 }
 
+/// Whether a text gives a promise: on a line of its own, or in its last line. In the midst of prose it is talked about.
+fn is_given(promise: &str, text: &str) -> bool {
+    let promise = promise.trim();
+    let last = text.trim_end().lines().next_back().unwrap_or_default();
+    let own_line = |line: &str| line.trim().trim_matches(['`', '*', '_']).trim() == promise;
+    last.contains(promise) || text.lines().any(own_line)
+}
+
 fn end_of(text: &str, most: usize) -> &str {
     let from = text.len().saturating_sub(most);
     &text[text.ceil_char_boundary(from)..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_given;
+
+    #[test]
+    fn a_promise_that_is_only_talked_about_is_not_given() {
+        let done = "<promise>DONE</promise>";
+        assert!(is_given(done, "All tests pass.\n<promise>DONE</promise>\n"));
+        assert!(is_given(
+            done,
+            "**<promise>DONE</promise>**\nSee the summary above."
+        ));
+        assert!(is_given(done, "fixed it <promise>DONE</promise>"));
+        assert!(!is_given(
+            done,
+            "I say <promise>DONE</promise> when it works.\nNot yet."
+        ));
+        assert!(!is_given(done, ""));
+    }
 }
