@@ -136,6 +136,9 @@ impl Engine<'_> {
                     self.flush(log).await?;
                     self.wait(log, until).await?;
                 }
+                Next::Finish(Outcome::AwaitingHuman) if self.is_optional() => {
+                    self.finish(log, Outcome::Failed)?;
+                }
                 Next::Finish(Outcome::AwaitingHuman) if log.options().wait => {
                     self.wait_for_person(log).await?;
                 }
@@ -214,7 +217,7 @@ impl Engine<'_> {
                 trigger,
                 why,
                 proposed,
-            } => {
+            } if !self.is_optional() => {
                 let question = trigger.into();
                 let id = question_id(log);
                 log.note(
@@ -235,6 +238,11 @@ impl Engine<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether the others go on without it, so that nobody has to be asked.
+    fn is_optional(&self) -> bool {
+        self.role.is_some_and(|role| role.optional)
     }
 
     /// Waits until a moment has come or somebody stops it.

@@ -45,6 +45,8 @@ pub struct RoleWork<'a> {
     pub(super) stuck: &'a StuckLimits,
     /// Where the changes of each attempt are kept.
     pub(super) snapshots: Option<&'a Snapshots>,
+    /// Whether the others go on without it, so that nobody has to be asked.
+    pub(super) optional: bool,
     /// Whether what a failed attempt changed is undone.
     pub(super) rollback: bool,
     /// What may be used.

@@ -65,7 +65,9 @@ fn failed(run: &RunFold) -> Option<&SessionView> {
     let Some(pipeline) = &run.pipeline else {
         return run.sessions.first();
     };
-    let stopped: Vec<_> = pipeline.stopped().map(|(part, _)| part).collect();
+    let is_needed = |role: &str| pipeline.role(role).is_some_and(|role| !role.optional);
+    let stopped = pipeline.stopped().map(|(part, _)| part);
+    let stopped: Vec<_> = stopped.filter(|part| is_needed(&part.role)).collect();
     let is_it = |session: &&SessionView| {
         let part = session.part.as_ref();
         part.is_some_and(|part| stopped.contains(&part))

@@ -202,8 +202,9 @@ impl<'a> Deciding<'a, '_> {
         let factor = self.limits.timeout_multiplier.unwrap_or(factor);
         Changed::Timeout {
             from_seconds: self.s.timeout.map(|time| time.as_secs()),
+            // A part of a second counts as a whole one, so that a short time becomes longer too.
             to_seconds: self.s.timeout.map_or(USUAL_TIMEOUT.as_secs(), |time| {
-                scaled(time.as_secs(), factor)
+                (time.as_secs_f64() * factor).ceil().max(1.0) as u64
             }),
         }
     }

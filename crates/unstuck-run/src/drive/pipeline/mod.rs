@@ -262,7 +262,7 @@ impl Conductor<'_> {
     }
 
     async fn finish(&self, journal: &Journal<'_>, outcome: Outcome) -> Result<(), RunError> {
-        let now = self.clock.at();
+        let (now, plan) = (self.clock.at(), self.plan());
         let end = journal.know(|run| {
             let view = &run.view;
             let stopped = run
@@ -270,7 +270,9 @@ impl Conductor<'_> {
                 .as_ref()
                 .into_iter()
                 .flat_map(|one| one.stopped());
-            let stopped: Vec<&Part> = stopped.map(|(part, _)| part).collect();
+            let is_needed = |part: &&Part| !plan.role(&part.role).is_some_and(|role| role.optional);
+            let stopped = stopped.map(|(part, _)| part).filter(is_needed);
+            let stopped: Vec<&Part> = stopped.collect();
             let mut failed = run.sessions.iter().filter(|session| {
                 session
                     .part
