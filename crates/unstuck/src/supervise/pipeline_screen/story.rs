@@ -343,7 +343,10 @@ impl Scene<'_> {
             true => "  waiting until you have seen to it (Ctrl-C stops)".to_owned(),
             false => format!("  then: {}", self.command("resume")),
         });
-        lines.push(format!("  why: {}", self.command("explain")));
+        let about = asked.session.as_ref().map(|_| format!("/{about}"));
+        let (short, option) = (self.pipeline.id().short(), &self.story.option);
+        let about = about.unwrap_or_default();
+        lines.push(format!("  why: unstuck explain {short}{about}{option}"));
         lines
     }
 

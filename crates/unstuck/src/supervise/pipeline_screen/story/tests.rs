@@ -400,7 +400,7 @@ fn a_question_says_what_was_seen_and_how_to_go_on() {
             "  seen: Please run /login",
             "  hint: Log in again",
             "  then: unstuck resume k3v9x0",
-            "  why: unstuck explain k3v9x0",
+            "  why: unstuck explain k3v9x0/implementer",
         ]
     );
     assert_eq!(
