@@ -393,6 +393,11 @@ impl Pipeline {
         }
     }
 
+    /// Whether a part has begun and is not at its end.
+    pub fn is_open(&self, part: &Part) -> bool {
+        matches!(self.parts.get(part), Some(State::Open(_)))
+    }
+
     /// How many sessions there were.
     pub fn sessions(&self) -> u32 {
         self.sessions

@@ -128,7 +128,7 @@ impl Engine<'_> {
         Ok(Line {
             command: built.command,
             // Many agents wait for the end of a standard input that they do not need.
-            stdin: Some(built.stdin.unwrap_or_default()),
+            stdin: Some(built.stdin.map(ended).unwrap_or_default()),
             session: built.session,
         })
     }
@@ -181,6 +181,14 @@ impl Engine<'_> {
         }
         Blobs::at(self.state).put(text.as_bytes())
     }
+}
+
+/// A text whose last line is at its end, as programs that read by lines need it.
+fn ended(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
 }
 
 /// A prompt that also says how long the answer may be, where it was found to be too long.

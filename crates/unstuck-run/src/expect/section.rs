@@ -9,11 +9,20 @@ pub(super) fn missing(sections: &[String], text: &str) -> Vec<String> {
     }
     let fenced = Fenced::read(unwrapped(text));
     let lines: Vec<String> = fenced.outside.iter().map(|line| plain(line)).collect();
-    let is_missing = |section: &&String| !lines.contains(&plain(section));
+    let is_missing = |section: &&String| !is_there(section, &lines);
     let errors = sections.iter().filter(is_missing);
     errors
         .map(|section| format!("Missing section: {}", section.trim()))
         .collect()
+}
+
+/// Whether a section is among these lines; the text of a label such as `- Findings:` may be on the same line.
+fn is_there(section: &str, lines: &[String]) -> bool {
+    let name = plain(section);
+    let is_label = section.trim().trim_end_matches(['*', '_']).ends_with(':');
+    let label = format!("{name}:");
+    let follows = |line: &String| line.replace("**", "").starts_with(&label);
+    lines.contains(&name) || is_label && lines.iter().any(follows)
 }
 
 /// A line without emphasis and without blanks, colons and hashes at its end.

@@ -95,6 +95,18 @@ fn a_section_may_be_emphasised_and_may_end_with_colons_and_hashes() {
 }
 
 #[test]
+fn the_text_of_a_label_may_be_on_its_line() {
+    let findings = sections(&["- Findings:"]);
+    for line in ["- Findings:", "- Findings: none", "- **Findings:** none"] {
+        assert!(findings.met_by(&format!("# Review\n{line}\n")), "{line}");
+    }
+    for line in ["- Findings of today: none", "No - Findings: none"] {
+        assert!(!findings.met_by(line), "{line}");
+    }
+    assert!(!sections(&["# Review"]).met_by("# Review: of the shop"));
+}
+
+#[test]
 fn an_empty_answer_is_an_empty_output_whatever_is_expected() {
     let not_empty = Expectations {
         not_empty: true,

@@ -162,6 +162,9 @@ fn resumed(
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => Err(error),
+        Ok(finished) if run.roles.is_some() => {
+            super::run::tell(&finished, taken.json, session, out)
+        }
         Ok(finished) => exec::tell(&finished, taken.json, out),
     }
 }

@@ -5,14 +5,17 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use unstuck_run::drive::RunError;
 use unstuck_run::drive::pipeline::{Plan, Selection};
+use unstuck_run::drive::{Finished, RunError};
 
 use super::{exec, resume};
 use crate::config::{self, Config};
+use crate::history::History;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::report::{hinted, refused};
+use crate::runtime;
+use crate::show_text::round_costs;
 use crate::supervise::{self, Conducted, Pipelined, Session, Told};
 
 /// Run the roles of unstuck.toml: each builds on what it needs, and each is kept going
@@ -59,11 +62,11 @@ pub(crate) struct RunArgs {
     from: Option<String>,
 
     /// How many roles may run side by side
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     parallel: Option<u32>,
 
     /// The most iterations of the loop
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
 
     /// Stay when a person is needed, and go on when they have seen to it
@@ -149,7 +152,27 @@ pub(crate) fn run(
         ),
         _ => error,
     })?;
-    exec::tell(&done, args.json, out)
+    tell(&done, args.json, session, out)
+}
+
+/// The end of a pipeline for whoever started it, with its roles.
+pub(super) fn tell(
+    finished: &Finished,
+    json: bool,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    if json {
+        let mut told = serde_json::to_value(exec::summary(finished))?;
+        let timeline = runtime::block_on(async {
+            let history = History::open(session.store).await?;
+            history.timeline(&finished.run).await
+        })?;
+        told["roles"] = serde_json::to_value(&timeline.sessions)?;
+        round_costs(&mut told);
+        out.json_line(&told)?;
+    }
+    exec::tell(finished, false, out)
 }
 
 /// The roles that are to be run, and those whose outputs come from an earlier run.

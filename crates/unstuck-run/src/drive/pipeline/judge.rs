@@ -42,7 +42,8 @@ impl Conductor<'_> {
             }
         };
         let finished = self.judged(stage, looping, done, undone);
-        self.write(stage.journal, vec![finished.into()]).await
+        self.write(stage.journal, vec![finished.into()]).await?;
+        Ok(())
     }
 
     fn judged(

@@ -151,7 +151,9 @@ impl Conductor<'_> {
                 }
                 Step::Wait => {
                     if let Some(ended) = self.watching(&journal, running.next()).await {
-                        parts.remove(&ended?);
+                        let ended = ended?;
+                        self.made_progress(&journal, &ended)?;
+                        parts.remove(&ended);
                     }
                 }
                 Step::Judge => self.judge(&stage).await?,
@@ -164,6 +166,17 @@ impl Conductor<'_> {
         drop(stage);
         let end = journal.know(|run| run.pipeline.as_ref()?.finished().cloned());
         journal.close(end).await
+    }
+
+    /// Makes sure that a part that was run is at its end: one that is not would be run again for ever.
+    fn made_progress(&self, journal: &Journal<'_>, part: &Part) -> Result<(), RunError> {
+        match self.know(journal, |pipeline| pipeline.is_open(part)) {
+            false => Ok(()),
+            true => Err(RunError::NotResumable {
+                run: journal.run().clone(),
+                why: format!("{} came to no end", part.role),
+            }),
+        }
     }
 
     /// Nothing new is begun once somebody wants it to stop.
@@ -187,9 +200,12 @@ impl Conductor<'_> {
         loop {
             tokio::select! {
                 done = &mut something => return done,
-                () = tokio::time::sleep(TICK), if live => {
-                    let now = self.clock.at();
-                    journal.know(|run| self.tell(|reporter| reporter.tick(run, now)));
+                () = tokio::time::sleep(TICK), if live || journal.is_behind() => {
+                    journal.catch_up();
+                    if live {
+                        let now = self.clock.at();
+                        journal.know(|run| self.tell(|reporter| reporter.tick(run, now)));
+                    }
                 }
             }
         }
@@ -209,7 +225,8 @@ impl Conductor<'_> {
             iteration,
             feedback,
         };
-        self.write(journal, vec![started.into()]).await
+        self.write(journal, vec![started.into()]).await?;
+        Ok(())
     }
 
     async fn ask(&self, journal: &Journal<'_>, trouble: LoopTrouble) -> Result<(), RunError> {
@@ -240,7 +257,8 @@ impl Conductor<'_> {
             proposed: None,
             cost: None,
         };
-        self.write(journal, vec![Box::new(asked).into()]).await
+        self.write(journal, vec![Box::new(asked).into()]).await?;
+        Ok(())
     }
 
     async fn finish(&self, journal: &Journal<'_>, outcome: Outcome) -> Result<(), RunError> {
@@ -286,11 +304,16 @@ impl Conductor<'_> {
                 duration_ms: u64::try_from(now.since(view.started).as_millis()).unwrap_or(u64::MAX),
             }
         });
-        self.write(journal, vec![end.into()]).await
+        self.write(journal, vec![end.into()]).await?;
+        Ok(())
     }
 
     /// Writes down what happened to the run as a whole, then shows it.
-    async fn write(&self, journal: &Journal<'_>, events: Vec<Event>) -> Result<(), RunError> {
+    async fn write(
+        &self,
+        journal: &Journal<'_>,
+        events: Vec<Event>,
+    ) -> Result<Vec<Recorded>, RunError> {
         let written = journal.write(self.clock.at(), events).await?;
         journal.know(|run| self.tell(|reporter| reporter.happened(&written.events, run)));
         if let Err(error) = written.shown {
@@ -301,7 +324,7 @@ impl Conductor<'_> {
                 ));
             });
         }
-        Ok(())
+        Ok(written.events)
     }
 
     fn know<T>(&self, journal: &Journal<'_>, look: impl FnOnce(&Pipeline) -> T) -> T

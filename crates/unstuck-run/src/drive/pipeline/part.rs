@@ -103,7 +103,7 @@ impl Conductor<'_> {
         role: &RolePlan,
         part: &Part,
     ) -> Result<RoleCall, RunError> {
-        let outputs = self.outputs(stage)?;
+        let outputs = self.outputs(stage, role)?;
         let (iterations, feedback) = self.know(stage.journal, |pipeline| {
             (pipeline.most_iterations(), pipeline.feedback().to_owned())
         });
@@ -141,7 +141,14 @@ impl Conductor<'_> {
     }
 
     /// The outputs that can be built on, by role: of several who play it one after the other.
-    fn outputs(&self, stage: &Stage<'_, '_>) -> Result<BTreeMap<String, String>, RunError> {
+    fn outputs(
+        &self,
+        stage: &Stage<'_, '_>,
+        role: &RolePlan,
+    ) -> Result<BTreeMap<String, String>, RunError> {
+        if !role.prompt.mentions("outputs") {
+            return Ok(BTreeMap::new());
+        }
         let hashes = self.know(stage.journal, |pipeline| pipeline.outputs());
         let blobs = Blobs::at(self.state);
         let mut outputs = BTreeMap::new();

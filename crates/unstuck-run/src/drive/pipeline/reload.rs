@@ -43,6 +43,7 @@ impl Conductor<'_> {
                 event.into()
             }
         };
-        self.write(journal, vec![event]).await
+        self.write(journal, vec![event]).await?;
+        Ok(())
     }
 }

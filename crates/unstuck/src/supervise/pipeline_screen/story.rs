@@ -281,6 +281,11 @@ impl Scene<'_> {
         }
         let before = match kind {
             Kind::None => format!("{before} → {YELLOW}failed{YELLOW:#}"),
+            // An agent may tell by its exit code that its time was up.
+            Kind::Timeout => {
+                let allowed = self.allowed(&end.session);
+                format!("{before}{allowed} → {YELLOW}{kind}{YELLOW:#}")
+            }
             kind => format!("{before} → {YELLOW}{kind}{YELLOW:#}"),
         };
         match attempt.diagnosis.evidence.line.trim() {

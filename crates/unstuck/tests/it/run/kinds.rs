@@ -1,0 +1,399 @@
+//! A pipeline of agents that fail in every kind the core knows: each is recovered or handed to a person as its data say.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use unstuck_core::decision::template;
+use unstuck_core::knowledge::{Change, Link, Playbook, SessionChoice};
+use unstuck_core::{Category, Kind, Layer, Level};
+
+use super::project;
+use crate::Place;
+
+/// How an agent shows a kind: what it writes to standard output and to standard error, and its exit code.
+struct Shown {
+    kind: Kind,
+    stdout: &'static str,
+    stderr: &'static str,
+    code: i32,
+    /// What its role expects, as lines of its table.
+    expects: &'static str,
+}
+
+const fn says(kind: Kind, stderr: &'static str) -> Shown {
+    Shown {
+        kind,
+        stdout: "I have begun.",
+        stderr,
+        code: 1,
+        expects: "",
+    }
+}
+
+const fn answers(kind: Kind, stdout: &'static str, expects: &'static str) -> Shown {
+    Shown {
+        kind,
+        stdout,
+        stderr: "",
+        code: 0,
+        expects,
+    }
+}
+
+/// One way to fail for each kind.
+const SHOWN: &[Shown] = &[
+    says(Kind::RateLimit, "429 Too Many Requests: slow down"),
+    says(
+        Kind::RateLimitTimed,
+        "You have hit your usage limit. Try again in 0 minutes 1 second.",
+    ),
+    says(
+        Kind::ServerOverloaded,
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+    ),
+    says(Kind::ServerError, "API Error: 500 internal server error"),
+    Shown {
+        code: 124,
+        ..says(Kind::Timeout, "")
+    },
+    says(
+        Kind::NetworkError,
+        "Error: connect ECONNREFUSED 10.0.0.7:443",
+    ),
+    says(
+        Kind::ContextLimit,
+        "Error: prompt is too long: 214000 tokens > 200000 maximum",
+    ),
+    says(
+        Kind::ContentFilter,
+        "Error: the response was blocked by the content filter",
+    ),
+    says(
+        Kind::InvalidRequest,
+        r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.3: tool_use ids must be unique"}}"#,
+    ),
+    says(
+        Kind::ModelNotFound,
+        r#"{"error":{"code":"model_not_found","message":"The model `nimbus-9` does not exist"}}"#,
+    ),
+    says(
+        Kind::CliCrash,
+        "thread 'main' panicked at src/agent.rs:17:5:\nindex out of bounds",
+    ),
+    says(
+        Kind::JsonParseError,
+        "json.decoder.JSONDecodeError: Expecting ',' delimiter: line 4 column 2 (char 61)",
+    ),
+    answers(Kind::EmptyOutput, "", ""),
+    answers(
+        Kind::FormatValidation,
+        "It is seven.",
+        "expect.match = '(?i)answer: \\d+|fine'",
+    ),
+    answers(
+        Kind::MissingSections,
+        "# Summary\nAll well.",
+        "expect.sections = [\"# Findings\"]",
+    ),
+    answers(
+        Kind::DiffParseError,
+        "I changed the file as you asked.",
+        "expect.diff = true",
+    ),
+    says(
+        Kind::ContextError,
+        "error: missing placeholder 'design' in reviewer.md",
+    ),
+    says(Kind::Stuck, "agent is stuck: loop detected, stopping"),
+    says(
+        Kind::CommandNotFound,
+        "nohup: failed to run command 'ninja': No such file or directory",
+    ),
+    says(Kind::ToolNotFound, "Error: unknown tool: edit_notebook"),
+    says(
+        Kind::PermissionDenied,
+        "mkdir: cannot create directory '/opt/site': Permission denied",
+    ),
+    says(
+        Kind::FileNotFound,
+        "cat: notes/plan.md: No such file or directory",
+    ),
+    says(
+        Kind::InvalidArguments,
+        "error: unrecognized arguments: --colour",
+    ),
+    says(
+        Kind::SyntaxError,
+        "  File \"<string>\", line 1\nSyntaxError: unterminated string literal",
+    ),
+    says(Kind::DiskFull, "write error: No space left on device"),
+    says(
+        Kind::OutOfMemory,
+        "java.lang.OutOfMemoryError: Java heap space",
+    ),
+    says(
+        Kind::PortInUse,
+        "Error: listen EADDRINUSE: address already in use :::5173",
+    ),
+    says(
+        Kind::MissingDependency,
+        "ModuleNotFoundError: No module named 'orjson'",
+    ),
+    says(
+        Kind::DependencyConflict,
+        "npm error ERESOLVE unable to resolve dependency tree",
+    ),
+    says(
+        Kind::LockfileDrift,
+        "error: the lock file Cargo.lock needs to be updated but --locked was passed to prevent this",
+    ),
+    says(
+        Kind::StaleBuild,
+        "fatal: Unable to create '.git/index.lock': File exists.",
+    ),
+    says(
+        Kind::ConfigError,
+        "Error: failed to load the configuration file: TOML parse error at line 3",
+    ),
+    says(Kind::AuthRequired, "Not logged in · Please run /login"),
+    says(
+        Kind::AuthExpired,
+        "OAuth token has expired. Please obtain a new token.",
+    ),
+    says(
+        Kind::QuotaExhausted,
+        "Your credit balance is too low to access the API.",
+    ),
+    says(Kind::CliNotFound, "Error: spawn codex ENOENT"),
+    says(
+        Kind::TestFailure,
+        "FAILED tests/test_shop.py::test_total - assert 3 == 4\n1 failed in 0.02s",
+    ),
+    says(
+        Kind::CompileError,
+        "error[E0308]: mismatched types\nerror: could not compile `shop`",
+    ),
+    says(Kind::Unknown, "it did not go well"),
+    answers(Kind::None, "All fine.", ""),
+];
+
+/// How often a stated reset is waited for; it takes the time that was stated.
+const RESETS: u32 = 1;
+
+/// What happened to a role, or should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Story {
+    attempts: u64,
+    /// The levels of its decisions, with the strategy where one was chosen.
+    decisions: Vec<String>,
+    outcome: String,
+}
+
+/// How often an agent fails before it is fine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fails {
+    Once,
+    Always,
+}
+
+/// What the knowledge about a kind says must happen to a role that a plain program plays.
+fn implied(kind: Kind, fails: Fails) -> Story {
+    let playbook = Playbook::built_in();
+    let file = playbook.kind(kind).unwrap();
+    let policy = template("pipeline").unwrap();
+    let retries = file.defaults(Layer::Agent).retries;
+    let most = match kind {
+        Kind::RateLimitTimed => RESETS,
+        _ => retries
+            .unwrap_or(policy.max_retries)
+            .min(policy.max_retries),
+    };
+    let most = most as usize;
+    let ways = || {
+        playbook
+            .chain(kind, Layer::Agent)
+            .filter(|link| is_possible(playbook, link))
+    };
+    let same = || vec![Level::Same.name().to_owned(); most];
+    let changed = |after_same: bool| {
+        let is_new = |link: &&Link| {
+            let unchanged = playbook
+                .strategy(&link.strategy)
+                .unwrap()
+                .changes
+                .is_empty();
+            !(after_same && unchanged)
+        };
+        let ways = ways().filter(is_new).take(most);
+        ways.map(|link| format!("{} {}", Level::Alternative.name(), link.strategy))
+            .collect()
+    };
+    let mut decisions: Vec<String> = match file.level(kind, Layer::Agent) {
+        _ if kind.category() == Category::Unknown => same(),
+        Some(Level::Same) => [same(), changed(true)].concat(),
+        Some(Level::Alternative) => changed(false),
+        _ => Vec::new(),
+    };
+    let ends = |attempts: usize, decisions, outcome: &str| Story {
+        attempts: attempts as u64,
+        decisions,
+        outcome: outcome.to_owned(),
+    };
+    match kind.category() {
+        Category::None => ends(1, Vec::new(), "succeeded"),
+        Category::Code => ends(1, vec!["stop".to_owned()], "failed"),
+        _ if fails == Fails::Once && !decisions.is_empty() => {
+            decisions.truncate(1);
+            ends(2, decisions, "recovered")
+        }
+        _ => {
+            let attempts = decisions.len() + 1;
+            decisions.push(Level::Escalate.name().to_owned());
+            ends(attempts, decisions, "awaiting_human")
+        }
+    }
+}
+
+/// Whether a program that only reads a prompt can be helped by a strategy, without a person's leave.
+fn is_possible(playbook: &Playbook, link: &Link) -> bool {
+    let strategy = playbook.strategy(&link.strategy).unwrap();
+    let can = |change: &Change| match change {
+        Change::Prompt(_) | Change::Timeout(_) | Change::OutputLimit(_) => true,
+        Change::Session(choice) => *choice == SessionChoice::Fresh,
+        Change::Model(_) | Change::Repair => false,
+    };
+    !strategy.asks
+        && strategy.changes.iter().all(can)
+        && !strategy.risks.iter().any(|risk| risk == "safety")
+}
+
+/// A script that shows a kind until it has done so often enough.
+fn script(shown: &Shown, fails: Fails) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let fine = match shown.kind {
+        Kind::DiffParseError => {
+            r"printf 'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n'"
+        }
+        Kind::MissingSections => r"printf '# Findings\nnone\n'",
+        _ => "echo fine",
+    };
+    let enough = match fails {
+        Fails::Once => format!("[ $UNSTUCK_ATTEMPT -ge 2 ] && {fine} && exit 0\n"),
+        Fails::Always => String::new(),
+    };
+    let wrote = |text: &str, to: &str| match text {
+        "" => String::new(),
+        text => format!("printf '%s\\n' {}{to}\n", quoted(text)),
+    };
+    format!(
+        "cat > prompts/$UNSTUCK_ROLE-$UNSTUCK_ATTEMPT\n{enough}{}{}exit {}\n",
+        wrote(shown.stdout, ""),
+        wrote(shown.stderr, " >&2"),
+        shown.code
+    )
+}
+
+fn run_all(fails: Fails) -> Place {
+    let limit = format!("[error_recovery.strategies.rate_limit_timed]\nmax_retries = {RESETS}\n");
+    let mut config = format!("[run]\nparallel = 8\n{limit}");
+    let place = project("");
+    for shown in SHOWN {
+        let name = shown.kind.name();
+        place.write(&format!("agents/{name}.sh"), &script(shown, fails));
+        config.push_str(&format!(
+            "[[role]]\nid = \"{name}\"\nagent = \"command\"\ncommand = [\"sh\", \"agents/{name}.sh\"]\nprompt = \"Do it.\"\n{}\n",
+            shown.expects
+        ));
+    }
+    std::fs::create_dir(place.project().join("prompts")).unwrap();
+    super::configure(&place, &config);
+    let ended = place.run(&["run"], "");
+    ended.told(3, &["Waiting for you"]);
+    place
+}
+
+/// What happened to each role.
+fn stories(place: &Place) -> BTreeMap<String, (Story, String)> {
+    let name = |event: &Value| event["session"].as_str().unwrap().to_owned();
+    let mut decisions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for made in place.events("decision_made") {
+        let decision = &made["decision"];
+        let level = decision["level"].as_str().unwrap_or("stop");
+        let told = match (level, decision["strategy"].as_str()) {
+            ("alternative", Some(strategy)) => format!("{level} {strategy}"),
+            _ => level.to_owned(),
+        };
+        decisions.entry(name(&made)).or_default().push(told);
+    }
+    let failed = place.events("attempt_failed").into_iter();
+    let kinds: BTreeMap<String, String> = failed
+        .map(|event| {
+            (
+                name(&event),
+                event["diagnosis"]["kind"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    let ended = place.events("session_finished").into_iter().map(|end| {
+        let session = name(&end);
+        let story = Story {
+            attempts: end["attempts"].as_u64().unwrap(),
+            decisions: decisions.remove(&session).unwrap_or_default(),
+            outcome: end["outcome"].as_str().unwrap().to_owned(),
+        };
+        let kind = kinds
+            .get(&session)
+            .cloned()
+            .unwrap_or_else(|| "none".to_owned());
+        (end["role"].as_str().unwrap().to_owned(), (story, kind))
+    });
+    ended.collect()
+}
+
+fn compare(fails: Fails) -> Place {
+    let place = run_all(fails);
+    let happened = stories(&place);
+    let mut wrong = Vec::new();
+    println!(
+        "{:<20} {:>8}  {:<15} decisions",
+        "kind", "attempts", "outcome"
+    );
+    for kind in Kind::ALL {
+        let (story, found) = &happened[kind.name()];
+        let wanted = implied(*kind, fails);
+        println!(
+            "{kind:<20} {:>8}  {:<15} {}",
+            story.attempts,
+            story.outcome,
+            story.decisions.join(", ")
+        );
+        if (found.as_str(), story) != (kind.name(), &wanted) {
+            wrong.push(format!(
+                "{kind} was taken for {found}: {story:?} instead of {wanted:?}"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    place
+}
+
+/// S2-01, S0-19: a failure that can pass or be mended is; what only a person can see to is asked at once.
+#[test]
+fn every_kind_that_fails_once_is_recovered_as_far_as_its_data_allow() {
+    let place = compare(Fails::Once);
+    let prompt = |name: &str| place.text(&format!("prompts/{name}-2"));
+    assert_eq!(prompt("server_error"), "Do it.", "the same again");
+    for (kind, told) in [
+        ("timeout", "timed out"),
+        ("missing_sections", "# Findings"),
+        ("permission_denied", "cannot create directory '/opt/site'"),
+    ] {
+        assert!(prompt(kind).contains(told), "{told} in {}", prompt(kind));
+    }
+}
+
+/// S2-01: the chain is walked way by way, each once, and a person is asked when it is used up.
+#[test]
+fn every_kind_that_fails_always_walks_its_chain_and_ends_with_a_person() {
+    compare(Fails::Always);
+}

@@ -1,0 +1,355 @@
+//! What is done about a role that fails, and what of it is told and kept.
+
+use serde_json::json;
+
+use super::{configure, project, role};
+use crate::Place;
+
+/// Keeps the prompt of each attempt, and writes down who ran.
+pub(super) const KEEP: &str =
+    "cat > got-$UNSTUCK_ROLE-$UNSTUCK_ATTEMPT; echo $UNSTUCK_ROLE >> ran;";
+
+/// An agent that is fine from its second attempt on, and until then does something else.
+fn second_time(at_first: &str) -> String {
+    format!("{KEEP} [ $UNSTUCK_ATTEMPT -ge 2 ] && echo fine && exit 0; {at_first}")
+}
+
+/// S1-36, S1-30, S1-26: example 1, a timeout of 1200 s becomes 1800 s, with a simpler prompt.
+#[test]
+fn a_role_whose_time_was_up_gets_half_as_much_again_and_a_simpler_prompt() {
+    let more = "prompt = \"Build the shop.\"\ntimeout = \"1200s\"";
+    let place = project(&role("implementer", more, &second_time("exit 124")));
+    let ended = place.run(&["run"], "");
+    ended.told(
+        0,
+        &[
+            "[Attempt 1] implementer (timeout=1200s) → timeout\n",
+            "[Auto-retry 1/2] raising timeout to 1800s, simplifying the prompt…\n",
+            "[Attempt 2] implementer → success\n",
+            "Done after recovery: 1 role, 2 attempts",
+        ],
+    );
+    assert_eq!(place.text("got-implementer-1"), "Build the shop.");
+    let simpler = place.text("got-implementer-2");
+    assert!(simpler.contains("timed out") && simpler.ends_with("Build the shop."));
+    let tries = place.events("attempt_started");
+    let allowed: Vec<_> = tries.iter().map(|one| &one["timeout_ms"]).collect();
+    assert_eq!(allowed, [&json!(1_200_000), &json!(1_800_000)]);
+}
+
+/// S1-36: a role that really takes too long is stopped, and nothing of it is left.
+#[test]
+fn a_role_that_takes_too_long_is_stopped() {
+    let more = "prompt = \"Build the shop.\"\ntimeout = \"1s\"";
+    let script = second_time("echo $$ > pid; sleep 60");
+    let place = project(&role("implementer", more, &script));
+    let ended = place.run(&["run"], "");
+    ended.told(0, &["[Attempt 1] implementer (timeout=1s) → timeout\n"]);
+    let pid = place.text("pid");
+    let process = format!("/proc/{}", pid.trim());
+    assert!(
+        !std::path::Path::new(&process).exists(),
+        "{process} is left"
+    );
+}
+
+/// S1-37, S1-42: example 2, the missing sections are named in the next prompt.
+#[test]
+fn missing_sections_are_named_in_the_next_prompt() {
+    let more = "prompt = \"Review it.\"\nexpect.sections = [\"# Review\", \"- Findings:\"]";
+    let script = format!(
+        "{KEEP} [ $UNSTUCK_ATTEMPT -ge 2 ] && printf '# Review\\n- Findings: none\\n' && exit 0; echo looks good"
+    );
+    let place = project(&role("reviewer", more, &script));
+    let ended = place.run(&["run"], "");
+    ended.told(
+        0,
+        &[
+            "[Attempt 1] reviewer → missing_sections",
+            "[Auto-retry 1/3]",
+            "[Attempt 2] reviewer → success",
+        ],
+    );
+    let next = place.text("got-reviewer-2");
+    for part in ["# Review", "- Findings:", "Review it."] {
+        assert!(next.contains(part), "{part} in {next}");
+    }
+    let failed = &place.events("attempt_failed")[0];
+    assert_eq!(
+        failed["validation_errors"].as_array().unwrap().len(),
+        2,
+        "{failed}"
+    );
+}
+
+/// S1-26: what is added to a prompt does not pile up.
+#[test]
+fn changes_of_the_prompt_do_not_pile_up() {
+    let more = "prompt = \"Review it.\"\nexpect.sections = [\"# Review\"]";
+    let place = project(&role("reviewer", more, &format!("{KEEP} echo looks good")));
+    place
+        .run(&["run"], "")
+        .told(3, &["reviewer needs a person"]);
+    let last = place.text("got-reviewer-4");
+    assert_eq!(last.matches("<unstuck-note>").count(), 1, "{last}");
+    assert_eq!(last.matches("Review it.").count(), 1, "{last}");
+}
+
+/// S1-25, S1-42: a failed check of what was made is told to the agent in its next prompt.
+#[test]
+fn a_check_that_fails_is_told_to_the_agent() {
+    let more = "prompt = \"Fix it.\"\nexpect.check = \"test -f made || { echo made is missing; exit 1; }\"";
+    let script = format!("{KEEP} [ $UNSTUCK_ATTEMPT -ge 2 ] && touch made; echo done");
+    let place = project(&role("fixer", more, &script));
+    place
+        .run(&["run"], "")
+        .told(0, &["[Attempt 2] fixer → success"]);
+    let next = place.text("got-fixer-2");
+    assert!(next.contains("made is missing"), "{next}");
+}
+
+/// S1-25: JSON that does not fit its schema is a failure, and what is wrong is told.
+#[test]
+fn an_answer_that_does_not_fit_its_schema_is_asked_for_again() {
+    let more = "prompt = \"List them.\"\nexpect.json = \"list.json\"";
+    let script = format!(
+        "{KEEP} [ $UNSTUCK_ATTEMPT -ge 2 ] && echo '{{\"items\":[]}}' && exit 0; echo '{{\"items\":3}}'"
+    );
+    let place = project(&role("lister", more, &script));
+    place.write(
+        "list.json",
+        r#"{"type":"object","properties":{"items":{"type":"array"}},"required":["items"]}"#,
+    );
+    let ended = place.run(&["run"], "");
+    ended.told(
+        0,
+        &[
+            "[Attempt 1] lister → format_validation",
+            "[Attempt 2] lister → success",
+        ],
+    );
+    assert!(
+        place.text("got-lister-2").contains("items"),
+        "{}",
+        place.text("got-lister-2")
+    );
+}
+
+/// S1-28, S0-18, S0-20: when all is used up, a checkpoint says what failed and how often it was tried, and the role
+/// counts its errors.
+#[test]
+fn a_role_that_cannot_be_helped_leaves_a_checkpoint_and_a_question() {
+    let more = "prompt = \"Test it.\"";
+    let place = project(&role(
+        "tester",
+        more,
+        "cat >/dev/null; echo it did not go well; exit 1",
+    ));
+    let ended = place.run(&["run"], "");
+    ended.told(3, &["tester needs a person", "unstuck resume"]);
+    let checkpoint = place.json_of_run("checkpoint.json");
+    assert_eq!(checkpoint["failed_agent"], "tester");
+    assert_eq!(checkpoint["retry_count"], 1);
+    let session = &place.json_of_run("state.json")["sessions"][0];
+    assert_eq!(
+        (&session["error_count"], &session["is_hiccup"]),
+        (&json!(2), &json!(true))
+    );
+    let escalation = place.json_of_run("escalation.json");
+    assert_eq!(escalation["trigger"], "HICCUP");
+}
+
+/// S1-28: no checkpoint is written where nobody wants one.
+#[test]
+fn checkpoints_can_be_switched_off() {
+    let roles = role("tester", "prompt = \"Test it.\"", "cat >/dev/null; exit 9");
+    let place = project(&format!(
+        "[error_recovery]\nsave_checkpoint_on_failure = false\n{roles}"
+    ));
+    place.run(&["run"], "").told(3, &[]);
+    let run = std::fs::read_dir(place.project().join(".unstuck/runs"))
+        .unwrap()
+        .next();
+    assert!(
+        !run.unwrap()
+            .unwrap()
+            .path()
+            .join("checkpoint.json")
+            .exists()
+    );
+}
+
+/// S0-21, S0-19: the result of a run is one object; each role has its own outcome, attempts and level.
+#[test]
+fn the_result_is_one_object() {
+    let place = project(&role(
+        "a",
+        "prompt = \"Do it.\"",
+        &second_time("echo '503 Service Unavailable' >&2; exit 1"),
+    ));
+    let ended = place.run(&["run", "-q", "--json"], "");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(result["outcome"], "recovered");
+    assert_eq!(result["success"], true);
+    for part in ["cost_usd", "duration_ms", "reason"] {
+        assert!(!result[part].is_null(), "{part} in {result}");
+    }
+    let end = &place.events("session_finished")[0];
+    assert_eq!(
+        (&end["attempts"], &end["recovery_level"]),
+        (&json!(2), &json!("same"))
+    );
+}
+
+/// S1-33: a role's own number of retries may exceed the cap, and its own prompt is used.
+#[test]
+fn a_role_may_have_its_own_limits_and_words() {
+    let more = "prompt = \"Build it.\"\n[role.error_recovery.timeout]\nmax_retries = 5\ncustom_prompt_modifier = \"hurry\"";
+    let roles = role("implementer", more, &format!("{KEEP} exit 124"));
+    let place = project(&format!(
+        "[error_recovery]\nmax_auto_retries = 1\n[prompts]\nhurry = \"Only the checkout page.\"\n{roles}"
+    ));
+    let ended = place.run(&["run"], "");
+    ended.told(3, &["[Auto-retry 5/5]", "[Attempt 6] implementer"]);
+    let next = place.text("got-implementer-2");
+    assert!(next.contains("Only the checkout page."), "{next}");
+}
+
+/// S1-32: without recovery each role has one attempt.
+#[test]
+fn recovery_can_be_switched_off() {
+    let roles = role(
+        "a",
+        "prompt = \"Do it.\"",
+        &format!("{KEEP} echo '503 Service Unavailable' >&2; exit 7"),
+    );
+    let place = project(&format!("[error_recovery]\nenabled = false\n{roles}"));
+    let ended = place.run(&["run"], "");
+    assert_eq!(
+        (ended.code, place.lines("ran").len()),
+        (1, 1),
+        "{}",
+        ended.stderr
+    );
+}
+
+/// S1-34: roles run in the order of what they need, whatever their order in the file.
+#[test]
+fn roles_run_in_the_order_of_what_they_need() {
+    let script = format!("{KEEP} echo by $UNSTUCK_ROLE");
+    let needing = |id: &str, needed: &str| {
+        let more = format!("prompt = \"After {{{{ outputs.{needed} }}}}\"\nneeds = [\"{needed}\"]");
+        role(id, &more, &script)
+    };
+    let place = project(
+        &[
+            needing("reviewer", "tester"),
+            needing("tester", "implementer"),
+            needing("implementer", "architect"),
+            role("architect", "prompt = \"Plan it.\"", &script),
+        ]
+        .concat(),
+    );
+    place
+        .run(&["run"], "")
+        .told(0, &["Done: 4 roles, 4 attempts"]);
+    assert_eq!(
+        place.lines("ran"),
+        ["architect", "implementer", "tester", "reviewer"]
+    );
+    assert_eq!(place.text("got-reviewer-1").trim(), "After by tester");
+}
+
+/// S1-34: what does not depend on each other runs side by side, up to the limit.
+#[test]
+fn independent_roles_run_side_by_side() {
+    // Each waits until the other is there too.
+    let script = "cat >/dev/null; touch here-$UNSTUCK_ROLE; while [ ! -f here-a ] || [ ! -f here-b ]; do sleep 0.01; done; echo met";
+    let more = "prompt = \"Meet.\"\ntimeout = \"20s\"";
+    let place = project(&[role("a", more, script), role("b", more, script)].concat());
+    place
+        .run(&["run"], "")
+        .told(0, &["Done: 2 roles, 2 attempts"]);
+    let alone = "cat >/dev/null; mkdir lock || exit 9; rmdir lock; echo alone";
+    configure(
+        &place,
+        &[role("a", more, alone), role("b", more, alone)].concat(),
+    );
+    let ended = place.run(&["run", "--parallel", "1"], "");
+    ended.told(0, &["Done: 2 roles, 2 attempts"]);
+}
+
+/// S3-51: without a `[recovery]` section nothing is repaired, nothing is proposed, and prompts stay as they are.
+#[test]
+fn without_a_recovery_section_nothing_is_repaired() {
+    let script = second_time(
+        "echo '{\"commands\":[\"touch repaired\"]}' > recovery.json; echo 'error: the lock file Cargo.lock needs to be updated but --locked was passed' >&2; exit 1",
+    );
+    let place = project(&role("a", "prompt = \"Build it.\"", &script));
+    place.run(&["run"], "").told(
+        0,
+        &["[Attempt 1] a → lockfile_drift", "[Attempt 2] a → success"],
+    );
+    assert!(!place.project().join("repaired").exists());
+    assert_eq!(place.text("got-a-1"), "Build it.");
+    assert!(!place.text("got-a-2").contains("recovery.json"));
+    assert!(place.events("recovery_escalated").is_empty());
+}
+
+/// S0-19: what each role wrote is in its own place, for each attempt.
+#[test]
+fn each_role_has_its_prompt_and_its_output_in_a_file() {
+    let place = project(&role(
+        "a",
+        "prompt = \"Say it.\"",
+        "cat; echo; echo said; echo aside >&2",
+    ));
+    place.run(&["run"], "").told(0, &["a → .unstuck/runs/"]);
+    assert_eq!(place.of_run("roles/a/prompt.md"), "Say it.");
+    assert_eq!(place.of_run("roles/a/output.md"), "Say it.\nsaid\n");
+    assert_eq!(
+        place.of_run("roles/a/iteration-1/attempt-1/stderr.log"),
+        "aside\n"
+    );
+}
+
+/// A secret of the environment does not reach outputs, prompts or events.
+#[test]
+fn secrets_do_not_reach_the_files() {
+    let place = project(
+        &[
+            role(
+                "a",
+                "prompt = \"Say it.\"",
+                "cat >/dev/null; echo key is $SHOP_API_KEY",
+            ),
+            role("b", "prompt = \"{{ outputs.a }}\"\nneeds = [\"a\"]", "cat"),
+        ]
+        .concat(),
+    );
+    let mut command = place.command(&["run"]);
+    command.env("SHOP_API_KEY", "sk-shop-9f8e7d6c5b4a39281706");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    for file in ["roles/a/output.md", "roles/b/prompt.md", "events.jsonl"] {
+        assert!(
+            !place.of_run(file).contains("9f8e7d6c5b4a"),
+            "{file}: {}",
+            place.of_run(file)
+        );
+    }
+}
+
+#[test]
+fn quiet_says_nothing_and_verbose_passes_on_what_agents_write() {
+    let config = role("a", "prompt = \"Say it.\"", "cat >/dev/null; echo said");
+    let place = project(&config);
+    let quiet = place.run(&["run", "-q"], "");
+    assert_eq!(
+        (quiet.code, quiet.stdout.as_str(), quiet.stderr.as_str()),
+        (0, "", "")
+    );
+    let place: Place = project(&config);
+    place.run(&["run", "-v"], "").told(0, &["a| said\n"]);
+}
