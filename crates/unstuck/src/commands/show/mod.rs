@@ -96,7 +96,7 @@ fn show_all(
 ) -> Result<()> {
     head(run, timeline, out)?;
     match timeline.run.pipeline() {
-        Some(plan) => roles::show(timeline, plan, named, out)?,
+        Some(plan) => roles::show(run, timeline, plan, named, out)?,
         None => {
             for attempt in &timeline.attempts {
                 writeln!(out)?;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::{Value, json};
 use unstuck_core::duration::Human;
-use unstuck_core::episode::{SessionView, Timeline};
+use unstuck_core::episode::{SessionView, Status, Timeline};
 use unstuck_core::event::{Part, PipelineStarted, RunStarted};
 use unstuck_run::folder;
 
 use super::super::runs;
 use super::attempt::tell;
+use crate::history::Listed;
 use crate::named::{Named, part_name, plays};
 use crate::output::{BOLD, DIM, Output};
 use crate::place::homely;
@@ -41,6 +42,7 @@ fn meant<'t>(timeline: &'t Timeline, named: Named<'_>) -> impl Iterator<Item = &
 
 /// Shows the roles that are meant, each with its attempts.
 pub(super) fn show(
+    run: &Listed,
     timeline: &Timeline,
     plan: &PipelineStarted,
     named: Named<'_>,
@@ -56,7 +58,9 @@ pub(super) fn show(
         }
         for session in meant(timeline, named) {
             match &session.part {
-                Some(part) if part.iteration == iteration => role(timeline, session, part, out)?,
+                Some(part) if part.iteration == iteration => {
+                    role(run, timeline, session, part, out)?
+                }
                 _ => {}
             }
         }
@@ -79,8 +83,18 @@ pub(super) fn name(part: &Part, run: &RunStarted, out: &mut Output) -> Result<()
     Ok(())
 }
 
-fn role(timeline: &Timeline, session: &SessionView, part: &Part, out: &mut Output) -> Result<()> {
+fn role(
+    run: &Listed,
+    timeline: &Timeline,
+    session: &SessionView,
+    part: &Part,
+    out: &mut Output,
+) -> Result<()> {
     let style = runs::style(session.status);
+    let standing = match session.status {
+        Status::Running | Status::Waiting if !run.driven => "cut off",
+        status => status.name(),
+    };
     let known = session.agent.iter().chain(&session.model);
     let mut facts: Vec<_> = known.cloned().collect();
     facts.push(match session.attempts {
@@ -97,7 +111,7 @@ fn role(timeline: &Timeline, session: &SessionView, part: &Part, out: &mut Outpu
         out,
         "\n{BOLD}{}{BOLD:#}  {style}{}{style:#}  {DIM}{}{DIM:#}",
         part_name(part, &timeline.run),
-        session.status,
+        standing,
         facts.join(" · ")
     )?;
     if let Some(path) = output_file(timeline, session) {
@@ -131,11 +145,7 @@ fn not_begun(
     let left = plan.roles.iter().filter(|role| !played(&role.id));
     let left: Vec<_> = left.map(|role| role.id.as_str()).collect();
     if named.role.is_none() && !left.is_empty() {
-        writeln!(
-            out,
-            "\n{DIM}without a session in this run: {}{DIM:#}",
-            left.join(", ")
-        )?;
+        writeln!(out, "\n{DIM}not run: {}{DIM:#}", left.join(", "))?;
     }
     Ok(())
 }

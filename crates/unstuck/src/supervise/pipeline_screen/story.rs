@@ -1,6 +1,6 @@
 //! The lines that tell what happens in a pipeline.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ impl Story {
             )
         };
         if events.iter().any(reuses) {
-            lines.extend(reused(pipeline));
+            lines.extend(reused(events, pipeline));
             lines.extend(
                 run.sessions
                     .iter()
@@ -128,9 +128,13 @@ pub(super) fn name_of(part: &Part, pipeline: &Pipeline) -> String {
 }
 
 /// What is taken over, and what begins.
-fn reused(pipeline: &Pipeline) -> Option<String> {
-    let done = pipeline.completed();
-    let starting = match pipeline.next(&std::collections::BTreeSet::new()) {
+fn reused(events: &[Recorded], pipeline: &Pipeline) -> Option<String> {
+    // Of an earlier run outputs are taken over whose roles are no part of this one.
+    let mut done: Vec<_> = events.iter().filter_map(taken_over).collect();
+    done.extend(pipeline.completed());
+    let mut seen = BTreeSet::new();
+    done.retain(|role| seen.insert(*role));
+    let starting = match pipeline.next(&BTreeSet::new()) {
         Step::Run(parts) => {
             let mut roles: Vec<_> = parts.into_iter().map(|part| part.role).collect();
             roles.dedup();
@@ -143,6 +147,13 @@ fn reused(pipeline: &Pipeline) -> Option<String> {
         true => format!("Starting: {starting}"),
         false => format!("Reusing: {}. Starting: {starting}", done.join(", ")),
     })
+}
+
+fn taken_over(recorded: &Recorded) -> Option<&str> {
+    match &recorded.event {
+        Event::OutputReused(reused) => Some(&reused.part.role),
+        _ => None,
+    }
 }
 
 /// How long a session that was taken up again still waits.
@@ -348,7 +359,10 @@ impl Scene<'_> {
             true => "  waiting until you have seen to it (Ctrl-C stops)".to_owned(),
             false => format!("  then: {}", self.command("resume")),
         });
-        lines.push(format!("  why: {}", self.command("explain")));
+        let about = asked.session.as_ref().map(|_| format!("/{about}"));
+        let (short, option) = (self.pipeline.id().short(), &self.story.option);
+        let about = about.unwrap_or_default();
+        lines.push(format!("  why: unstuck explain {short}{about}{option}"));
         lines
     }
 
