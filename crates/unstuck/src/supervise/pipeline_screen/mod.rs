@@ -48,7 +48,8 @@ impl PipelineScreen {
         Self {
             told,
             canvas: Canvas::stderr(session.color.choice()),
-            story: Story::new(session.store_option(), here, Prompts::embedded()),
+            story: Story::new(session.store_option(), here, Prompts::embedded())
+                .telling_starts(!on_terminal),
             passed: Passed::default(),
             live: on_terminal && told != Told::Nothing,
             since: None,

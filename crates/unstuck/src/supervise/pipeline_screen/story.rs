@@ -46,6 +46,8 @@ pub(super) struct Story {
     tries: BTreeMap<SessionId, Trying>,
     /// Whether the process stays when a person is needed.
     waits_for_person: bool,
+    /// Whether it is told that an attempt has begun, since nothing else shows it.
+    tells_starts: bool,
 }
 
 impl Story {
@@ -56,6 +58,15 @@ impl Story {
             prompts,
             tries: BTreeMap::new(),
             waits_for_person: false,
+            tells_starts: false,
+        }
+    }
+
+    /// Tells also that an attempt has begun, for those who see no live view.
+    pub(super) fn telling_starts(self, tells_starts: bool) -> Self {
+        Self {
+            tells_starts,
+            ..self
         }
     }
 
@@ -145,13 +156,26 @@ fn reused(events: &[Recorded], pipeline: &Pipeline) -> Option<String> {
     };
     Some(match done.is_empty() {
         true => format!("Starting: {starting}"),
-        false => format!("Reusing: {}. Starting: {starting}", done.join(", ")),
+        false => {
+            let from = events.iter().find_map(source);
+            let from = from.map(|run| format!(" (from run {})", run.get(..6).unwrap_or(run)));
+            let (done, from) = (done.join(", "), from.unwrap_or_default());
+            format!("Reusing: {done}{from}. Starting: {starting}")
+        }
     })
 }
 
 fn taken_over(recorded: &Recorded) -> Option<&str> {
     match &recorded.event {
         Event::OutputReused(reused) => Some(&reused.part.role),
+        _ => None,
+    }
+}
+
+/// The earlier run that an output comes from.
+fn source(recorded: &Recorded) -> Option<&str> {
+    match &recorded.event {
+        Event::OutputReused(reused) => Some(&reused.from_run),
         _ => None,
     }
 }
@@ -184,7 +208,11 @@ impl Scene<'_> {
             Event::AttemptFailed(attempt) => vec![self.failed(attempt)],
             Event::AttemptSucceeded(attempt) => {
                 let before = self.attempt(&attempt.end.session, attempt.end.number);
-                vec![format!("{before} → {GREEN}success{GREEN:#}")]
+                let cut = match attempt.truncated {
+                    true => ", but its output was cut: it is too long",
+                    false => "",
+                };
+                vec![format!("{before} → {GREEN}success{GREEN:#}{cut}")]
             }
             Event::AttemptInterrupted(attempt) if attempt.by == InterruptedBy::Crash => {
                 let before = self.attempt(&attempt.session, attempt.number);
@@ -192,6 +220,20 @@ impl Scene<'_> {
                     "{before} → {YELLOW}cut off{YELLOW:#}, it is made again"
                 )]
             }
+            Event::AttemptStarted(attempt) if self.story.tells_starts => {
+                vec![self.started(attempt)]
+            }
+            Event::ConfigReloaded(reloaded) => {
+                let before = format!("{BOLD}Configuration{BOLD:#} taken over as it is now");
+                match reloaded.changes.is_empty() {
+                    true => vec![before],
+                    false => vec![format!("{before}: {}", reloaded.changes.join("; "))],
+                }
+            }
+            Event::ConfigRejected(rejected) => vec![format!(
+                "{YELLOW}Configuration{YELLOW:#} was changed but cannot be taken over, so the old one counts: {}",
+                rejected.error
+            )],
             Event::DecisionMade(made) => self.decided(made).into_iter().collect(),
             Event::RecoveryEscalated(asked) => self.question(asked),
             Event::SessionFinished(end) => self.role_ended(end).into_iter().collect(),
@@ -276,6 +318,11 @@ impl Scene<'_> {
         format!("{DIM}[Attempt {number}]{DIM:#} {}", self.name(session))
     }
 
+    fn started(&self, attempt: &AttemptStarted) -> String {
+        let before = self.attempt(&attempt.session, attempt.number);
+        format!("{before}{} started", timeout(attempt.timeout_ms))
+    }
+
     fn failed(&self, attempt: &AttemptFailed) -> String {
         let (end, kind) = (&attempt.end, attempt.diagnosis.kind);
         let before = self.attempt(&end.session, end.number);
@@ -299,6 +346,7 @@ impl Scene<'_> {
             }
             kind => format!("{before} → {YELLOW}{kind}{YELLOW:#}"),
         };
+        let before = format!("{before}{}", how_it_ended(attempt));
         match attempt.diagnosis.evidence.line.trim() {
             "" => before,
             line => self.behind(&format!("{before}: "), line),
@@ -308,11 +356,7 @@ impl Scene<'_> {
     /// How long the newest attempt of a session was allowed to take.
     fn allowed(&self, session: &SessionId) -> String {
         let trying = self.story.trying(session);
-        match trying.and_then(|trying| trying.timeout_ms) {
-            Some(millis) if millis % 1000 == 0 => format!(" (timeout={}s)", millis / 1000),
-            Some(millis) => format!(" (timeout={millis}ms)"),
-            None => String::new(),
-        }
+        timeout(trying.and_then(|trying| trying.timeout_ms))
     }
 
     fn decided(&self, made: &DecisionMade) -> Option<String> {
@@ -355,10 +399,9 @@ impl Scene<'_> {
                 lines.push(format!("  {BOLD}hint{BOLD:#}: {}", found.hint));
             }
         }
-        lines.push(match self.story.waits_for_person {
-            true => "  waiting until you have seen to it (Ctrl-C stops)".to_owned(),
-            false => format!("  then: {}", self.command("resume")),
-        });
+        if self.story.waits_for_person {
+            lines.push("  waiting until you have seen to it (Ctrl-C stops)".to_owned());
+        }
         let about = asked.session.as_ref().map(|_| format!("/{about}"));
         let (short, option) = (self.pipeline.id().short(), &self.story.option);
         let about = about.unwrap_or_default();
@@ -447,6 +490,26 @@ impl Scene<'_> {
             facts.push(format!("${:.2}", end.cost_usd));
         }
         facts.join(", ")
+    }
+}
+
+/// How long an attempt may take, behind its name.
+fn timeout(millis: Option<u64>) -> String {
+    match millis {
+        Some(millis) if millis % 1000 == 0 => format!(" (timeout={}s)", millis / 1000),
+        Some(millis) => format!(" (timeout={millis}ms)"),
+        None => String::new(),
+    }
+}
+
+/// How a child ended, where what it wrote does not tell.
+fn how_it_ended(attempt: &AttemptFailed) -> String {
+    let said_little = [Kind::EmptyOutput, Kind::CliCrash, Kind::Unknown, Kind::None];
+    match (attempt.end.exit_code, attempt.end.signal) {
+        _ if !said_little.contains(&attempt.diagnosis.kind) => String::new(),
+        (_, Some(signal)) => format!(" (ended by signal {signal})"),
+        (Some(code), _) if code != 0 => format!(" (exit code {code})"),
+        _ => String::new(),
     }
 }
 
