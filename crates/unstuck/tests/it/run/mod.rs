@@ -1,8 +1,14 @@
 //! `unstuck run`: roles that build on each other, kept going.
 
+mod changes;
 mod kinds;
 mod recovery;
+mod resuming;
 
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStderr, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::{Ended, Place};
@@ -58,5 +64,68 @@ impl Ended {
             assert!(self.stderr.contains(part), "{part} in {}", self.stderr);
         }
         self
+    }
+}
+
+/// A command of unstuck that is under way.
+struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    told: String,
+}
+
+impl Running {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let mut child = place
+            .command(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self {
+            child,
+            lines,
+            told: String::new(),
+        }
+    }
+
+    /// Waits until something is told.
+    #[track_caller]
+    fn until(&mut self, part: &str) -> &Self {
+        for line in self.lines.by_ref() {
+            let line = line.unwrap();
+            self.told.push_str(&line);
+            self.told.push('\n');
+            if line.contains(part) {
+                return self;
+            }
+        }
+        panic!("{part} was not told: {}", self.told)
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Its exit code, and all that it told.
+    fn end(mut self) -> Ended {
+        let status = self.child.wait().unwrap();
+        for line in self.lines {
+            self.told.push_str(&line.unwrap());
+            self.told.push('\n');
+        }
+        Ended {
+            code: status.code().unwrap_or(-1),
+            stdout: String::new(),
+            stderr: self.told,
+        }
+    }
+
+    /// Ends it at once, as a crash or the loss of power would.
+    fn kill(self) -> Ended {
+        self.signal(Signal::KILL);
+        self.end()
     }
 }
