@@ -19,7 +19,7 @@ use crate::section::{
 use crate::tree::fault::{Fault, What};
 use crate::tree::path;
 use crate::tree::source::{Origin, Sources};
-use crate::tree::{At, Table};
+use crate::tree::{At, Node, Table};
 
 /// What all layers together say; the default one says nothing.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub struct Config {
     pub(crate) file: File,
     pub(crate) policies: Policies,
     files: Vec<PathBuf>,
+    /// Roles that are there but could not be read.
+    broken: BTreeSet<String>,
     classifier: OnceLock<Classifier>,
     playbook: OnceLock<Playbook>,
     catalog: OnceLock<Catalog>,
@@ -42,8 +44,10 @@ impl Config {
         file: File,
         policies: Policies,
         files: Vec<PathBuf>,
+        broken: BTreeSet<String>,
     ) -> Self {
         Self {
+            broken,
             sources,
             tree,
             file,
@@ -64,6 +68,11 @@ impl Config {
         Some(self.sources.origin(found.key_at))
     }
 
+    /// The value at a path as it was set, in the one spelling of its keys; none if nobody set it.
+    pub fn value(&self, path: &str) -> Option<serde_json::Value> {
+        path::find(&self.tree, path).map(Node::to_json)
+    }
+
     /// The run as a whole.
     pub fn run(&self) -> &RunSection {
         &self.file.run
@@ -79,12 +88,18 @@ impl Config {
         self.file.role.iter().find(|role| role.id == id)
     }
 
+    /// Whether there is a role of that id, be it readable or not.
+    pub(crate) fn knows_role(&self, id: &str) -> bool {
+        self.broken.contains(id) || self.role(id).is_some()
+    }
+
     /// The roles whose outputs a role's prompt may use: those it needs, and what they need; in a loop all of them.
     pub fn outputs_for(&self, role: &Role) -> BTreeSet<&str> {
         if self.looping().is_some() {
             return self.file.role.iter().map(|role| role.id.as_str()).collect();
         }
-        let mut found = BTreeSet::new();
+        // What a role that could not be read has to do with it is told when it can be.
+        let mut found: BTreeSet<_> = self.broken.iter().map(String::as_str).collect();
         let mut waiting: Vec<_> = role.needs.iter().filter_map(|id| self.role(id)).collect();
         while let Some(role) = waiting.pop() {
             if found.insert(role.id.as_str()) {

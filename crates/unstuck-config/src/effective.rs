@@ -42,10 +42,20 @@ impl Config {
                 tree.remove(section);
             }
         }
+        self.show_cap(&mut tree);
         merge::merge(&mut tree, self.tree.clone());
         let redactor = Redactor::new(self.secrets());
         hide(&mut tree, &redactor);
         Effective { tree, sources }
+    }
+
+    /// Where nobody set the cap of retries, it is that of the policy.
+    fn show_cap(&self, tree: &mut Table) {
+        let recovery = tree.get_mut("error_recovery").and_then(Node::table_mut);
+        let cap = recovery.and_then(|recovery| recovery.get_mut("max_auto_retries"));
+        if let (Some(cap), Some(policy)) = (cap, self.policies.general.as_ref()) {
+            cap.value = Value::Whole(policy.max_retries.into());
+        }
     }
 
     /// Values of roles' environments whose names say that they are secret.

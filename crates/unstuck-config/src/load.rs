@@ -1,5 +1,6 @@
 //! Reads all layers and lays them over each other.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
@@ -131,6 +132,7 @@ impl Reader {
 
     fn finish(mut self) -> Loaded {
         complete(&mut self.tree);
+        let mut broken = role_ids(&self.tree);
         let (file, faults) = decode::read::<File>(&mut self.tree);
         for (path, fault) in faults {
             self.fault(&path, &fault);
@@ -139,7 +141,8 @@ impl Reader {
         for (path, fault) in faults {
             self.fault(&path, &fault);
         }
-        let config = Config::new(self.sources, self.tree, file, policies, self.files);
+        broken.retain(|id| file.role.iter().all(|role| role.id != *id));
+        let config = Config::new(self.sources, self.tree, file, policies, self.files, broken);
         Loaded {
             config,
             problems: self.problems,
@@ -170,6 +173,15 @@ pub(crate) fn problem(sources: &Sources, path: &str, fault: &Fault) -> Problem {
         message: named.map_or(message.clone(), |name| format!("{name}: {message}")),
         place,
     }
+}
+
+fn role_ids(tree: &Table) -> BTreeSet<String> {
+    let roles = match tree.get("role").map(|node| &node.value) {
+        Some(Value::List(roles)) => roles.as_slice(),
+        _ => &[],
+    };
+    let ids = roles.iter().filter_map(Node::id);
+    ids.map(str::to_owned).collect()
 }
 
 /// Says what goes without saying: a role with a command is run by the agent `command`.

@@ -209,6 +209,15 @@ pub(crate) fn role(schema: &mut Schema) {
     );
 }
 
+/// What the derived schema of a kind's recovery cannot say: another name, which counts the first try too.
+pub(crate) fn recovery(schema: &mut Schema) {
+    add(
+        schema,
+        "max_attempts",
+        json!({ "type": "integer", "minimum": 1 }),
+    );
+}
+
 /// What the derived schema of a file cannot say: other names, and the line by which a file names its schema.
 pub(crate) fn file(schema: &mut Schema) {
     also(schema, "roles", "role");

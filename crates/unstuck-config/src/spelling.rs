@@ -43,7 +43,7 @@ impl Speller<'_> {
         if let Some(recovery) = tables(table, "error_recovery")
             && let Some(kinds) = tables(recovery, "strategies")
         {
-            self.kinds(kinds, "error_recovery.strategies");
+            self.recoveries(kinds, "error_recovery.strategies");
         }
         if let Some(policy) = tables(table, "policy") {
             self.policy(policy, "policy");
@@ -119,13 +119,30 @@ impl Speller<'_> {
             self.policy(policy, &format!("{path}.policy"));
         }
         if let Some(kinds) = tables(role, "error_recovery") {
-            self.kinds(kinds, &format!("{path}.error_recovery"));
+            self.recoveries(kinds, &format!("{path}.error_recovery"));
         }
         if let Some(expect) = tables(role, "expect") {
             self.absolute(expect, "json");
             if let Some(node) = expect.get_mut("match") {
                 listed(node);
             }
+        }
+    }
+
+    /// What is done about kinds; attempts count the first try too.
+    fn recoveries(&mut self, kinds: &mut Table, path: &str) {
+        self.kinds(kinds, path);
+        for entry in &mut kinds.0 {
+            let path = format!("{path}.{}", entry.key);
+            let Some(recovery) = entry.node.table_mut() else {
+                continue;
+            };
+            if let Some(Value::Whole(attempts)) =
+                recovery.get_mut("max_attempts").map(|node| &mut node.value)
+            {
+                *attempts -= 1;
+            }
+            self.rename(recovery, &path, &[("max_attempts", "max_retries")]);
         }
     }
 

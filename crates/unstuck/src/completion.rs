@@ -1,33 +1,70 @@
-//! Completion in the shell of what only the program knows: the ids of runs, the kinds of failures, the agents.
+//! Completion in the shell of what only the program knows: the ids and roles of runs, the kinds of failures, the agents.
 
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use std::ffi::OsStr;
+
+use anyhow::Result;
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use unstuck_core::Kind;
 use unstuck_core::agent::{Agent, Agents};
 use unstuck_store::RunFilter;
 
+use crate::commands::runs::what;
 use crate::history::History;
-use crate::show_text::command_line;
+use crate::show_text::cut;
 use crate::{environment, runtime};
 
-/// The ids of the newest runs, each with its command.
+/// The ids of the newest runs, each with what it does.
 pub(crate) fn runs() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| {
-        let found = runtime::block_on(async {
-            let store = environment::store_location()?;
-            let history = History::open(&store).await?;
-            let newest = RunFilter {
-                limit: Some(30),
-                ..RunFilter::default()
-            };
-            history.runs(&newest).await
+    ArgValueCandidates::new(newest_runs)
+}
+
+/// The ids of the newest runs, and behind a slash the roles of the run that stands before it.
+pub(crate) fn runs_and_roles() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let typed = typed.to_str().unwrap_or_default();
+        let mut candidates = match typed.split_once('/') {
+            Some((run, _)) => roles_of(run).unwrap_or_default(),
+            None => newest_runs(),
+        };
+        candidates.retain(|one| {
+            one.get_value()
+                .to_str()
+                .is_some_and(|one| one.starts_with(typed))
         });
-        let runs = found.unwrap_or_default().into_iter();
-        runs.map(|run| {
-            let help = format!("{} · {}", run.status, command_line(&run.command, 50));
-            CompletionCandidate::new(run.id.short()).help(Some(help.into()))
-        })
-        .collect()
+        candidates
     })
+}
+
+fn newest_runs() -> Vec<CompletionCandidate> {
+    let found = runtime::block_on(async {
+        let history = History::open(&environment::store_location()?).await?;
+        let newest = RunFilter {
+            limit: Some(30),
+            ..RunFilter::default()
+        };
+        history.runs(&newest).await
+    });
+    let runs = found.unwrap_or_default().into_iter();
+    runs.map(|run| {
+        let help = format!("{} · {}", run.status, cut(&what(&run), 50));
+        CompletionCandidate::new(run.id.short()).help(Some(help.into()))
+    })
+    .collect()
+}
+
+fn roles_of(typed: &str) -> Result<Vec<CompletionCandidate>> {
+    let timeline = runtime::block_on(async {
+        let history = History::open(&environment::store_location()?).await?;
+        let run = history
+            .find(Some(typed).filter(|run| !run.is_empty()))
+            .await?;
+        history.timeline(&run.id).await
+    })?;
+    let plan = timeline.run.pipeline();
+    let roles = plan.into_iter().flat_map(|plan| &plan.roles);
+    Ok(roles
+        .map(|role| CompletionCandidate::new(format!("{typed}/{}", role.id)))
+        .collect())
 }
 
 /// The names of all kinds of failures.

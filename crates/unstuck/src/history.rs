@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use unstuck_core::episode::{AttemptStory, RunView, Status, Timeline};
+use unstuck_core::episode::{RunView, Status, Timeline};
 use unstuck_core::{Recorded, RunId, Timestamp};
 use unstuck_run::drive::is_alive;
 use unstuck_store::{Lease, Location, RunFilter, Store};
@@ -24,49 +24,6 @@ pub(crate) struct Listed {
     pub(crate) run: RunView,
     /// Whether a process drives it at present.
     pub(crate) driven: bool,
-}
-
-/// What a person names: a run, or one attempt of it behind a slash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Named<'a> {
-    /// The first letters of the run's id; the newest run is meant without them.
-    pub(crate) letters: Option<&'a str>,
-    pub(crate) attempt: Option<u32>,
-}
-
-impl<'a> Named<'a> {
-    /// Reads words such as `k3v9` and `k3v9/2`.
-    pub(crate) fn read(given: Option<&'a str>) -> Result<Self> {
-        let Some((letters, number)) = given.and_then(|given| given.split_once('/')) else {
-            return Ok(Self {
-                letters: given,
-                attempt: None,
-            });
-        };
-        let number = number.parse().map_err(|_| {
-            refused(
-                format!("`{number}` is not the number of an attempt"),
-                "write the run and the number, such as k3v9/2",
-            )
-        })?;
-        Ok(Self {
-            letters: Some(letters).filter(|letters| !letters.is_empty()),
-            attempt: Some(number),
-        })
-    }
-
-    /// The attempts of a run that are meant; an error if there is none of that number.
-    pub(crate) fn attempts<'t>(&self, timeline: &'t Timeline) -> Result<Vec<&'t AttemptStory>> {
-        let meant = |story: &&AttemptStory| self.attempt.is_none_or(|n| story.number == n);
-        let attempts: Vec<_> = timeline.attempts.iter().filter(meant).collect();
-        match self.attempt {
-            Some(number) if attempts.is_empty() => Err(refused(
-                format!("run {} has no attempt {number}", timeline.view.id),
-                format!("it has {} of them", timeline.attempts.len()),
-            )),
-            _ => Ok(attempts),
-        }
-    }
 }
 
 impl Listed {

@@ -6,6 +6,7 @@ mod completion;
 mod config;
 mod environment;
 mod history;
+mod named;
 mod output;
 mod pipeline_plan;
 mod place;
@@ -140,6 +141,7 @@ fn with_store(
     let store = location(cli)?;
     let session = Session {
         store: &store,
+        config: cli.config.as_deref(),
         color: cli.color,
     };
     let done = match command {
@@ -167,6 +169,7 @@ fn play(cli: &Cli, args: &demo::DemoArgs, out: &mut Output) -> anyhow::Result<Ex
     };
     let session = Session {
         store: &store,
+        config: cli.config.as_deref(),
         color: cli.color,
     };
     demo::run(args, &session, out)

@@ -37,10 +37,26 @@ impl Color {
     }
 }
 
+/// How large a terminal is, in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+/// How large a terminal is; none for what is not a terminal, or does not tell.
+pub(crate) fn size(of: impl AsFd) -> Option<Size> {
+    let size = rustix::termios::tcgetwinsize(of).ok()?;
+    let size = Size {
+        columns: usize::from(size.ws_col),
+        rows: usize::from(size.ws_row),
+    };
+    (size.columns > 0).then_some(size)
+}
+
 /// How many columns a terminal has; none for what is not a terminal.
 pub(crate) fn columns(of: impl AsFd) -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(of).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+    size(of).map(|size| size.columns)
 }
 
 /// Standard output, written in large pieces, without colours where they are not wanted.

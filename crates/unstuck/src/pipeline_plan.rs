@@ -1,5 +1,6 @@
 //! A pipeline as the configuration describes it, ready to be run.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,12 +37,22 @@ pub(crate) struct Wanted {
 pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Plan> {
     let project = project_of(folder);
     if config.roles().is_empty() {
+        let said = match config.files().last() {
+            None => format!("there is no unstuck.toml in {} or above", folder.display()),
+            Some(file) => format!("{} has no [[role]] to run", file.display()),
+        };
         return Err(hinted(
-            "there are no roles to run",
-            "describe them as [[role]] in unstuck.toml; `unstuck exec -- COMMAND` runs a single command",
+            said,
+            "`unstuck run --help` shows a first one; `unstuck exec -- COMMAND` runs a single command",
         ));
     }
     config::in_order(config, &project)?;
+    if wanted.max_iterations.is_some() && config.looping().is_none() {
+        return Err(hinted(
+            "--max-iterations: there is no [loop] in the configuration",
+            "add one, such as [loop] until = \"<promise>DONE</promise>\"",
+        ));
+    }
     let run = config.run();
     let task = wanted.task.clone().or(run.task.clone()).unwrap_or_default();
     let wait = wanted.wait || run.wait_for_human;
@@ -110,7 +121,11 @@ fn role_plan(config: &Config, role: &Role, wait: bool) -> Result<RolePlan> {
         max_output: role.max_output,
         policy: made.policy,
         origins: made.origins,
-        playbook: Some(playbook.into_owned()),
+        playbook: match playbook {
+            // What all roles have in common is looked up when it is needed.
+            Cow::Borrowed(_) => None,
+            Cow::Owned(own) => Some(own),
+        },
         timeout: role.timeout,
         idle_timeout: role.idle_timeout,
         options: Options {
@@ -231,14 +246,15 @@ fn stuck_limits(config: &Config) -> StuckLimits {
     }
 }
 
-/// The configuration that a run was started with, read again.
-pub(crate) fn config_of(path: Option<&str>) -> Result<Config> {
-    match path {
-        Some(path) if !Path::new(path).is_file() => Err(hinted(
+/// The configuration that a run was started with, read again; another one if a person names it.
+pub(crate) fn config_of(path: Option<&str>, named: Option<&Path>) -> Result<Config> {
+    match (named, path) {
+        (Some(named), _) => config::load(Some(named)),
+        (None, Some(path)) if !Path::new(path).is_file() => Err(hinted(
             format!("the configuration {path}, by which it was run, is not there any more"),
             "--config FILE names another one",
         )),
-        Some(path) => config::load(Some(&PathBuf::from(path))),
-        None => config::load(None),
+        (None, Some(path)) => config::load(Some(&PathBuf::from(path))),
+        (None, None) => config::load(None),
     }
 }

@@ -27,7 +27,14 @@ impl Config {
         check.prompts();
         check.knowledge();
         check.addresses();
-        check.problems
+        let mut problems: Vec<Problem> = Vec::new();
+        // What is wrong for every role in the same way is told once.
+        for problem in check.problems {
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+        problems
     }
 
     /// What is worth knowing although nothing is wrong.
@@ -116,7 +123,7 @@ impl Check<'_> {
             self.tell("loop.until.promise.text", "an empty promise is always kept");
         }
         if let Some(role) = &promise.role
-            && self.config.role(role).is_none()
+            && !self.config.knows_role(role)
         {
             let ids = self.config.roles().iter().map(|role| role.id.as_str());
             let text = unknown("role", role, ids);

@@ -10,7 +10,7 @@ impl Check<'_> {
         let roles = self.config.roles();
         for role in roles {
             for (at, need) in role.needs.iter().enumerate() {
-                if !roles.iter().any(|other| other.id == *need) {
+                if !self.config.knows_role(need) {
                     let others = roles.iter().filter(|other| other.id != role.id);
                     let text = unknown("role", need, others.map(|other| other.id.as_str()));
                     self.tell(&format!("role.{}.needs.{}", role.id, at + 1), text);

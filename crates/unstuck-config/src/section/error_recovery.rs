@@ -37,6 +37,7 @@ impl Default for ErrorRecovery {
 /// What is done about one kind of failure; what is left out is as the kind's own defaults say.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
+#[schemars(transform = crate::schema::recovery)]
 pub struct KindRecovery {
     /// How many retries there are after the first try.
     pub max_retries: Option<u32>,

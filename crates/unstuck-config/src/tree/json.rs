@@ -8,6 +8,9 @@ use serde_json::value::RawValue;
 
 use super::{At, Entry, Node, SourceId, Table, Unreadable, Value};
 
+/// No configuration has tables in lists in tables so deep.
+const DEEPEST: usize = 64;
+
 pub(super) fn parse(text: &str, source: SourceId) -> Result<Node, Unreadable> {
     // Some editors begin a file with this mark, which is not JSON.
     let json = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -22,7 +25,7 @@ pub(super) fn parse(text: &str, source: SourceId) -> Result<Node, Unreadable> {
             why: told(&error),
         }
     })?;
-    Reader { text, source }.node(raw)
+    Reader { text, source }.node(raw, DEEPEST)
 }
 
 /// What the parser says, without the place, which is told otherwise.
@@ -66,13 +69,20 @@ impl<'t> Reader<'t> {
         })
     }
 
-    fn node(&self, raw: &'t RawValue) -> Result<Node, Unreadable> {
+    fn node(&self, raw: &'t RawValue, deep: usize) -> Result<Node, Unreadable> {
         let part = raw.get();
+        let Some(deep) = deep.checked_sub(1) else {
+            return Err(Unreadable {
+                at: self.at(part),
+                why: "this is nested too deeply".to_owned(),
+            });
+        };
         let value = match part.as_bytes().first() {
-            Some(b'{') => Value::Table(self.table(part)?),
+            Some(b'{') => Value::Table(self.table(part, deep)?),
             Some(b'[') => {
                 let list: Vec<&'t RawValue> = self.read(part)?;
-                let nodes: Result<_, _> = list.into_iter().map(|one| self.node(one)).collect();
+                let nodes: Result<_, _> =
+                    list.into_iter().map(|one| self.node(one, deep)).collect();
                 Value::List(nodes?)
             }
             Some(b'"') => Value::Text(self.read(part)?),
@@ -85,14 +95,14 @@ impl<'t> Reader<'t> {
         Ok(Node { value, at })
     }
 
-    fn table(&self, part: &'t str) -> Result<Table, Unreadable> {
+    fn table(&self, part: &'t str, deep: usize) -> Result<Table, Unreadable> {
         let Pairs(pairs) = self.read(part)?;
         let mut table = Table::default();
         for (key, value) in pairs {
             let entry = Entry {
                 key: self.read(key.get())?,
                 key_at: self.at(key.get()),
-                node: self.node(value)?,
+                node: self.node(value, deep)?,
             };
             if table.get(&entry.key).is_some() {
                 return Err(Unreadable {

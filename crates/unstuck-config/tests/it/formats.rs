@@ -191,6 +191,13 @@ fn two_files_in_one_folder_are_refused_by_name() {
 }
 
 #[test]
+fn yaml_may_refer_to_what_it_said_before() {
+    let text = "role:\n  - &first\n    id: a\n    agent: claude\n    prompt: x\n  - <<: *first\n    id: b\n";
+    let config = Place::with("unstuck.yaml", text).config();
+    assert_eq!(config.role("b").unwrap().agent, "claude");
+}
+
+#[test]
 fn an_empty_file_says_nothing() {
     for name in ["unstuck.toml", "unstuck.yaml"] {
         assert!(

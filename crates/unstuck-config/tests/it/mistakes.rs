@@ -103,6 +103,14 @@ fn roles_must_fit_together() {
 }
 
 #[test]
+fn a_role_that_cannot_be_read_makes_no_further_mistakes() {
+    assert_told(
+        &(role("a", "needs = [\"b\"]") + "[[role]]\nid = \"b\"\nprompt = \"x\"\n"),
+        &["`role.b` needs `agent`"],
+    );
+}
+
+#[test]
 fn a_role_needs_a_prompt_and_only_one() {
     assert_told(
         "[[role]]\nid = \"a\"\nagent = \"claude\"\n",

@@ -67,6 +67,21 @@ fn the_cap_bounds_what_is_said_for_all_roles() {
     assert_eq!(retries(&raised, Kind::MissingSections), 3);
 }
 
+/// S1-33: retries count after the first try; attempts count it too.
+#[test]
+fn attempts_are_retries_and_the_first_try() {
+    let config = config(&role(
+        "a",
+        "[role.error_recovery.timeout]\nmax_attempts = 5",
+    ));
+    assert_eq!(retries(&config, Kind::Timeout), 4);
+    let value = config.value("role.a.error_recovery").unwrap();
+    assert_eq!(
+        value,
+        serde_json::json!({ "timeout": { "max_retries": 4 } })
+    );
+}
+
 /// S1-33: a role's own number may exceed the cap.
 #[test]
 fn a_roles_word_stands_above_the_cap() {

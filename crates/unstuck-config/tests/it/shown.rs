@@ -65,6 +65,13 @@ fn sections_that_count_only_when_written_are_not_shown_otherwise() {
 }
 
 #[test]
+fn the_cap_that_is_shown_is_that_of_the_policy() {
+    let config = Place::with("unstuck.toml", "[policy]\ntemplate = \"critical\"\n").config();
+    let shown = config.effective().to_json();
+    assert_eq!(shown["error_recovery"]["max_auto_retries"], 6);
+}
+
+#[test]
 fn secrets_are_not_shown() {
     let config = Place::with(
         "unstuck.toml",

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::pipeline::PipelineStarted;
 use super::run::SessionId;
 use crate::decision::{AskWhy, CostEstimate, Decision, EscalationRecord, Odds, Proposed, Trigger};
 use crate::failure::Kind;
@@ -226,13 +227,16 @@ impl RecoveryResolved {
 }
 
 /// A changed configuration was taken over.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfigReloaded {
     /// The file.
     pub path: String,
     /// What changed, in words.
     #[serde(default)]
     pub changes: Vec<String>,
+    /// What a pipeline is from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Box<PipelineStarted>>,
 }
 
 /// A changed configuration was refused.

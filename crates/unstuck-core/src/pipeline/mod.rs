@@ -123,6 +123,11 @@ impl Pipeline {
                 }
                 self.resumed(&resumed.restarted);
             }
+            Event::ConfigReloaded(reloaded) => {
+                if let Some(plan) = &reloaded.pipeline {
+                    self.plan = (**plan).clone();
+                }
+            }
             Event::IterationStarted(started) => {
                 self.previous = self.outputs();
                 self.iteration = started.iteration;
@@ -386,6 +391,11 @@ impl Pipeline {
             State::Open(session) | State::Stopped(session, _) => Some(session),
             State::Done(_) => None,
         }
+    }
+
+    /// Whether a part has begun and is not at its end.
+    pub fn is_open(&self, part: &Part) -> bool {
+        matches!(self.parts.get(part), Some(State::Open(_)))
     }
 
     /// How many sessions there were.

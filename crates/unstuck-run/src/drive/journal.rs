@@ -143,6 +143,24 @@ impl<'a> Journal<'a> {
         shown
     }
 
+    /// Whether the files of the run do not show all that has happened.
+    pub(super) fn is_behind(&self) -> bool {
+        match &self.known.borrow().files {
+            Files::At(folder) => folder.is_behind(),
+            Files::NotYet | Files::Without => false,
+        }
+    }
+
+    /// Brings the files of the run up to date, where they are behind.
+    pub(super) fn catch_up(&self) {
+        let mut known = self.known.borrow_mut();
+        let Known { fold, files, .. } = &mut *known;
+        if let Files::At(folder) = files {
+            // They are views; if they cannot be written, the next write tells.
+            let _ = folder.catch_up(fold, self.redactor);
+        }
+    }
+
     /// The folder of an attempt in the project, made if it is not there; none if there are no files.
     pub(super) fn attempt_folder(&self, part: Option<&Part>, number: u32) -> Option<PathBuf> {
         match &self.known.borrow().files {

@@ -104,9 +104,7 @@ impl Engine<'_> {
             Some(_) => &message,
             None => &prompt,
         };
-        if let Some(part) = log.as_part() {
-            log.journal().keep(part, "prompt.md", told);
-        }
+        self.show_prompt(log, plan.number, told);
         let file = self.prompt_file(role, log, plan.number, told)?;
         let file = file.map(|path| path.display().to_string());
         let takes_id = role.agent.takes_new_session(&role.command);
@@ -130,9 +128,22 @@ impl Engine<'_> {
         Ok(Line {
             command: built.command,
             // Many agents wait for the end of a standard input that they do not need.
-            stdin: Some(built.stdin.unwrap_or_default()),
+            stdin: Some(built.stdin.map(ended).unwrap_or_default()),
             session: built.session,
         })
+    }
+
+    /// Shows in the project what the agent is told.
+    fn show_prompt(&self, log: &Log<'_, '_>, number: u32, told: &str) {
+        let shown = self.redactor.redact(told);
+        if let Some(part) = log.as_part() {
+            log.journal().keep(part, "prompt.md", &shown);
+        }
+        let folder = log.journal().attempt_folder(log.as_part(), number);
+        if let Some(folder) = folder {
+            // It is a view for people.
+            let _ = std::fs::write(folder.join("prompt.md"), shown.as_bytes());
+        }
     }
 
     /// Writes the prompt to a file for an agent that reads it from one.
@@ -170,6 +181,14 @@ impl Engine<'_> {
         }
         Blobs::at(self.state).put(text.as_bytes())
     }
+}
+
+/// A text whose last line is at its end, as programs that read by lines need it.
+fn ended(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
 }
 
 /// A prompt that also says how long the answer may be, where it was found to be too long.

@@ -12,12 +12,16 @@ pub use log::{LOG_LIMIT, Log};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use unstuck_core::episode::RunFold;
 use unstuck_core::event::{AttemptEnd, Event, Part, RecoveryEscalated, RunFinished, SessionId};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{Recorded, RunId, Timestamp};
+
+/// How far apart the views of a run of many roles are written, unless something of weight happens.
+const APART: Duration = Duration::from_millis(150);
 
 /// The folder of unstuck in a project.
 pub const PROJECT_FOLDER: &str = ".unstuck";
@@ -42,7 +46,8 @@ pub fn role_of(run: &Path, part: &Part) -> PathBuf {
     run.join("roles").join(name)
 }
 
-fn iteration_of(run: &Path, part: &Part) -> PathBuf {
+/// Where the files of a role in one iteration are, in the folder of its run.
+pub fn iteration_of(run: &Path, part: &Part) -> PathBuf {
     role_of(run, part).join(format!("iteration-{}", part.iteration))
 }
 
@@ -51,6 +56,10 @@ fn iteration_of(run: &Path, part: &Part) -> PathBuf {
 pub struct RunFolder {
     path: PathBuf,
     events: File,
+    /// When the views of the whole run were last written.
+    shown: Option<Instant>,
+    /// Whether something has happened since that they do not show.
+    is_behind: bool,
 }
 
 impl RunFolder {
@@ -60,7 +69,12 @@ impl RunFolder {
         fs::create_dir_all(&path)?;
         ignore_itself(&project.join(PROJECT_FOLDER))?;
         let events = append_to(&path.join("events.jsonl"))?;
-        Ok(Self { path, events })
+        Ok(Self {
+            path,
+            events,
+            shown: None,
+            is_behind: false,
+        })
     }
 
     /// Where it is.
@@ -99,6 +113,41 @@ impl RunFolder {
         for recorded in events {
             self.follow(recorded, &Clean { run, redactor })?;
         }
+        self.is_behind = true;
+        let soon = self.shown.is_some_and(|shown| shown.elapsed() < APART);
+        let matters = |recorded: &Recorded| {
+            matches!(
+                recorded.event,
+                Event::RunStarted(_) | Event::RunFinished(_) | Event::RecoveryEscalated(_)
+            )
+        };
+        // In a run of many roles something happens all the time, and each view tells of all of them.
+        if soon && run.pipeline.is_some() && !events.iter().any(matters) {
+            return Ok(());
+        }
+        self.catch_up(run, redactor)
+    }
+
+    /// Whether something has happened that the views of the whole run do not show.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
+    /// Writes the views of the whole run, if something has happened that they do not show.
+    pub fn catch_up(&mut self, run: &RunFold, redactor: &Redactor) -> io::Result<()> {
+        if !std::mem::take(&mut self.is_behind) {
+            return Ok(());
+        }
+        self.shown = Some(Instant::now());
+        if let Some(pipeline) = &run.pipeline {
+            let is_done = pipeline
+                .finished()
+                .is_some_and(|end| end.outcome.is_success());
+            match is_done {
+                true => self.remove("checkpoint.json")?,
+                false => self.checkpoint(run.view.updated, &Clean { run, redactor })?,
+            }
+        }
         self.replace("state.json", &redacted(&state::State::of(run), redactor)?)
     }
 
@@ -109,13 +158,10 @@ impl RunFolder {
             Event::RecoveryEscalated(asked) => self.asked(recorded, asked, clean),
             Event::RecoveryResolved(resolved) => self.answered(resolved.session.as_ref()),
             Event::SessionFinished(end) => {
-                self.episode(Some(&end.session), &end.end(), recorded.at, clean)?;
-                self.checkpoint(recorded.at, clean)
+                self.episode(Some(&end.session), &end.end(), recorded.at, clean)
             }
-            Event::RunFinished(end) => {
-                if clean.run.pipeline.is_none() {
-                    self.episode(None, end, recorded.at, clean)?;
-                }
+            Event::RunFinished(end) if clean.run.pipeline.is_none() => {
+                self.episode(None, end, recorded.at, clean)?;
                 match end.outcome.is_success() {
                     true => self.remove("checkpoint.json"),
                     false => self.checkpoint(recorded.at, clean),

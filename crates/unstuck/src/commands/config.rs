@@ -112,6 +112,11 @@ fn check(layers: &Layers, out: &mut Output) -> Result<()> {
         mut problems,
     } = Loaded::read(layers).map_err(config::explained)?;
     problems.extend(config::problems(&config, &root(layers)?));
+    let place = |problem: &Problem| {
+        let place = problem.place.clone();
+        place.map(|place| (place.file, place.line, place.column))
+    };
+    problems.sort_by_key(place);
     let files: Vec<_> = config
         .files()
         .iter()

@@ -9,7 +9,8 @@ use serde_json::json;
 use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
 use unstuck_run::worktree::{ChangedFile, Reader, Snapshots, WorktreeError};
 
-use crate::history::{History, Named};
+use crate::history::History;
+use crate::named::Named;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
 use crate::report::{hinted, refused};
 use crate::show_text::printable;
@@ -23,11 +24,12 @@ use crate::{clock, completion, runtime};
 #[command(after_help = "Examples:
   unstuck diff                 (all that the newest run changed)
   unstuck diff k3v9/2          (what attempt 2 changed)
+  unstuck diff k3v9/tester     (what a role of a pipeline changed)
   unstuck diff k3v9/2 --stat
   unstuck diff k3v9/2 | git apply --reverse")]
 pub(crate) struct DiffArgs {
-    /// The run, and the attempt behind a slash if only one is meant [default: the newest run]
-    #[arg(value_name = "RUN[/ATTEMPT]", add = completion::runs())]
+    /// The run, and behind slashes a role of it and an attempt [default: the newest run]
+    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
     run: Option<String>,
 
     /// Only name the files, and how many lines changed
@@ -97,7 +99,7 @@ fn compared(
     named: Named<'_>,
     driven: bool,
 ) -> Result<Compared> {
-    let whole = named.attempt.is_none();
+    let whole = named.attempt.is_none() && named.role.is_none();
     let run = timeline.view.id.short();
     let (Some(first), Some(last)) = (attempts.first(), attempts.last()) else {
         return Err(refused(
@@ -105,9 +107,11 @@ fn compared(
             format!("`unstuck show {run}` tells how it stands"),
         ));
     };
-    let subject = match whole {
-        true => format!("run {run}"),
-        false => format!("attempt {run}/{}", last.number),
+    let subject = match (named.role, named.attempt) {
+        (None, None) => format!("run {run}"),
+        (Some(role), None) => format!("role {run}/{role}"),
+        (None, Some(_)) => format!("attempt {run}/{}", last.index),
+        (Some(role), Some(number)) => format!("attempt {run}/{role}/{number}"),
     };
     let missing = || {
         refused(

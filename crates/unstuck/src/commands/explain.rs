@@ -11,7 +11,8 @@ use unstuck_core::episode::{AttemptStory, Timeline};
 use unstuck_core::event::{DecisionMade, SessionSpec};
 use unstuck_core::{Kind, RetryPolicy};
 
-use crate::history::{History, Named};
+use crate::history::History;
+use crate::named::{Named, attempt_name};
 use crate::output::{BOLD, DIM, Output};
 use crate::show_text::{one_line, wrapped};
 use crate::supervise::Session;
@@ -22,10 +23,11 @@ use crate::{completion, runtime};
 #[command(after_help = "Examples:
   unstuck explain              (every decision of the newest run)
   unstuck explain k3v9/2       (the one about attempt 2)
+  unstuck explain k3v9/tester  (those about a role of a pipeline)
   unstuck explain k3v9 --json")]
 pub(crate) struct ExplainArgs {
-    /// The run, and the attempt behind a slash if only one is meant [default: the newest run]
-    #[arg(value_name = "RUN[/ATTEMPT]", add = completion::runs())]
+    /// The run, and behind slashes a role of it and an attempt [default: the newest run]
+    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
     run: Option<String>,
 
     /// Print it as JSON
@@ -63,8 +65,9 @@ pub(crate) fn run(args: &ExplainArgs, session: &Session<'_>, out: &mut Output) -
 
 fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
     let spec = timeline.specs.get(&attempt.session);
-    json!({
+    let mut told = json!({
         "id": attempt.id,
+        "index": attempt.index,
         "number": attempt.number,
         "outcome": attempt.outcome,
         "diagnosis": attempt.diagnosis,
@@ -72,7 +75,13 @@ fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
         "made_from": attempt.decision.as_ref().map(|made| &made.made_from),
         "policy": spec.map(|spec| &spec.policy),
         "origins": spec.map(|spec| &spec.origins),
-    })
+    });
+    if let Some(part) = &attempt.part {
+        told["role"] = json!(part.role);
+        told["iteration"] = json!(part.iteration);
+        told["instance"] = json!(part.instance);
+    }
+    told
 }
 
 fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Result<()> {
@@ -80,8 +89,9 @@ fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Res
         return Ok(());
     };
     let head = format!(
-        "{BOLD}attempt {}{BOLD:#}: {}",
-        attempt.number, made.decision.reason
+        "{BOLD}{}{BOLD:#}: {}",
+        attempt_name(attempt, &timeline.run),
+        made.decision.reason
     );
     fitted(&head, 2, out)?;
     if let Some(diagnosis) = &attempt.diagnosis {

@@ -9,7 +9,7 @@ use clap::Args;
 use unstuck_core::episode::{RunView, Status};
 use unstuck_core::pipeline::RoleChange;
 use unstuck_core::redact::Redactor;
-use unstuck_run::drive::pipeline::Again;
+use unstuck_run::drive::pipeline::{Again, Plan};
 use unstuck_run::drive::{self, Finished, RunError};
 
 use super::exec;
@@ -19,7 +19,7 @@ use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
 use crate::report::refused;
-use crate::supervise::{self, Conducted, Session, Told};
+use crate::supervise::{self, Conducted, Pipelined, Session, Told};
 use crate::{clock, completion, runtime};
 
 /// Where there is something to take up again; of those that failed only pipelines.
@@ -162,6 +162,9 @@ fn resumed(
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => Err(error),
+        Ok(finished) if run.roles.is_some() => {
+            super::run::tell(&finished, taken.json, session, out)
+        }
         Ok(finished) => exec::tell(&finished, taken.json, out),
     }
 }
@@ -173,7 +176,8 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         history.timeline(&run.id).await
     })?;
     let then = timeline.run.pipeline();
-    let config = pipeline_plan::config_of(then.and_then(|then| then.config_path.as_deref()))?;
+    let path = then.and_then(|then| then.config_path.as_deref());
+    let config = pipeline_plan::config_of(path, session.config)?;
     let wanted = Wanted {
         task: taken
             .wanted
@@ -182,13 +186,25 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
             .or(then.map(|then| then.task.clone())),
         ..taken.wanted.clone()
     };
-    let plan = pipeline_plan::plan(&config, &wanted, Path::new(&run.project))?;
+    let project = Path::new(&run.project);
+    let is_meant = |id: &str| then.is_none_or(|then| then.roles.iter().any(|role| role.id == id));
+    let planned = |config: &Config| -> Result<Plan> {
+        let mut plan = pipeline_plan::plan(config, &wanted, project)?;
+        // A run of a part of the roles stays one.
+        plan.roles.retain(|role| is_meant(&role.id));
+        Ok(plan)
+    };
+    let reload = || planned(&pipeline_plan::config_of(path, session.config)?);
     let again = Again {
         restart: taken.restart.to_vec(),
         accept_changes: taken.accept_changes,
     };
-    let how = Conducted::Again(run.id.clone(), again);
-    supervise::conduct(session, &config, plan, how, taken.told)
+    let pipeline = Pipelined {
+        plan: planned(&config)?,
+        how: Conducted::Again(run.id.clone(), again),
+        reload: &reload,
+    };
+    supervise::conduct(session, &config, pipeline, taken.told)
 }
 
 /// The run that is named, or all that could be meant, the likeliest first.

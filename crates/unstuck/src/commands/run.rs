@@ -1,18 +1,22 @@
 //! `unstuck run`: runs the roles of a project, and keeps them going.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use unstuck_run::drive::RunError;
 use unstuck_run::drive::pipeline::{Plan, Selection};
+use unstuck_run::drive::{Finished, RunError};
 
 use super::{exec, resume};
-use crate::config::Config;
+use crate::config::{self, Config};
+use crate::history::History;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::report::{hinted, refused};
-use crate::supervise::{self, Conducted, Session, Told};
+use crate::runtime;
+use crate::show_text::round_costs;
+use crate::supervise::{self, Conducted, Pipelined, Session, Told};
 
 /// Run the roles of unstuck.toml: each builds on what it needs, and each is kept going
 ///
@@ -58,11 +62,11 @@ pub(crate) struct RunArgs {
     from: Option<String>,
 
     /// How many roles may run side by side
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     parallel: Option<u32>,
 
     /// The most iterations of the loop
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_iterations: Option<u32>,
 
     /// Stay when a person is needed, and go on when they have seen to it
@@ -130,32 +134,56 @@ pub(crate) fn run(
         return resume::newest_pipeline(&again, config, session, out);
     }
     let here = std::env::current_dir().context("cannot tell the current folder")?;
-    let mut plan = pipeline_plan::plan(config, &args.wanted(), &here)?;
-    let selection = match (&args.only, &args.from) {
-        (Some(role), _) => Selection::only(&mut plan, known(role, config)?),
-        (_, Some(role)) => Selection::from(&mut plan, known(role, config)?),
-        _ => Selection::default(),
+    let (plan, selection) = selected(args, config, &here)?;
+    let reload = || {
+        let config = config::load(session.config)?;
+        selected(args, &config, &here).map(|(plan, _)| plan)
     };
-    let told = args.told();
-    let done = conducted(session, config, plan, Conducted::Start(selection), told);
-    exec::tell(&done?, args.json, out)
-}
-
-fn conducted(
-    session: &Session<'_>,
-    config: &Config,
-    plan: Plan,
-    how: Conducted,
-    told: Told,
-) -> Result<unstuck_run::drive::Finished> {
-    let done = supervise::conduct(session, config, plan, how, told);
-    done.map_err(|error| match error.downcast_ref() {
+    let pipeline = Pipelined {
+        plan,
+        how: Conducted::Start(selection),
+        reload: &reload,
+    };
+    let done = supervise::conduct(session, config, pipeline, args.told());
+    let done = done.map_err(|error| match error.downcast_ref() {
         Some(RunError::NoOutput { .. }) => refused(
             error.to_string(),
             "run the whole pipeline once, or begin at an earlier role",
         ),
         _ => error,
-    })
+    })?;
+    tell(&done, args.json, session, out)
+}
+
+/// The end of a pipeline for whoever started it, with its roles.
+pub(super) fn tell(
+    finished: &Finished,
+    json: bool,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    if json {
+        let mut told = serde_json::to_value(exec::summary(finished))?;
+        let timeline = runtime::block_on(async {
+            let history = History::open(session.store).await?;
+            history.timeline(&finished.run).await
+        })?;
+        told["roles"] = serde_json::to_value(&timeline.sessions)?;
+        round_costs(&mut told);
+        out.json_line(&told)?;
+    }
+    exec::tell(finished, false, out)
+}
+
+/// The roles that are to be run, and those whose outputs come from an earlier run.
+fn selected(args: &RunArgs, config: &Config, here: &Path) -> Result<(Plan, Selection)> {
+    let mut plan = pipeline_plan::plan(config, &args.wanted(), here)?;
+    let selection = match (&args.only, &args.from) {
+        (Some(role), _) => Selection::only(&mut plan, known(role, config)?),
+        (_, Some(role)) => Selection::from(&mut plan, known(role, config)?),
+        _ => Selection::default(),
+    };
+    Ok((plan, selection))
 }
 
 /// A role that there is.

@@ -14,7 +14,7 @@ use unstuck_store::RunFilter;
 use crate::history::{History, Listed};
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 use crate::place::{homely, project_named};
-use crate::show_text::{command_line, cut};
+use crate::show_text::{command_line, cut, one_line};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
 
@@ -124,11 +124,22 @@ fn line(listed: &Listed, now: Timestamp, columns: Option<usize>) -> String {
     let before = format!("{}  {status:<14} {ago:>8}  ", run.id.short());
     let room = columns.map(|columns| columns.saturating_sub(width(&before)));
     let facts = [facts, format!("  {}", homely(&run.project))];
-    let (command, facts) = fitted(&command_line(&run.command, usize::MAX), &facts, room);
+    let (command, facts) = fitted(&what(run), &facts, room);
     format!(
         "{}  {style}{status:<14}{style:#} {DIM}{ago:>8}{DIM:#}  {command}{DIM}{facts}{DIM:#}",
         run.id.short(),
     )
+}
+
+/// What a run does, on one line: its command, or the task of its roles.
+pub(crate) fn what(run: &RunView) -> String {
+    let task = run.task.as_deref().map(|task| one_line(task, usize::MAX));
+    match (task, run.roles) {
+        (Some(task), _) if !task.is_empty() => format!("run: {task}"),
+        (_, Some(1)) => "run (1 role)".to_owned(),
+        (_, Some(roles)) => format!("run ({roles} roles)"),
+        (_, None) => command_line(&run.command, usize::MAX),
+    }
 }
 
 /// A command and facts behind it in so much room: the command is cut first, then facts are left out from the end.

@@ -11,6 +11,7 @@ pub(crate) use screen::{Screen, Told};
 
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
@@ -38,6 +39,8 @@ use crate::place::homely;
 #[derive(Debug)]
 pub(crate) struct Session<'a> {
     pub(crate) store: &'a Location,
+    /// The configuration file that was named.
+    pub(crate) config: Option<&'a Path>,
     pub(crate) color: Color,
 }
 
@@ -64,7 +67,15 @@ impl Session<'_> {
 enum Task<'a> {
     Start(Box<Request>, &'a mut dyn Reporter),
     Resume(RunId, &'a mut dyn Reporter),
-    Conduct(Box<Plan>, Conducted, &'a mut dyn RunReporter),
+    Conduct(Box<Pipelined<'a>>, &'a mut dyn RunReporter),
+}
+
+/// A pipeline that is to be conducted.
+pub(crate) struct Pipelined<'a> {
+    pub(crate) plan: Plan,
+    pub(crate) how: Conducted,
+    /// Reads its configuration again.
+    pub(crate) reload: &'a dyn Fn() -> Result<Plan>,
 }
 
 /// How a pipeline is conducted.
@@ -186,8 +197,7 @@ pub(crate) fn resume(
 pub(crate) fn conduct(
     session: &Session<'_>,
     config: &Config,
-    plan: Plan,
-    how: Conducted,
+    pipeline: Pipelined<'_>,
     told: Told,
 ) -> Result<Finished> {
     let mut screen = PipelineScreen::new(session, told);
@@ -195,8 +205,8 @@ pub(crate) fn conduct(
         known: ConfiguredKnown::new(config, config.agents()),
         stdin: Stdin::null(),
     };
-    let parallel = plan.parallel;
-    let task = Task::Conduct(Box::new(plan), how, &mut screen);
+    let parallel = pipeline.plan.parallel;
+    let task = Task::Conduct(Box::new(pipeline), &mut screen);
     drive(session, setting, parallel, task)
 }
 
@@ -233,9 +243,11 @@ fn drive(
                 let mut engine = around.engine(reporter, &mut setting.stdin, &mut draw);
                 engine.resume(&run).await
             }
-            Task::Conduct(plan, how, reporter) => {
-                let conductor = around.conductor(reporter, &plan, &mut draw);
-                match how {
+            Task::Conduct(pipeline, reporter) => {
+                let reload = || (pipeline.reload)().map_err(|error| format!("{error:#}"));
+                let plan = pipeline.plan.clone();
+                let conductor = around.conductor(reporter, plan, &reload, &mut draw);
+                match pipeline.how {
                     Conducted::Start(selection) => conductor.start(&selection).await,
                     Conducted::Again(run, again) => conductor.resume(&run, &again).await,
                 }
@@ -291,7 +303,8 @@ impl<'a> Around<'a> {
     fn conductor(
         &self,
         reporter: &'a mut dyn RunReporter,
-        plan: &'a Plan,
+        plan: Plan,
+        reload: &'a dyn Fn() -> Result<Plan, String>,
         draws: &'a mut dyn FnMut() -> Draw,
     ) -> Conductor<'a> {
         Conductor {
@@ -304,7 +317,8 @@ impl<'a> Around<'a> {
             clock: Clock::System,
             draws: RefCell::new(draws),
             state: self.state,
-            plan,
+            plan: RefCell::new(Rc::new(plan)),
+            reload,
         }
     }
 }

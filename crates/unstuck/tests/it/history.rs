@@ -136,7 +136,11 @@ fn one_attempt_is_shown_with_the_end_of_its_output() {
     assert_eq!(second["attempt_count"], 2);
     assert_eq!(second["attempts"].as_array().unwrap().len(), 1);
     assert_eq!(second["attempts"][0]["number"], 2);
-    for (number, said) in [("3", "no attempt 3"), ("x", "not the number")] {
+    for (number, said) in [
+        ("3", "no attempt 3"),
+        ("x", "has no roles"),
+        ("x/y", "not the number"),
+    ] {
         let ended = place.run(&["show", &format!("{id}/{number}")], "");
         assert_eq!(ended.code, 1);
         assert!(ended.stderr.contains(said), "{}", ended.stderr);

@@ -9,11 +9,13 @@ mod demo;
 mod diff;
 mod exec;
 mod history;
+mod kill_run;
 mod kinds;
 mod plan;
 mod policy;
 mod run;
 mod store;
+mod views;
 
 use std::path::{Path, PathBuf};
 

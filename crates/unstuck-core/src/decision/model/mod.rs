@@ -130,17 +130,21 @@ impl Catalog {
     /// These models and one more, which replaces one of the same id.
     #[must_use]
     pub fn with(mut self, model: Model) -> Self {
-        self.models.retain(|known| known.id != model.id);
-        // What is added later counts before what shares an alias with it.
-        self.models.insert(0, model);
+        match self.models.iter_mut().find(|known| known.id == model.id) {
+            Some(known) => *known = model,
+            // Of two with the same alias the added one counts.
+            None => self.models.insert(0, model),
+        }
         self
     }
 
-    /// These ladders and one more, which replaces one of the same id and counts before the others.
+    /// These ladders and one more, which replaces one of the same id, or counts before the others.
     #[must_use]
     pub fn with_ladder(mut self, ladder: Ladder) -> Self {
-        self.ladders.retain(|known| known.id != ladder.id);
-        self.ladders.insert(0, ladder);
+        match self.ladders.iter_mut().find(|known| known.id == ladder.id) {
+            Some(known) => *known = ladder,
+            None => self.ladders.insert(0, ladder),
+        }
         self
     }
 

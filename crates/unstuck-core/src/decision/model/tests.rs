@@ -71,3 +71,23 @@ fn a_sibling_costs_about_the_same() {
     assert_eq!(catalog.sibling("gpt-6.1-sol"), Ok("gpt-6-sol"));
     assert_eq!(catalog.sibling("no-such-model"), Err(NoModel::Unknown));
 }
+
+#[test]
+fn models_and_ladders_are_added_or_replaced() {
+    let known = Catalog::embedded();
+    let mut opus = known.find("opus").cloned().unwrap();
+    opus.context = Some(5);
+    let ladder = |id: &str, models: &[&str]| Ladder {
+        id: id.to_owned(),
+        models: models.iter().map(|id| (*id).to_owned()).collect(),
+    };
+    let catalog = known
+        .clone()
+        .with(opus)
+        .with_ladder(ladder("ours", &["gpt-6-luna", "claude-opus-5-5"]));
+    assert_eq!(catalog.models.len(), known.models.len());
+    assert_eq!(catalog.find("opus").unwrap().context, Some(5));
+    assert_eq!(catalog.next("gpt-6-luna"), Ok("claude-opus-5-5"));
+    let replaced = catalog.with_ladder(ladder("ours", &["gpt-6-luna", "gpt-6-sol"]));
+    assert_eq!(replaced.next("gpt-6-luna"), Ok("gpt-6-sol"));
+}

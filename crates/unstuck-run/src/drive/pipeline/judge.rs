@@ -28,7 +28,7 @@ struct Undone {
 impl Conductor<'_> {
     /// Judges the iteration that is over.
     pub(super) async fn judge(&self, stage: &Stage<'_, '_>) -> Result<(), RunError> {
-        let Some(looping) = &self.plan.looping else {
+        let Some(looping) = &self.plan().looping else {
             return Ok(());
         };
         let failed = self.failed_roles(stage);
@@ -42,7 +42,8 @@ impl Conductor<'_> {
             }
         };
         let finished = self.judged(stage, looping, done, undone);
-        self.write(stage.journal, vec![finished.into()]).await
+        self.write(stage.journal, vec![finished.into()]).await?;
+        Ok(())
     }
 
     fn judged(
@@ -62,7 +63,7 @@ impl Conductor<'_> {
                 false => said.join("\n\n"),
             },
             fingerprint: (!done && !marks.is_empty()).then(|| hash(marks.join("\n").as_bytes())),
-            tree: worktree::fingerprint(&self.plan.project, self.state).ok(),
+            tree: worktree::fingerprint(&self.plan().project, self.state).ok(),
             unchanged: 0,
         };
         let before = stage.judged_before();
@@ -178,7 +179,7 @@ impl Conductor<'_> {
     /// Runs the command that says whether all is done; what it complains about if it is not.
     async fn check(&self, line: &str) -> Result<Option<Undone>, RunError> {
         let spec = Spec {
-            folder: Some(PathBuf::from(&self.plan.cwd)),
+            folder: Some(PathBuf::from(&self.plan().cwd)),
             limits: Limits {
                 timeout: Some(CHECK_TIME),
                 ..Limits::default()

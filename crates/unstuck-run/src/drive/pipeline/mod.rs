@@ -7,6 +7,7 @@ mod budget;
 mod judge;
 mod part;
 mod plan;
+mod reload;
 mod resume;
 mod reuse;
 
@@ -18,6 +19,7 @@ pub use reuse::Selection;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -69,8 +71,10 @@ pub struct Conductor<'a> {
     pub draws: RefCell<&'a mut dyn FnMut() -> Draw>,
     /// Where what is needed to take a run up again is kept, out of the agents' reach.
     pub state: &'a Path,
-    /// What is to be run.
-    pub plan: &'a Plan,
+    /// What is to be run; a changed configuration may replace it between two iterations.
+    pub plan: RefCell<Rc<Plan>>,
+    /// Reads the configuration again, or tells why it cannot be taken over.
+    pub reload: &'a dyn Fn() -> Result<Plan, String>,
 }
 
 /// One run that is being conducted.
@@ -94,8 +98,8 @@ impl Conductor<'_> {
         let reused = self.reused(selection).await?;
         let held = Held::begin(self.store, &run, self.clock).await?;
         let started = RunStarted {
-            project: self.plan.project.display().to_string(),
-            work: Work::Pipeline(Box::new(self.plan.described(self.knowledge.version))),
+            project: self.plan().project.display().to_string(),
+            work: Work::Pipeline(Box::new(self.plan().described(self.knowledge.version))),
         };
         let at = self.clock.at();
         let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
@@ -147,7 +151,9 @@ impl Conductor<'_> {
                 }
                 Step::Wait => {
                     if let Some(ended) = self.watching(&journal, running.next()).await {
-                        parts.remove(&ended?);
+                        let ended = ended?;
+                        self.made_progress(&journal, &ended)?;
+                        parts.remove(&ended);
                     }
                 }
                 Step::Judge => self.judge(&stage).await?,
@@ -160,6 +166,17 @@ impl Conductor<'_> {
         drop(stage);
         let end = journal.know(|run| run.pipeline.as_ref()?.finished().cloned());
         journal.close(end).await
+    }
+
+    /// Makes sure that a part that was run is at its end: one that is not would be run again for ever.
+    fn made_progress(&self, journal: &Journal<'_>, part: &Part) -> Result<(), RunError> {
+        match self.know(journal, |pipeline| pipeline.is_open(part)) {
+            false => Ok(()),
+            true => Err(RunError::NotResumable {
+                run: journal.run().clone(),
+                why: format!("{} came to no end", part.role),
+            }),
+        }
     }
 
     /// Nothing new is begun once somebody wants it to stop.
@@ -183,15 +200,21 @@ impl Conductor<'_> {
         loop {
             tokio::select! {
                 done = &mut something => return done,
-                () = tokio::time::sleep(TICK), if live => {
-                    let now = self.clock.at();
-                    journal.know(|run| self.tell(|reporter| reporter.tick(run, now)));
+                () = tokio::time::sleep(TICK), if live || journal.is_behind() => {
+                    journal.catch_up();
+                    if live {
+                        let now = self.clock.at();
+                        journal.know(|run| self.tell(|reporter| reporter.tick(run, now)));
+                    }
                 }
             }
         }
     }
 
     async fn iterate(&self, journal: &Journal<'_>, iteration: u32) -> Result<(), RunError> {
+        if iteration > 1 {
+            self.reload(journal).await?;
+        }
         let feedback = self.know(journal, |pipeline| {
             let judged = pipeline.judged();
             judged
@@ -202,7 +225,8 @@ impl Conductor<'_> {
             iteration,
             feedback,
         };
-        self.write(journal, vec![started.into()]).await
+        self.write(journal, vec![started.into()]).await?;
+        Ok(())
     }
 
     async fn ask(&self, journal: &Journal<'_>, trouble: LoopTrouble) -> Result<(), RunError> {
@@ -233,7 +257,8 @@ impl Conductor<'_> {
             proposed: None,
             cost: None,
         };
-        self.write(journal, vec![Box::new(asked).into()]).await
+        self.write(journal, vec![Box::new(asked).into()]).await?;
+        Ok(())
     }
 
     async fn finish(&self, journal: &Journal<'_>, outcome: Outcome) -> Result<(), RunError> {
@@ -279,11 +304,16 @@ impl Conductor<'_> {
                 duration_ms: u64::try_from(now.since(view.started).as_millis()).unwrap_or(u64::MAX),
             }
         });
-        self.write(journal, vec![end.into()]).await
+        self.write(journal, vec![end.into()]).await?;
+        Ok(())
     }
 
     /// Writes down what happened to the run as a whole, then shows it.
-    async fn write(&self, journal: &Journal<'_>, events: Vec<Event>) -> Result<(), RunError> {
+    async fn write(
+        &self,
+        journal: &Journal<'_>,
+        events: Vec<Event>,
+    ) -> Result<Vec<Recorded>, RunError> {
         let written = journal.write(self.clock.at(), events).await?;
         journal.know(|run| self.tell(|reporter| reporter.happened(&written.events, run)));
         if let Err(error) = written.shown {
@@ -294,7 +324,7 @@ impl Conductor<'_> {
                 ));
             });
         }
-        Ok(())
+        Ok(written.events)
     }
 
     fn know<T>(&self, journal: &Journal<'_>, look: impl FnOnce(&Pipeline) -> T) -> T
@@ -302,6 +332,11 @@ impl Conductor<'_> {
         T: Default,
     {
         journal.know(|run| run.pipeline.as_ref().map(look).unwrap_or_default())
+    }
+
+    /// What is to be run, as it is now.
+    fn plan(&self) -> Rc<Plan> {
+        Rc::clone(&self.plan.borrow())
     }
 
     fn tell<T>(&self, say: impl FnOnce(&mut dyn RunReporter) -> T) -> T {
@@ -314,13 +349,13 @@ impl Conductor<'_> {
 
     /// Where the changes of each attempt are kept, if they can be.
     fn snapshots(&self, run: &RunId) -> Option<Snapshots> {
-        if !self.plan.snapshots {
+        if !self.plan().snapshots {
             return None;
         }
-        match Snapshots::open(&self.plan.project, run, self.state) {
+        match Snapshots::open(&self.plan().project, run, self.state) {
             Ok(snapshots) => Some(snapshots),
             Err(error) => {
-                if self.plan.rollback {
+                if self.plan().rollback {
                     let message = format!("a failed attempt cannot be rolled back here: {error}");
                     self.tell(|reporter| reporter.warn(&message));
                 }

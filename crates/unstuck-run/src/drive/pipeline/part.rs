@@ -25,7 +25,8 @@ use crate::worktree::Step;
 impl Conductor<'_> {
     /// Runs a part to its end, and tells which it was.
     pub(super) async fn part(&self, stage: &Stage<'_, '_>, part: Part) -> Result<Part, RunError> {
-        let Some(role) = self.plan.role(&part.role) else {
+        let plan = self.plan();
+        let Some(role) = plan.role(&part.role) else {
             return Ok(part);
         };
         let journal = stage.journal;
@@ -62,7 +63,7 @@ impl Conductor<'_> {
             part: &part,
         };
         let mut draw = || -> Draw { (self.draws.borrow_mut())() };
-        let purse = journal.know(|run| Purse::new(self.plan.budget, self.store, run));
+        let purse = journal.know(|run| Purse::new(self.plan().budget, self.store, run));
         let mut engine = Engine {
             store: self.store,
             knowledge: Knowledge {
@@ -79,9 +80,9 @@ impl Conductor<'_> {
             state: self.state,
             role: Some(RoleWork {
                 call: &call,
-                stuck: &self.plan.stuck,
+                stuck: &self.plan().stuck,
                 snapshots: stage.snapshots.as_ref(),
-                rollback: self.plan.rollback,
+                rollback: self.plan().rollback,
                 purse: &purse,
             }),
         };
@@ -102,12 +103,12 @@ impl Conductor<'_> {
         role: &RolePlan,
         part: &Part,
     ) -> Result<RoleCall, RunError> {
-        let outputs = self.outputs(stage)?;
+        let outputs = self.outputs(stage, role)?;
         let (iterations, feedback) = self.know(stage.journal, |pipeline| {
             (pipeline.most_iterations(), pipeline.feedback().to_owned())
         });
         let values = Values {
-            task: self.plan.task.clone(),
+            task: self.plan().task.clone(),
             iteration: part.iteration,
             max_iterations: iterations,
             role: part.role.clone(),
@@ -120,7 +121,7 @@ impl Conductor<'_> {
         };
         let mut prompt = role
             .prompt
-            .render(&values, &ProjectFiles::new(&self.plan.project))?;
+            .render(&values, &ProjectFiles::new(&self.plan().project))?;
         if !feedback.is_empty() && !role.prompt.mentions("feedback") && !prompt.trim().is_empty() {
             prompt = format!(
                 "{}\n\nWhat the iteration before left undone:\n{feedback}\n",
@@ -140,11 +141,18 @@ impl Conductor<'_> {
     }
 
     /// The outputs that can be built on, by role: of several who play it one after the other.
-    fn outputs(&self, stage: &Stage<'_, '_>) -> Result<BTreeMap<String, String>, RunError> {
+    fn outputs(
+        &self,
+        stage: &Stage<'_, '_>,
+        role: &RolePlan,
+    ) -> Result<BTreeMap<String, String>, RunError> {
+        if !role.prompt.mentions("outputs") {
+            return Ok(BTreeMap::new());
+        }
         let hashes = self.know(stage.journal, |pipeline| pipeline.outputs());
         let blobs = Blobs::at(self.state);
         let mut outputs = BTreeMap::new();
-        for role in &self.plan.roles {
+        for role in &self.plan().roles {
             // A role that has not run yet has said nothing so far.
             outputs.insert(role.id.clone(), String::new());
         }
@@ -153,7 +161,7 @@ impl Conductor<'_> {
                 .iter()
                 .map(|name| Ok(String::from_utf8_lossy(&blobs.get(name)?).into_owned()))
                 .collect();
-            let most = self.plan.role(&role).and_then(|role| role.max_output);
+            let most = self.plan().role(&role).and_then(|role| role.max_output);
             let texts: Vec<_> = texts?.into_iter().map(|text| cut(text, most)).collect();
             outputs.insert(role, texts.join("\n\n"));
         }
@@ -184,7 +192,7 @@ impl Conductor<'_> {
             part: part.clone(),
             spec: SessionSpec {
                 session,
-                cwd: self.plan.cwd.display().to_string(),
+                cwd: self.plan().cwd.display().to_string(),
                 command: built.command,
                 agent: Some(role.agent.id().to_owned()),
                 model: role.model.clone(),

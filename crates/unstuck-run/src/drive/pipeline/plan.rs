@@ -14,7 +14,7 @@ use crate::drive::request::Options;
 use crate::prompt::PromptSource;
 
 /// A pipeline as it is to be run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// The root folder of the project.
     pub project: PathBuf,
@@ -47,7 +47,7 @@ pub struct Plan {
 }
 
 /// A role with all that is needed to call it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RolePlan {
     /// Its id.
     pub id: String,

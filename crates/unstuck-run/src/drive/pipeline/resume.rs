@@ -25,7 +25,7 @@ impl Conductor<'_> {
     /// Takes a pipeline up again and brings it to its end.
     pub async fn resume(&self, run: &RunId, again: &Again) -> Result<Finished, RunError> {
         let held = Held::claim(self.store, run, self.clock).await?;
-        let events = self.store.load(run).await?;
+        let mut events = self.store.load(run).await?;
         let refuse = |why: String| RunError::NotResumable {
             run: run.clone(),
             why,
@@ -36,7 +36,7 @@ impl Conductor<'_> {
             return Err(refuse(why));
         }
         let restarted = pipeline.with_dependents(&again.restart);
-        let mut now = self.plan.described(self.knowledge.version);
+        let mut now = self.plan().described(self.knowledge.version);
         now.command.clone_from(&pipeline.plan().command);
         // A run of a part of the roles stays one.
         now.roles.retain(|role| pipeline.role(&role.id).is_some());
@@ -59,7 +59,8 @@ impl Conductor<'_> {
             pipeline: (now != *pipeline.plan()).then(|| Box::new(now)),
             restarted,
         };
-        self.write(&journal, vec![resumed.into()]).await?;
+        let written = self.write(&journal, vec![resumed.into()]).await?;
+        events.extend(written);
         self.conduct(journal, events).await
     }
 

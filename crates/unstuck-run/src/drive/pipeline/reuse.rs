@@ -86,7 +86,7 @@ impl Conductor<'_> {
             return Ok(found);
         }
         let filter = RunFilter {
-            project: Some(self.plan.project.display().to_string()),
+            project: Some(self.plan().project.display().to_string()),
             limit: Some(RUNS),
             ..RunFilter::default()
         };

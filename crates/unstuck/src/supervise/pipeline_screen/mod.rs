@@ -1,22 +1,27 @@
-//! What a person sees of a pipeline: one line for each thing that happens, and what the agents write if they want it.
+//! What a person sees of a pipeline: one line for each thing that happens, what the agents write if they want it, and
+//! on a terminal a live block below.
 
+mod block;
+mod canvas;
 mod change_words;
 mod passed;
 mod story;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal};
 
-use anstream::AutoStream;
-use unstuck_core::Recorded;
 use unstuck_core::action::Prompts;
 use unstuck_core::episode::RunFold;
 use unstuck_core::event::{Event, Part};
+use unstuck_core::{Recorded, Timestamp};
 use unstuck_run::drive::{Channel, RunReporter};
 
+use self::canvas::Canvas;
 use self::passed::Passed;
 use self::story::Story;
+use super::screen::can_redraw;
 use super::{Session, Told};
-use crate::output::{DIM, columns};
+use crate::environment;
+use crate::output::{DIM, columns, size};
 use crate::show_text::wrapped;
 
 /// Where the second line of something that is told begins.
@@ -25,30 +30,59 @@ const INDENT: usize = 4;
 /// Tells what happens in a pipeline, on standard error.
 pub(crate) struct PipelineScreen {
     told: Told,
-    stderr: AutoStream<io::Stderr>,
+    canvas: Canvas<io::Stderr>,
     story: Story,
     passed: Passed,
+    /// Whether the live block can be drawn at all.
+    live: bool,
+    /// When the first thing happened that was told.
+    since: Option<Timestamp>,
+    /// The live block, as it is to stand below the lines.
+    block: Vec<String>,
 }
 
 impl PipelineScreen {
     pub(crate) fn new(session: &Session<'_>, told: Told) -> Self {
         let here = std::env::current_dir().unwrap_or_default();
+        let on_terminal = io::stderr().is_terminal() && can_redraw(environment::all());
         Self {
             told,
-            stderr: AutoStream::new(io::stderr(), session.color.choice()),
+            canvas: Canvas::stderr(session.color.choice()),
             story: Story::new(session.store_option(), here, Prompts::embedded()),
             passed: Passed::default(),
+            live: on_terminal && told != Told::Nothing,
+            since: None,
+            block: Vec::new(),
         }
     }
 
+    /// Writes lines above the live block.
     fn write(&mut self, lines: &[String]) {
-        let mut text = lines.join("\n");
-        if !text.is_empty() {
-            text.push('\n');
+        if !lines.is_empty() {
+            self.canvas.show(lines, &self.block, width());
         }
-        // The work goes on even if nobody reads how it is going.
-        let _ = self.stderr.write_all(text.as_bytes());
     }
+
+    /// Brings the live block up to date, without drawing it.
+    fn look(&mut self, run: &RunFold, now: Timestamp) {
+        let since = *self.since.get_or_insert(now);
+        let over = run.view.finished.is_some();
+        self.block = match size(io::stderr()) {
+            Some(size) if self.live && !over => block::lines(run, &self.story, now, since, size),
+            _ => Vec::new(),
+        };
+    }
+}
+
+impl Drop for PipelineScreen {
+    fn drop(&mut self) {
+        self.canvas.clear(width());
+    }
+}
+
+/// How many columns the terminal has.
+fn width() -> usize {
+    columns(io::stderr()).unwrap_or(80)
 }
 
 /// Lines that fit the terminal, broken where it ends.
@@ -82,8 +116,22 @@ impl RunReporter for PipelineScreen {
         let told = self.story.lines(events, run, columns(io::stderr()));
         if self.told != Told::Nothing {
             lines.extend(fitted(told));
-            self.write(&lines);
         }
+        if let Some(last) = events.last() {
+            self.look(run, last.at);
+        }
+        self.write(&lines);
+    }
+
+    fn tick(&mut self, run: &RunFold, now: Timestamp) {
+        if self.live {
+            self.look(run, now);
+            self.canvas.show(&[], &self.block, width());
+        }
+    }
+
+    fn live(&self) -> bool {
+        self.live
     }
 
     fn warn(&mut self, message: &str) {

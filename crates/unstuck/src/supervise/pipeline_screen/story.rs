@@ -444,4 +444,4 @@ fn counted(number: usize, of: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

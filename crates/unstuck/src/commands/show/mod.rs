@@ -1,27 +1,25 @@
-//! `unstuck show`: the story of one run, attempt by attempt.
+//! `unstuck show`: the story of one run, attempt by attempt; of a pipeline, role by role.
+
+mod attempt;
+mod roles;
 
 use std::io::Write;
-use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use unstuck_core::duration::Human;
-use unstuck_core::episode::{AttemptOutcome, AttemptStory, Status, Timeline};
-use unstuck_core::event::Excerpt;
+use unstuck_core::episode::{AttemptStory, Status, Timeline};
 
+use self::attempt::{tell, written};
 use super::runs;
-use crate::history::{History, Listed, Named};
-use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
+use crate::history::{History, Listed};
+use crate::named::Named;
+use crate::output::{BOLD, DIM, Output};
 use crate::place::homely;
-use crate::show_text::{command_line, last_lines, one_line, round_costs, signed_usd, wrapped};
+use crate::show_text::{cut, round_costs};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
-
-/// Where the facts about an attempt begin, behind their labels.
-const INDENT: usize = 19;
-/// How much of each stream is shown of one attempt.
-const LAST_LINES: usize = 20;
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost
 #[derive(Debug, Args)]
@@ -29,10 +27,12 @@ const LAST_LINES: usize = 20;
   unstuck show            (the newest run)
   unstuck show k3v9
   unstuck show k3v9/2     (attempt 2, with the end of its output)
+  unstuck show k3v9/tester      (a role of a pipeline, in all iterations)
+  unstuck show k3v9/tester/2    (attempt 2 of its newest iteration)
   unstuck show --json | jq '.attempts[].diagnosis.kind'")]
 pub(crate) struct ShowArgs {
-    /// The run, and the attempt behind a slash if only one is meant [default: the newest run]
-    #[arg(value_name = "RUN[/ATTEMPT]", add = completion::runs())]
+    /// The run, and behind slashes a role of it and an attempt [default: the newest run]
+    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
     run: Option<String>,
 
     /// Print it as JSON
@@ -50,23 +50,32 @@ pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> R
     })?;
     let attempts = named.attempts(&timeline)?;
     if args.json {
-        return out.json(&as_json(&timeline, &attempts, driven)?);
+        return out.json(&as_json(&timeline, named, &attempts, driven)?);
     }
     let run = Listed::of(&timeline, driven);
     match (named.attempt, attempts.as_slice()) {
-        (Some(_), [attempt]) => show_attempt(&run, attempt, session, out),
-        _ => show_all(&run, &timeline.attempts, session, out),
+        (Some(_), [attempt]) => show_attempt(&run, &timeline, attempt, session, out),
+        _ => show_all(&run, &timeline, named, session, out),
     }
 }
 
 /// The run at a glance, with the attempts that are meant in full.
-fn as_json(timeline: &Timeline, attempts: &[&AttemptStory], driven: bool) -> Result<Value> {
+fn as_json(
+    timeline: &Timeline,
+    named: Named<'_>,
+    attempts: &[&AttemptStory],
+    driven: bool,
+) -> Result<Value> {
     let mut whole = serde_json::to_value(&timeline.view)?;
     if let Some(fields) = whole.as_object_mut() {
         let count = fields.insert("attempts".into(), json!(attempts));
         fields.insert("attempt_count".into(), count.unwrap_or(Value::Null));
         fields.insert("cwd".into(), json!(timeline.run.cwd()));
         fields.insert("driven".into(), json!(driven));
+        fields.insert("sessions".into(), roles::as_json(timeline, named)?);
+        if let Some(plan) = timeline.run.pipeline() {
+            fields.insert("config_path".into(), json!(plan.config_path));
+        }
     }
     round_costs(&mut whole);
     Ok(whole)
@@ -75,19 +84,25 @@ fn as_json(timeline: &Timeline, attempts: &[&AttemptStory], driven: bool) -> Res
 /// Tells the story of a run that this process has driven to its end.
 pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = Listed::of(timeline, true);
-    show_all(&run, &timeline.attempts, session, out)
+    show_all(&run, timeline, Named::default(), session, out)
 }
 
 fn show_all(
     run: &Listed,
-    attempts: &[AttemptStory],
+    timeline: &Timeline,
+    named: Named<'_>,
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<()> {
-    head(run, out)?;
-    for attempt in attempts {
-        writeln!(out)?;
-        tell(attempt, out)?;
+    head(run, timeline, out)?;
+    match timeline.run.pipeline() {
+        Some(plan) => roles::show(timeline, plan, named, out)?,
+        None => {
+            for attempt in &timeline.attempts {
+                writeln!(out)?;
+                tell(attempt, out)?;
+            }
+        }
     }
     writeln!(out)?;
     ending(run, session, out)
@@ -96,44 +111,30 @@ fn show_all(
 /// One attempt, with the end of what it wrote.
 fn show_attempt(
     run: &Listed,
+    timeline: &Timeline,
     attempt: &AttemptStory,
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<()> {
-    head(run, out)?;
+    head(run, timeline, out)?;
     writeln!(out)?;
+    if let Some(part) = &attempt.part {
+        roles::name(part, &timeline.run, out)?;
+    }
     tell(attempt, out)?;
     if let Some(excerpt) = &attempt.excerpt {
         written(excerpt, out)?;
     }
     writeln!(out)?;
-    let (short, number) = (run.run.id.short(), attempt.number);
-    let mut next = vec![format!("logs {short} --attempt {number}")];
+    let (short, index) = (run.run.id.short(), attempt.index);
+    let mut next = vec![format!("logs {short} --attempt {index}")];
     if attempt.decision.is_some() {
-        next.insert(0, format!("explain {short}/{number}"));
+        next.insert(0, format!("explain {short}/{index}"));
     }
     proposed(&next, session, out)
 }
 
-fn written(excerpt: &Excerpt, out: &mut Output) -> Result<()> {
-    let streams = [
-        ("standard output", &excerpt.stdout),
-        ("standard error", &excerpt.stderr),
-    ];
-    for (name, text) in streams {
-        let lines = last_lines(text, LAST_LINES);
-        if lines.is_empty() {
-            continue;
-        }
-        writeln!(out, "\n{DIM}── the end of its {name} ──{DIM:#}")?;
-        for line in lines {
-            writeln!(out, "{line}")?;
-        }
-    }
-    Ok(())
-}
-
-fn head(listed: &Listed, out: &mut Output) -> Result<()> {
+fn head(listed: &Listed, timeline: &Timeline, out: &mut Output) -> Result<()> {
     let run = &listed.run;
     let (style, standing) = (runs::style(run.status), listed.standing());
     let before = run.id.as_str().len() + standing.len() + 4;
@@ -142,102 +143,21 @@ fn head(listed: &Listed, out: &mut Output) -> Result<()> {
         out,
         "{BOLD}{}{BOLD:#}  {style}{standing}{style:#}  {}",
         run.id,
-        command_line(&run.command, room.unwrap_or(100).max(20))
+        cut(&runs::what(run), room.unwrap_or(100).max(20))
     )?;
+    let plan = timeline.run.pipeline();
+    let config = plan.and_then(|plan| plan.config_path.as_deref());
     let mut facts = vec![
-        homely(&run.project),
+        homely(config.unwrap_or(&run.project)),
         format!("policy {}", run.policy),
         format!("began {}", clock::shown(run.started)),
     ];
-    facts.extend(run.model.clone());
+    // The roles of a pipeline have models of their own.
+    facts.extend(run.model.clone().filter(|_| plan.is_none()));
     if run.cost_usd > 0.0 {
         facts.push(format!("${:.4}", run.cost_usd));
     }
     writeln!(out, "{DIM}{}{DIM:#}", facts.join(" · "))?;
-    Ok(())
-}
-
-fn tell(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
-    let took = attempt
-        .duration_ms
-        .map(|millis| format!(" after {}", Human(Duration::from_millis(millis))))
-        .unwrap_or_default();
-    let style = match attempt.outcome {
-        AttemptOutcome::Succeeded => GREEN,
-        AttemptOutcome::Failed => RED,
-        AttemptOutcome::Running | AttemptOutcome::Interrupted => YELLOW,
-    };
-    let changes = match attempt.changes.as_slice() {
-        [] => String::new(),
-        changes => format!(" {DIM}({}){DIM:#}", changes.join(", ")),
-    };
-    writeln!(
-        out,
-        "{DIM}{}{DIM:#}  attempt {}{changes}  {style}{}{style:#}{took}{}",
-        clock::shown(attempt.started),
-        attempt.number,
-        attempt.outcome.name(),
-        cost(attempt),
-    )?;
-    details(attempt, out)
-}
-
-fn cost(attempt: &AttemptStory) -> String {
-    let cost = attempt.used.cost_usd.filter(|usd| *usd > 0.0);
-    cost.map(|usd| format!(" · ${usd:.4}")).unwrap_or_default()
-}
-
-fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
-    let columns = out.columns();
-    let mut line = |label: &str, text: &str| {
-        if text.is_empty() {
-            return Ok(());
-        }
-        let line = format!("          {DIM}{label:<8}{DIM:#} {text}");
-        let wrapped = columns.map(|columns| wrapped(&line, columns, INDENT));
-        writeln!(out, "{}", wrapped.unwrap_or(line))
-    };
-    if let Some(diagnosis) = &attempt.diagnosis {
-        let sure = f64::from(diagnosis.confidence) * 100.0;
-        line(
-            "kind",
-            &format!(
-                "{} ({sure:.0} % sure, rule {})",
-                diagnosis.kind, diagnosis.evidence.rule
-            ),
-        )?;
-        line("seen", &one_line(&diagnosis.evidence.line, 160))?;
-    }
-    for wrong in &attempt.validation_errors {
-        line("wrong", &one_line(wrong, 160))?;
-    }
-    if let Some(made) = &attempt.decision {
-        line("decided", &made.decision.reason)?;
-    }
-    if let Some(change) = &attempt.model_change {
-        let more = change
-            .cost_estimate
-            .map(|usd| format!(", about {}", signed_usd(usd)));
-        line(
-            "model",
-            &format!(
-                "{} → {}{}",
-                change.from_model,
-                change.to_model,
-                more.unwrap_or_default()
-            ),
-        )?;
-    }
-    if let Some(wait) = &attempt.wait {
-        line("waited", &format!("until {}", clock::shown(wait.until)))?;
-    }
-    if let Some(asked) = &attempt.escalation {
-        line("asked", &format!("a person ({})", asked.trigger))?;
-    }
-    if let Some(resolved) = &attempt.resolved {
-        let note = one_line(&resolved.note, 120);
-        line("answer", format!("{} {note}", resolved.method).trim())?;
-    }
     Ok(())
 }
 

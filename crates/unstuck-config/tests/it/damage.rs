@@ -1,0 +1,93 @@
+//! Files that are damaged or mean something else are told of, never the end of the program.
+
+use proptest::prelude::*;
+use unstuck_config::Loaded;
+
+use crate::{Place, role};
+
+/// A text that is nearly a configuration.
+fn nearly() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec![
+        "[run]\n",
+        "[[role]]\n",
+        "id = \"a\"\n",
+        "agent = \"claude\"\n",
+        "needs = [\"a\"]\n",
+        "parallel = -9\n",
+        "{\"role\": [",
+        "{\"id\": 3}",
+        "]}",
+        "run:\n",
+        "  task: &a x\n",
+        "  - *a\n",
+        "\t",
+        "\u{feff}",
+        "é\u{1F600}",
+        "\"",
+        "[policy]\n",
+        "max_retries = nan\n",
+        "until = \"x\"\n",
+        "[loop]\n",
+        "[prompts]\n",
+        "a = \"{{ x\"\n",
+        ",",
+        "\r\n",
+    ]);
+    prop::collection::vec(
+        prop_oneof![3 => pieces.prop_map(str::to_owned), 1 => ".{0,6}"],
+        0..14,
+    )
+    .prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn whatever_a_file_says_is_read_or_told_with_its_place(text in nearly(), format in 0..3_usize) {
+        let name = ["unstuck.toml", "unstuck.json", "unstuck.yaml"][format];
+        let place = Place::with(name, &text);
+        let Loaded { config, problems } = Loaded::read(&place.layers()).unwrap();
+        let lines = text.lines().count().max(1);
+        for problem in problems.iter().chain(&config.check()) {
+            let shown = problem.place.as_ref();
+            prop_assert!(shown.is_none_or(|at| at.line <= lines + 1 && at.column >= 1), "{problem}");
+            prop_assert!(!problem.message.is_empty());
+        }
+        let _ = config.effective().to_toml_with_origins();
+    }
+
+    /// What is shown of a configuration says the same as the configuration.
+    #[test]
+    fn any_text_survives_being_shown(prompt in "\\PC{0,40}[\\n\\t\"'\\\\]{0,4}\\PC{0,10}") {
+        let quoted = serde_json::to_string(&prompt).unwrap().replace('\u{7f}', "\\u007f");
+        let text = role("a", "").replace("\"Do {{ task }}\"", &quoted);
+        let place = Place::with("unstuck.toml", &text);
+        if place.load().is_err() {
+            return Ok(());
+        }
+        let config = place.config();
+        let again = Place::with("unstuck.toml", &config.effective().to_toml()).config();
+        prop_assert_eq!(again.roles(), config.roles());
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused_and_not_followed() {
+    for (name, text) in [
+        (
+            "unstuck.toml",
+            format!("a = {}1{}", "[".repeat(5000), "]".repeat(5000)),
+        ),
+        (
+            "unstuck.json",
+            format!("{{\"a\": {}1{}}}", "[".repeat(5000), "]".repeat(5000)),
+        ),
+        (
+            "unstuck.yaml",
+            format!("a: {}1{}", "[".repeat(5000), "]".repeat(5000)),
+        ),
+    ] {
+        assert!(!Place::with(name, &text).problems().is_empty(), "{name}");
+    }
+}

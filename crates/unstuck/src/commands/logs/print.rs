@@ -1,0 +1,97 @@
+//! How what an attempt wrote is printed: as it is, or in whole lines with a name in front.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use super::Kept;
+use crate::output::Output;
+
+/// How much of each file was printed.
+pub(super) type Printed = BTreeMap<PathBuf, u64>;
+
+/// A line that is longer is printed in pieces.
+const LONGEST: u64 = 64 * 1024;
+
+/// Prints what a file has behind what was printed of it before.
+pub(super) fn print(
+    file: &Kept,
+    name: Option<&str>,
+    printed: &mut Printed,
+    out: &mut Output,
+) -> Result<()> {
+    let from = printed.entry(file.path.clone()).or_insert(0);
+    // An attempt that was cut off is made again, and begins its files anew.
+    if *from > file.bytes {
+        *from = 0;
+    }
+    if *from == file.bytes {
+        return Ok(());
+    }
+    let opened = File::open(&file.path);
+    let mut source = opened.with_context(|| format!("cannot read {}", file.path.display()))?;
+    source.seek(SeekFrom::Start(*from))?;
+    let mut source = source.take(file.bytes - *from);
+    let to: &mut dyn Write = match file.stream {
+        "stdout" => out,
+        _ => &mut io::stderr().lock(),
+    };
+    *from += match name {
+        None => io::copy(&mut source, to)?,
+        Some(name) => prefixed(&mut BufReader::new(source), name, file.open, to)?,
+    };
+    Ok(())
+}
+
+/// Prints whole lines, each with a name in front, and tells how much of the source that was.
+///
+/// A line that has no end yet is left for later, unless nothing more comes.
+fn prefixed(
+    source: &mut impl BufRead,
+    name: &str,
+    open: bool,
+    to: &mut (impl Write + ?Sized),
+) -> io::Result<u64> {
+    let mut taken = 0;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = source.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
+        let whole = line.ends_with(b"\n") || read as u64 == LONGEST;
+        if read == 0 || (open && !whole) {
+            return Ok(taken);
+        }
+        taken += read as u64;
+        let text = line.strip_suffix(b"\n").unwrap_or(&line);
+        write!(to, "{name}| ")?;
+        to.write_all(text)?;
+        to.write_all(b"\n")?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str, open: bool) -> (String, u64) {
+        let mut to = Vec::new();
+        let taken = prefixed(&mut text.as_bytes(), "tester", open, &mut to).unwrap();
+        (String::from_utf8(to).unwrap(), taken)
+    }
+
+    #[test]
+    fn a_line_without_an_end_waits_while_more_may_come() {
+        assert_eq!(told("one\ntw", true), ("tester| one\n".into(), 4));
+        assert_eq!(told("tw", true), (String::new(), 0));
+        assert_eq!(told("two", false), ("tester| two\n".into(), 3));
+    }
+
+    #[test]
+    fn a_line_without_any_end_is_printed_in_pieces() {
+        let (text, taken) = told(&"x".repeat(100_000), true);
+        assert_eq!((text.lines().count(), taken), (1, LONGEST));
+    }
+}

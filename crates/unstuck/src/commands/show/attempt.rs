@@ -1,0 +1,122 @@
+//! One attempt, as it is shown: what came of it, what was seen, what was decided, what it wrote last.
+
+use std::io::Write;
+use std::time::Duration;
+
+use anyhow::Result;
+use unstuck_core::duration::Human;
+use unstuck_core::episode::{AttemptOutcome, AttemptStory};
+use unstuck_core::event::Excerpt;
+
+use crate::clock;
+use crate::output::{DIM, GREEN, Output, RED, YELLOW};
+use crate::show_text::{last_lines, one_line, signed_usd, wrapped};
+
+/// Where the facts about an attempt begin, behind their labels.
+const INDENT: usize = 19;
+/// How much of each stream is shown of one attempt.
+const LAST_LINES: usize = 20;
+
+/// The end of what it wrote.
+pub(super) fn written(excerpt: &Excerpt, out: &mut Output) -> Result<()> {
+    let streams = [
+        ("standard output", &excerpt.stdout),
+        ("standard error", &excerpt.stderr),
+    ];
+    for (name, text) in streams {
+        let lines = last_lines(text, LAST_LINES);
+        if lines.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{DIM}── the end of its {name} ──{DIM:#}")?;
+        for line in lines {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(())
+}
+
+/// What came of it, and why.
+pub(super) fn tell(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
+    let took = attempt
+        .duration_ms
+        .map(|millis| format!(" after {}", Human(Duration::from_millis(millis))))
+        .unwrap_or_default();
+    let style = match attempt.outcome {
+        AttemptOutcome::Succeeded => GREEN,
+        AttemptOutcome::Failed => RED,
+        AttemptOutcome::Running | AttemptOutcome::Interrupted => YELLOW,
+    };
+    let changes = match attempt.changes.as_slice() {
+        [] => String::new(),
+        changes => format!(" {DIM}({}){DIM:#}", changes.join(", ")),
+    };
+    writeln!(
+        out,
+        "{DIM}{}{DIM:#}  attempt {}{changes}  {style}{}{style:#}{took}{}",
+        clock::shown(attempt.started),
+        attempt.number,
+        attempt.outcome.name(),
+        cost(attempt),
+    )?;
+    details(attempt, out)
+}
+
+fn cost(attempt: &AttemptStory) -> String {
+    let cost = attempt.used.cost_usd.filter(|usd| *usd > 0.0);
+    cost.map(|usd| format!(" · ${usd:.4}")).unwrap_or_default()
+}
+
+fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
+    let columns = out.columns();
+    let mut line = |label: &str, text: &str| {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let line = format!("          {DIM}{label:<8}{DIM:#} {text}");
+        let wrapped = columns.map(|columns| wrapped(&line, columns, INDENT));
+        writeln!(out, "{}", wrapped.unwrap_or(line))
+    };
+    if let Some(diagnosis) = &attempt.diagnosis {
+        let sure = f64::from(diagnosis.confidence) * 100.0;
+        line(
+            "kind",
+            &format!(
+                "{} ({sure:.0} % sure, rule {})",
+                diagnosis.kind, diagnosis.evidence.rule
+            ),
+        )?;
+        line("seen", &one_line(&diagnosis.evidence.line, 160))?;
+    }
+    for wrong in &attempt.validation_errors {
+        line("wrong", &one_line(wrong, 160))?;
+    }
+    if let Some(made) = &attempt.decision {
+        line("decided", &made.decision.reason)?;
+    }
+    if let Some(change) = &attempt.model_change {
+        let more = change
+            .cost_estimate
+            .map(|usd| format!(", about {}", signed_usd(usd)));
+        line(
+            "model",
+            &format!(
+                "{} → {}{}",
+                change.from_model,
+                change.to_model,
+                more.unwrap_or_default()
+            ),
+        )?;
+    }
+    if let Some(wait) = &attempt.wait {
+        line("waited", &format!("until {}", clock::shown(wait.until)))?;
+    }
+    if let Some(asked) = &attempt.escalation {
+        line("asked", &format!("a person ({})", asked.trigger))?;
+    }
+    if let Some(resolved) = &attempt.resolved {
+        let note = one_line(&resolved.note, 120);
+        line("answer", format!("{} {note}", resolved.method).trim())?;
+    }
+    Ok(())
+}
