@@ -115,7 +115,6 @@ fn what_is_still_to_run_may_change_freely() {
     assert_eq!(place.text("got-tester"), "Now the shop.");
 }
 
-/// A file that a prompt includes is a part of it.
 #[test]
 fn another_task_is_told() {
     let place = failed();

@@ -2,6 +2,9 @@
 
 mod changes;
 mod kinds;
+mod loops;
+mod mistakes;
+mod prompts;
 mod recovery;
 mod resuming;
 
@@ -49,9 +52,10 @@ impl Place {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// A file of the project.
+    /// A file of the project, without the line end at its end.
     fn text(&self, name: &str) -> String {
-        std::fs::read_to_string(self.project().join(name)).unwrap()
+        let text = std::fs::read_to_string(self.project().join(name)).unwrap();
+        text.trim_end().to_owned()
     }
 }
 
@@ -128,4 +132,15 @@ impl Running {
         self.signal(Signal::KILL);
         self.end()
     }
+}
+
+/// Runs git in the project, with an author.
+fn git(place: &Place, args: &[&str]) -> String {
+    let author = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+    let output = place
+        .program("git", &[&author[..], args].concat())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
