@@ -1,6 +1,8 @@
 //! `unstuck run`: roles that build on each other, kept going.
 
 mod changes;
+mod circles;
+mod effects;
 mod kinds;
 mod loops;
 mod mistakes;
