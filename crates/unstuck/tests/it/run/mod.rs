@@ -8,6 +8,7 @@ mod loops;
 mod mistakes;
 mod prompts;
 mod recovery;
+mod reloading;
 mod resuming;
 
 use std::io::{BufRead, BufReader, Lines};
