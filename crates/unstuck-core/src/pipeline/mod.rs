@@ -5,7 +5,7 @@
 
 mod changes;
 
-pub use changes::{RoleChange, changes};
+pub use changes::{GONE, RoleChange, changes};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,7 +147,9 @@ impl Pipeline {
                     .insert(started.part.clone(), State::Open(session));
             }
             Event::SessionFinished(end) => {
-                self.recovered |= end.outcome != Outcome::Succeeded;
+                // A person who stops it is no failure.
+                let fine = [Outcome::Succeeded, Outcome::Interrupted];
+                self.recovered |= !fine.contains(&end.outcome);
                 let state = match end.outcome.is_success() {
                     true => State::Done(end.output.clone()),
                     false => State::Stopped(end.session.clone(), end.outcome),

@@ -109,6 +109,7 @@ impl<'a> Engine<'a> {
             recovery,
             plan,
             prompts,
+            steps: None,
         };
         changer.line(input.as_deref(), self.draws)
     }

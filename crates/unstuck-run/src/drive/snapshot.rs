@@ -25,7 +25,8 @@ impl Engine<'_> {
         number: u32,
         moment: Moment,
     ) -> Option<Snapshot> {
-        let snapshots = self.role?.snapshots?.clone();
+        let role = self.role?;
+        let snapshots = role.snapshots?.clone();
         let session = log.recovery().spec().session.as_str();
         let when = match moment {
             Moment::Before => "before",
@@ -36,9 +37,10 @@ impl Engine<'_> {
         match taken.ok()? {
             Ok(taken) => Some(taken),
             Err(error) => {
-                self.reporter.warn(&format!(
-                    "the changes of this attempt are not kept: {error}"
-                ));
+                if !role.told.replace(true) {
+                    let message = format!("the changes of attempts are not kept: {error}");
+                    self.reporter.warn(&message);
+                }
                 None
             }
         }

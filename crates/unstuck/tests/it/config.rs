@@ -163,7 +163,7 @@ fn every_mistake_is_told_with_its_line() {
     assert_eq!(ended.code, 2);
     for told in [
         "unstuck.toml is not in order: 4 problems",
-        "unstuck.toml:8:10: `role.planner.prompt`: the prompt of `planner` has `{{ tsak }}`, which nothing fills, did you mean `task`?",
+        "unstuck.toml:8:10: `role.planner.prompt`: context_error: the prompt of `planner` has `{{ tsak }}`, which nothing fills, did you mean `task`?",
         "unstuck.toml:13:9: `role.builder.agent`: there is no agent `codx`, did you mean `codex`?",
         "unstuck.toml:14:15: `role.builder.prompt_file`: there is no file prompts/builder.md",
         "unstuck.toml:23:1: there is no key `max_iteratons` in `loop`, did you mean `max_iterations`?",

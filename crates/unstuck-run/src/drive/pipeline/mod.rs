@@ -85,6 +85,8 @@ struct Stage<'s, 'a> {
     /// The number of the newest session.
     sessions: Cell<u32>,
     snapshots: Option<Snapshots>,
+    /// Whether it was told that they cannot be taken.
+    told: Cell<bool>,
     /// How the newest iteration of this process was judged.
     judged: RefCell<Option<IterationFinished>>,
     /// What each role made of the work tree.
@@ -129,6 +131,7 @@ impl Conductor<'_> {
         let stage = Stage {
             sessions: Cell::new(self.know(&journal, Pipeline::sessions)),
             snapshots: self.snapshots(journal.run()),
+            told: Cell::new(false),
             judged: RefCell::default(),
             steps: RefCell::default(),
             journal: &journal,

@@ -82,6 +82,7 @@ impl Conductor<'_> {
                 call: &call,
                 stuck: &self.plan().stuck,
                 snapshots: stage.snapshots.as_ref(),
+                told: &stage.told,
                 optional: role.optional,
                 rollback: self.plan().rollback,
                 purse: &purse,
