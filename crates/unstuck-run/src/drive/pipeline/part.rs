@@ -63,7 +63,7 @@ impl Conductor<'_> {
             part: &part,
         };
         let mut draw = || -> Draw { (self.draws.borrow_mut())() };
-        let purse = journal.know(|run| Purse::new(self.plan().budget, self.store, run));
+        let purse = Purse::new(self.plan().budget, self.store);
         let mut engine = Engine {
             store: self.store,
             knowledge: Knowledge {
