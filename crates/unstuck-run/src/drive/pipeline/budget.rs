@@ -21,6 +21,7 @@ pub(crate) struct Used {
 pub(crate) struct Purse<'a> {
     budget: Budget,
     store: &'a Store,
+    project: String,
     /// How often a person was asked about it before this process took the run up; each time as much again is allowed.
     answered: u32,
 }
@@ -30,6 +31,7 @@ impl<'a> Purse<'a> {
         Self {
             budget,
             store,
+            project: run.run.project.clone(),
             answered: questions(run),
         }
     }
@@ -48,6 +50,7 @@ impl<'a> Purse<'a> {
             return Ok(None);
         }
         let filter = RunFilter {
+            project: Some(self.project.clone()),
             since: Some(Timestamp::from_millis(now.millis() - DAY_MS)),
             ..RunFilter::default()
         };
@@ -60,7 +63,7 @@ impl<'a> Purse<'a> {
             of_day,
             self.budget.per_day,
             times,
-            "the last 24 hours",
+            "the runs of this project in 24 hours",
         ))
     }
 }
@@ -76,7 +79,7 @@ fn over(used: Used, allowed: Allowance, times: f64, who: &str) -> Option<String>
     let usd = allowed.usd.map(|usd| usd * times);
     if let Some(most) = usd.filter(|most| used.usd >= *most) {
         return Some(format!(
-            "the budget is used up: ${:.2} of ${most:.2} by {who}",
+            "the budget is used up: ${:.2} of ${most:.2} by {who}; resuming allows as much again",
             used.usd
         ));
     }
@@ -91,7 +94,7 @@ fn over(used: Used, allowed: Allowance, times: f64, who: &str) -> Option<String>
     )]
     let most = tokens.filter(|most| used.tokens as f64 >= *most)?;
     Some(format!(
-        "the budget is used up: {} of {most:.0} tokens by {who}",
+        "the budget is used up: {} of {most:.0} tokens by {who}; resuming allows as much again",
         used.tokens
     ))
 }

@@ -247,6 +247,10 @@ impl Reporter for PartReporter<'_, '_, '_, '_> {
         self.note_trees(events);
     }
 
+    fn note(&mut self, message: &str) {
+        self.conductor.tell(|reporter| reporter.note(message));
+    }
+
     fn warn(&mut self, message: &str) {
         self.conductor.tell(|reporter| reporter.warn(message));
     }

@@ -63,7 +63,10 @@ fn only_the_named_role_can_promise() {
     );
     place.run(&["run"], "").told(
         0,
-        &["Iteration 2 of 3 → done", "judge has not said ALL DONE"],
+        &[
+            "Iteration 2 of 3 → done",
+            "judge has not declared the work done",
+        ],
     );
 }
 
@@ -182,7 +185,7 @@ fn used_up_iterations_are_a_question_and_resuming_allows_more() {
         3,
         &[
             "the loop needs a person: its 2 iterations are used up",
-            "nobody has said DONE",
+            "nobody has declared the work done",
         ],
     );
     assert_eq!(place.json_of_run("escalation.json")["type"], "hiccup");
