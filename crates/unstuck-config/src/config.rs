@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Model, Price};
 use unstuck_core::knowledge::{Knowledge, KnowledgeError, Overlay, Playbook};
+use unstuck_core::stuck::StuckLimits;
 use unstuck_core::{Classifier, RetryPolicy};
 
 use crate::file::File;
@@ -14,7 +15,7 @@ use crate::load;
 use crate::policies::Policies;
 use crate::problem::Problem;
 use crate::section::{
-    Budget, ErrorRecovery, Loop, ModelSection, RecoverySection, Role, RunSection, Stuck, Webhooks,
+    Budget, ErrorRecovery, Loop, ModelSection, RecoverySection, Role, RunSection, Webhooks,
 };
 use crate::tree::fault::{Fault, What};
 use crate::tree::path;
@@ -125,7 +126,7 @@ impl Config {
     }
 
     /// When an agent is taken for stuck.
-    pub fn stuck(&self) -> &Stuck {
+    pub fn stuck(&self) -> &StuckLimits {
         &self.file.stuck
     }
 

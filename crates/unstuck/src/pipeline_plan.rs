@@ -227,23 +227,13 @@ fn budget(budget: &section::Budget) -> Budget {
     }
 }
 
+/// The limits of `[stuck]`, and that of the loop.
 fn stuck_limits(config: &Config) -> StuckLimits {
-    let (set, usual) = (config.stuck(), StuckLimits::default());
-    let is_set = |name: &str| config.origin(&format!("stuck.{name}")).is_some();
-    StuckLimits {
-        enabled: set.enabled,
-        repeats: if is_set("repeats") {
-            set.repeats
-        } else {
-            usual.repeats
-        },
-        output_repeats: match is_set("output_repeats") {
-            true => set.output_repeats,
-            false => usual.output_repeats,
-        },
-        waiting_for_input: set.waiting_for_input,
-        ..usual
+    let mut limits = config.stuck().clone();
+    if let Some(looping) = config.looping() {
+        limits.stuck_after = looping.stuck_after;
     }
+    limits
 }
 
 /// The configuration that a run was started with, read again; another one if a person names it.
