@@ -22,6 +22,15 @@ use crate::tree::path;
 use crate::tree::source::{Origin, Sources};
 use crate::tree::{At, Node, Table};
 
+/// What is there but could not be read.
+#[derive(Debug, Default)]
+pub(crate) struct Unread {
+    /// Roles, by their ids.
+    pub(crate) roles: BTreeSet<String>,
+    /// Values, by the paths at which they are missing now.
+    pub(crate) values: BTreeSet<String>,
+}
+
 /// What all layers together say; the default one says nothing.
 #[derive(Debug, Default)]
 pub struct Config {
@@ -30,8 +39,7 @@ pub struct Config {
     pub(crate) file: File,
     pub(crate) policies: Policies,
     files: Vec<PathBuf>,
-    /// Roles that are there but could not be read.
-    broken: BTreeSet<String>,
+    unread: Unread,
     classifier: OnceLock<Classifier>,
     playbook: OnceLock<Playbook>,
     catalog: OnceLock<Catalog>,
@@ -45,10 +53,10 @@ impl Config {
         file: File,
         policies: Policies,
         files: Vec<PathBuf>,
-        broken: BTreeSet<String>,
+        unread: Unread,
     ) -> Self {
         Self {
-            broken,
+            unread,
             sources,
             tree,
             file,
@@ -91,7 +99,12 @@ impl Config {
 
     /// Whether there is a role of that id, be it readable or not.
     pub(crate) fn knows_role(&self, id: &str) -> bool {
-        self.broken.contains(id) || self.role(id).is_some()
+        self.unread.roles.contains(id) || self.role(id).is_some()
+    }
+
+    /// Whether there is a value at that path which could not be read, and was told.
+    pub(crate) fn is_unread(&self, path: &str) -> bool {
+        self.unread.values.contains(path)
     }
 
     /// The roles whose outputs a role's prompt may use: those it needs, and what they need; in a loop all of them.
@@ -100,7 +113,7 @@ impl Config {
             return self.file.role.iter().map(|role| role.id.as_str()).collect();
         }
         // What a role that could not be read has to do with it is told when it can be.
-        let mut found: BTreeSet<_> = self.broken.iter().map(String::as_str).collect();
+        let mut found: BTreeSet<_> = self.unread.roles.iter().map(String::as_str).collect();
         let mut waiting: Vec<_> = role.needs.iter().filter_map(|id| self.role(id)).collect();
         while let Some(role) = waiting.pop() {
             if found.insert(role.id.as_str()) {

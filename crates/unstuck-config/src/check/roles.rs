@@ -20,7 +20,8 @@ impl Check<'_> {
     fn agent(&mut self, role: &Role) {
         let path = |key: &str| format!("role.{}.{key}", role.id);
         if role.agent == "command" {
-            if role.command.first().is_none_or(String::is_empty) {
+            let is_told = self.config.is_unread(&path("command"));
+            if !is_told && role.command.first().is_none_or(String::is_empty) {
                 let text = "the agent `command` needs a `command`, such as [\"sh\", \"-c\", \"make test\"]";
                 self.tell(&path("agent"), text);
             }
@@ -44,6 +45,8 @@ impl Check<'_> {
 
     fn prompt(&mut self, role: &Role) {
         let path = |key: &str| format!("role.{}.{key}", role.id);
+        let is_unread = |key: &str| self.config.is_unread(&path(key));
+        let is_told = is_unread("prompt") || is_unread("prompt_file");
         match (&role.prompt, &role.prompt_file) {
             (Some(_), Some(_)) => {
                 self.tell(
@@ -51,7 +54,7 @@ impl Check<'_> {
                     "there is a `prompt` too; keep one of them",
                 );
             }
-            (None, None) if role.agent != "command" => {
+            (None, None) if role.agent != "command" && !is_told => {
                 let text = "needs a `prompt` or a `prompt_file`";
                 self.tell(&format!("role.{}", role.id), text);
             }

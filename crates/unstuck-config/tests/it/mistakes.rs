@@ -95,7 +95,13 @@ fn roles_must_fit_together() {
         &["a → b → c → a"],
     );
     assert_told(&needs("a", "a"), &["a → a"]);
-    assert_told(&(role("a", "") + &role("a", "")), &["two roles `a`"]);
+    assert_told(
+        &(role("a", "") + "[[role]]\nid = \"a\"\nagent = \"claude\"\n"),
+        &[
+            "unstuck.toml:7:6",
+            "this is a second role `a` in the same file; give it another id",
+        ],
+    );
     assert_told(
         "[[role]]\nid = \"a\"\nagent = \"cluade\"\nprompt = \"x\"\n",
         &["there is no agent `cluade`, did you mean `claude`?"],
@@ -108,6 +114,42 @@ fn a_role_that_cannot_be_read_makes_no_further_mistakes() {
         &(role("a", "needs = [\"b\"]") + "[[role]]\nid = \"b\"\nprompt = \"x\"\n"),
         &["`role.b` needs `agent`"],
     );
+}
+
+#[test]
+fn a_key_that_is_mistyped_or_wrong_is_not_missing_too() {
+    for (text, words) in [
+        (
+            "id = 5\nagent = \"claude\"\nprompt = \"x\"",
+            "is 5, but must be a text",
+        ),
+        (
+            "id = \"c/d\"\nagent = \"claude\"\nprompt = \"x\"",
+            "1 to 64 letters",
+        ),
+        (
+            "id = \"a\"\nagnet = \"claude\"\nprompt = \"x\"",
+            "did you mean `agent`?",
+        ),
+        (
+            "id = \"a\"\nagent = \"claude\"\npromt = \"x\"",
+            "did you mean `prompt`?",
+        ),
+        (
+            "id = \"a\"\nagent = \"claude\"\nprompt = 5",
+            "but must be a text",
+        ),
+        ("id = \"a\"\ncomand = [\"cat\"]", "did you mean `command`?"),
+    ] {
+        assert_told(&format!("[[role]]\n{text}\n"), &[words]);
+        // What follows is told all the same.
+        let two = told(&format!(
+            "[[role]]\n{text}\n[[role]]\nid = \"z\"\nprompt = \"x\"\n"
+        ));
+        assert_eq!(two.len(), 2, "{two:?}");
+        assert!(two[1].contains("`role.z` needs `agent`"), "{two:?}");
+    }
+    assert_told("[prompts.a]\ntxt = \"x\"\n", &["did you mean `text`?"]);
 }
 
 #[test]
