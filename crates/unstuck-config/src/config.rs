@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use unstuck_core::agent::Agents;
+use unstuck_core::agent::{AgentFile, Agents};
 use unstuck_core::decision::{Catalog, Model, Price};
 use unstuck_core::knowledge::{Knowledge, KnowledgeError, Overlay, Playbook};
 use unstuck_core::stuck::StuckLimits;
@@ -164,7 +164,7 @@ impl Config {
             return Agents::built_in();
         }
         self.agents.get_or_init(|| {
-            let own = self.file.agents.values().cloned();
+            let own = foundations_first(self.file.agents.values());
             own.fold(Agents::built_in().clone(), Agents::with)
         })
     }
@@ -272,6 +272,24 @@ impl Config {
     pub fn shown(&self, path: &Path) -> PathBuf {
         self.sources.shown(path)
     }
+}
+
+/// Agents in an order in which each comes after the one that it is like.
+fn foundations_first<'f>(
+    own: impl Iterator<Item = &'f AgentFile>,
+) -> impl Iterator<Item = AgentFile> {
+    let mut waiting: Vec<_> = own.cloned().collect();
+    let mut ordered = Vec::new();
+    while !waiting.is_empty() {
+        let waits = |file: &AgentFile| {
+            let mut others = waiting.iter().filter(|other| other.id != file.id);
+            others.any(|other| file.like.as_ref() == Some(&other.id))
+        };
+        // In a circle, which is told elsewhere, nobody is first.
+        let at = waiting.iter().position(|file| !waits(file));
+        ordered.push(waiting.remove(at.unwrap_or(0)));
+    }
+    ordered.into_iter()
 }
 
 /// A catalog with one model more, or one that is changed.

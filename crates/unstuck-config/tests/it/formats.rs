@@ -278,3 +278,11 @@ fn every_limit_of_the_core_can_be_set() {
     };
     assert_eq!(*Place::with("unstuck.toml", text).config().stuck(), set);
 }
+
+#[test]
+fn an_agent_may_be_like_one_that_comes_later() {
+    let text = "[agents.a]\nlike = \"b\"\n[agents.b]\ncall.command = [\"bee\"]\n";
+    let config = Place::with("unstuck.toml", text).config();
+    let agent = config.agents().get("a").unwrap();
+    assert_eq!(agent.file().call.program(), Some("bee"));
+}

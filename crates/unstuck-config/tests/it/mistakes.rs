@@ -173,7 +173,63 @@ fn a_role_needs_a_prompt_and_only_one() {
     );
     assert_told(
         &role("a", "command = [\"x\"]"),
-        &["only the agent `command` takes a command"],
+        &["the agent `claude` has a command of its own", ":5:11"],
+    );
+}
+
+#[test]
+fn a_call_that_could_not_be_made_is_told() {
+    let codex = "[[role]]\nid = \"a\"\nagent = \"codex\"\nprompt = \"x\"\n";
+    assert_told(
+        &format!("{codex}allowed_tools = [\"Bash\"]\n"),
+        &["no option for allowed tools", "--sandbox", ":5:17"],
+    );
+    let command =
+        |words: &str| format!("[[role]]\nid = \"a\"\nprompt = \"x\"\ncommand = {words}\n");
+    assert_told(
+        &command("[\"cat\"]\nmodel = \"large\""),
+        &[
+            "put \"{model}\" into `command`, or leave `model` out",
+            ":5:9",
+        ],
+    );
+    assert_told(
+        &command("[\"sh\", \"-c\", \"agent {prompt}\"]"),
+        &["the shell would run the prompt", ":4:11"],
+    );
+    assert_told(
+        &command("[\"agent\", \"{modle}\"]"),
+        &["did you mean {model}?"],
+    );
+    let both = told(&command(
+        "[\"cat\"]\nmodel = \"large\"\nallowed_tools = [\"Bash\"]",
+    ));
+    assert_eq!(both.len(), 2, "{both:?}");
+}
+
+#[test]
+fn an_agent_of_ones_own_must_work() {
+    assert_told(
+        "[agents.mine]\ntitle = \"Mine\"\n",
+        &["`agents.mine.call.command`: it is missing"],
+    );
+    assert_told(
+        "[agents.mine]\nlike = \"cluade\"\n",
+        &["there is no agent `cluade`, did you mean `claude`?", ":2:8"],
+    );
+    assert_told(
+        "[agents.mine]\ncall.command = [\"mine\", \"{modle}\"]\n",
+        &["{modle} is no placeholder, did you mean {model}?", ":2:16"],
+    );
+    assert_told("[agents.a]\nlike = \"a\"\n", &["there is no agent `a`"]);
+    let circle = told("[agents.a]\nlike = \"b\"\n[agents.b]\nlike = \"a\"\n");
+    assert!(
+        circle[0].contains("`a` is like itself, by way of `b`"),
+        "{circle:?}"
+    );
+    assert_eq!(
+        told("[agents.claude]\nlike = \"claude\"\ntitle = \"Ours\"\n"),
+        Vec::<String>::new()
     );
 }
 
