@@ -153,7 +153,7 @@ fn resumed(
         None => supervise::resume(session, config, run.id.clone(), taken.told),
     };
     match done {
-        Err(error) if waits(&error, run) => {
+        Err(error) if is_driven(&error) && runtime::block_on(still_asks(session, run))? => {
             runtime::block_on(answer(session, run))?;
             writeln!(
                 out,
@@ -241,10 +241,16 @@ fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(RunError::NotResumable { .. }))
 }
 
-/// Whether another process waits for a person to see to it.
-fn waits(error: &anyhow::Error, run: &RunView) -> bool {
-    let driven = matches!(error.downcast_ref(), Some(RunError::Driven { .. }));
-    driven && run.status == Status::AwaitingHuman
+/// Whether another process drives it.
+fn is_driven(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(RunError::Driven { .. }))
+}
+
+/// Whether it waits for a person at this moment.
+async fn still_asks(session: &Session<'_>, run: &RunView) -> Result<bool> {
+    let history = History::open(session.store).await?;
+    let now = history.find(Some(run.id.as_str())).await?;
+    Ok(now.status == Status::AwaitingHuman)
 }
 
 async fn answer(session: &Session<'_>, run: &RunView) -> Result<()> {
