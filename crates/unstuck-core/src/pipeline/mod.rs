@@ -73,6 +73,10 @@ pub struct Pipeline {
     /// How often a person has allowed as many iterations again.
     extensions: u32,
     sessions: u32,
+    /// Whether roles stopped because the budget is used up, and nobody has allowed more.
+    out_of_money: bool,
+    /// How often a person has allowed as much again.
+    raises: u32,
     /// Whether a person was asked about the run as a whole, and has not seen to it.
     asked: bool,
     recovered: bool,
@@ -100,6 +104,8 @@ impl Pipeline {
             judged: None,
             extensions: 0,
             sessions: 0,
+            out_of_money: false,
+            raises: 0,
             asked: false,
             recovered: false,
             finished: None,
@@ -159,7 +165,11 @@ impl Pipeline {
                 }
             }
             Event::RecoveryEscalated(asked) if asked.session.is_none() => self.asked = true,
-            Event::RecoveryResolved(resolved) if resolved.session.is_none() => self.asked = false,
+            Event::RecoveryEscalated(asked) => self.out_of_money |= asked.is_about_budget(),
+            Event::RecoveryResolved(resolved) => {
+                self.raised();
+                self.asked &= resolved.session.is_some();
+            }
             Event::RunFinished(end) => self.finished = Some(end.clone()),
             _ => {}
         }
@@ -167,6 +177,7 @@ impl Pipeline {
 
     /// A person has taken it up again: what had stopped goes on, and what is to be run again is forgotten.
     fn resumed(&mut self, restarted: &[String]) {
+        self.raised();
         if self.is_used_up() {
             self.extensions += 1;
         }
@@ -184,6 +195,11 @@ impl Pipeline {
                 *state = State::Open(session.clone());
             }
         }
+    }
+
+    /// One answer is one more budget, however many roles had stopped.
+    fn raised(&mut self) {
+        self.raises += u32::from(std::mem::take(&mut self.out_of_money));
     }
 
     /// What is to be done, while these parts run.
@@ -398,6 +414,11 @@ impl Pipeline {
     /// Whether a part has begun and is not at its end.
     pub fn is_open(&self, part: &Part) -> bool {
         matches!(self.parts.get(part), Some(State::Open(_)))
+    }
+
+    /// How often a person has allowed as much money again.
+    pub fn raises(&self) -> u32 {
+        self.raises
     }
 
     /// How many sessions there were.

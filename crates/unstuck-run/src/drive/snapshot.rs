@@ -1,8 +1,8 @@
 //! What is watched over around an attempt of a role: the work tree before and after, and what may be used.
 
-use unstuck_core::Kind;
 use unstuck_core::decision::AskWhy;
 use unstuck_core::event::{EscalationKind, RecoveryEscalated};
+use unstuck_core::{Kind, Pipeline};
 
 use super::engine::{Engine, question_id};
 use super::error::RunError;
@@ -92,6 +92,7 @@ impl Engine<'_> {
         let used = log.journal().know(|run| Used {
             usd: run.view.cost_usd,
             tokens: run.view.tokens,
+            raises: run.pipeline.as_ref().map_or(0, Pipeline::raises),
         });
         let now = self.clock.at();
         let Some(reason) = role.purse.reached(used, now).await? else {

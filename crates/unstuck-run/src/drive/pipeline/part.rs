@@ -63,7 +63,7 @@ impl Conductor<'_> {
             part: &part,
         };
         let mut draw = || -> Draw { (self.draws.borrow_mut())() };
-        let purse = journal.know(|run| Purse::new(self.plan().budget, self.store, run));
+        let purse = Purse::new(self.plan().budget, self.store);
         let mut engine = Engine {
             store: self.store,
             knowledge: Knowledge {
@@ -124,7 +124,7 @@ impl Conductor<'_> {
         let mut prompt = role
             .prompt
             .render(&values, &ProjectFiles::new(&self.plan().project))?;
-        if !feedback.is_empty() && !role.prompt.mentions("feedback") && !prompt.trim().is_empty() {
+        if !feedback.is_empty() && !role.prompt.uses("feedback") && !prompt.trim().is_empty() {
             prompt = format!(
                 "{}\n\nWhat the iteration before left undone:\n{feedback}\n",
                 prompt.trim_end()
@@ -148,7 +148,7 @@ impl Conductor<'_> {
         stage: &Stage<'_, '_>,
         role: &RolePlan,
     ) -> Result<BTreeMap<String, String>, RunError> {
-        if !role.prompt.mentions("outputs") {
+        if !role.prompt.uses("outputs") {
             return Ok(BTreeMap::new());
         }
         let hashes = self.know(stage.journal, |pipeline| pipeline.outputs());

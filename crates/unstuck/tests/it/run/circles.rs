@@ -1,6 +1,6 @@
 //! Agents that go round in circles, wait for nobody, or spend too much.
 
-use super::{project, role};
+use super::{Running, project, role};
 use crate::Place;
 
 /// An agent that does something until its second attempt, which is fine.
@@ -184,4 +184,37 @@ fn the_budget_of_a_day_counts_all_runs() {
         .run(&["run"], "")
         .told(3, &["$0.30 of $0.20 by the last 24 hours"]);
     assert_eq!(place.lines("ran").len(), 1);
+}
+
+/// What a person allows once is allowed once, although several roles had to stop for it.
+#[test]
+fn several_roles_that_stop_for_money_are_one_question_about_it() {
+    let roles = [
+        claude_role("a", ""),
+        claude_role("b", ""),
+        claude_role("c", "\"a\", \"b\""),
+        claude_role("d", "\"a\", \"b\""),
+        claude_role("e", "\"c\", \"d\""),
+    ];
+    let place = project(&format!("[budget]\nper_run.usd = 0.5\n{}", roles.concat()));
+    place.tool("claude", &claude(""));
+    place.run(&["run"], "").told(3, &["$0.60 of $0.50"]);
+    place
+        .run(&["resume"], "")
+        .told(3, &["Starting: c, d", "$1.20 of $1.00"]);
+    assert_eq!(place.lines("ran").len(), 4);
+    place.run(&["resume"], "").told(0, &["$1.50"]);
+}
+
+/// Who stays and is asked about money is asked once.
+#[test]
+fn a_run_that_waits_for_a_person_goes_on_when_they_allow_more() {
+    let roles = [claude_role("a", ""), claude_role("b", "\"a\"")];
+    let place = project(&format!("[budget]\nper_run.usd = 0.2\n{}", roles.concat()));
+    place.tool("claude", &claude(""));
+    let mut running = Running::start(&place, &["run", "--wait"]);
+    running.until("waiting until you have seen to it");
+    place.run(&["resume"], "").told(0, &[]);
+    running.until("b → ");
+    running.end().told(0, &["$0.60"]);
 }

@@ -41,6 +41,18 @@ fn a_promise_ends_the_loop() {
     assert_eq!(iterations(&place), 3);
 }
 
+/// Who only talks about the promise has not given it.
+#[test]
+fn a_promise_that_is_only_talked_about_does_not_end_the_loop() {
+    let place = working(
+        "until = \"<promise>DONE</promise>\"\nmax_iterations = 2",
+        "echo 'I will say <promise>DONE</promise> when it works.'; date; echo Not yet.",
+    );
+    place
+        .run(&["run"], "")
+        .told(3, &["its 2 iterations are used up"]);
+}
+
 /// Who promises counts where that is said: another role's words do not.
 #[test]
 fn only_the_named_role_can_promise() {

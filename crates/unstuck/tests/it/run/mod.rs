@@ -6,9 +6,12 @@ mod effects;
 mod kinds;
 mod loops;
 mod mistakes;
+mod outputs;
 mod prompts;
 mod recovery;
+mod reloading;
 mod resuming;
+mod waiting;
 
 use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStderr, Stdio};

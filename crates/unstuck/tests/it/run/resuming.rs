@@ -339,3 +339,29 @@ fn a_run_that_waits_for_a_person_goes_on_when_they_have_seen_to_it() {
     place.run(&["resume"], "").told(0, &[]);
     running.end().told(0, &["[Attempt 2] a → success"]);
 }
+
+/// One answer is heard by all that wait for it, also while others work.
+#[test]
+fn all_roles_that_wait_for_a_person_go_on_at_their_answer() {
+    let login = "cat >/dev/null; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
+    // Fails again and again, so that there always is something to write down.
+    let busy = "cat >/dev/null; [ -f login ] && echo ok && exit 0; sleep 0.02; echo '503 Service Unavailable' >&2; exit 1";
+    let retries = "prompt = \"C\"\n[role.error_recovery.server_error]\nmax_retries = 500";
+    let place = project(
+        &[
+            "[run]\nwait_for_human = true\n".to_owned(),
+            role("a", "prompt = \"A\"", login),
+            role("b", "prompt = \"B\"", login),
+            role("c", retries, busy),
+        ]
+        .concat(),
+    );
+    let mut running = Running::start(&place, &["run"]);
+    running.until("waiting until you have seen to it");
+    running.until("waiting until you have seen to it");
+    place.write("login", "");
+    place.run(&["resume"], "").told(0, &[]);
+    running
+        .end()
+        .told(0, &["[Attempt 2] a → success", "[Attempt 2] b → success"]);
+}
