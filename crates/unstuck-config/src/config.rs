@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use unstuck_core::agent::Agents;
+use unstuck_core::agent::{AgentFile, Agents};
 use unstuck_core::decision::{Catalog, Model, Price};
 use unstuck_core::knowledge::{Knowledge, KnowledgeError, Overlay, Playbook};
+use unstuck_core::stuck::StuckLimits;
 use unstuck_core::{Classifier, RetryPolicy};
 
 use crate::file::File;
@@ -14,12 +15,21 @@ use crate::load;
 use crate::policies::Policies;
 use crate::problem::Problem;
 use crate::section::{
-    Budget, ErrorRecovery, Loop, ModelSection, RecoverySection, Role, RunSection, Stuck, Webhooks,
+    Budget, ErrorRecovery, Loop, ModelSection, RecoverySection, Role, RunSection, Webhooks,
 };
 use crate::tree::fault::{Fault, What};
 use crate::tree::path;
 use crate::tree::source::{Origin, Sources};
 use crate::tree::{At, Node, Table};
+
+/// What is there but could not be read.
+#[derive(Debug, Default)]
+pub(crate) struct Unread {
+    /// Roles, by their ids.
+    pub(crate) roles: BTreeSet<String>,
+    /// Values, by the paths at which they are missing now.
+    pub(crate) values: BTreeSet<String>,
+}
 
 /// What all layers together say; the default one says nothing.
 #[derive(Debug, Default)]
@@ -29,8 +39,7 @@ pub struct Config {
     pub(crate) file: File,
     pub(crate) policies: Policies,
     files: Vec<PathBuf>,
-    /// Roles that are there but could not be read.
-    broken: BTreeSet<String>,
+    unread: Unread,
     classifier: OnceLock<Classifier>,
     playbook: OnceLock<Playbook>,
     catalog: OnceLock<Catalog>,
@@ -44,10 +53,10 @@ impl Config {
         file: File,
         policies: Policies,
         files: Vec<PathBuf>,
-        broken: BTreeSet<String>,
+        unread: Unread,
     ) -> Self {
         Self {
-            broken,
+            unread,
             sources,
             tree,
             file,
@@ -90,7 +99,12 @@ impl Config {
 
     /// Whether there is a role of that id, be it readable or not.
     pub(crate) fn knows_role(&self, id: &str) -> bool {
-        self.broken.contains(id) || self.role(id).is_some()
+        self.unread.roles.contains(id) || self.role(id).is_some()
+    }
+
+    /// Whether there is a value at that path which could not be read, and was told.
+    pub(crate) fn is_unread(&self, path: &str) -> bool {
+        self.unread.values.contains(path)
     }
 
     /// The roles whose outputs a role's prompt may use: those it needs, and what they need; in a loop all of them.
@@ -99,7 +113,7 @@ impl Config {
             return self.file.role.iter().map(|role| role.id.as_str()).collect();
         }
         // What a role that could not be read has to do with it is told when it can be.
-        let mut found: BTreeSet<_> = self.broken.iter().map(String::as_str).collect();
+        let mut found: BTreeSet<_> = self.unread.roles.iter().map(String::as_str).collect();
         let mut waiting: Vec<_> = role.needs.iter().filter_map(|id| self.role(id)).collect();
         while let Some(role) = waiting.pop() {
             if found.insert(role.id.as_str()) {
@@ -125,7 +139,7 @@ impl Config {
     }
 
     /// When an agent is taken for stuck.
-    pub fn stuck(&self) -> &Stuck {
+    pub fn stuck(&self) -> &StuckLimits {
         &self.file.stuck
     }
 
@@ -150,7 +164,7 @@ impl Config {
             return Agents::built_in();
         }
         self.agents.get_or_init(|| {
-            let own = self.file.agents.values().cloned();
+            let own = foundations_first(self.file.agents.values());
             own.fold(Agents::built_in().clone(), Agents::with)
         })
     }
@@ -258,6 +272,24 @@ impl Config {
     pub fn shown(&self, path: &Path) -> PathBuf {
         self.sources.shown(path)
     }
+}
+
+/// Agents in an order in which each comes after the one that it is like.
+fn foundations_first<'f>(
+    own: impl Iterator<Item = &'f AgentFile>,
+) -> impl Iterator<Item = AgentFile> {
+    let mut waiting: Vec<_> = own.cloned().collect();
+    let mut ordered = Vec::new();
+    while !waiting.is_empty() {
+        let waits = |file: &AgentFile| {
+            let mut others = waiting.iter().filter(|other| other.id != file.id);
+            others.any(|other| file.like.as_ref() == Some(&other.id))
+        };
+        // In a circle, which is told elsewhere, nobody is first.
+        let at = waiting.iter().position(|file| !waits(file));
+        ordered.push(waiting.remove(at.unwrap_or(0)));
+    }
+    ordered.into_iter()
 }
 
 /// A catalog with one model more, or one that is changed.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use unstuck_core::Kind;
 use unstuck_core::agent::AgentFile;
 use unstuck_core::knowledge::{KindOverlay, Strategy};
+use unstuck_core::stuck::StuckLimits;
 
 use crate::section::{
     Budget, ErrorRecovery, Loop, Models, PromptSection, RecoverySection, Role, RunSection, Stuck,
@@ -31,7 +32,9 @@ pub(crate) struct File {
     /// What may be spent.
     pub(crate) budget: Budget,
     /// When an agent is taken for stuck.
-    pub(crate) stuck: Stuck,
+    #[serde(deserialize_with = "Stuck::deserialize")]
+    #[schemars(with = "Stuck")]
+    pub(crate) stuck: StuckLimits,
     /// Prompt templates by name, each a text or a table.
     #[schemars(schema_with = "crate::schema::prompts")]
     pub(crate) prompts: BTreeMap<String, PromptSection>,

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
+use unstuck_core::nearest;
+
+use crate::config::{Config, Unread};
 use crate::file::File;
 use crate::layers::{self, Layers, Owner, POLICY, Setting};
 use crate::policies::{Forced, Policies};
@@ -132,17 +134,23 @@ impl Reader {
 
     fn finish(mut self) -> Loaded {
         complete(&mut self.tree);
-        let mut broken = role_ids(&self.tree);
+        let mut unread = Unread {
+            roles: role_ids(&self.tree),
+            values: BTreeSet::new(),
+        };
         let (file, faults) = decode::read::<File>(&mut self.tree);
         for (path, fault) in faults {
             self.fault(&path, &fault);
+            unread.values.insert(fault.meant_at(&path));
         }
         let (policies, faults) = Policies::read(&self.tree, self.forced.take());
         for (path, fault) in faults {
             self.fault(&path, &fault);
         }
-        broken.retain(|id| file.role.iter().all(|role| role.id != *id));
-        let config = Config::new(self.sources, self.tree, file, policies, self.files, broken);
+        unread
+            .roles
+            .retain(|id| file.role.iter().all(|role| role.id != *id));
+        let config = Config::new(self.sources, self.tree, file, policies, self.files, unread);
         Loaded {
             config,
             problems: self.problems,
@@ -184,13 +192,16 @@ fn role_ids(tree: &Table) -> BTreeSet<String> {
     ids.map(str::to_owned).collect()
 }
 
-/// Says what goes without saying: a role with a command is run by the agent `command`.
+/// Says what goes without saying: a role with a command, be it mistyped, is run by the agent `command`.
 fn complete(tree: &mut Table) {
+    let is_command = |key: &str| nearest(key, [("command", ())]).is_some();
+    let is_agent = |key: &str| nearest(key, [("agent", ())]).is_some();
     let roles = tree.get_mut("role").and_then(Node::list_mut);
     for role in roles.into_iter().flatten().filter_map(Node::table_mut) {
-        let command = role.get("command").map(|node| node.at);
+        let command = role.0.iter().find(|entry| is_command(&entry.key));
+        let command = command.map(|entry| entry.node.at);
         if let Some(at) = command
-            && role.get("agent").is_none()
+            && !role.0.iter().any(|entry| is_agent(&entry.key))
         {
             let value = Value::Text("command".to_owned());
             role.insert("agent", Node { value, at });

@@ -222,6 +222,10 @@ pub(crate) fn recovery(schema: &mut Schema) {
 pub(crate) fn file(schema: &mut Schema) {
     also(schema, "roles", "role");
     add(schema, "$schema", json!({ "type": "string" }));
+    // The core knows it as one of these limits, and `[loop]` says it.
+    if let Some(Value::Object(limits)) = schema.pointer_mut("/properties/stuck/default") {
+        limits.remove("stuck_after");
+    }
 }
 
 /// Another name of a key.

@@ -76,17 +76,25 @@ impl Speller<'_> {
         }
     }
 
-    fn roles(&mut self, roles: &mut [Node]) {
+    fn roles(&mut self, roles: &mut Vec<Node>) {
         let mut seen: Vec<String> = Vec::new();
+        // The second one is left out: what it says is not about the first.
+        roles.retain(|node| {
+            let Some(id) = node.id() else {
+                return true;
+            };
+            let is_first = seen.iter().all(|known| known != id);
+            if is_first {
+                seen.push(id.to_owned());
+            } else {
+                let why =
+                    format!("this is a second role `{id}` in the same file; give it another id");
+                self.tell(&format!("role.{id}"), node, why);
+            }
+            is_first
+        });
         for node in roles {
             let id = node.id().map(str::to_owned);
-            if let Some(id) = &id {
-                if seen.contains(id) {
-                    let why = format!("there are two roles `{id}`; give one of them another id");
-                    self.tell(&format!("role.{id}"), node, why);
-                }
-                seen.push(id.clone());
-            }
             let at = format!("role.{}", id.as_deref().unwrap_or("?"));
             if let Some(role) = node.table_mut() {
                 self.role(role, &at);

@@ -1,10 +1,14 @@
 //! The configuration that counts here, or what is wrong with it and what to do about that.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::Result;
+use serde_json::Value;
 pub(crate) use unstuck_config::Config;
+use unstuck_config::section::{ExpectJson, Role};
 use unstuck_config::{ConfigError, Layers, Problem, Setting};
+use unstuck_run::expect::Schema;
 use unstuck_run::prompt::{Names, ProjectFiles, PromptSource};
 
 use crate::environment;
@@ -41,6 +45,7 @@ pub(crate) fn explained(error: ConfigError) -> anyhow::Error {
 pub(crate) fn problems(config: &Config, root: &Path) -> Vec<Problem> {
     let mut problems = config.check();
     problems.extend(prompt_problems(config, root));
+    problems.extend(schema_problems(config));
     problems
 }
 
@@ -68,15 +73,55 @@ fn prompt_problems(config: &Config, root: &Path) -> Vec<Problem> {
         };
         let roles = config.roles().iter().map(|role| role.id.as_str());
         let names = Names::new(roles, config.outputs_for(role));
-        if let Err(fault) = PromptSource::new(&role.id, text).check(&names, &files) {
-            let key = if role.prompt.is_some() {
-                "prompt"
-            } else {
-                "prompt_file"
-            };
+        for fault in PromptSource::new(&role.id, text).faults(&names, &files) {
             let told = format!("{}: {fault}", fault.kind());
-            problems.push(config.problem_at(&format!("role.{}.{key}", role.id), told));
+            problems.push(config.problem_at(&prompt_path(role), told));
         }
     }
     problems
+}
+
+fn prompt_path(role: &Role) -> String {
+    let key = if role.prompt.is_some() {
+        "prompt"
+    } else {
+        "prompt_file"
+    };
+    format!("role.{}.{key}", role.id)
+}
+
+/// Files that are JSON, but no JSON Schema.
+fn schema_problems(config: &Config) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for role in config.roles() {
+        let ExpectJson::Schema(file) = &role.expect.json else {
+            continue;
+        };
+        // A file that is missing, or no JSON, has been told.
+        let text = fs::read_to_string(file).ok();
+        let Some(value) = text.and_then(|text| serde_json::from_str::<Value>(&text).ok()) else {
+            continue;
+        };
+        if let Err(invalid) = Schema::try_from(value) {
+            let told = format!("{} is {invalid}", config.shown(file).display());
+            problems.push(config.problem_at(&format!("role.{}.expect.json", role.id), told));
+        }
+    }
+    problems
+}
+
+/// What is worth knowing although nothing is wrong.
+pub(crate) fn notes(config: &Config) -> Vec<Problem> {
+    let mut notes = config.notes();
+    let mut needing = config.roles().iter().filter(|role| {
+        let text = config.prompt_of(role).ok().flatten();
+        text.is_some_and(|text| PromptSource::new(&role.id, text).uses("task"))
+    });
+    if config.run().task.is_none()
+        && let Some(role) = needing.next()
+    {
+        let told = "has {{ task }}, so `unstuck run` needs --task \"what is to be done\"";
+        notes.push(config.problem_at(&prompt_path(role), told));
+    }
+    notes
 }

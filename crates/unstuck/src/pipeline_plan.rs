@@ -53,23 +53,21 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
             "add one, such as [loop] until = \"<promise>DONE</promise>\"",
         ));
     }
+    let endless = config
+        .looping()
+        .is_some_and(|looping| looping.until == section::Until::default());
+    let bounded = config.origin("loop.max_iterations").is_some() || wanted.max_iterations.is_some();
+    if endless && !bounded {
+        return Err(hinted(
+            "[loop] does not say when it is done",
+            "until = \"<promise>DONE</promise>\", until.check = \"npm test\" or until.all_roles = true; or max_iterations = 3 to run that often",
+        ));
+    }
     let run = config.run();
     let task = wanted.task.clone().or(run.task.clone()).unwrap_or_default();
     let wait = wanted.wait || run.wait_for_human;
     let roles = config.roles().iter();
     let roles: Result<Vec<_>> = roles.map(|role| role_plan(config, role, wait)).collect();
-    let roles = roles?;
-    if let Some(role) = roles.iter().find(|role| role.prompt.mentions("task"))
-        && task.trim().is_empty()
-    {
-        return Err(hinted(
-            format!(
-                "context_error: the prompt of `{}` has {{{{ task }}}}, and no task was given",
-                role.id
-            ),
-            "unstuck run --task \"what is to be done\", or task = \"…\" under [run]",
-        ));
-    }
     Ok(Plan {
         cwd: project.clone(),
         command: command_line(wanted),
@@ -81,7 +79,7 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
             .to_owned(),
         parallel: wanted.parallel.unwrap_or(run.parallel).max(1),
         checkpoint: config.error_recovery().save_checkpoint_on_failure,
-        roles,
+        roles: roles?,
         looping: config.looping().map(|looping| loop_plan(looping, wanted)),
         budget: budget(config.budget()),
         stuck: stuck_limits(config),
@@ -89,6 +87,21 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
         rollback: run.on_failed_attempt == OnFailedAttempt::Rollback,
         project,
     })
+}
+
+/// Makes sure that there is a task if a role that is to run has a place for it.
+pub(crate) fn has_task(plan: &Plan) -> Result<()> {
+    let mut needing = plan.roles.iter().filter(|role| role.prompt.uses("task"));
+    match needing.next() {
+        Some(role) if plan.task.trim().is_empty() => Err(hinted(
+            format!(
+                "context_error: the prompt of `{}` has {{{{ task }}}}, and no task was given",
+                role.id
+            ),
+            "unstuck run --task \"what is to be done\", or task = \"…\" under [run]",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn command_line(wanted: &Wanted) -> Vec<String> {
@@ -227,23 +240,13 @@ fn budget(budget: &section::Budget) -> Budget {
     }
 }
 
+/// The limits of `[stuck]`, and that of the loop.
 fn stuck_limits(config: &Config) -> StuckLimits {
-    let (set, usual) = (config.stuck(), StuckLimits::default());
-    let is_set = |name: &str| config.origin(&format!("stuck.{name}")).is_some();
-    StuckLimits {
-        enabled: set.enabled,
-        repeats: if is_set("repeats") {
-            set.repeats
-        } else {
-            usual.repeats
-        },
-        output_repeats: match is_set("output_repeats") {
-            true => set.output_repeats,
-            false => usual.output_repeats,
-        },
-        waiting_for_input: set.waiting_for_input,
-        ..usual
+    let mut limits = config.stuck().clone();
+    if let Some(looping) = config.looping() {
+        limits.stuck_after = looping.stuck_after;
     }
+    limits
 }
 
 /// The configuration that a run was started with, read again; another one if a person names it.

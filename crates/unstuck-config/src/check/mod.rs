@@ -1,5 +1,6 @@
 //! What only shows when the parts of a configuration are held against each other.
 
+mod agents;
 mod order;
 mod recovery;
 mod roles;
@@ -20,6 +21,7 @@ impl Config {
             config: self,
             problems: Vec::new(),
         };
+        check.agents();
         check.roles();
         check.order();
         check.looping();

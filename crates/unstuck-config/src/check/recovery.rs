@@ -53,10 +53,12 @@ impl Check<'_> {
     pub(super) fn prompts(&mut self) {
         for (name, section) in &self.config.file.prompts {
             let path = format!("prompts.{name}");
+            let is_unread = |key: &str| self.config.is_unread(&format!("{path}.{key}"));
             match (&section.text, &section.file) {
                 (Some(_), Some(_)) => {
                     self.tell(&path, "has a `text` and a `file`; keep one of them");
                 }
+                (None, None) if is_unread("text") || is_unread("file") => {}
                 (None, None) => self.tell(&path, "needs a `text` or a `file`"),
                 (None, Some(file)) => self.needs_file(&format!("{path}.file"), file),
                 (Some(_), None) => {}

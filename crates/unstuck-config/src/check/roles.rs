@@ -1,14 +1,14 @@
-//! Each role by itself: its agent, its prompt, what its output must be.
+//! Each role by itself: its call, its prompt, what its output must be.
 
 use std::fs;
 
-use super::{Check, unknown};
+use super::Check;
 use crate::section::{ExpectJson, Role};
 
 impl Check<'_> {
     pub(super) fn roles(&mut self) {
         for role in self.config.roles() {
-            self.agent(role);
+            self.call(role);
             self.prompt(role);
             self.expect(role);
             if let Err(crate::ConfigError::Invalid { problems }) = self.config.policy_for(role) {
@@ -17,33 +17,10 @@ impl Check<'_> {
         }
     }
 
-    fn agent(&mut self, role: &Role) {
-        let path = |key: &str| format!("role.{}.{key}", role.id);
-        if role.agent == "command" {
-            if role.command.first().is_none_or(String::is_empty) {
-                let text = "the agent `command` needs a `command`, such as [\"sh\", \"-c\", \"make test\"]";
-                self.tell(&path("agent"), text);
-            }
-            return;
-        }
-        let agents = self.config.agents();
-        if agents.get(&role.agent).is_none() {
-            let known = agents.iter().map(|agent| agent.id());
-            let known = known.filter(|id| *id != "command").chain(["command"]);
-            let text = unknown("agent", &role.agent, known);
-            self.tell(&path("agent"), text);
-        }
-        if !role.command.is_empty() {
-            let text = format!(
-                "only the agent `command` takes a command, and this is `{}`; `args` adds words to its command line",
-                role.agent
-            );
-            self.tell(&path("command"), text);
-        }
-    }
-
     fn prompt(&mut self, role: &Role) {
         let path = |key: &str| format!("role.{}.{key}", role.id);
+        let is_unread = |key: &str| self.config.is_unread(&path(key));
+        let is_told = is_unread("prompt") || is_unread("prompt_file");
         match (&role.prompt, &role.prompt_file) {
             (Some(_), Some(_)) => {
                 self.tell(
@@ -51,7 +28,7 @@ impl Check<'_> {
                     "there is a `prompt` too; keep one of them",
                 );
             }
-            (None, None) if role.agent != "command" => {
+            (None, None) if role.agent != "command" && !is_told => {
                 let text = "needs a `prompt` or a `prompt_file`";
                 self.tell(&format!("role.{}", role.id), text);
             }

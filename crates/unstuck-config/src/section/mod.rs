@@ -26,5 +26,5 @@ pub use prompts::{PromptPlace, PromptSection};
 pub use recovery::{OnUnknown, RecoverySection, Sandbox};
 pub use role::Role;
 pub use run::{OnFailedAttempt, RunSection};
-pub use stuck::Stuck;
+pub(crate) use stuck::Stuck;
 pub use webhooks::{Webhook, WebhookFormat, Webhooks};

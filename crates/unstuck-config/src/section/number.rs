@@ -4,9 +4,13 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
 /// Reads a count that is not none.
-pub(super) fn at_least_one<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
-    let count = u32::deserialize(from)?;
-    if count == 0 {
+pub(super) fn at_least_one<'de, D, N>(from: D) -> Result<N, D::Error>
+where
+    D: Deserializer<'de>,
+    N: Deserialize<'de> + Default + PartialEq,
+{
+    let count = N::deserialize(from)?;
+    if count == N::default() {
         return Err(Error::invalid_value(Unexpected::Unsigned(0), &"1 or more"));
     }
     Ok(count)

@@ -4,36 +4,66 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use unstuck_core::stuck::StuckLimits;
 
 use super::{duration, number};
 
-/// `[stuck]`: when an agent is taken for stuck.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
-pub struct Stuck {
+/// How `[stuck]` is read into the limits of the core, whose defaults count.
+#[derive(Deserialize, JsonSchema)]
+#[serde(
+    remote = "StuckLimits",
+    deny_unknown_fields,
+    default,
+    expecting = "a table"
+)]
+pub(crate) struct Stuck {
     /// Whether it is watched for at all; true by default.
-    pub enabled: bool,
-    /// How often the same action or the same failure may come; 3 by default.
+    enabled: bool,
+    /// How often the same call may fail in the same way; 5 by default. What may well be work needs twice as many.
     #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
-    pub repeats: u32,
-    /// How often the same output may be repeated; 20 by default.
+    repeats: u32,
+    /// How often the same block of lines may be written in a row; 8 by default. Short ones need more.
     #[serde(deserialize_with = "number::at_least_one")]
     #[schemars(range(min = 1))]
-    pub output_repeats: u32,
+    output_repeats: u32,
+    /// How often the agent may say the same in a row with nothing new done in between; 4 by default.
+    #[serde(deserialize_with = "number::at_least_one")]
+    #[schemars(range(min = 1))]
+    message_repeats: u32,
+    /// How many of the last calls are looked at; 20 by default.
+    #[serde(deserialize_with = "number::at_least_one")]
+    #[schemars(range(min = 1))]
+    window: usize,
     /// How long an agent may be silent after a question that nobody will answer; 60 s by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
-    pub waiting_for_input: Duration,
+    waiting_for_input: Duration,
+    /// `[loop]` says it.
+    #[serde(skip)]
+    stuck_after: u32,
 }
 
+/// What the JSON Schema tells as defaults.
 impl Default for Stuck {
     fn default() -> Self {
+        let StuckLimits {
+            enabled,
+            repeats,
+            output_repeats,
+            message_repeats,
+            window,
+            waiting_for_input,
+            stuck_after,
+        } = StuckLimits::default();
         Self {
-            enabled: true,
-            repeats: 3,
-            output_repeats: 20,
-            waiting_for_input: Duration::from_mins(1),
+            enabled,
+            repeats,
+            output_repeats,
+            message_repeats,
+            window,
+            waiting_for_input,
+            stuck_after,
         }
     }
 }

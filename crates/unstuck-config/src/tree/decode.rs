@@ -6,7 +6,7 @@ use serde::de::{Unexpected, VariantAccess, Visitor};
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 use super::fault::{Fault, What};
-use super::path::Step;
+use super::path::{Path, Step};
 use super::{Entry, Node, Table, Value};
 
 /// More faults than anyone reads at once.
@@ -18,19 +18,42 @@ where
     T: for<'de> Deserialize<'de> + Default,
 {
     let mut faults = Vec::new();
+    let mut taken = Taken::default();
     while faults.len() < MOST {
         let fault = match T::deserialize(&*table) {
             Ok(read) => return (read, faults),
             Err(fault) => fault,
         };
         let path = fault.path();
-        let shown = path.shown(table);
-        faults.push((shown, fault));
+        if !taken.explains(&path, &fault) {
+            faults.push((path.shown(table), fault.clone()));
+        }
         if !path.remove_from(table) {
             break;
         }
+        taken.note(path, &fault);
     }
     (T::default(), faults)
+}
+
+/// What was taken out because something is wrong with it: nobody has left that away.
+#[derive(Default)]
+struct Taken(Vec<Path>);
+
+impl Taken {
+    /// Whether a key is missing only since it was taken out, by its name or by one that is nearly it.
+    fn explains(&self, path: &Path, fault: &Fault) -> bool {
+        let What::Missing(key) = fault.what else {
+            return false;
+        };
+        self.0.contains(&path.then(key))
+    }
+
+    fn note(&mut self, path: Path, fault: &Fault) {
+        // What comes after it in a list has its number now.
+        self.0.retain(|taken| !taken.starts_with(&path));
+        self.0.push(fault.meant(path));
+    }
 }
 
 impl<'de> Deserializer<'de> for &'de Node {

@@ -63,6 +63,33 @@ impl Fault {
         Path(self.way.iter().rev().cloned().collect())
     }
 
+    /// The path of the key that was meant, where the one that was written is nearly it.
+    pub(super) fn meant(&self, path: Path) -> Path {
+        match (&self.what, path.0.split_last()) {
+            (
+                What::UnknownKey {
+                    near: Some(near), ..
+                },
+                Some((_, way)),
+            ) => Path(way.to_vec()).then(near),
+            _ => path,
+        }
+    }
+
+    /// The same for a path as people write it.
+    pub(crate) fn meant_at(&self, path: &str) -> String {
+        match &self.what {
+            What::UnknownKey {
+                key,
+                near: Some(near),
+                ..
+            } => path
+                .strip_suffix(key)
+                .map_or_else(|| path.to_owned(), |table| format!("{table}{near}")),
+            _ => path.to_owned(),
+        }
+    }
+
     /// A text about the value at that path.
     pub(crate) fn told(&self, path: &str) -> String {
         match &self.what {

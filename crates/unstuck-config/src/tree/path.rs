@@ -26,6 +26,17 @@ impl Path {
         parts.join(".")
     }
 
+    /// The path of a key in the table at its end.
+    pub(super) fn then(&self, key: &str) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(Step::Key(key.to_owned()));
+        Self(steps)
+    }
+
+    pub(super) fn starts_with(&self, other: &Self) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
     /// Takes the value at the end of the path out of the tree; false if there is none.
     pub(crate) fn remove_from(&self, root: &mut Table) -> bool {
         let Some((last, way)) = self.0.split_last() else {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use unstuck_config::ConfigError;
 use unstuck_config::section::{ExpectJson, OnFailedAttempt, OnStuck};
 use unstuck_core::Kind;
+use unstuck_core::stuck::StuckLimits;
 
 use crate::Place;
 
@@ -171,9 +172,7 @@ fn what_is_left_out_has_its_default() {
         (4, true, false)
     );
     assert!(config.roles().is_empty() && config.looping().is_none() && config.recovery().is_none());
-    let stuck = config.stuck();
-    assert_eq!((stuck.enabled, stuck.repeats), (true, 3));
-    assert_eq!(stuck.waiting_for_input, Duration::from_mins(1));
+    assert_eq!(*config.stuck(), StuckLimits::default());
     assert!(config.error_recovery().enabled && config.error_recovery().save_checkpoint_on_failure);
 }
 
@@ -263,4 +262,27 @@ fn prompts_may_stand_in_files_beside_the_configuration() {
     );
     assert!(config.prompts().unwrap().names().any(|name| name == "ours"));
     assert_eq!(place.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn every_limit_of_the_core_can_be_set() {
+    let text = "[stuck]\nenabled = false\nrepeats = 2\noutput_repeats = 9\nmessage_repeats = 6\nwindow = 30\nwaiting_for_input = \"2m\"\n";
+    let set = StuckLimits {
+        enabled: false,
+        repeats: 2,
+        output_repeats: 9,
+        message_repeats: 6,
+        window: 30,
+        waiting_for_input: Duration::from_mins(2),
+        ..StuckLimits::default()
+    };
+    assert_eq!(*Place::with("unstuck.toml", text).config().stuck(), set);
+}
+
+#[test]
+fn an_agent_may_be_like_one_that_comes_later() {
+    let text = "[agents.a]\nlike = \"b\"\n[agents.b]\ncall.command = [\"bee\"]\n";
+    let config = Place::with("unstuck.toml", text).config();
+    let agent = config.agents().get("a").unwrap();
+    assert_eq!(agent.file().call.program(), Some("bee"));
 }

@@ -95,7 +95,13 @@ fn roles_must_fit_together() {
         &["a → b → c → a"],
     );
     assert_told(&needs("a", "a"), &["a → a"]);
-    assert_told(&(role("a", "") + &role("a", "")), &["two roles `a`"]);
+    assert_told(
+        &(role("a", "") + "[[role]]\nid = \"a\"\nagent = \"claude\"\n"),
+        &[
+            "unstuck.toml:7:6",
+            "this is a second role `a` in the same file; give it another id",
+        ],
+    );
     assert_told(
         "[[role]]\nid = \"a\"\nagent = \"cluade\"\nprompt = \"x\"\n",
         &["there is no agent `cluade`, did you mean `claude`?"],
@@ -108,6 +114,42 @@ fn a_role_that_cannot_be_read_makes_no_further_mistakes() {
         &(role("a", "needs = [\"b\"]") + "[[role]]\nid = \"b\"\nprompt = \"x\"\n"),
         &["`role.b` needs `agent`"],
     );
+}
+
+#[test]
+fn a_key_that_is_mistyped_or_wrong_is_not_missing_too() {
+    for (text, words) in [
+        (
+            "id = 5\nagent = \"claude\"\nprompt = \"x\"",
+            "is 5, but must be a text",
+        ),
+        (
+            "id = \"c/d\"\nagent = \"claude\"\nprompt = \"x\"",
+            "1 to 64 letters",
+        ),
+        (
+            "id = \"a\"\nagnet = \"claude\"\nprompt = \"x\"",
+            "did you mean `agent`?",
+        ),
+        (
+            "id = \"a\"\nagent = \"claude\"\npromt = \"x\"",
+            "did you mean `prompt`?",
+        ),
+        (
+            "id = \"a\"\nagent = \"claude\"\nprompt = 5",
+            "but must be a text",
+        ),
+        ("id = \"a\"\ncomand = [\"cat\"]", "did you mean `command`?"),
+    ] {
+        assert_told(&format!("[[role]]\n{text}\n"), &[words]);
+        // What follows is told all the same.
+        let two = told(&format!(
+            "[[role]]\n{text}\n[[role]]\nid = \"z\"\nprompt = \"x\"\n"
+        ));
+        assert_eq!(two.len(), 2, "{two:?}");
+        assert!(two[1].contains("`role.z` needs `agent`"), "{two:?}");
+    }
+    assert_told("[prompts.a]\ntxt = \"x\"\n", &["did you mean `text`?"]);
 }
 
 #[test]
@@ -131,7 +173,63 @@ fn a_role_needs_a_prompt_and_only_one() {
     );
     assert_told(
         &role("a", "command = [\"x\"]"),
-        &["only the agent `command` takes a command"],
+        &["the agent `claude` has a command of its own", ":5:11"],
+    );
+}
+
+#[test]
+fn a_call_that_could_not_be_made_is_told() {
+    let codex = "[[role]]\nid = \"a\"\nagent = \"codex\"\nprompt = \"x\"\n";
+    assert_told(
+        &format!("{codex}allowed_tools = [\"Bash\"]\n"),
+        &["no option for allowed tools", "--sandbox", ":5:17"],
+    );
+    let command =
+        |words: &str| format!("[[role]]\nid = \"a\"\nprompt = \"x\"\ncommand = {words}\n");
+    assert_told(
+        &command("[\"cat\"]\nmodel = \"large\""),
+        &[
+            "put \"{model}\" into `command`, or leave `model` out",
+            ":5:9",
+        ],
+    );
+    assert_told(
+        &command("[\"sh\", \"-c\", \"agent {prompt}\"]"),
+        &["the shell would run the prompt", ":4:11"],
+    );
+    assert_told(
+        &command("[\"agent\", \"{modle}\"]"),
+        &["did you mean {model}?"],
+    );
+    let both = told(&command(
+        "[\"cat\"]\nmodel = \"large\"\nallowed_tools = [\"Bash\"]",
+    ));
+    assert_eq!(both.len(), 2, "{both:?}");
+}
+
+#[test]
+fn an_agent_of_ones_own_must_work() {
+    assert_told(
+        "[agents.mine]\ntitle = \"Mine\"\n",
+        &["`agents.mine.call.command`: it is missing"],
+    );
+    assert_told(
+        "[agents.mine]\nlike = \"cluade\"\n",
+        &["there is no agent `cluade`, did you mean `claude`?", ":2:8"],
+    );
+    assert_told(
+        "[agents.mine]\ncall.command = [\"mine\", \"{modle}\"]\n",
+        &["{modle} is no placeholder, did you mean {model}?", ":2:16"],
+    );
+    assert_told("[agents.a]\nlike = \"a\"\n", &["there is no agent `a`"]);
+    let circle = told("[agents.a]\nlike = \"b\"\n[agents.b]\nlike = \"a\"\n");
+    assert!(
+        circle[0].contains("`a` is like itself, by way of `b`"),
+        "{circle:?}"
+    );
+    assert_eq!(
+        told("[agents.claude]\nlike = \"claude\"\ntitle = \"Ours\"\n"),
+        Vec::<String>::new()
     );
 }
 

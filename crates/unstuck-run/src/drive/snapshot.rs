@@ -47,7 +47,7 @@ impl Engine<'_> {
     }
 
     /// Undoes what a failed attempt changed, if that is wanted.
-    pub(super) async fn roll_back(&mut self, before: Snapshot) {
+    pub(super) async fn roll_back(&mut self, log: &Log<'_, '_>, before: Snapshot) {
         let Some(role) = self.role.filter(|role| role.rollback) else {
             return;
         };
@@ -58,10 +58,19 @@ impl Engine<'_> {
         match restored {
             Ok(Ok(restored)) => {
                 let files = restored.written.len() + restored.removed.len();
+                let recovery = log.recovery();
+                let role = log.as_part().map_or("", |part| part.role.as_str());
+                let attempt = format!("{}/{role}/{}", recovery.id().short(), recovery.attempts());
+                if files > 0 {
+                    self.reporter.note(&format!(
+                        "{role}: what attempt {} changed was rolled back ({files} files); unstuck diff {attempt} shows it",
+                        recovery.attempts()
+                    ));
+                }
                 let commits = restored.commits.len();
                 if commits > 0 {
                     self.reporter.warn(&format!(
-                        "{commits} commits that the failed attempt made are still there; its {files} changed files were rolled back"
+                        "{role}: {commits} commits that the failed attempt made are still there"
                     ));
                 }
             }

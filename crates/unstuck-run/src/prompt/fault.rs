@@ -15,6 +15,28 @@ pub enum PromptFault {
         /// The nearest one that is.
         suggestion: Option<String>,
     },
+    /// The output of a role that there is not.
+    #[error("the prompt of `{role}` uses the output of `{other}`, but there is no role `{other}`{}", instead(.suggestion, .known))]
+    NoRole {
+        /// The role.
+        role: String,
+        /// The role whose output it uses.
+        other: String,
+        /// The nearest one that there is.
+        suggestion: Option<String>,
+        /// All that there are.
+        known: Vec<String>,
+    },
+    /// The output of a role whose name is no name in a template.
+    #[error(
+        "the prompt of `{role}` has `outputs.{other}`, where `-` means minus; write `outputs[\"{other}\"]`"
+    )]
+    Minus {
+        /// The role.
+        role: String,
+        /// The role whose output it uses.
+        other: String,
+    },
     /// The output of a role that has not run by then.
     #[error(
         "the prompt of `{role}` uses the output of `{other}`, which may not have run by then; add `{other}` to the `needs` of `{role}`"
@@ -61,4 +83,12 @@ fn near(suggestion: &Option<String>) -> String {
         .as_ref()
         .map(|known| format!(", did you mean `{known}`?"))
         .unwrap_or_default()
+}
+
+fn instead(suggestion: &Option<String>, known: &[String]) -> String {
+    match (suggestion, known) {
+        (None, []) => String::new(),
+        (None, known) => format!("; there are {}", known.join(", ")),
+        (Some(_), _) => near(suggestion),
+    }
 }

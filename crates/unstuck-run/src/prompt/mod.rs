@@ -14,10 +14,11 @@
 //!
 //! let wrong = PromptSource::new("builder", "{{ outputs.planer }}");
 //! let fault = wrong.check(&Names::new(["planner", "builder"], ["planner"]), &NoFiles).unwrap_err();
-//! assert!(fault.to_string().ends_with("did you mean `outputs.planner`?"));
+//! assert!(fault.to_string().ends_with("there is no role `planer`, did you mean `planner`?"));
 //! # Ok::<(), unstuck_run::prompt::PromptFault>(())
 //! ```
 
+mod check;
 mod fault;
 mod files;
 mod look;

@@ -1,4 +1,4 @@
-//! Checking and filling a prompt.
+//! Filling a prompt.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,108 +6,14 @@ use std::sync::Arc;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, context};
-use unstuck_core::nearest;
 
 use super::look::{Asked, Included, Outputs, Vain};
-use super::names::{OTHERS, PLAIN, UNSTUCK};
-use super::{Files, Names, PromptFault, PromptSource, Values};
+use super::{Files, PromptFault, PromptSource, Values};
 
 /// More steps than any sensible prompt takes.
 const FUEL: u64 = 1_000_000;
-/// Functions that every template has.
-const FUNCTIONS: [&str; 4] = ["range", "dict", "namespace", "debug"];
 
 impl PromptSource {
-    /// Whether the prompt can be filled, as far as that can be told before anything runs.
-    pub fn check<F>(&self, names: &Names, files: &F) -> Result<(), PromptFault>
-    where
-        F: Files + Clone + 'static,
-    {
-        let filler = Filler::new(self, files);
-        let environment = filler.environment()?;
-        let template = filler.compiled(&environment)?;
-        let mut used: Vec<_> = template.undeclared_variables(true).into_iter().collect();
-        used.sort_unstable();
-        for name in used {
-            self.check_name(&name, names)?;
-        }
-        // What the names alone do not show (`outputs["a"]`, files) shows when it is filled, with texts and without.
-        for sample in ["x", ""] {
-            let outputs = names.outputs.iter();
-            let values = Values {
-                task: sample.to_owned(),
-                feedback: sample.to_owned(),
-                outputs: outputs
-                    .map(|role| (role.clone(), sample.to_owned()))
-                    .collect(),
-                iteration: 1,
-                max_iterations: 1,
-                instance: 1,
-                instances: 1,
-                role: self.role.clone(),
-                ..Values::default()
-            };
-            self.try_out(&values, names, files)?;
-        }
-        Ok(())
-    }
-
-    fn try_out<F>(&self, values: &Values, names: &Names, files: &F) -> Result<(), PromptFault>
-    where
-        F: Files + Clone + 'static,
-    {
-        let filler = Filler::new(self, files);
-        let environment = filler.environment()?;
-        let template = filler.compiled(&environment)?;
-        let Err(error) = template.render(filler.context(values)) else {
-            return Ok(());
-        };
-        if let Some(Vain::Output(role)) = filler.asked.vain() {
-            return self.check_name(&format!("outputs.{role}"), names);
-        }
-        match error.kind() {
-            // These depend on what the values are, and those are made up here.
-            ErrorKind::BadSerialization | ErrorKind::CannotUnpack => Ok(()),
-            ErrorKind::InvalidOperation if filler.asked.vain().is_none() => Ok(()),
-            _ => Err(filler.fault(&error)),
-        }
-    }
-
-    /// Whether a name that the template uses is known.
-    fn check_name(&self, name: &str, names: &Names) -> Result<(), PromptFault> {
-        let (first, rest) = name.split_once('.').unwrap_or((name, ""));
-        let rest = rest.split('.').next().unwrap_or_default();
-        let known = match first {
-            "outputs" if rest.is_empty() => true,
-            "outputs" if names.outputs.contains(rest) => true,
-            "outputs" if names.roles.contains(rest) => {
-                return Err(PromptFault::NotNeeded {
-                    role: self.role.clone(),
-                    other: rest.to_owned(),
-                });
-            }
-            "unstuck" => UNSTUCK.contains(&rest),
-            "files" | "file" => true,
-            _ if FUNCTIONS.contains(&first) => true,
-            _ => {
-                PLAIN.contains(&first) && rest.is_empty()
-                    || OTHERS.contains(&first) && first != "outputs"
-            }
-        };
-        if known {
-            return Ok(());
-        }
-        let all: Vec<_> = names.all().collect();
-        Err(PromptFault::Unknown {
-            role: self.role.clone(),
-            placeholder: name.to_owned(),
-            suggestion: nearest(
-                name,
-                all.iter().map(|known| (known.as_str(), known.clone())),
-            ),
-        })
-    }
-
     /// The prompt, filled.
     pub fn render<F>(&self, values: &Values, files: &F) -> Result<String, PromptFault>
     where
@@ -123,14 +29,14 @@ impl PromptSource {
 }
 
 /// Fills one prompt.
-struct Filler<'p> {
+pub(super) struct Filler<'p> {
     prompt: &'p PromptSource,
     included: Arc<Included>,
-    asked: Asked,
+    pub(super) asked: Asked,
 }
 
 impl<'p> Filler<'p> {
-    fn new<F: Files + Clone + 'static>(prompt: &'p PromptSource, files: &F) -> Self {
+    pub(super) fn new<F: Files + Clone + 'static>(prompt: &'p PromptSource, files: &F) -> Self {
         let asked = Asked::default();
         let included = Included {
             files: Arc::new(files.clone()),
@@ -143,7 +49,7 @@ impl<'p> Filler<'p> {
         }
     }
 
-    fn environment(&self) -> Result<Environment<'p>, PromptFault> {
+    pub(super) fn environment(&self) -> Result<Environment<'p>, PromptFault> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build();
@@ -157,7 +63,7 @@ impl<'p> Filler<'p> {
         Ok(environment)
     }
 
-    fn compiled<'e>(
+    pub(super) fn compiled<'e>(
         &self,
         environment: &'e Environment<'p>,
     ) -> Result<minijinja::Template<'e, 'e>, PromptFault> {
@@ -165,7 +71,7 @@ impl<'p> Filler<'p> {
         found.map_err(|error| self.fault(&error))
     }
 
-    fn context(&self, values: &Values) -> Value {
+    pub(super) fn context(&self, values: &Values) -> Value {
         let outputs = Outputs {
             texts: values.outputs.clone(),
             asked: self.asked.clone(),
@@ -189,7 +95,7 @@ impl<'p> Filler<'p> {
         }
     }
 
-    fn fault(&self, error: &Error) -> PromptFault {
+    pub(super) fn fault(&self, error: &Error) -> PromptFault {
         let role = self.prompt.role.clone();
         match self.asked.vain() {
             Some(Vain::File(path, cannot)) => PromptFault::File {

@@ -55,8 +55,12 @@ fn a_placeholder_that_nothing_fills_is_told_with_the_nearest_one() {
         told("{{ tsak }}"),
         "the prompt of `builder` has `{{ tsak }}`, which nothing fills, did you mean `task`?"
     );
-    assert!(told("{{ outputs.planer }}").ends_with("did you mean `outputs.planner`?"));
-    assert!(told("{{ outputs['my-testr'] }}").ends_with("did you mean `outputs.my-tester`?"));
+    assert!(told("{{ outputs.planer }}").ends_with("no role `planer`, did you mean `planner`?"));
+    assert!(told("{{ outputs['my-testr'] }}").ends_with("did you mean `my-tester`?"));
+    assert!(
+        told("{{ outputs.b }}")
+            .ends_with("there is no role `b`; there are builder, my-tester, planner")
+    );
     assert!(told("{{ task.length }}").contains("task.length"));
     assert!(told("{{ unstuck.version }}").contains("unstuck.version"));
     let fault = PromptSource::new("a", "{{ x }}").check(&names(), &NoFiles);
@@ -64,9 +68,48 @@ fn a_placeholder_that_nothing_fills_is_told_with_the_nearest_one() {
 }
 
 #[test]
+fn all_that_is_wrong_with_a_prompt_is_told() {
+    let text = "{{ taks }} {{ outputs.b }} {{ outputs['c'] }} {{ file('gone.md') }} {{ files['lost.md'] }} {{ task.length }}";
+    let faults = PromptSource::new("builder", text).faults(&names(), &NoFiles);
+    let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(all.len(), 6, "{all:#?}");
+    for words in [
+        "taks",
+        "no role `b`",
+        "no role `c`",
+        "gone.md",
+        "lost.md",
+        "task.length",
+    ] {
+        assert!(
+            all.iter().any(|one| one.contains(words)),
+            "{words}: {all:#?}"
+        );
+    }
+}
+
+#[test]
+fn a_role_with_a_dash_is_told_how_to_be_written() {
+    let faults = PromptSource::new("builder", "{{ outputs.my-tester }}").faults(&names(), &NoFiles);
+    let all: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        all,
+        [
+            "the prompt of `builder` has `outputs.my-tester`, where `-` means minus; write `outputs[\"my-tester\"]`"
+        ]
+    );
+}
+
+#[test]
+fn a_word_is_not_a_placeholder() {
+    assert!(!PromptSource::new("a", "Your task is to write").uses("task"));
+    assert!(PromptSource::new("a", "{% if task %}x{% endif %}").uses("task"));
+}
+
+#[test]
 fn a_name_in_a_branch_that_is_rarely_taken_is_found_too() {
     assert!(told("{% if feedback %}{{ fedback }}{% endif %}").contains("fedback"));
-    assert!(told("{% if not feedback %}{{ outputs['x'] }}{% endif %}").contains("outputs.x"));
+    assert!(told("{% if not feedback %}{{ outputs['x'] }}{% endif %}").contains("no role `x`"));
     assert_eq!(
         check("{% for line in feedback | lines %}{{ line }}{% endfor %}{% set a = task %}{{ a }}"),
         Ok(())

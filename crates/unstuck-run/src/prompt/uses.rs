@@ -3,11 +3,6 @@
 use super::PromptSource;
 
 impl PromptSource {
-    /// Whether a name stands anywhere in it.
-    pub fn mentions(&self, name: &str) -> bool {
-        self.text.contains(name)
-    }
-
     /// Whether it builds on the output of a role.
     pub fn uses_output(&self, role: &str) -> bool {
         let written = [
@@ -15,6 +10,6 @@ impl PromptSource {
             format!("outputs[\"{role}\"]"),
             format!("outputs['{role}']"),
         ];
-        written.iter().any(|name| self.mentions(name))
+        written.iter().any(|name| self.text.contains(name))
     }
 }

@@ -136,7 +136,7 @@ fn check(layers: &Layers, out: &mut Output) -> Result<()> {
     if !problems.is_empty() {
         return Err(told(&names, are, &problems));
     }
-    for note in config.notes() {
+    for note in config::notes(&config) {
         writeln!(out, "{YELLOW}note{YELLOW:#}: {}", first_line(&note))?;
     }
     writeln!(

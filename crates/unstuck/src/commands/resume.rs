@@ -189,6 +189,7 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         let mut plan = pipeline_plan::plan(config, &wanted, project)?;
         // A run of a part of the roles stays one.
         plan.roles.retain(|role| is_meant(&role.id));
+        pipeline_plan::has_task(&plan)?;
         Ok(plan)
     };
     let reload = || planned(&pipeline_plan::config_of(path, session.config)?);

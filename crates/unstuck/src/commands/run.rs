@@ -183,6 +183,7 @@ fn selected(args: &RunArgs, config: &Config, here: &Path) -> Result<(Plan, Selec
         (_, Some(role)) => Selection::from(&mut plan, known(role, config)?),
         _ => Selection::default(),
     };
+    pipeline_plan::has_task(&plan)?;
     Ok((plan, selection))
 }
 

@@ -64,7 +64,7 @@ fn over(used: Used, allowed: Allowance, times: f64, who: &str) -> Option<String>
     let usd = allowed.usd.map(|usd| usd * times);
     if let Some(most) = usd.filter(|most| used.usd >= *most) {
         return Some(format!(
-            "the budget is used up: ${:.2} of ${most:.2} by {who}",
+            "the budget is used up: ${:.2} of ${most:.2} by {who}; resuming allows as much again",
             used.usd
         ));
     }
@@ -79,7 +79,7 @@ fn over(used: Used, allowed: Allowance, times: f64, who: &str) -> Option<String>
     )]
     let most = tokens.filter(|most| used.tokens as f64 >= *most)?;
     Some(format!(
-        "the budget is used up: {} of {most:.0} tokens by {who}",
+        "the budget is used up: {} of {most:.0} tokens by {who}; resuming allows as much again",
         used.tokens
     ))
 }

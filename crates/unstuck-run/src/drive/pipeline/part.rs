@@ -124,7 +124,7 @@ impl Conductor<'_> {
         let mut prompt = role
             .prompt
             .render(&values, &ProjectFiles::new(&self.plan().project))?;
-        if !feedback.is_empty() && !role.prompt.mentions("feedback") && !prompt.trim().is_empty() {
+        if !feedback.is_empty() && !role.prompt.uses("feedback") && !prompt.trim().is_empty() {
             prompt = format!(
                 "{}\n\nWhat the iteration before left undone:\n{feedback}\n",
                 prompt.trim_end()
@@ -148,7 +148,7 @@ impl Conductor<'_> {
         stage: &Stage<'_, '_>,
         role: &RolePlan,
     ) -> Result<BTreeMap<String, String>, RunError> {
-        if !role.prompt.mentions("outputs") {
+        if !role.prompt.uses("outputs") {
             return Ok(BTreeMap::new());
         }
         let hashes = self.know(stage.journal, |pipeline| pipeline.outputs());
@@ -245,6 +245,10 @@ impl Reporter for PartReporter<'_, '_, '_, '_> {
                 .tell(|reporter| reporter.happened(events, run))
         });
         self.note_trees(events);
+    }
+
+    fn note(&mut self, message: &str) {
+        self.conductor.tell(|reporter| reporter.note(message));
     }
 
     fn warn(&mut self, message: &str) {

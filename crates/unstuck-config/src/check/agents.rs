@@ -1,0 +1,152 @@
+//! The agents: those of one's own, and the call of one that each role makes.
+
+use unstuck_core::agent::{Agent, AgentFile, Agents, Call, CallFile, CallPart, CannotBuild};
+
+use super::{Check, unknown};
+use crate::section::Role;
+
+impl Check<'_> {
+    /// What a user says about agents.
+    pub(super) fn agents(&mut self) {
+        for (key, file) in &self.config.file.agents {
+            for problem in file.check() {
+                self.tell(&format!("agents.{key}.{}", problem.at), problem.message);
+            }
+            if let Some(like) = &file.like {
+                self.like(key, file, like);
+            }
+        }
+    }
+
+    fn like(&mut self, key: &str, file: &AgentFile, like: &str) {
+        let own = &self.config.file.agents;
+        let path = format!("agents.{key}.like");
+        let is_built_in = Agents::built_in().get(like).is_some();
+        let is_own = own
+            .values()
+            .any(|other| other.id == like && other.id != file.id);
+        if !is_built_in && !is_own {
+            let known = self.config.agents().iter().map(Agent::id);
+            let text = unknown("agent", like, known.filter(|id| *id != file.id));
+            self.tell(&path, text);
+        } else if in_circle(file, own.values()) {
+            let text = format!(
+                "`{}` is like itself, by way of `{like}`; one of them must say all",
+                file.id
+            );
+            self.tell(&path, text);
+        }
+    }
+
+    /// That a role's call can be made: by an agent that there is, with a command, a model and tools that it takes.
+    pub(super) fn call(&mut self, role: &Role) {
+        let path = |key: &str| format!("role.{}.{key}", role.id);
+        let agents = self.config.agents();
+        let Some(agent) = agents.get(&role.agent) else {
+            let known = agents.iter().map(Agent::id);
+            let known = known.filter(|id| *id != "command").chain(["command"]);
+            let text = unknown("agent", &role.agent, known);
+            self.tell(&path("agent"), text);
+            return;
+        };
+        if self.config.is_unread(&path("command")) {
+            return;
+        }
+        let slips = slips(role);
+        if !slips.is_empty() {
+            for text in slips {
+                self.tell(&path("command"), text);
+            }
+            return;
+        }
+        let prompt = self.config.prompt_of(role).ok().flatten();
+        let mut call = Call {
+            command: &role.command,
+            prompt: prompt.as_deref().unwrap_or_default(),
+            prompt_file: Some("-"),
+            model: role.model.as_deref(),
+            tools: &role.allowed_tools,
+            args: &role.args,
+            ..Call::default()
+        };
+        while let Err(cannot) = agent.build(&call) {
+            let (key, text) = told(&cannot, role);
+            self.tell(&path(key), text);
+            match cannot {
+                CannotBuild::NoModel { .. } => call.model = None,
+                CannotBuild::NoTools { .. } => call.tools = &[],
+                _ => break,
+            }
+        }
+    }
+}
+
+/// What is wrong with a role's own command by itself.
+fn slips(role: &Role) -> Vec<String> {
+    if role.command.first().is_none_or(String::is_empty) {
+        return Vec::new();
+    }
+    let words = role.command.iter().cloned().map(CallPart::Word);
+    let file = AgentFile {
+        call: CallFile {
+            command: words.collect(),
+            ..CallFile::default()
+        },
+        ..AgentFile::default()
+    };
+    let problems = file.under("role").check();
+    problems
+        .into_iter()
+        .map(|problem| problem.message)
+        .collect()
+}
+
+/// The key that is to blame, and what to do.
+fn told(cannot: &CannotBuild, role: &Role) -> (&'static str, String) {
+    let text = cannot.to_string();
+    match cannot {
+        CannotBuild::NoCommand { agent } => (
+            "agent",
+            format!(
+                "the agent `{agent}` needs a `command`, such as [\"sh\", \"-c\", \"make test\"]"
+            ),
+        ),
+        CannotBuild::OwnCommand { agent } => (
+            "command",
+            format!(
+                "the agent `{agent}` has a command of its own; `args` adds words to it, agent = \"command\" runs this one"
+            ),
+        ),
+        CannotBuild::NoModel { .. } if role.command.is_empty() => {
+            ("model", format!("{text}; leave `model` out"))
+        }
+        CannotBuild::NoModel { .. } => (
+            "model",
+            format!("{text}; put \"{{model}}\" into `command`, or leave `model` out"),
+        ),
+        CannotBuild::NoTools { .. } => ("allowed_tools", text),
+        CannotBuild::TooLong { .. } if role.prompt.is_some() => ("prompt", text),
+        CannotBuild::TooLong { .. } => ("prompt_file", text),
+        CannotBuild::PromptInShell { .. } if !role.command.is_empty() => ("command", text),
+        _ => ("agent", text),
+    }
+}
+
+/// Whether an agent is like one that is like it again.
+fn in_circle<'f>(file: &'f AgentFile, own: impl Iterator<Item = &'f AgentFile> + Clone) -> bool {
+    let above = |file: &AgentFile| {
+        let like = file.like.clone();
+        let mut own = own.clone();
+        own.find(|other| Some(&other.id) == like.as_ref() && other.id != file.id)
+    };
+    let mut seen = vec![file.id.as_str()];
+    let mut here = file;
+    while let Some(next) = above(here) {
+        if seen.contains(&next.id.as_str()) {
+            return next.id == file.id;
+        }
+        seen.push(&next.id);
+        here = next;
+    }
+    false
+}
