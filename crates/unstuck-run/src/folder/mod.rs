@@ -12,9 +12,10 @@ pub use log::{LOG_LIMIT, Log};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
+use tokio::time::Instant;
 use unstuck_core::episode::RunFold;
 use unstuck_core::event::{AttemptEnd, Event, Part, RecoveryEscalated, RunFinished, SessionId};
 use unstuck_core::redact::Redactor;
