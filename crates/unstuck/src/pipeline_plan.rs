@@ -69,6 +69,7 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
     let roles = config.roles().iter();
     let roles: Result<Vec<_>> = roles.map(|role| role_plan(config, role, wait)).collect();
     Ok(Plan {
+        left_out: Vec::new(),
         cwd: project.clone(),
         command: command_line(wanted),
         task,

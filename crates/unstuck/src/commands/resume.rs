@@ -184,11 +184,11 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         ..taken.wanted.clone()
     };
     let project = Path::new(&run.project);
-    let is_meant = |id: &str| then.is_none_or(|then| then.roles.iter().any(|role| role.id == id));
+    let left_out = then.map_or(&[][..], |then| &then.left_out);
     let planned = |config: &Config| -> Result<Plan> {
         let mut plan = pipeline_plan::plan(config, &wanted, project)?;
-        // A run of a part of the roles stays one.
-        plan.roles.retain(|role| is_meant(&role.id));
+        // A run of a part of the roles stays one; roles that are new belong to it.
+        plan.leave_out(|id| left_out.iter().any(|one| one == id));
         pipeline_plan::has_task(&plan)?;
         Ok(plan)
     };

@@ -37,6 +37,7 @@ impl Told {
             cwd: "/p".into(),
             command: vec!["unstuck".into(), "run".into()],
             roles,
+            left_out: Vec::new(),
             task: "build\nthe shop".into(),
             config_path: None,
             policy: "pipeline".into(),
