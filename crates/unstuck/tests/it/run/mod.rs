@@ -60,3 +60,28 @@ impl Ended {
         self
     }
 }
+
+/// A task is asked for only where a role that is to run has a place for it.
+#[test]
+fn a_role_that_does_not_run_needs_no_task() {
+    let planner = role(
+        "planner",
+        "prompt = \"Plan {{ task }}\"",
+        "cat; echo; echo planned",
+    );
+    let builder = role(
+        "builder",
+        "prompt = \"Your task: {{ outputs.planner }}\"\nneeds = [\"planner\"]",
+        "cat",
+    );
+    let place = project(&format!("{planner}{builder}"));
+    place
+        .run(&["run"], "")
+        .told(2, &["the prompt of `planner` has {{ task }}", "--task"]);
+    place.run(&["run", "--task", "a poem"], "").told(0, &[]);
+    place.run(&["run", "--only", "builder"], "").told(0, &[]);
+    place.run(&["run", "--from", "builder"], "").told(0, &[]);
+    place
+        .run(&["run", "--only", "planner"], "")
+        .told(2, &["--task"]);
+}
