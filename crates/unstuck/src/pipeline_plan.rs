@@ -53,6 +53,16 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
             "add one, such as [loop] until = \"<promise>DONE</promise>\"",
         ));
     }
+    let endless = config
+        .looping()
+        .is_some_and(|looping| looping.until == section::Until::default());
+    let bounded = config.origin("loop.max_iterations").is_some() || wanted.max_iterations.is_some();
+    if endless && !bounded {
+        return Err(hinted(
+            "[loop] does not say when it is done",
+            "until = \"<promise>DONE</promise>\", until.check = \"npm test\" or until.all_roles = true; or max_iterations = 3 to run that often",
+        ));
+    }
     let run = config.run();
     let task = wanted.task.clone().or(run.task.clone()).unwrap_or_default();
     let wait = wanted.wait || run.wait_for_human;

@@ -11,7 +11,7 @@ use super::number;
 pub struct Budget {
     /// In one run.
     pub per_run: Allowance,
-    /// In one day, by all runs of the project.
+    /// In the last 24 hours, by all runs that the store knows.
     pub per_day: Allowance,
 }
 

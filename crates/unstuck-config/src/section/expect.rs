@@ -24,7 +24,7 @@ pub struct Expect {
     pub matches: Vec<String>,
     /// A shell command that must pass afterwards.
     pub check: Option<String>,
-    /// Whether it must not be empty; true where nothing is said and the agent is not `command`.
+    /// Whether it must not be empty; true where nothing is said.
     pub not_empty: Option<bool>,
 }
 

@@ -195,6 +195,13 @@ pub struct RecoveryEscalated {
     pub cost: Option<CostEstimate>,
 }
 
+impl RecoveryEscalated {
+    /// Whether a person is asked because what a run may use is used up.
+    pub fn is_about_budget(&self) -> bool {
+        self.question == EscalationKind::CostConfirmation && self.why == AskWhy::MaxCost
+    }
+}
+
 /// A person's question was settled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoveryResolved {

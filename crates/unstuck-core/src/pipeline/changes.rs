@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::event::{PipelineStarted, RoleStarted};
 
+/// What is said of a role that was taken out.
+pub const GONE: &str = "it is not there any more";
+
 /// What was changed about one role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleChange {
@@ -32,7 +35,7 @@ pub fn changes(then: &PipelineStarted, now: &PipelineStarted) -> Vec<RoleChange>
     for role in &then.roles {
         let what = match now.roles.iter().find(|one| one.id == role.id) {
             Some(newer) => differences(role, newer),
-            None => vec!["it is not there any more".to_owned()],
+            None => vec![GONE.to_owned()],
         };
         if !what.is_empty() {
             changes.push(RoleChange {

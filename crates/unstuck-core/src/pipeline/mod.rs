@@ -5,7 +5,7 @@
 
 mod changes;
 
-pub use changes::{RoleChange, changes};
+pub use changes::{GONE, RoleChange, changes};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,6 +73,10 @@ pub struct Pipeline {
     /// How often a person has allowed as many iterations again.
     extensions: u32,
     sessions: u32,
+    /// Whether roles stopped because the budget is used up, and nobody has allowed more.
+    out_of_money: bool,
+    /// How often a person has allowed as much again.
+    raises: u32,
     /// Whether a person was asked about the run as a whole, and has not seen to it.
     asked: bool,
     recovered: bool,
@@ -100,6 +104,8 @@ impl Pipeline {
             judged: None,
             extensions: 0,
             sessions: 0,
+            out_of_money: false,
+            raises: 0,
             asked: false,
             recovered: false,
             finished: None,
@@ -147,7 +153,9 @@ impl Pipeline {
                     .insert(started.part.clone(), State::Open(session));
             }
             Event::SessionFinished(end) => {
-                self.recovered |= end.outcome != Outcome::Succeeded;
+                // A person who stops it is no failure.
+                let fine = [Outcome::Succeeded, Outcome::Interrupted];
+                self.recovered |= !fine.contains(&end.outcome);
                 let state = match end.outcome.is_success() {
                     true => State::Done(end.output.clone()),
                     false => State::Stopped(end.session.clone(), end.outcome),
@@ -157,7 +165,11 @@ impl Pipeline {
                 }
             }
             Event::RecoveryEscalated(asked) if asked.session.is_none() => self.asked = true,
-            Event::RecoveryResolved(resolved) if resolved.session.is_none() => self.asked = false,
+            Event::RecoveryEscalated(asked) => self.out_of_money |= asked.is_about_budget(),
+            Event::RecoveryResolved(resolved) => {
+                self.raised();
+                self.asked &= resolved.session.is_some();
+            }
             Event::RunFinished(end) => self.finished = Some(end.clone()),
             _ => {}
         }
@@ -165,6 +177,7 @@ impl Pipeline {
 
     /// A person has taken it up again: what had stopped goes on, and what is to be run again is forgotten.
     fn resumed(&mut self, restarted: &[String]) {
+        self.raised();
         if self.is_used_up() {
             self.extensions += 1;
         }
@@ -182,6 +195,11 @@ impl Pipeline {
                 *state = State::Open(session.clone());
             }
         }
+    }
+
+    /// One answer is one more budget, however many roles had stopped.
+    fn raised(&mut self) {
+        self.raises += u32::from(std::mem::take(&mut self.out_of_money));
     }
 
     /// What is to be done, while these parts run.
@@ -396,6 +414,11 @@ impl Pipeline {
     /// Whether a part has begun and is not at its end.
     pub fn is_open(&self, part: &Part) -> bool {
         matches!(self.parts.get(part), Some(State::Open(_)))
+    }
+
+    /// How often a person has allowed as much money again.
+    pub fn raises(&self) -> u32 {
+        self.raises
     }
 
     /// How many sessions there were.

@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::decision::Dice;
+use crate::decision::{AskWhy, Dice};
 use crate::event::{
-    IterationStarted, LoopStarted, RunResumed, RunStarted, SessionFinished, SessionSpec,
-    SessionStarted, Work,
+    EscalationKind, IterationStarted, LoopStarted, RecoveryEscalated, RecoveryResolved, RunResumed,
+    RunStarted, SessionFinished, SessionSpec, SessionStarted, Work,
 };
 use crate::moment::Timestamp;
 
@@ -283,4 +283,41 @@ fn what_was_changed_is_said_by_role() {
         ["model was opus, is sonnet", "its prompt was changed"]
     );
     assert_eq!(told[1].what, ["it is not there any more"]);
+}
+
+/// A question of a role, because the budget is used up or because of something else.
+fn question(session: &SessionId, why: AskWhy) -> Box<RecoveryEscalated> {
+    let question = EscalationKind::CostConfirmation;
+    Box::new(RecoveryEscalated {
+        session: Some(session.clone()),
+        id: "e1".into(),
+        question,
+        trigger: question.trigger().into(),
+        kind: crate::failure::Kind::None,
+        why,
+        reason: "the budget is used up".into(),
+        awaiting: "human".into(),
+        proposed: None,
+        cost: None,
+    })
+}
+
+#[test]
+fn one_answer_is_one_more_budget_however_many_roles_asked() {
+    let mut driven = Driven::new(plan(vec![role("a", &[]), role("b", &[])], None));
+    driven.iterate();
+    let ((a, _), (b, _)) = (driven.start("a"), driven.start("b"));
+    driven.note(question(&a, AskWhy::MaxCost));
+    driven.note(question(&b, AskWhy::MaxCost));
+    assert_eq!(driven.pipeline.raises(), 0, "nobody has answered");
+    driven.note(RunResumed::as_it_was(String::new(), 1));
+    driven.note(RecoveryResolved::by_hand(Some(a.clone())));
+    driven.note(RecoveryResolved::by_hand(Some(b)));
+    assert_eq!(driven.pipeline.raises(), 1);
+    driven.note(question(&a, AskWhy::DearerModel));
+    driven.note(RecoveryResolved::by_hand(None));
+    assert_eq!(driven.pipeline.raises(), 1, "that was about something else");
+    driven.note(question(&a, AskWhy::MaxCost));
+    driven.note(RecoveryResolved::by_hand(None));
+    assert_eq!(driven.pipeline.raises(), 2);
 }

@@ -78,7 +78,7 @@ impl<'a> Engine<'a> {
         let failed = matches!(judged.event, Event::AttemptFailed(_));
         log.note_judged(self.clock.at(), judged);
         if let Some(before) = before.filter(|_| failed) {
-            self.roll_back(before).await;
+            self.roll_back(log, before).await;
         }
         Ok(())
     }
@@ -109,6 +109,7 @@ impl<'a> Engine<'a> {
             recovery,
             plan,
             prompts,
+            steps: None,
         };
         changer.line(input.as_deref(), self.draws)
     }

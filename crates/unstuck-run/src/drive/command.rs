@@ -13,6 +13,8 @@ use super::error::RunError;
 
 /// The template of what an agent is told when it goes on in its conversation.
 const CONTINUE: &str = "continue";
+/// The template of a way out that is made of steps.
+const STEPS: &str = "steps";
 /// The template of what an agent is told when nobody knows what the attempt before had done.
 const CUT_OFF: &str = "cut_off";
 
@@ -50,6 +52,8 @@ pub(super) struct Changer<'a> {
     pub(super) recovery: &'a Recovery,
     pub(super) plan: &'a AttemptPlan,
     pub(super) prompts: &'a Prompts,
+    /// A way out that the agent is told, as a list of steps.
+    pub(super) steps: Option<String>,
 }
 
 impl Changer<'_> {
@@ -117,16 +121,19 @@ impl Changer<'_> {
     pub(super) fn prompt(&self, original: &str) -> Result<String, RunError> {
         let (plan, limits) = (self.plan, PromptLimits::default());
         let mut prompt = original.to_owned();
-        let template = match (&plan.words, &plan.prompt) {
-            (Some(_), _) => Some("clarify"),
-            (None, template) => template.as_deref(),
+        let template = match (&plan.words, &self.steps, &plan.prompt) {
+            (Some(_), ..) => Some("clarify"),
+            (None, Some(_), _) => Some(STEPS),
+            (None, None, template) => template.as_deref(),
         };
         let failed = self.recovery.failure();
         if let Some(template) = template.filter(|_| failed.is_some()) {
+            let own = self.context();
             let context = PromptContext {
                 words: plan.words.clone().unwrap_or_default(),
                 attempt: plan.number,
-                ..self.context()
+                suggestion: self.steps.clone().unwrap_or(own.suggestion),
+                ..own
             };
             prompt = self.prompts.apply(&prompt, template, &context, &limits)?;
         }

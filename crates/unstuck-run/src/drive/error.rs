@@ -27,7 +27,7 @@ pub enum RunError {
     #[error(transparent)]
     Call(#[from] CannotBuild),
     /// A file that unstuck itself needs could not be written or read.
-    #[error("cannot keep {}: {source}", path.display())]
+    #[error("cannot keep {}", path.display())]
     File {
         /// The file.
         path: PathBuf,

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, watch};
 use unstuck_core::episode::RunFold;
 use unstuck_core::event::{Part, RunFinished, RunStarted, VERSION};
 use unstuck_core::redact::Redactor;
-use unstuck_core::{Event, Recorded, RunId, Timestamp};
+use unstuck_core::{Event, Recorded, RunId, SessionId, Timestamp};
 use unstuck_store::{Append, Store};
 
 use super::error::RunError;
@@ -111,19 +111,31 @@ impl<'a> Journal<'a> {
             guard: Some(self.held.token()),
         };
         let events = self.store.append(append).await?;
+        let known = self.known.borrow().seq;
+        if events.first().is_some_and(|first| first.seq > known + 1) {
+            // Others wrote in between; what they said must not be lost.
+            let own = events.first().map_or(0, |first| first.seq);
+            let mut others = self.store.load(&self.run).await?;
+            others.retain(|recorded| recorded.seq > known && recorded.seq < own);
+            let _ = self.take_in(&others);
+        }
         let shown = self.take_in(&events);
         Ok(Written { events, shown })
     }
 
-    /// Takes in what others have written to this run since; what they wrote is told.
-    pub(super) async fn hear(&self) -> Result<Vec<Recorded>, RunError> {
+    /// What people have answered since a session asked; all that others wrote is taken in.
+    pub(super) async fn answers(&self, session: &SessionId) -> Result<Vec<Recorded>, RunError> {
         let _turn = self.turn.lock().await;
         let seq = self.known.borrow().seq;
-        let mut newer = self.store.load(&self.run).await?;
-        newer.retain(|recorded| recorded.seq > seq);
+        let all = self.store.load(&self.run).await?;
+        let newer = all.partition_point(|recorded| recorded.seq <= seq);
         // Whoever reads the files sees it with the next that is written.
-        let _ = self.take_in(&newer);
-        Ok(newer)
+        let _ = self.take_in(&all[newer..]);
+        let asks = |recorded: &Recorded| matches!(&recorded.event, Event::RecoveryEscalated(asked) if asked.session.as_ref() == Some(session));
+        let since = all.iter().rposition(asks).unwrap_or(0);
+        let answers = all.into_iter().skip(since);
+        let answers = answers.filter(|one| matches!(one.event, Event::RecoveryResolved(_)));
+        Ok(answers.collect())
     }
 
     fn take_in(&self, events: &[Recorded]) -> io::Result<()> {

@@ -178,7 +178,12 @@ impl Case<'_> {
             && wrong.is_empty()
             && self.failed_check().is_none()
             && self.options.expect.met_by(text);
-        fine && (self.agent.is_none() || text.trim().is_empty())
+        // Of any program that plays a role the exit code says all, too.
+        let any_program = |agent: &Agent| agent.file().call.command.is_empty();
+        let by_code = self.agent.is_none_or(any_program);
+        fine && (by_code && !text.trim().is_empty()
+            || self.agent.is_none()
+            || text.trim().is_empty())
     }
 
     fn failure(&self, stdout: &str, stderr: &str, wrong: Vec<String>) -> Failure {

@@ -20,6 +20,7 @@ mod request;
 mod resume;
 mod role;
 mod snapshot;
+mod steps;
 mod supervisors;
 
 pub use engine::Engine;

@@ -39,6 +39,9 @@ pub trait Reporter {
         true
     }
 
+    /// Tells of something that was done and is in no event.
+    fn note(&mut self, _message: &str) {}
+
     /// Tells of something that is not as it should be, but does not stop the run.
     fn warn(&mut self, message: &str);
 }
@@ -58,6 +61,9 @@ pub trait RunReporter: Send {
     fn live(&self) -> bool {
         false
     }
+
+    /// Tells of something that was done and is in no event.
+    fn note(&mut self, _message: &str) {}
 
     /// Tells of something that is not as it should be, but does not stop the run.
     fn warn(&mut self, message: &str);

@@ -69,8 +69,9 @@ impl Engine<'_> {
                 }
                 () = lost(log.journal().taken_over()) => return Err(RunError::TakenOver { run }),
             }
-            let newer = log.journal().hear().await?;
-            log.hear(&newer);
+            let session = log.recovery().spec().session.clone();
+            let answers = log.journal().answers(&session).await?;
+            log.hear(&answers);
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! The call of a role: built anew for each attempt, with what was decided to be changed.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 
 use unstuck_core::agent::{Agent, Call, CallSession, PromptWay};
@@ -13,6 +14,7 @@ use super::engine::Engine;
 use super::error::RunError;
 use super::log::Log;
 use super::pipeline::Purse;
+use super::steps::steps;
 use crate::blobs::Blobs;
 use crate::worktree::Snapshots;
 
@@ -45,6 +47,8 @@ pub struct RoleWork<'a> {
     pub(super) stuck: &'a StuckLimits,
     /// Where the changes of each attempt are kept.
     pub(super) snapshots: Option<&'a Snapshots>,
+    /// Whether it was told that they cannot be kept.
+    pub(super) told: &'a Cell<bool>,
     /// Whether the others go on without it, so that nobody has to be asked.
     pub(super) optional: bool,
     /// Whether what a failed attempt changed is undone.
@@ -75,7 +79,8 @@ impl Engine<'_> {
                 .agent
                 .call_capabilities(&role.call.call())
                 .without(Capability::Repair)
-                .without(Capability::Steps),
+                // They are told to the agent.
+                .with(Capability::Steps),
             None => {
                 let agent = self.agent_of(&spec.command, spec.agent.as_deref());
                 command::capabilities(agent, &spec.command)
@@ -90,11 +95,17 @@ impl Engine<'_> {
         log: &Log<'_, '_>,
         plan: &AttemptPlan,
     ) -> Result<Line, RunError> {
+        let recovery = log.recovery();
+        let steps = recovery.failure().and_then(|failed| {
+            let playbook = self.knowledge.playbook();
+            steps(playbook, recovery.spec(), log.options(), failed, plan)
+        });
         let changer = Changer {
             agent: Some(&role.agent),
-            recovery: log.recovery(),
+            recovery,
             plan,
             prompts: self.knowledge.prompts(),
+            steps,
         };
         let prompt = with_limit(
             changer.prompt(&role.prompt)?,

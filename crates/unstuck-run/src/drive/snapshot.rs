@@ -1,8 +1,8 @@
 //! What is watched over around an attempt of a role: the work tree before and after, and what may be used.
 
-use unstuck_core::Kind;
 use unstuck_core::decision::AskWhy;
 use unstuck_core::event::{EscalationKind, RecoveryEscalated};
+use unstuck_core::{Kind, Pipeline};
 
 use super::engine::{Engine, question_id};
 use super::error::RunError;
@@ -25,7 +25,8 @@ impl Engine<'_> {
         number: u32,
         moment: Moment,
     ) -> Option<Snapshot> {
-        let snapshots = self.role?.snapshots?.clone();
+        let role = self.role?;
+        let snapshots = role.snapshots?.clone();
         let session = log.recovery().spec().session.as_str();
         let when = match moment {
             Moment::Before => "before",
@@ -36,16 +37,17 @@ impl Engine<'_> {
         match taken.ok()? {
             Ok(taken) => Some(taken),
             Err(error) => {
-                self.reporter.warn(&format!(
-                    "the changes of this attempt are not kept: {error}"
-                ));
+                if !role.told.replace(true) {
+                    let message = format!("the changes of attempts are not kept: {error}");
+                    self.reporter.warn(&message);
+                }
                 None
             }
         }
     }
 
     /// Undoes what a failed attempt changed, if that is wanted.
-    pub(super) async fn roll_back(&mut self, before: Snapshot) {
+    pub(super) async fn roll_back(&mut self, log: &Log<'_, '_>, before: Snapshot) {
         let Some(role) = self.role.filter(|role| role.rollback) else {
             return;
         };
@@ -56,10 +58,19 @@ impl Engine<'_> {
         match restored {
             Ok(Ok(restored)) => {
                 let files = restored.written.len() + restored.removed.len();
+                let recovery = log.recovery();
+                let role = log.as_part().map_or("", |part| part.role.as_str());
+                let attempt = format!("{}/{role}/{}", recovery.id().short(), recovery.attempts());
+                if files > 0 {
+                    self.reporter.note(&format!(
+                        "{role}: what attempt {} changed was rolled back ({files} files); unstuck diff {attempt} shows it",
+                        recovery.attempts()
+                    ));
+                }
                 let commits = restored.commits.len();
                 if commits > 0 {
                     self.reporter.warn(&format!(
-                        "{commits} commits that the failed attempt made are still there; its {files} changed files were rolled back"
+                        "{role}: {commits} commits that the failed attempt made are still there"
                     ));
                 }
             }
@@ -81,6 +92,7 @@ impl Engine<'_> {
         let used = log.journal().know(|run| Used {
             usd: run.view.cost_usd,
             tokens: run.view.tokens,
+            raises: run.pipeline.as_ref().map_or(0, Pipeline::raises),
         });
         let now = self.clock.at();
         let Some(reason) = role.purse.reached(used, now).await? else {

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use unstuck_core::episode::{RunView, Status};
-use unstuck_core::pipeline::RoleChange;
+use unstuck_core::event::PipelineStarted;
+use unstuck_core::pipeline::{GONE, RoleChange};
 use unstuck_core::redact::Redactor;
 use unstuck_run::drive::pipeline::{Again, Plan};
 use unstuck_run::drive::{self, Finished, RunError};
@@ -179,11 +180,7 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
     let path = then.and_then(|then| then.config_path.as_deref());
     let config = pipeline_plan::config_of(path, session.config)?;
     let wanted = Wanted {
-        task: taken
-            .wanted
-            .task
-            .clone()
-            .or(then.map(|then| then.task.clone())),
+        task: task(taken, then, &config),
         ..taken.wanted.clone()
     };
     let project = Path::new(&run.project);
@@ -208,6 +205,18 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
     supervise::conduct(session, &config, pipeline, taken.told)
 }
 
+/// What is to be done: what a person says now, what they said then, or what the configuration says.
+fn task(taken: &Taken<'_>, then: Option<&PipelineStarted>, config: &Config) -> Option<String> {
+    let said_then = then.filter(|then| then.command.iter().any(|word| word == "--task"));
+    let said_then = said_then.map(|then| then.task.clone());
+    let said_now = taken.wanted.task.clone();
+    let known = || then.map(|then| then.task.clone());
+    said_now
+        .or(said_then)
+        .or_else(|| config.run().task.clone())
+        .or_else(known)
+}
+
 /// The run that is named, or all that could be meant, the likeliest first.
 async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<Vec<RunView>> {
     let history = History::open(session.store).await?;
@@ -217,6 +226,12 @@ async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<Vec<RunView>> 
             let mut found = history.newest(&UNFINISHED, CANDIDATES).await?;
             // A single command that failed was passed on, and is over.
             found.retain(|run| run.status != Status::Failed || run.roles.is_some());
+            // One of another project is only meant where this one has none.
+            let here = std::env::current_dir().unwrap_or_default();
+            let project = project_of(&here).display().to_string();
+            if found.iter().any(|run| run.project == project) {
+                found.retain(|run| run.project == project);
+            }
             Ok(found)
         }
     }
@@ -250,7 +265,8 @@ fn changed(run: &RunView, changes: &[RoleChange]) -> anyhow::Error {
     for change in changes {
         let who = change.role.as_deref().unwrap_or("all roles");
         lines.extend(change.what.iter().map(|what| format!("  {who}: {what}")));
-        roles.extend(change.role.as_deref());
+        let is_gone = change.what.iter().any(|what| what == GONE);
+        roles.extend(change.role.as_deref().filter(|_| !is_gone));
     }
     let restart: Vec<_> = roles
         .iter()

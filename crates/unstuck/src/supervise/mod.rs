@@ -34,6 +34,7 @@ use crate::config::Config;
 use crate::environment;
 use crate::output::Color;
 use crate::place::homely;
+use crate::report::hinted;
 
 /// What every command that runs something starts from.
 #[derive(Debug)]
@@ -327,6 +328,10 @@ impl<'a> Around<'a> {
 fn explained(error: RunError) -> anyhow::Error {
     match error {
         RunError::Store(error) => crate::store::explained(error),
+        RunError::File { path, source } => hinted(
+            format!("cannot keep {}: {source}", path.display()),
+            "see to it (is the disk full?), then `unstuck resume` goes on where it was",
+        ),
         other => other.into(),
     }
 }

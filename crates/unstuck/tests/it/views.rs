@@ -57,15 +57,20 @@ fn a_run_is_told_line_by_line() {
     insta::assert_snapshot!(told, @r"
     Run RUN: 2 roles · the shop
     Iteration 1 of 4
+    [Attempt 1] architect started
     [Attempt 1] architect → success
     architect → .unstuck/runs/RUN/roles/architect/output.md
+    [Attempt 1] tester started
     [Attempt 1] tester → missing_sections: Missing section: # Tests
     [Auto-retry 1/3] emphasizing the required sections…
+    [Attempt 2] tester started
     [Attempt 2] tester → success
     tester → .unstuck/runs/RUN/roles/tester/output.md
-    Iteration 2 of 4 · nobody has said DONE
+    Iteration 2 of 4 · nobody has declared the work done
+    [Attempt 1] architect started
     [Attempt 1] architect → success
     architect → .unstuck/runs/RUN/roles/architect/output.md
+    [Attempt 1] tester started
     [Attempt 1] tester → success
     tester → .unstuck/runs/RUN/roles/tester/output.md
     Iteration 2 of 4 → done

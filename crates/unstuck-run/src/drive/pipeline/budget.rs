@@ -1,8 +1,6 @@
 //! What the run and all runs of a day may use, looked at before each attempt.
 
 use unstuck_core::Timestamp;
-use unstuck_core::episode::RunFold;
-use unstuck_core::event::EscalationKind;
 use unstuck_store::{RunFilter, Store};
 
 use super::plan::{Allowance, Budget};
@@ -15,23 +13,19 @@ const DAY_MS: i64 = 24 * 3600 * 1000;
 pub(crate) struct Used {
     pub(crate) usd: f64,
     pub(crate) tokens: u64,
+    /// How often a person has allowed as much again.
+    pub(crate) raises: u32,
 }
 
 /// Watches over what may be used.
 pub(crate) struct Purse<'a> {
     budget: Budget,
     store: &'a Store,
-    /// How often a person was asked about it before this process took the run up; each time as much again is allowed.
-    answered: u32,
 }
 
 impl<'a> Purse<'a> {
-    pub(super) fn new(budget: Budget, store: &'a Store, run: &RunFold) -> Self {
-        Self {
-            budget,
-            store,
-            answered: questions(run),
-        }
+    pub(super) fn new(budget: Budget, store: &'a Store) -> Self {
+        Self { budget, store }
     }
 
     /// Why no further attempt may be made without asking, if none may.
@@ -40,7 +34,7 @@ impl<'a> Purse<'a> {
         own: Used,
         now: Timestamp,
     ) -> Result<Option<String>, RunError> {
-        let times = f64::from(self.answered + 1);
+        let times = f64::from(own.raises.saturating_add(1));
         if let Some(why) = over(own, self.budget.per_run, times, "this run") {
             return Ok(Some(why));
         }
@@ -55,6 +49,7 @@ impl<'a> Purse<'a> {
         let of_day = all.iter().fold(Used::default(), |sum, run| Used {
             usd: sum.usd + run.cost_usd,
             tokens: sum.tokens + run.tokens,
+            ..sum
         });
         Ok(over(
             of_day,
@@ -65,18 +60,11 @@ impl<'a> Purse<'a> {
     }
 }
 
-/// How often a person was asked about money in a run.
-fn questions(run: &RunFold) -> u32 {
-    let trigger = EscalationKind::CostConfirmation.trigger();
-    let asked = run.sessions.iter().flat_map(|session| &session.asked);
-    u32::try_from(asked.filter(|asked| *asked == trigger).count()).unwrap_or(u32::MAX)
-}
-
 fn over(used: Used, allowed: Allowance, times: f64, who: &str) -> Option<String> {
     let usd = allowed.usd.map(|usd| usd * times);
     if let Some(most) = usd.filter(|most| used.usd >= *most) {
         return Some(format!(
-            "the budget is used up: ${:.2} of ${most:.2} by {who}",
+            "the budget is used up: ${:.2} of ${most:.2} by {who}; resuming allows as much again",
             used.usd
         ));
     }
@@ -91,7 +79,7 @@ fn over(used: Used, allowed: Allowance, times: f64, who: &str) -> Option<String>
     )]
     let most = tokens.filter(|most| used.tokens as f64 >= *most)?;
     Some(format!(
-        "the budget is used up: {} of {most:.0} tokens by {who}",
+        "the budget is used up: {} of {most:.0} tokens by {who}; resuming allows as much again",
         used.tokens
     ))
 }

@@ -27,6 +27,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use unstuck_core::decision::{AskWhy, Draw};
+use unstuck_core::episode::RunFold;
 use unstuck_core::event::{
     EscalationKind, IterationFinished, IterationStarted, Outcome, Part, RecoveryEscalated,
     RunFinished, RunStarted, Work,
@@ -85,6 +86,8 @@ struct Stage<'s, 'a> {
     /// The number of the newest session.
     sessions: Cell<u32>,
     snapshots: Option<Snapshots>,
+    /// Whether it was told that they cannot be taken.
+    told: Cell<bool>,
     /// How the newest iteration of this process was judged.
     judged: RefCell<Option<IterationFinished>>,
     /// What each role made of the work tree.
@@ -129,6 +132,7 @@ impl Conductor<'_> {
         let stage = Stage {
             sessions: Cell::new(self.know(&journal, Pipeline::sessions)),
             snapshots: self.snapshots(journal.run()),
+            told: Cell::new(false),
             judged: RefCell::default(),
             steps: RefCell::default(),
             journal: &journal,
@@ -232,17 +236,25 @@ impl Conductor<'_> {
     async fn ask(&self, journal: &Journal<'_>, trouble: LoopTrouble) -> Result<(), RunError> {
         let (number, left) = self.know(journal, |pipeline| {
             let judged = pipeline.judged();
-            let left = judged.map(|judged| first_line(&judged.feedback).to_owned());
-            (pipeline.iteration(), left.unwrap_or_default())
+            let left = judged.map(|judged| in_short(&judged.feedback));
+            let left = left.unwrap_or_default();
+            let more = pipeline.plan().looping.as_ref();
+            let more = more.map_or(0, |looping| looping.max_iterations);
+            (pipeline.iteration(), (left, more))
         });
+        let (left, more) = left;
         let (question, reason) = match trouble {
             LoopTrouble::Stuck { iterations } => (
                 EscalationKind::Stuck,
-                format!("{iterations} iterations changed nothing and left the same undone: {left}"),
+                format!(
+                    "{iterations} iterations changed nothing and left the same undone: {left}; resuming tries again"
+                ),
             ),
             LoopTrouble::UsedUp { iterations } => (
                 EscalationKind::Hiccup,
-                format!("its {iterations} iterations are used up, and it is not done: {left}"),
+                format!(
+                    "its {iterations} iterations are used up, and it is not done: {left}; resuming allows {more} more"
+                ),
             ),
         };
         let asked = RecoveryEscalated {
@@ -288,7 +300,10 @@ impl Conductor<'_> {
             let reason = match outcome {
                 Outcome::Interrupted => "stopped by a person".to_owned(),
                 Outcome::Succeeded | Outcome::Recovered => how_it_went(view.error_count),
-                _ => said.or(view.reason.clone()).unwrap_or_default(),
+                _ => said
+                    .or_else(|| stuck(run))
+                    .or(view.reason.clone())
+                    .unwrap_or_default(),
             };
             RunFinished {
                 outcome,
@@ -382,6 +397,28 @@ fn how_it_went(failures: u32) -> String {
     }
 }
 
-fn first_line(text: &str) -> &str {
-    text.trim().lines().next().unwrap_or_default()
+/// Why a loop was given up that nobody is asked about.
+fn stuck(run: &RunFold) -> Option<String> {
+    let judged = run.pipeline.as_ref()?.judged()?;
+    Some(format!(
+        "{} iterations changed nothing and left the same undone: {}",
+        judged.unchanged,
+        in_short(&judged.feedback)
+    ))
+}
+
+/// The first line of a text; where that only announces something, the last line of it too.
+fn in_short(text: &str) -> String {
+    let mut lines = text.trim().lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    match lines.rfind(|line| !line.is_empty()) {
+        Some(last) if first.ends_with(':') => {
+            let most = last
+                .char_indices()
+                .nth(160)
+                .map_or(last.len(), |(at, _)| at);
+            format!("{first} {}", &last[..most])
+        }
+        _ => first.to_owned(),
+    }
 }

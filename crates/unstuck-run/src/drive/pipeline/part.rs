@@ -63,7 +63,7 @@ impl Conductor<'_> {
             part: &part,
         };
         let mut draw = || -> Draw { (self.draws.borrow_mut())() };
-        let purse = journal.know(|run| Purse::new(self.plan().budget, self.store, run));
+        let purse = Purse::new(self.plan().budget, self.store);
         let mut engine = Engine {
             store: self.store,
             knowledge: Knowledge {
@@ -82,6 +82,7 @@ impl Conductor<'_> {
                 call: &call,
                 stuck: &self.plan().stuck,
                 snapshots: stage.snapshots.as_ref(),
+                told: &stage.told,
                 optional: role.optional,
                 rollback: self.plan().rollback,
                 purse: &purse,
@@ -244,6 +245,10 @@ impl Reporter for PartReporter<'_, '_, '_, '_> {
                 .tell(|reporter| reporter.happened(events, run))
         });
         self.note_trees(events);
+    }
+
+    fn note(&mut self, message: &str) {
+        self.conductor.tell(|reporter| reporter.note(message));
     }
 
     fn warn(&mut self, message: &str) {

@@ -135,6 +135,12 @@ impl RunReporter for PipelineScreen {
         self.live
     }
 
+    fn note(&mut self, message: &str) {
+        if self.told != Told::Nothing {
+            self.write(&fitted(vec![message.to_owned()]));
+        }
+    }
+
     fn warn(&mut self, message: &str) {
         self.write(&fitted(vec![format!(
             "{DIM}unstuck:{DIM:#} warning: {message}"

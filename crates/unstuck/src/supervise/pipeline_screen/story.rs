@@ -400,7 +400,10 @@ impl Scene<'_> {
             }
         }
         if self.story.waits_for_person {
-            lines.push("  waiting until you have seen to it (Ctrl-C stops)".to_owned());
+            let resume = self.command("resume");
+            lines.push(format!(
+                "  waiting until you have seen to it: {resume} in another terminal (Ctrl-C stops)"
+            ));
         }
         let about = asked.session.as_ref().map(|_| format!("/{about}"));
         let (short, option) = (self.pipeline.id().short(), &self.story.option);
@@ -487,7 +490,8 @@ impl Scene<'_> {
         facts.push(counted(end.attempts as usize, "attempt"));
         facts.push(Human(Duration::from_millis(end.duration_ms)).to_string());
         if end.cost_usd > 0.0 {
-            facts.push(format!("${:.2}", end.cost_usd));
+            let few = if end.cost_usd < 0.1 { 4 } else { 2 };
+            facts.push(format!("${:.few$}", end.cost_usd));
         }
         facts.join(", ")
     }

@@ -1,8 +1,22 @@
 //! `unstuck run`: roles that build on each other, kept going.
 
+mod changes;
+mod circles;
+mod effects;
 mod kinds;
+mod loops;
+mod mistakes;
+mod outputs;
+mod prompts;
 mod recovery;
+mod reloading;
+mod resuming;
+mod waiting;
 
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStderr, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::{Ended, Place};
@@ -43,9 +57,10 @@ impl Place {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// A file of the project.
+    /// A file of the project, without the line end at its end.
     fn text(&self, name: &str) -> String {
-        std::fs::read_to_string(self.project().join(name)).unwrap()
+        let text = std::fs::read_to_string(self.project().join(name)).unwrap();
+        text.trim_end().to_owned()
     }
 }
 
@@ -61,27 +76,76 @@ impl Ended {
     }
 }
 
-/// A task is asked for only where a role that is to run has a place for it.
-#[test]
-fn a_role_that_does_not_run_needs_no_task() {
-    let planner = role(
-        "planner",
-        "prompt = \"Plan {{ task }}\"",
-        "cat; echo; echo planned",
-    );
-    let builder = role(
-        "builder",
-        "prompt = \"Your task: {{ outputs.planner }}\"\nneeds = [\"planner\"]",
-        "cat",
-    );
-    let place = project(&format!("{planner}{builder}"));
-    place
-        .run(&["run"], "")
-        .told(2, &["the prompt of `planner` has {{ task }}", "--task"]);
-    place.run(&["run", "--task", "a poem"], "").told(0, &[]);
-    place.run(&["run", "--only", "builder"], "").told(0, &[]);
-    place.run(&["run", "--from", "builder"], "").told(0, &[]);
-    place
-        .run(&["run", "--only", "planner"], "")
-        .told(2, &["--task"]);
+/// A command of unstuck that is under way.
+struct Running {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+    told: String,
+}
+
+impl Running {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let mut child = place
+            .command(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self {
+            child,
+            lines,
+            told: String::new(),
+        }
+    }
+
+    /// Waits until something is told.
+    #[track_caller]
+    fn until(&mut self, part: &str) -> &Self {
+        for line in self.lines.by_ref() {
+            let line = line.unwrap();
+            self.told.push_str(&line);
+            self.told.push('\n');
+            if line.contains(part) {
+                return self;
+            }
+        }
+        panic!("{part} was not told: {}", self.told)
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Its exit code, and all that it told.
+    fn end(mut self) -> Ended {
+        let status = self.child.wait().unwrap();
+        for line in self.lines {
+            self.told.push_str(&line.unwrap());
+            self.told.push('\n');
+        }
+        Ended {
+            code: status.code().unwrap_or(-1),
+            stdout: String::new(),
+            stderr: self.told,
+        }
+    }
+
+    /// Ends it at once, as a crash or the loss of power would.
+    fn kill(self) -> Ended {
+        self.signal(Signal::KILL);
+        self.end()
+    }
+}
+
+/// Runs git in the project, with an author.
+fn git(place: &Place, args: &[&str]) -> String {
+    let author = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
+    let output = place
+        .program("git", &[&author[..], args].concat())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "git {args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }

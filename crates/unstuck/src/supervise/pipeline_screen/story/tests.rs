@@ -334,7 +334,7 @@ fn several_who_play_a_role_are_told_apart() {
     );
     assert_eq!(
         told.finish(&session, &part, Outcome::Recovered),
-        ["reviewer#2 → .unstuck/runs/k3v9x0m2qa/roles/reviewer#2/output.md"]
+        ["reviewer#2 → .unstuck/runs/k3v9x0m2qa/roles/reviewer.2/output.md"]
     );
 }
 
@@ -399,7 +399,6 @@ fn a_question_says_what_was_seen_and_how_to_go_on() {
             "implementer needs a person: Not allowed in: a person has to act.",
             "  seen: Please run /login",
             "  hint: Log in again",
-            "  then: unstuck resume k3v9x0",
             "  why: unstuck explain k3v9x0/implementer",
         ]
     );
@@ -475,6 +474,6 @@ fn outputs_of_an_earlier_run_are_told_as_reused() {
             reused("implementer", 1),
             reused("implementer", 2)
         ]),
-        ["Reusing: architect, implementer. Starting: tester"]
+        ["Reusing: architect, implementer (from run a). Starting: tester"]
     );
 }

@@ -1,0 +1,60 @@
+//! Ways out that are made of tool calls: they are told to the agent, which carries them out as it sees fit.
+
+use unstuck_core::action::{PlanRequest, plan};
+use unstuck_core::event::{AttemptFailed, SessionSpec};
+use unstuck_core::knowledge::Playbook;
+use unstuck_core::recovery::AttemptPlan;
+use unstuck_core::{Failure, Layer};
+
+use super::request::Options;
+
+/// Steps that are the supervisor's own, and nothing for an agent to do.
+const OWN: [&str; 4] = ["ask_user", "wait", "retry", "repair"];
+
+/// The steps of the strategy that an attempt follows, as a list; none if it has none.
+pub(super) fn steps(
+    playbook: &Playbook,
+    spec: &SessionSpec,
+    options: &Options,
+    failed: &AttemptFailed,
+    next: &AttemptPlan,
+) -> Option<String> {
+    let strategy = next.answering.as_ref()?.strategy.as_deref()?;
+    let diagnosis = &failed.diagnosis;
+    if !matches!(diagnosis.layer, Layer::Tool | Layer::Infra) {
+        return None;
+    }
+    let command = options
+        .check
+        .clone()
+        .unwrap_or_else(|| spec.command.join(" "));
+    let failure = Failure {
+        command: Some(command),
+        exit_code: failed.end.exit_code,
+        stderr: Some(diagnosis.evidence.line.as_str().into()),
+        ..Failure::new(diagnosis.layer)
+    };
+    let request = PlanRequest {
+        root: Some(spec.cwd.clone()),
+        ..PlanRequest::new(playbook, &failure, diagnosis)
+    };
+    let planned = plan(&request)
+        .into_iter()
+        .find(|one| one.strategy == strategy)?;
+    let told: Vec<_> = planned
+        .steps
+        .iter()
+        .filter(|step| !OWN.contains(&step.tool.as_str()))
+        .map(|step| {
+            match step
+                .args
+                .get("command")
+                .and_then(|command| command.as_str())
+            {
+                Some(command) => format!("- {}: `{command}`", step.action),
+                None => format!("- {}", step.action),
+            }
+        })
+        .collect();
+    (!told.is_empty()).then(|| told.join("\n"))
+}

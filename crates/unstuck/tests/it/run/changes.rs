@@ -1,0 +1,172 @@
+//! What was changed between a run and its resume: in what is done it is refused, in what is to be done it counts.
+
+use super::{configure, project, role};
+use crate::Place;
+
+const RAN: &str = "cat > got-$UNSTUCK_ROLE; echo $UNSTUCK_ROLE >> ran; echo by $UNSTUCK_ROLE;";
+const FAILS: &str =
+    "cat >/dev/null; echo $UNSTUCK_ROLE >> ran; echo 'Not logged in · Please run /login'; exit 1";
+
+/// Three roles, the last of which fails as long as it is told to.
+fn roles(architect: &str, last: &str) -> String {
+    [
+        role("architect", architect, RAN),
+        role(
+            "implementer",
+            "prompt = \"{{ outputs.architect }}\"\nneeds = [\"architect\"]",
+            RAN,
+        ),
+        role("other", "prompt = \"Else.\"", RAN),
+        role(
+            "tester",
+            "prompt = \"{{ task }}\"\nneeds = [\"implementer\", \"other\"]",
+            last,
+        ),
+    ]
+    .concat()
+}
+
+/// A run whose last role has failed.
+fn failed() -> Place {
+    let place = project(&roles("prompt = \"Plan.\"", FAILS));
+    place
+        .run(&["run", "--task", "the shop"], "")
+        .told(3, &["tester needs a person"]);
+    std::fs::remove_file(place.project().join("ran")).unwrap();
+    place
+}
+
+/// S1-23: what was made from something else is not reused without a word, and what was changed is told.
+#[test]
+fn a_changed_prompt_of_what_is_done_is_refused_and_told() {
+    let place = failed();
+    configure(&place, &roles("prompt = \"Plan it well.\"", RAN));
+    let refused = place.run(&["resume"], "");
+    refused.told(
+        1,
+        &[
+            "  architect: its prompt was changed\n",
+            "--accept-changes",
+            "--restart architect",
+        ],
+    );
+    assert!(place.lines("ran").is_empty(), "nothing is run");
+    assert_eq!(
+        refused.stderr.matches("was changed").count(),
+        1,
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn changes_can_be_accepted() {
+    let place = failed();
+    configure(&place, &roles("prompt = \"Plan it well.\"", RAN));
+    let resumed = place.run(&["run", "--resume-from-failure", "--accept-changes"], "");
+    resumed.told(
+        0,
+        &["Reusing: architect, implementer, other. Starting: tester\n"],
+    );
+    assert_eq!(place.lines("ran"), ["tester"]);
+}
+
+/// What was begun anew is done with all that builds on it; what does not is reused.
+#[test]
+fn a_role_can_be_run_again_with_all_that_build_on_it() {
+    let place = failed();
+    configure(&place, &roles("prompt = \"Plan it well.\"", RAN));
+    let resumed = place.run(&["resume", "--restart", "architect"], "");
+    resumed.told(0, &["Reusing: other. Starting: architect\n"]);
+    assert_eq!(place.lines("ran"), ["architect", "implementer", "tester"]);
+    assert_eq!(place.text("got-architect"), "Plan it well.");
+}
+
+/// A run that is done can be taken up again from a role that is to be run again.
+#[test]
+fn a_finished_run_can_be_run_again_from_a_role() {
+    let place = project(&roles("prompt = \"Plan.\"", RAN));
+    place.run(&["run", "--task", "the shop"], "").told(0, &[]);
+    std::fs::remove_file(place.project().join("ran")).unwrap();
+    let run = place.json(&["runs", "--json"], "")[0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let again = place.run(&["resume", &run, "--restart", "implementer"], "");
+    again.told(0, &["Reusing: architect, other. Starting: implementer\n"]);
+    assert_eq!(place.lines("ran"), ["implementer", "tester"]);
+    place
+        .run(&["resume", &run, "--restart", "nobody"], "")
+        .told(1, &["no role `nobody`"]);
+}
+
+/// S1-38: how far to go, and anything about what is still to run, may change freely.
+#[test]
+fn what_is_still_to_run_may_change_freely() {
+    let place = failed();
+    let more = roles("prompt = \"Plan.\"\ntimeout = \"5m\"", RAN)
+        .replace("prompt = \"{{ task }}\"", "prompt = \"Now {{ task }}.\"");
+    configure(
+        &place,
+        &format!("[error_recovery]\nmax_auto_retries = 1\n{more}"),
+    );
+    place.run(&["resume"], "").told(0, &["Starting: tester"]);
+    assert_eq!(place.lines("ran"), ["tester"]);
+    assert_eq!(place.text("got-tester"), "Now the shop.");
+}
+
+#[test]
+fn another_task_is_told() {
+    let place = failed();
+    let other = place.run(&["run", "--resume-from-failure", "--task", "the blog"], "");
+    other.told(
+        1,
+        &[
+            "all roles: the task was \"the shop\", is \"the blog\"\n",
+            "--accept-changes",
+        ],
+    );
+    assert!(place.lines("ran").is_empty());
+}
+
+#[test]
+fn roles_that_came_or_went_are_told() {
+    let place = failed();
+    let without = roles("prompt = \"Plan.\"", RAN).replace("id = \"other\"", "id = \"another\"");
+    let without = without.replace("\"implementer\", \"other\"", "\"implementer\", \"another\"");
+    configure(&place, &without);
+    place
+        .run(&["resume"], "")
+        .told(1, &["  other: it is not there any more\n"]);
+}
+
+#[test]
+fn several_changes_are_all_told() {
+    let place = failed();
+    let changed = roles("prompt = \"Plan.\"\nmodel = \"large\"\ninstances = 2", RAN);
+    configure(&place, &changed);
+    let refused = place.run(&["resume"], "");
+    refused.told(
+        1,
+        &[
+            "architect: instances was 1, is 2\n",
+            "architect: model is now large\n",
+        ],
+    );
+}
+
+/// S1-23: without the file that it was run by, it says which one is missing.
+#[test]
+fn a_config_that_is_gone_is_told() {
+    let place = failed();
+    let file = place.project().join("unstuck.toml");
+    let text = std::fs::read_to_string(&file).unwrap().replace(FAILS, RAN);
+    std::fs::remove_file(&file).unwrap();
+    place.run(&["resume"], "").told(
+        2,
+        &["unstuck.toml", "is not there any more", "--config FILE"],
+    );
+    place.write("other.toml", &text);
+    let resumed = place.run(&["resume", "--config", "other.toml"], "");
+    resumed.told(0, &["Starting: tester"]);
+}

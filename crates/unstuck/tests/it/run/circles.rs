@@ -1,0 +1,220 @@
+//! Agents that go round in circles, wait for nobody, or spend too much.
+
+use super::{Running, project, role};
+use crate::Place;
+
+/// An agent that does something until its second attempt, which is fine.
+fn until_second(at_first: &str) -> String {
+    format!(
+        "cat > got-$UNSTUCK_ATTEMPT; [ $UNSTUCK_ATTEMPT -ge 2 ] && echo 'All is done.' && exit 0; {at_first}"
+    )
+}
+
+fn watched(settings: &str, script: &str) -> Place {
+    let more = "prompt = \"Do it.\"\ntimeout = \"20s\"";
+    project(&format!("[stuck]\n{settings}\n{}", role("a", more, script)))
+}
+
+/// Output that repeats is stopped long before any timeout, and the next prompt asks for another approach.
+#[test]
+fn an_agent_that_repeats_itself_is_stopped_and_told() {
+    let script = until_second(
+        "while :; do echo 'Error: cannot open the display, I will look at it from the beginning'; done",
+    );
+    let place = watched("output_repeats = 5", &script);
+    let ended = place.run(&["run"], "");
+    ended.told(
+        0,
+        &[
+            "[Attempt 1] a → stuck",
+            "it wrote the same",
+            "cannot open the display",
+            "[Attempt 2] a → success",
+        ],
+    );
+    let next = place.text("got-2");
+    assert!(
+        next.contains("Do it.") && next.contains("cannot open the display"),
+        "{next}"
+    );
+}
+
+/// An agent that waits for an answer that nobody will give is stopped, and told to do without.
+#[test]
+fn an_agent_that_waits_for_an_answer_is_stopped() {
+    let place = watched(
+        "waiting_for_input = \"100ms\"",
+        &until_second("printf 'Overwrite the file? [y/N] '; sleep 60"),
+    );
+    let ended = place.run(&["run"], "");
+    ended.told(
+        0,
+        &[
+            "[Attempt 1] a → stuck",
+            "Overwrite the file?",
+            "[Attempt 2] a → success",
+        ],
+    );
+}
+
+#[test]
+fn an_answer_that_only_asks_back_is_not_the_work() {
+    let script = until_second("echo 'There are two databases. Which one should I use?'");
+    let place = watched("", &script);
+    let ended = place.run(&["run"], "");
+    ended.told(
+        0,
+        &[
+            "[Attempt 1] a → stuck",
+            "Which one should I use?",
+            "[Attempt 2] a → success",
+        ],
+    );
+    let next = place.text("got-2");
+    assert!(next.contains("Which one should I use?"), "{next}");
+
+    let place = watched("enabled = false", &script);
+    place
+        .run(&["run"], "")
+        .told(0, &["[Attempt 1] a → success"]);
+}
+
+/// An agent that stays stuck is handed over, with what it repeated.
+#[test]
+fn an_agent_that_stays_stuck_is_a_question() {
+    let place = watched(
+        "",
+        "cat >/dev/null; echo 'Shall I begin with the shop or with the blog?'",
+    );
+    let ended = place.run(&["run"], "");
+    ended.told(3, &["a needs a person", "the shop or with the blog?"]);
+    let escalation = place.json_of_run("escalation.json");
+    assert_eq!(
+        (&escalation["type"], &escalation["trigger"]),
+        (&"stuck".into(), &"STUCK".into())
+    );
+}
+
+/// What a fake Claude Code writes: its calls, then its answer with what it cost.
+fn claude(calls: &str) -> String {
+    format!(
+        "#!/bin/sh\ncat >/dev/null; echo ran >> ran\n{calls}\necho '{{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"result\":\"All is done.\",\"session_id\":\"11-22\",\"total_cost_usd\":0.3,\"usage\":{{\"input_tokens\":100,\"output_tokens\":50}}}}'\n"
+    )
+}
+
+fn claude_role(id: &str, needs: &str) -> String {
+    format!("[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do it.\"\nneeds = [{needs}]\n")
+}
+
+/// The same failing call again and again is seen in what the agent reports, while it runs.
+#[test]
+fn the_same_failing_call_again_and_again_is_stuck() {
+    let calls = r#"[ -f again ] || { touch again; for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
+echo '{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t'$n'","name":"Bash","input":{"command":"npm test"}}]}}'
+echo '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t'$n'","is_error":true,"content":"sh: jest: not found"}]}}'
+done; sleep 60; }"#;
+    let place = project(&claude_role("a", ""));
+    place.tool("claude", &claude(calls));
+    let ended = place.run(&["run"], "");
+    ended.told(
+        0,
+        &[
+            "[Attempt 1] a → stuck",
+            "npm test",
+            "[Attempt 2] a → success",
+        ],
+    );
+}
+
+/// When the budget of a run is used up, a person is asked before more is spent; to resume allows as much again.
+#[test]
+fn a_used_up_budget_is_a_question() {
+    let roles = [
+        claude_role("a", ""),
+        claude_role("b", "\"a\""),
+        claude_role("c", "\"b\""),
+        claude_role("d", "\"c\""),
+    ];
+    let place = project(&format!("[budget]\nper_run.usd = 0.5\n{}", roles.concat()));
+    place.tool("claude", &claude(""));
+    let ended = place.run(&["run"], "");
+    ended.told(
+        3,
+        &[
+            "c needs a person: the budget is used up: $0.60 of $0.50 by this run",
+            "$0.60",
+        ],
+    );
+    assert_eq!(place.lines("ran").len(), 2);
+    assert_eq!(
+        place.json_of_run("escalation.json")["type"],
+        "cost_confirmation"
+    );
+
+    place
+        .run(&["resume"], "")
+        .told(0, &["Reusing: a, b. Starting: c", "Done", "$1.20"]);
+    assert_eq!(place.lines("ran").len(), 4);
+}
+
+#[test]
+fn tokens_can_be_limited_too() {
+    let roles = [claude_role("a", ""), claude_role("b", "\"a\"")];
+    let place = project(&format!(
+        "[budget]\nper_run.tokens = 100\n{}",
+        roles.concat()
+    ));
+    place.tool("claude", &claude(""));
+    place.run(&["run"], "").told(
+        3,
+        &["b needs a person: the budget is used up: 150 of 100 tokens"],
+    );
+}
+
+/// What other runs of the day have used counts against the budget of the day.
+#[test]
+fn the_budget_of_a_day_counts_all_runs() {
+    let place = project(&format!(
+        "[budget]\nper_day.usd = 0.2\n{}",
+        claude_role("a", "")
+    ));
+    place.tool("claude", &claude(""));
+    place.run(&["run"], "").told(0, &["Done"]);
+    place
+        .run(&["run"], "")
+        .told(3, &["$0.30 of $0.20 by the last 24 hours"]);
+    assert_eq!(place.lines("ran").len(), 1);
+}
+
+/// What a person allows once is allowed once, although several roles had to stop for it.
+#[test]
+fn several_roles_that_stop_for_money_are_one_question_about_it() {
+    let roles = [
+        claude_role("a", ""),
+        claude_role("b", ""),
+        claude_role("c", "\"a\", \"b\""),
+        claude_role("d", "\"a\", \"b\""),
+        claude_role("e", "\"c\", \"d\""),
+    ];
+    let place = project(&format!("[budget]\nper_run.usd = 0.5\n{}", roles.concat()));
+    place.tool("claude", &claude(""));
+    place.run(&["run"], "").told(3, &["$0.60 of $0.50"]);
+    place
+        .run(&["resume"], "")
+        .told(3, &["Starting: c, d", "$1.20 of $1.00"]);
+    assert_eq!(place.lines("ran").len(), 4);
+    place.run(&["resume"], "").told(0, &["$1.50"]);
+}
+
+/// Who stays and is asked about money is asked once.
+#[test]
+fn a_run_that_waits_for_a_person_goes_on_when_they_allow_more() {
+    let roles = [claude_role("a", ""), claude_role("b", "\"a\"")];
+    let place = project(&format!("[budget]\nper_run.usd = 0.2\n{}", roles.concat()));
+    place.tool("claude", &claude(""));
+    let mut running = Running::start(&place, &["run", "--wait"]);
+    running.until("waiting until you have seen to it");
+    place.run(&["resume"], "").told(0, &[]);
+    running.until("b → ");
+    running.end().told(0, &["$0.60"]);
+}

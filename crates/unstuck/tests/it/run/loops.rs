@@ -1,0 +1,337 @@
+//! `[loop]`: the roles again and again until the work is done, and never for ever.
+
+use serde_json::json;
+
+use super::{Running, project, role};
+use crate::Place;
+
+/// Keeps the prompt of each iteration, and writes down who ran.
+const KEEP: &str = "cat > got-$UNSTUCK_ROLE-$UNSTUCK_ITERATION; echo $UNSTUCK_ROLE >> ran;";
+
+/// A loop with one worker who does something in each iteration.
+fn working(settings: &str, script: &str) -> Place {
+    let worker = role(
+        "worker",
+        "prompt = \"Work on.\"",
+        &format!("{KEEP} {script}"),
+    );
+    project(&format!("[loop]\n{settings}\n{worker}"))
+}
+
+fn iterations(place: &Place) -> usize {
+    place.events("iteration_finished").len()
+}
+
+#[test]
+fn a_promise_ends_the_loop() {
+    let place = working(
+        "until = \"<promise>DONE</promise>\"\nmax_iterations = 9",
+        "date +%N >> log; [ $UNSTUCK_ITERATION -ge 3 ] && echo '<promise>DONE</promise>'; echo worked",
+    );
+    let ended = place.run(&["run"], "");
+    ended.told(
+        0,
+        &[
+            "Iteration 1 of 9\n",
+            "Iteration 2 of 9 · ",
+            "Iteration 3 of 9 → done\n",
+            "Done: 1 role, 3 iterations, 3 attempts",
+        ],
+    );
+    assert_eq!(iterations(&place), 3);
+}
+
+/// Who only talks about the promise has not given it.
+#[test]
+fn a_promise_that_is_only_talked_about_does_not_end_the_loop() {
+    let place = working(
+        "until = \"<promise>DONE</promise>\"\nmax_iterations = 2",
+        "echo 'I will say <promise>DONE</promise> when it works.'; date; echo Not yet.",
+    );
+    place
+        .run(&["run"], "")
+        .told(3, &["its 2 iterations are used up"]);
+}
+
+/// Who promises counts where that is said: another role's words do not.
+#[test]
+fn only_the_named_role_can_promise() {
+    let settings = "[loop]\nmax_iterations = 3\n[loop.until]\npromise = { role = \"judge\", text = \"ALL DONE\" }\n";
+    let place = project(
+        &[
+            settings.to_owned(),
+            role(
+                "worker",
+                "prompt = \"Work.\"",
+                "cat >/dev/null; echo ALL DONE, I think",
+            ),
+            role(
+                "judge",
+                "prompt = \"Judge.\"\nneeds = [\"worker\"]",
+                "cat >/dev/null; [ $UNSTUCK_ITERATION -ge 2 ] && echo ALL DONE; echo judged",
+            ),
+        ]
+        .concat(),
+    );
+    place.run(&["run"], "").told(
+        0,
+        &[
+            "Iteration 2 of 3 → done",
+            "judge has not declared the work done",
+        ],
+    );
+}
+
+#[test]
+fn a_check_that_passes_ends_the_loop() {
+    let place = working(
+        "until.check = \"test $(wc -l < ran) -ge 2 || { echo two are wanted; exit 1; }\"",
+        "echo worked",
+    );
+    place
+        .run(&["run"], "")
+        .told(0, &["Iteration 2 of 10 → done"]);
+    let next = place.text("got-worker-2");
+    assert!(
+        next.contains("Work on.") && next.contains("two are wanted"),
+        "{next}"
+    );
+}
+
+/// What is left undone reaches the next prompt, where the prompt says, once.
+#[test]
+fn what_is_left_undone_reaches_the_next_prompt() {
+    let more = "prompt = \"Round {{ iteration }} of {{ max_iterations }}. {% if feedback %}Undone: {{ feedback }}{% endif %}\"";
+    let script = format!("{KEEP} [ $UNSTUCK_ITERATION -ge 2 ] && touch made; echo worked");
+    let place = project(&format!(
+        "[loop]\nmax_iterations = 4\nuntil.check = \"test -f made || {{ echo nothing is made; exit 1; }}\"\n{}",
+        role("worker", more, &script)
+    ));
+    place
+        .run(&["run"], "")
+        .told(0, &["Iteration 2 of 4 → done"]);
+    assert_eq!(place.text("got-worker-1"), "Round 1 of 4.");
+    let next = place.text("got-worker-2");
+    assert!(
+        next.starts_with("Round 2 of 4. Undone: the check"),
+        "{next}"
+    );
+    assert_eq!(
+        next.matches("nothing is made").count(),
+        2,
+        "in the check and in what it wrote: {next}"
+    );
+}
+
+/// The outputs of the iteration before are there in the next one.
+#[test]
+fn a_role_sees_what_others_said_in_the_iteration_before() {
+    let place = project(
+        &[
+            "[loop]\nmax_iterations = 2\n".to_owned(),
+            role(
+                "worker",
+                "prompt = \"Critic: {{ outputs.critic }}\"",
+                &format!("{KEEP} date +%N >> log; echo work $UNSTUCK_ITERATION"),
+            ),
+            role(
+                "critic",
+                "prompt = \"{{ outputs.worker }}\"\nneeds = [\"worker\"]",
+                &format!("{KEEP} cat log >> log2; echo complaint $UNSTUCK_ITERATION"),
+            ),
+        ]
+        .concat(),
+    );
+    place
+        .run(&["run"], "")
+        .told(0, &["2 iterations, 4 attempts"]);
+    assert_eq!(place.text("got-worker-1"), "Critic:");
+    assert!(
+        place
+            .text("got-worker-2")
+            .starts_with("Critic: complaint 1")
+    );
+    assert_eq!(place.text("got-critic-2"), "work 2");
+}
+
+/// All conditions must hold, unless one is said to be enough.
+#[test]
+fn one_condition_is_enough_where_that_is_said() {
+    let both = "max_iterations = 3\nstuck_after = 9\n[loop.until]\npromise = \"DONE\"\ncheck = \"test $(wc -l < ran) -ge 3\"\n";
+    let script = "echo DONE";
+    working(both, script)
+        .run(&["run"], "")
+        .told(0, &["Iteration 3 of 3 → done"]);
+    let any = format!("{both}any = true");
+    working(&any, script)
+        .run(&["run"], "")
+        .told(0, &["Iteration 1 of 3 → done"]);
+}
+
+/// A role that fails for good is told to the next iteration, which begins anew.
+#[test]
+fn all_roles_must_be_fine() {
+    let place = working(
+        "max_iterations = 5\nuntil.all_roles = true",
+        "[ $UNSTUCK_ITERATION -ge 3 ] && echo ok && exit 0; date +%N >> log; echo 'FAILED tests/a.py::b - assert 1 == 2'; exit 1",
+    );
+    place
+        .run(&["run"], "")
+        .told(0, &["worker failed", "Iteration 3 of 5 → done"]);
+    let next = place.text("got-worker-2");
+    assert!(
+        next.contains("worker failed") && next.contains("tests/a.py::b"),
+        "{next}"
+    );
+}
+
+/// When the iterations are used up a person is asked, and to resume allows as many again.
+#[test]
+fn used_up_iterations_are_a_question_and_resuming_allows_more() {
+    let place = working(
+        "until = \"DONE\"\nmax_iterations = 2",
+        "date +%N >> log; [ $UNSTUCK_ITERATION -ge 3 ] && echo DONE; echo worked",
+    );
+    let ended = place.run(&["run"], "");
+    ended.told(
+        3,
+        &[
+            "the loop needs a person: its 2 iterations are used up",
+            "nobody has declared the work done",
+        ],
+    );
+    assert_eq!(place.json_of_run("escalation.json")["type"], "hiccup");
+    place
+        .run(&["resume"], "")
+        .told(0, &["Starting: iteration 3", "Iteration 3 of 4 → done"]);
+    assert_eq!(place.lines("ran").len(), 3);
+}
+
+#[test]
+fn the_number_of_iterations_can_be_given() {
+    let place = working("until = \"DONE\"", "date +%N >> log; echo worked");
+    place
+        .run(&["run", "--max-iterations", "1"], "")
+        .told(3, &["its 1 iterations are used up"]);
+    assert_eq!(iterations(&place), 1);
+}
+
+/// Iterations that change nothing and leave the same undone are stuck, long before the last one.
+#[test]
+fn a_loop_that_changes_nothing_is_stuck() {
+    let place = Place::new();
+    super::configure(
+        &place,
+        &format!(
+            "[loop]\nuntil.check = \"test -f made\"\nstuck_after = 2\n{}",
+            role(
+                "worker",
+                "prompt = \"Work.\"",
+                "cat >/dev/null; echo x >> ../ran; echo worked"
+            )
+        ),
+    );
+    let ended = place.run(&["run"], "");
+    ended.told(
+        3,
+        &[
+            "Iteration 2 of 10 → no change for 2 iterations (stuck after 2)",
+            "the loop needs a person: 2 iterations changed nothing",
+            "test -f made",
+        ],
+    );
+    assert_eq!(place.json_of_run("escalation.json")["trigger"], "STUCK");
+    assert_eq!(iterations(&place), 2);
+    place.write("made", "");
+    place
+        .run(&["resume"], "")
+        .told(0, &["Iteration 3 of 10 → done"]);
+}
+
+/// Work that gets on is not stuck, although the same check fails.
+#[test]
+fn a_loop_that_changes_something_is_not_stuck() {
+    let place = working(
+        "until.check = \"test -f made\"\nstuck_after = 2\nmax_iterations = 4",
+        "echo $UNSTUCK_ITERATION >> progress; echo worked",
+    );
+    place
+        .run(&["run"], "")
+        .told(3, &["its 4 iterations are used up"]);
+}
+
+#[test]
+fn a_stuck_loop_may_be_stopped_or_go_on() {
+    let script = "echo worked";
+    let settings = |on_stuck: &str| {
+        format!(
+            "until.check = \"test -f made\"\nstuck_after = 2\nmax_iterations = 3\non_stuck = \"{on_stuck}\""
+        )
+    };
+    let quiet = |settings: &str| {
+        let worker = role(
+            "worker",
+            "prompt = \"Work.\"",
+            &format!("cat >/dev/null; {script}"),
+        );
+        project(&format!("[loop]\n{settings}\n{worker}"))
+    };
+    let place = quiet(&settings("stop"));
+    place.run(&["run"], "").told(1, &["Failed", "2 iterations"]);
+    let place = quiet(&settings("continue"));
+    place
+        .run(&["run"], "")
+        .told(3, &["its 3 iterations are used up"]);
+}
+
+/// Two roles that undo each other's work are found out, and named.
+#[test]
+fn roles_that_undo_each_other_are_found() {
+    let place = Place::new();
+    super::git(&place, &["init", "-q"]);
+    let writes = |id: &str, needs: &str, text: &str| {
+        role(
+            id,
+            &format!("prompt = \"Work.\"{needs}"),
+            &format!("cat >/dev/null; echo {text} > style; echo done $UNSTUCK_ITERATION"),
+        )
+    };
+    super::configure(
+        &place,
+        &format!(
+            "[loop]\nuntil.check = \"test -f made || {{ echo $RANDOM; date +%N; exit 1; }}\"\nstuck_after = 3\nmax_iterations = 9\n{}{}",
+            writes("tabs", "", "tabs"),
+            writes("spaces", "\nneeds = [\"tabs\"]", "spaces")
+        ),
+    );
+    let ended = place.run(&["run"], "");
+    ended.told(3, &["undo each other's changes", "tabs", "spaces"]);
+    assert!(iterations(&place) < 9, "{}", ended.stderr);
+}
+
+/// A kill in the middle of a loop: it goes on in the same iteration.
+#[test]
+fn a_loop_goes_on_in_the_iteration_in_which_it_was_cut_off() {
+    let place = project(&[
+        "[loop]\nmax_iterations = 3\n".to_owned(),
+        role("a", "prompt = \"A {{ iteration }}\"", "cat >/dev/null; echo a$UNSTUCK_ITERATION >> ran; echo a"),
+        role("b", "prompt = \"B\"\nneeds = [\"a\"]", "cat >/dev/null; echo b$UNSTUCK_ITERATION >> ran; [ $UNSTUCK_ITERATION = 2 ] && [ ! -f go ] && echo ready && sleep 60; echo b"),
+    ].concat());
+    let mut running = Running::start(&place, &["run", "-v"]);
+    running.until("b| ready");
+    running.kill();
+    place.write("go", "");
+    place
+        .run(&["resume"], "")
+        .told(0, &["Reusing: a. Starting: b", "Iteration 3 of 3"]);
+    assert_eq!(
+        place.lines("ran"),
+        ["a1", "b1", "a2", "b2", "b2", "a3", "b3"]
+    );
+    let numbers: Vec<_> = place
+        .events("iteration_started")
+        .iter()
+        .map(|one| one["iteration"].clone())
+        .collect();
+    assert_eq!(numbers, [json!(1), json!(2), json!(3)]);
+}

@@ -1,0 +1,300 @@
+//! What the agents are told: prompts with placeholders, checked before anything runs; parts of a pipeline.
+
+use super::{project, role};
+
+const KEEP: &str = "cat > got-$UNSTUCK_ROLE-$UNSTUCK_INSTANCE; echo $UNSTUCK_ROLE >> ran; echo by $UNSTUCK_ROLE $UNSTUCK_INSTANCE";
+
+#[test]
+fn placeholders_are_filled() {
+    let place = project(&[
+        role("planner", "prompt = \"Plan {{ task }}.\"", "cat >/dev/null; echo the plan"),
+        role(
+            "builder",
+            "prompt = \"{{ role }}: {{ task }} by {{ outputs.planner | trim }}, round {{ iteration }}/{{ max_iterations }}. {{ file('rules.md') | trim }}!\"\nneeds = [\"planner\"]",
+            KEEP,
+        ),
+    ].concat());
+    place.write("rules.md", "No tabs\n");
+    place
+        .run(&["run", "--task", "a shop"], "")
+        .told(0, &["2 roles · a shop"]);
+    assert_eq!(
+        place.text("got-builder-1"),
+        "builder: a shop by the plan, round 1/1. No tabs!"
+    );
+}
+
+#[test]
+fn a_prompt_may_be_a_file_and_the_task_may_be_in_the_configuration() {
+    let place = project(&format!(
+        "[run]\ntask = \"a shop\"\n{}",
+        role("a", "prompt_file = \"prompts/a.md\"", KEEP)
+    ));
+    place.write("prompts/a.md", "Build {{ task }}.\n");
+    place.run(&["run"], "").told(0, &[]);
+    assert_eq!(place.text("got-a-1"), "Build a shop.");
+    place.run(&["run", "--task", "a blog"], "").told(0, &[]);
+    assert_eq!(place.text("got-a-1"), "Build a blog.");
+}
+
+/// A placeholder that nothing fills is found before anything runs, with its name and the nearest one.
+#[test]
+fn a_misspelt_placeholder_is_found_before_anything_runs() {
+    for (prompt, named, near) in [
+        ("{{ taks }}", "{{ taks }}", "did you mean `task`?"),
+        (
+            "{{ outputs.planer }}",
+            "outputs.planer",
+            "did you mean `outputs.planner`?",
+        ),
+        (
+            "{{ file('rulse.md') }}",
+            "rulse.md",
+            "did you mean `rules.md`?",
+        ),
+    ] {
+        let place = project(
+            &[
+                role("planner", "prompt = \"Plan.\"", KEEP),
+                role(
+                    "builder",
+                    &format!("prompt = \"{prompt}\"\nneeds = [\"planner\"]"),
+                    KEEP,
+                ),
+            ]
+            .concat(),
+        );
+        place.write("rules.md", "");
+        place.run(&["run", "--task", "x"], "").told(
+            2,
+            &["context_error", "`builder`", named, near, "nothing was run"],
+        );
+        assert!(place.lines("ran").is_empty());
+        assert!(
+            !place.project().join(".unstuck").exists(),
+            "there is no run"
+        );
+    }
+}
+
+#[test]
+fn a_prompt_file_that_is_missing_is_found_before_anything_runs() {
+    let place = project(
+        &[
+            role("planner", "prompt = \"Plan.\"", KEEP),
+            role("builder", "prompt_file = \"build.md\"", KEEP),
+        ]
+        .concat(),
+    );
+    place.run(&["run"], "").told(2, &["build.md"]);
+    assert!(place.lines("ran").is_empty());
+}
+
+#[test]
+fn an_output_that_may_not_be_there_yet_is_found_before_anything_runs() {
+    let place = project(
+        &[
+            role("planner", "prompt = \"Plan.\"", KEEP),
+            role("builder", "prompt = \"{{ outputs.planner }}\"", KEEP),
+        ]
+        .concat(),
+    );
+    place.run(&["run"], "").told(
+        2,
+        &["context_error", "add `planner` to the `needs` of `builder`"],
+    );
+}
+
+#[test]
+fn a_prompt_that_needs_a_task_says_so() {
+    let place = project(&role("a", "prompt = \"Do {{ task }}\"", KEEP));
+    place.run(&["run"], "").told(
+        2,
+        &["context_error", "{{ task }}", "no task was given", "--task"],
+    );
+    assert!(place.lines("ran").is_empty());
+}
+
+/// What a role wrote is shortened where others read it, and that is said.
+#[test]
+fn a_long_output_is_cut_for_those_who_read_it() {
+    let place = project(
+        &[
+            role(
+                "talker",
+                "prompt = \"Talk.\"\nmax_output = 5",
+                "cat >/dev/null; echo 0123456789",
+            ),
+            role(
+                "reader",
+                "prompt = \"{{ outputs.talker }}\"\nneeds = [\"talker\"]",
+                KEEP,
+            ),
+        ]
+        .concat(),
+    );
+    place.run(&["run"], "").told(0, &[]);
+    assert_eq!(
+        place.text("got-reader-1"),
+        "01234\n[… cut: 6 characters more]"
+    );
+    assert_eq!(
+        place.of_run("roles/talker/output.md"),
+        "0123456789\n",
+        "the whole is kept"
+    );
+}
+
+#[test]
+fn a_role_may_be_played_by_several() {
+    let place = project(
+        &[
+            role(
+                "worker",
+                "prompt = \"{{ instance }} of {{ instances }}\"\ninstances = 3",
+                KEEP,
+            ),
+            role(
+                "judge",
+                "prompt = \"{{ outputs.worker }}\"\nneeds = [\"worker\"]",
+                KEEP,
+            ),
+        ]
+        .concat(),
+    );
+    place.run(&["run"], "").told(0, &["4 attempts"]);
+    for number in 1..=3 {
+        assert_eq!(
+            place.text(&format!("got-worker-{number}")),
+            format!("{number} of 3")
+        );
+    }
+    let all = place.text("got-judge-1");
+    assert_eq!(
+        all.split_whitespace().collect::<Vec<_>>().join(" "),
+        "by worker 1 by worker 2 by worker 3"
+    );
+}
+
+#[test]
+fn others_go_on_without_an_optional_role() {
+    let place = project(
+        &[
+            role(
+                "extra",
+                "prompt = \"Try.\"\noptional = true",
+                "cat >/dev/null; echo 'FAILED tests/a.py::b - assert 1 == 2'; exit 1",
+            ),
+            role(
+                "last",
+                "prompt = \"End. {{ outputs.extra }}\"\nneeds = [\"extra\"]",
+                KEEP,
+            ),
+        ]
+        .concat(),
+    );
+    place
+        .run(&["run"], "")
+        .told(0, &["extra failed (optional, the others go on)", "Done"]);
+    assert_eq!(place.text("got-last-1"), "End.");
+}
+
+/// Others go on as well where a person would have to see to an optional role.
+#[test]
+fn an_optional_role_that_needs_a_person_does_not_hold_the_others() {
+    let place = project(
+        &[
+            role(
+                "extra",
+                "prompt = \"Try.\"\noptional = true",
+                "cat >/dev/null; echo 'Not logged in · Please run /login'; exit 1",
+            ),
+            role("last", "prompt = \"End.\"\nneeds = [\"extra\"]", KEEP),
+        ]
+        .concat(),
+    );
+    place.run(&["run"], "").told(0, &["Done"]);
+    assert_eq!(place.lines("ran"), ["last"]);
+}
+
+/// One role alone, with what it needs from an earlier run.
+#[test]
+fn a_part_of_a_pipeline_takes_the_rest_from_an_earlier_run() {
+    let place = project(
+        &[
+            role(
+                "a",
+                "prompt = \"A\"",
+                "cat >/dev/null; echo a >> ran; date +%N",
+            ),
+            role("b", "prompt = \"{{ outputs.a }}\"\nneeds = [\"a\"]", KEEP),
+            role("c", "prompt = \"{{ outputs.b }}\"\nneeds = [\"b\"]", KEEP),
+        ]
+        .concat(),
+    );
+    place
+        .run(&["run", "--only", "b"], "")
+        .told(1, &["`a`", "run the whole pipeline once"]);
+    place.run(&["run"], "").told(0, &[]);
+    let built_on = place.text("got-b-1");
+    std::fs::remove_file(place.project().join("ran")).unwrap();
+    std::fs::remove_file(place.project().join("got-b-1")).unwrap();
+    place
+        .run(&["run", "--only", "b"], "")
+        .told(0, &["Done: 1 role, 1 attempt"]);
+    assert_eq!(
+        (place.lines("ran"), place.text("got-b-1")),
+        (vec!["b".to_owned()], built_on)
+    );
+    place
+        .run(&["run", "--from", "b"], "")
+        .told(0, &["Done: 2 roles, 2 attempts"]);
+    assert_eq!(place.lines("ran"), ["b", "b", "c"]);
+    place
+        .run(&["run", "--only", "d"], "")
+        .told(2, &["there is no role `d`", "a, b, c"]);
+}
+
+#[test]
+fn an_agent_finds_out_where_it_is() {
+    let script = "cat >/dev/null; env | grep '^UNSTUCK_\\(ROLE\\|ITERATION\\|INSTANCE\\|ATTEMPT\\)=' | sort; echo $KEY; pwd";
+    let place = project(&role(
+        "a",
+        "prompt = \"Look.\"\nenv = { KEY = \"value\" }",
+        script,
+    ));
+    place.run(&["run"], "").told(0, &[]);
+    let folder = std::fs::canonicalize(place.project()).unwrap();
+    assert_eq!(
+        place.of_run("roles/a/output.md"),
+        format!(
+            "UNSTUCK_ATTEMPT=1\nUNSTUCK_INSTANCE=1\nUNSTUCK_ITERATION=1\nUNSTUCK_ROLE=a\nvalue\n{}\n",
+            folder.display()
+        )
+    );
+}
+
+/// A task is asked for only where a role that is to run has a place for it.
+#[test]
+fn a_role_that_does_not_run_needs_no_task() {
+    let planner = role(
+        "planner",
+        "prompt = \"Plan {{ task }}\"",
+        "cat; echo; echo planned",
+    );
+    let builder = role(
+        "builder",
+        "prompt = \"Your task: {{ outputs.planner }}\"\nneeds = [\"planner\"]",
+        "cat",
+    );
+    let place = project(&format!("{planner}{builder}"));
+    place
+        .run(&["run"], "")
+        .told(2, &["the prompt of `planner` has {{ task }}", "--task"]);
+    place.run(&["run", "--task", "a poem"], "").told(0, &[]);
+    place.run(&["run", "--only", "builder"], "").told(0, &[]);
+    place.run(&["run", "--from", "builder"], "").told(0, &[]);
+    place
+        .run(&["run", "--only", "planner"], "")
+        .told(2, &["--task"]);
+}
