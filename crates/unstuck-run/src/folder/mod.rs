@@ -12,7 +12,7 @@ pub use log::{LOG_LIMIT, Log};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use unstuck_core::episode::RunFold;
@@ -58,7 +58,7 @@ pub struct RunFolder {
     path: PathBuf,
     events: File,
     /// When the views of the whole run were last written.
-    shown: Option<Instant>,
+    shown: Option<Timestamp>,
     /// Whether something has happened since that they do not show.
     is_behind: bool,
 }
@@ -115,7 +115,8 @@ impl RunFolder {
             self.follow(recorded, &Clean { run, redactor })?;
         }
         self.is_behind = true;
-        let soon = self.shown.is_some_and(|shown| shown.elapsed() < APART);
+        let now = run.view.updated;
+        let soon = self.shown.is_some_and(|shown| now.since(shown) < APART);
         let matters = |recorded: &Recorded| {
             matches!(
                 recorded.event,
@@ -139,7 +140,7 @@ impl RunFolder {
         if !std::mem::take(&mut self.is_behind) {
             return Ok(());
         }
-        self.shown = Some(Instant::now());
+        self.shown = Some(run.view.updated);
         if let Some(pipeline) = &run.pipeline {
             let is_done = pipeline
                 .finished()
