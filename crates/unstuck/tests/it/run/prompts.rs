@@ -45,7 +45,7 @@ fn a_misspelt_placeholder_is_found_before_anything_runs() {
         (
             "{{ outputs.planer }}",
             "outputs.planer",
-            "did you mean `outputs.planner`?",
+            "there is no role `planer`, did you mean `planner`?",
         ),
         (
             "{{ file('rulse.md') }}",
