@@ -144,7 +144,7 @@ fn roles_that_came_or_went_are_told() {
 fn several_changes_are_all_told() {
     let place = failed();
     let changed = roles(
-        "prompt = \"Plan.\"\nexpect.sections = [\"# Plan\"]\ninstances = 2",
+        "prompt = \"Plan.\"\nargs = [\"--large\"]\ninstances = 2",
         RAN,
     );
     configure(&place, &changed);
@@ -153,7 +153,7 @@ fn several_changes_are_all_told() {
         1,
         &[
             "architect: instances was 1, is 2\n",
-            "architect: expect.sections is now # Plan\n",
+            "architect: args is now --large\n",
         ],
     );
 }
