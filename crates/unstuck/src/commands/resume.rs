@@ -246,11 +246,13 @@ fn is_driven(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(RunError::Driven { .. }))
 }
 
-/// Whether it waits for a person at this moment.
+/// Whether it, or one of its roles, waits for a person at this moment.
 async fn still_asks(session: &Session<'_>, run: &RunView) -> Result<bool> {
     let history = History::open(session.store).await?;
-    let now = history.find(Some(run.id.as_str())).await?;
-    Ok(now.status == Status::AwaitingHuman)
+    let now = history.timeline(&run.id).await?;
+    let mut standings = now.sessions.iter().map(|session| session.status);
+    let asks = |status: Status| status == Status::AwaitingHuman;
+    Ok(asks(now.view.status) || standings.any(asks))
 }
 
 async fn answer(session: &Session<'_>, run: &RunView) -> Result<()> {
