@@ -143,7 +143,10 @@ fn roles_that_came_or_went_are_told() {
 #[test]
 fn several_changes_are_all_told() {
     let place = failed();
-    let changed = roles("prompt = \"Plan.\"\nargs = [\"--large\"]\ninstances = 2", RAN);
+    let changed = roles(
+        "prompt = \"Plan.\"\nargs = [\"--large\"]\ninstances = 2",
+        RAN,
+    );
     configure(&place, &changed);
     let refused = place.run(&["resume"], "");
     refused.told(
