@@ -3,6 +3,7 @@
 //! The state is a fold over events ([`Recovery`](unstuck_core::Recovery)). The drive asks it what is to be done, does
 //! it, and notes what happened. What decides is on disk before it is acted on.
 
+mod around;
 mod attempt;
 mod command;
 mod engine;
@@ -19,7 +20,7 @@ mod report;
 mod request;
 mod resume;
 mod role;
-mod snapshot;
+
 mod steps;
 mod supervisors;
 

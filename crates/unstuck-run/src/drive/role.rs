@@ -16,6 +16,7 @@ use super::log::Log;
 use super::pipeline::Purse;
 use super::steps::steps;
 use crate::blobs::Blobs;
+use crate::prompt::PromptFault;
 use crate::worktree::Snapshots;
 
 /// What a role runs, as it is before anything is changed.
@@ -37,6 +38,8 @@ pub struct RoleCall {
     pub env: Vec<(String, String)>,
     /// How long its output may be, in characters.
     pub max_output: Option<u64>,
+    /// Why the prompt could not be filled in, if it could not.
+    pub fault: Option<PromptFault>,
 }
 
 /// A role that is being run, and what is watched over meanwhile.
@@ -95,6 +98,9 @@ impl Engine<'_> {
         log: &Log<'_, '_>,
         plan: &AttemptPlan,
     ) -> Result<Line, RunError> {
+        if let Some(fault) = &role.fault {
+            return Err(fault.clone().into());
+        }
         let recovery = log.recovery();
         let steps = recovery.failure().and_then(|failed| {
             let playbook = self.knowledge.playbook();
@@ -142,7 +148,8 @@ impl Engine<'_> {
             command: built.command,
             // Many agents wait for the end of a standard input that they do not need.
             stdin: Some(built.stdin.map(ended).unwrap_or_default()),
-            session: built.session,
+            // Whether one that goes on is still there, only the agent can tell.
+            session: built.session.filter(|_| plan.resume.is_none()),
         })
     }
 

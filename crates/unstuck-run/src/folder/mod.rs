@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
+use tokio::time::Instant;
 use unstuck_core::episode::RunFold;
 use unstuck_core::event::{AttemptEnd, Event, Part, RecoveryEscalated, RunFinished, SessionId};
 use unstuck_core::redact::Redactor;

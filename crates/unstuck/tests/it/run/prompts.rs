@@ -176,6 +176,7 @@ fn a_role_may_be_played_by_several() {
     );
 }
 
+/// S4-37: what others did is kept when an optional role fails.
 #[test]
 fn others_go_on_without_an_optional_role() {
     let place = project(
