@@ -53,14 +53,13 @@ impl Check<'_> {
                 self.tell(&path(&format!("match.{}", at + 1)), text);
             }
         }
-        if let ExpectJson::Schema(file) = &role.expect.json {
-            if let Some(text) = self.needs_file(&path("json"), file)
-                && let Err(error) = serde_json::from_str::<IgnoredAny>(&text)
-            {
-                let shown = self.config.shown(file);
-                let text = format!("{} is not JSON: {error}", shown.display());
-                self.tell(&path("json"), text);
-            }
+        if let ExpectJson::Schema(file) = &role.expect.json
+            && let Some(text) = self.needs_file(&path("json"), file)
+            && let Err(error) = serde_json::from_str::<IgnoredAny>(&text)
+        {
+            let shown = self.config.shown(file);
+            let text = format!("{} is not JSON: {error}", shown.display());
+            self.tell(&path("json"), text);
         }
         if role
             .expect
