@@ -97,6 +97,12 @@ impl Config {
         self.file.role.iter().find(|role| role.id == id)
     }
 
+    /// The ids of all roles, also of those that could not be read.
+    pub fn role_ids(&self) -> impl Iterator<Item = &str> {
+        let read = self.file.role.iter().map(|role| role.id.as_str());
+        read.chain(self.unread.roles.iter().map(String::as_str))
+    }
+
     /// Whether there is a role of that id, be it readable or not.
     pub(crate) fn knows_role(&self, id: &str) -> bool {
         self.unread.roles.contains(id) || self.role(id).is_some()

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::Value;
 pub(crate) use unstuck_config::Config;
-use unstuck_config::section::{ExpectJson, Role};
+use unstuck_config::section::{ExpectJson, Loop, Role, Until};
 use unstuck_config::{ConfigError, Layers, Problem, Setting};
 use unstuck_run::expect::Schema;
 use unstuck_run::prompt::{Names, ProjectFiles, PromptSource};
@@ -71,8 +71,7 @@ fn prompt_problems(config: &Config, root: &Path) -> Vec<Problem> {
         let Ok(Some(text)) = config.prompt_of(role) else {
             continue;
         };
-        let roles = config.roles().iter().map(|role| role.id.as_str());
-        let names = Names::new(roles, config.outputs_for(role));
+        let names = Names::new(config.role_ids(), config.outputs_for(role));
         for fault in PromptSource::new(&role.id, text).faults(&names, &files) {
             let told = format!("{}: {fault}", fault.kind());
             problems.push(config.problem_at(&prompt_path(role), told));
@@ -123,5 +122,15 @@ pub(crate) fn notes(config: &Config) -> Vec<Problem> {
         let told = "has {{ task }}, so `unstuck run` needs --task \"what is to be done\"";
         notes.push(config.problem_at(&prompt_path(role), told));
     }
+    if is_open_ended(config) {
+        let told = "does not say when it is done, so `unstuck run` needs --max-iterations";
+        notes.push(config.problem_at("loop", told));
+    }
     notes
+}
+
+/// Whether there is a loop of which nobody says when it ends.
+pub(crate) fn is_open_ended(config: &Config) -> bool {
+    let is_open = |looping: &Loop| looping.until == Until::default();
+    config.looping().is_some_and(is_open) && config.origin("loop.max_iterations").is_none()
 }

@@ -53,11 +53,7 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
             "add one, such as [loop] until = \"<promise>DONE</promise>\"",
         ));
     }
-    let endless = config
-        .looping()
-        .is_some_and(|looping| looping.until == section::Until::default());
-    let bounded = config.origin("loop.max_iterations").is_some() || wanted.max_iterations.is_some();
-    if endless && !bounded {
+    if config::is_open_ended(config) && wanted.max_iterations.is_none() {
         return Err(hinted(
             "[loop] does not say when it is done",
             "until = \"<promise>DONE</promise>\", until.check = \"npm test\" or until.all_roles = true; or max_iterations = 3 to run that often",

@@ -5,6 +5,8 @@ mod order;
 mod recovery;
 mod roles;
 
+use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use unstuck_core::nearest;
@@ -100,12 +102,20 @@ impl Check<'_> {
         self.problems.push(self.config.problem_at(path, what));
     }
 
-    /// Tells of a file that cannot be read.
-    fn needs_file(&mut self, path: &str, file: &Path) {
-        if !file.is_file() {
-            let shown = self.config.shown(file);
-            self.tell(path, format!("there is no file {}", shown.display()));
+    /// The text of a file; tells if it cannot be read.
+    fn needs_file(&mut self, path: &str, file: &Path) -> Option<String> {
+        let shown = self.config.shown(file);
+        match fs::read_to_string(file) {
+            Ok(text) => return Some(text),
+            Err(_) if !file.is_file() => {
+                self.tell(path, format!("there is no file {}", shown.display()));
+            }
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                self.tell(path, format!("{} is not text in UTF-8", shown.display()));
+            }
+            Err(error) => self.tell(path, format!("cannot read {}: {error}", shown.display())),
         }
+        None
     }
 
     fn looping(&mut self) {

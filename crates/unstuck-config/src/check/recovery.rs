@@ -60,7 +60,9 @@ impl Check<'_> {
                 }
                 (None, None) if is_unread("text") || is_unread("file") => {}
                 (None, None) => self.tell(&path, "needs a `text` or a `file`"),
-                (None, Some(file)) => self.needs_file(&format!("{path}.file"), file),
+                (None, Some(file)) => {
+                    self.needs_file(&format!("{path}.file"), file);
+                }
                 (Some(_), None) => {}
             }
         }

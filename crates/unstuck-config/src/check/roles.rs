@@ -1,6 +1,6 @@
 //! Each role by itself: its call, its prompt, what its output must be.
 
-use std::fs;
+use serde::de::IgnoredAny;
 
 use super::Check;
 use crate::section::{ExpectJson, Role};
@@ -35,7 +35,9 @@ impl Check<'_> {
             (Some(text), None) if text.trim().is_empty() && role.agent != "command" => {
                 self.tell(&path("prompt"), "is empty; say what is to be done");
             }
-            (None, Some(file)) => self.needs_file(&path("prompt_file"), file),
+            (None, Some(file)) => {
+                self.needs_file(&path("prompt_file"), file);
+            }
             _ => {}
         }
     }
@@ -51,17 +53,13 @@ impl Check<'_> {
                 self.tell(&path(&format!("match.{}", at + 1)), text);
             }
         }
-        if let ExpectJson::Schema(file) = &role.expect.json {
-            self.needs_file(&path("json"), file);
-            let text = fs::read_to_string(file).unwrap_or_default();
-            if let (true, Err(error)) = (
-                file.is_file(),
-                serde_json::from_str::<serde_json::Value>(&text),
-            ) {
-                let shown = self.config.shown(file);
-                let text = format!("{} is not JSON: {error}", shown.display());
-                self.tell(&path("json"), text);
-            }
+        if let ExpectJson::Schema(file) = &role.expect.json
+            && let Some(text) = self.needs_file(&path("json"), file)
+            && let Err(error) = serde_json::from_str::<IgnoredAny>(&text)
+        {
+            let shown = self.config.shown(file);
+            let text = format!("{} is not JSON: {error}", shown.display());
+            self.tell(&path("json"), text);
         }
         if role
             .expect

@@ -35,7 +35,7 @@ impl Default for Loop {
     }
 }
 
-/// When the work is done; all that is said must hold. Where nothing is said, the roles run as often as they may.
+/// When the work is done; all that is said must hold. Where nothing is said, the roles run `max_iterations` times, which must then be set.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a text or a table")]
 pub struct Until {

@@ -164,6 +164,19 @@ fn a_role_needs_a_prompt_and_only_one() {
         "[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt_file = \"gone.md\"\n",
         &["there is no file gone.md", ":4:15"],
     );
+    let place = Place::with(
+        "unstuck.toml",
+        "[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt_file = \"x.md\"\nexpect.json = \"x.json\"\n",
+    );
+    std::fs::write(place.path().join("project/x.md"), b"\xff\xfe").unwrap();
+    place.project("x.json", "{oops");
+    let problems = place.problems();
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(
+        problems[0].contains("x.md is not text in UTF-8"),
+        "{problems:?}"
+    );
+    assert!(problems[1].contains("x.json is not JSON"), "{problems:?}");
     assert_eq!(
         told("[[role]]\nid = \"a\"\ncommand = [\"cat\"]\n"),
         Vec::<String>::new()

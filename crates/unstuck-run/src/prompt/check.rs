@@ -39,7 +39,10 @@ impl PromptSource {
             Err(broken) => return vec![broken],
         };
         let mut told = Told::default();
-        for name in self.with_minus(&used, names, &mut told) {
+        let used = self.with_minus(&used, names, &mut told);
+        let mut used: Vec<_> = used.into_iter().collect();
+        used.sort_by_key(|name| self.text.find(name));
+        for name in used {
             if let Some(fault) = self.about(&name, names) {
                 told.name(&name, fault);
             }

@@ -264,7 +264,7 @@ command = ["make", "test"]
 }
 
 #[test]
-fn a_task_that_a_run_will_need_is_noted() {
+fn what_a_run_will_need_is_noted() {
     let place = Place::new();
     let role = "[[role]]\nid = \"a\"\ncommand = [\"cat\"]\nprompt = \"Do {{ task }}\"\n";
     place.write("unstuck.toml", role);
@@ -276,4 +276,11 @@ fn a_task_that_a_run_will_need_is_noted() {
     place.write("unstuck.toml", &format!("run.task = \"it\"\n{role}"));
     let ended = place.run(&["config", "check"], "");
     assert!(!ended.stdout.contains("note"), "{}", ended.stdout);
+    place.write(
+        "unstuck.toml",
+        "[loop]\n[[role]]\nid = \"a\"\ncommand = [\"cat\"]\n",
+    );
+    let ended = place.run(&["config", "check"], "");
+    let note = "note: unstuck.toml:1:1: `loop`: does not say when it is done, so `unstuck run` needs --max-iterations";
+    assert!(ended.stdout.contains(note), "{}", ended.stdout);
 }
