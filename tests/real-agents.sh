@@ -263,14 +263,12 @@ TOML
 
 run_files() { echo "$place"/project/.unstuck/runs/*; }
 
-# Kills unstuck itself in the middle of its first wait for a usage limit, not its agents.
-kill_in_the_wait() {
+wait_for_the_limit() { # until the first role waits for its reset
   local patient=$((SECONDS + 60))
   until [[ $(replies) == *usage_limit ]] && grep -q '"status": "waiting"' "$(run_files)/state.json" 2> /dev/null; do
     ((SECONDS < patient)) || return 1
     sleep 0.1
   done
-  kill -9 "$(cat "$place/pid")"
 }
 
 left_running() { # what still works in the project, if anything does
@@ -288,34 +286,43 @@ output_of() { # role, expected
   [[ $text == "$2" ]] || echo "$1 wrote '$text' instead of '$2'"
 }
 
-attempts_of() { # role, expected: how many, and of which conversation the newest is
-  local started
-  started=$(grep '"event":"attempt_started"' "$(run_files)/events.jsonl" | grep "\"$1\"" || true)
-  [[ $(grep -c . <<< "$started") == "$2" ]] ||
-    echo "$(grep -c . <<< "$started") attempts with $1 instead of $2"
+commands_of() { # program
+  grep '"event":"attempt_started"' "$(run_files)/events.jsonl" | grep "\"$1\"" || true
 }
 
-conversation_went_on() { # program, its word for going on, where the conversation is told first
-  local commands first last
-  commands=$(grep '"event":"attempt_started"' "$(run_files)/events.jsonl" | grep "\"$1\"" || true)
-  last=$(tail -n 1 <<< "$commands" | grep -o "\"$2\",\"[0-9a-f-]*\"" | cut -d'"' -f4)
-  [[ -n $last ]] || { echo "$1 was not told to go on with its conversation" && return; }
-  first=$(head -n -1 <<< "$commands" | cat - "$(run_files)"/roles/*/iteration-1/attempt-3/stdout.log | grep -c -- "$last" || true)
-  [[ $first != 0 ]] || echo "$1 went on with a conversation that it never had"
+attempts_of() { # program, expected
+  local count
+  count=$(commands_of "$1" | grep -c . || true)
+  [[ $count == "$2" ]] || echo "$count attempts of $1 instead of $2"
+}
+
+# The fourth attempt must name the conversation of the third, and tell what happened in words.
+conversation_went_on() { # role, program, its word for going on
+  local attempts conversation
+  attempts=$(run_files)/roles/$1/iteration-1
+  conversation=$(commands_of "$2" | tail -n 1 | grep -o "\"$3\",\"[0-9a-f-]*\"" | cut -d'"' -f4 || true)
+  if [[ -z $conversation ]]; then
+    echo "$2 was not told to go on with its conversation"
+  elif ! grep -q -- "$conversation" "$attempts/attempt-3/stdout.log"; then
+    echo "$2 went on with a conversation that was not its last"
+  elif ! grep -q "You've hit your .*limit" "$attempts/attempt-4/prompt.md"; then
+    echo "$2 was not told in words why it had stopped"
+  fi
 }
 
 pipeline() {
-  local now reset claude_key=CLAUDE_CODE_OAUTH_TOKEN begun=$SECONDS killed= after_kill= unfinished= same
+  local now reset claude_key=CLAUDE_CODE_OAUTH_TOKEN begun=$SECONDS running killed= after_kill unfinished= same
   now=$(date +%s)
-  reset=$(((now + 20) / 60 * 60 + 60))
+  reset=$(((now + 30) / 60 * 60 + 60))
   start_server "$(pipeline_script "$reset" $((reset + 60)))"
   pipeline_config
   alone sh -c 'echo $$ > "$0" && exec "$@"' "$place/pid" "$unstuck" run > "$place/out" 2> "$place/err" &
-  local running=$!
-  kill_in_the_wait || killed="it never waited for the usage limit"
+  running=$!
+  wait_for_the_limit || killed="it never waited for the usage limit"
+  kill -9 "$(cat "$place/pid")" || killed=${killed:-"it had ended before it could be killed"}
   wait "$running" || true
-  [[ -z $killed ]] || kill -9 "$(cat "$place/pid")" 2> /dev/null || true
-  sleep 1
+  # What a dead supervisor leaves has a third of a second to end.
+  sleep 2
   after_kill=$(left_running)
   run "$unstuck" resume
   seconds=$((SECONDS - begun))
@@ -325,20 +332,34 @@ pipeline() {
     "$(same_replies "$same,$same")" \
     "$(output_of planner $'# Plan\nFirst the roof')" "$(output_of builder "The roof is built")" \
     "$(attempts_of claude 4)" "$(attempts_of codex 4)" \
-    "$(conversation_went_on claude --resume)" "$(conversation_went_on codex resume)" \
+    "$(conversation_went_on planner claude --resume)" "$(conversation_went_on builder codex resume)" \
     "$(recovered)" "$(left_running)")"
+}
+
+# Runs a scenario that mostly waits at a place of its own, and tells its row.
+aside() { # scenario
+  place=$(mktemp -d)
+  trap 'stop_server; rm -rf "$place"' EXIT
+  "$1"
+  printf '%s\n' "${rows[@]}"
+  exit "$failures"
 }
 
 install_agents
 [[ -x $faults ]] || fail "no program at $faults, build it with: cargo build --release -p unstuck-faults"
 [[ -x $unstuck ]] || fail "no program at $unstuck, build it with: cargo build --release"
 
-pipeline
+row_aside=$(mktemp)
+aside pipeline > "$row_aside" &
+pipeline=$!
 for agent in claude codex; do
   for scenario in by_itself two_faults no_login usage_limit; do
     "$scenario" "$agent"
   done
 done
+wait "$pipeline" || failures=$((failures + 1))
+rows+=("$(cat "$row_aside")")
+rm "$row_aside"
 
 printf '%-7s %-14s %4s %6s  %-34s %s\n' agent scenario exit time "the API answered" result
 printf '%s\n' "${rows[@]}"

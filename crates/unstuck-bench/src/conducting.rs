@@ -67,9 +67,11 @@ async fn start_all() -> Result<()> {
 fn processor(table: &mut Table, program: &Path) -> Result<()> {
     let own = std::env::current_exe()?;
     let (mut ours, mut theirs) = (Cost::default(), Cost::default());
-    for _ in 0..ROUNDS {
+    // None is removed before the end: some file systems are slow to make files where others were just deleted.
+    let projects = Project::several(WAVES, "")?;
+    for project in &projects {
         theirs.push(command(&own).arg(BARE))?;
-        ours.push(&mut Project::new(WAVES, "")?.run(program))?;
+        ours.push(&mut project.run(program))?;
     }
     let each = |samples: &Samples| samples.map(|seconds| millis(seconds) / (WAVES * ROLES) as f64);
     let more = each(&ours.processor.minus(&theirs.processor));
@@ -102,8 +104,8 @@ fn processor(table: &mut Table, program: &Path) -> Result<()> {
 
 fn memory(table: &mut Table, program: &Path) -> Result<()> {
     let (mut alone, mut together) = (Samples::default(), Samples::default());
-    for _ in 0..ROUNDS {
-        let project = Project::new(WAVES, "")?;
+    let projects = Project::several(WAVES, "")?;
+    for project in &projects {
         let Memory { peak, shared } = watched(quiet(&mut project.run(program)).spawn()?)?;
         alone.push(peak);
         together.push(shared);
@@ -128,9 +130,13 @@ fn snapshots(table: &mut Table, program: &Path) -> Result<()> {
         return table.note("git is not installed: no snapshots");
     }
     let (mut with, mut without) = (Cost::default(), Cost::default());
-    for _ in 0..ROUNDS {
-        for (settings, cost) in [("", &mut with), ("snapshots = false", &mut without)] {
-            let project = Project::new(WAVES_WITH_GIT, settings)?;
+    let (on, off) = ("snapshots = true", "snapshots = false");
+    let projects = (
+        Project::several(WAVES_WITH_GIT, on)?,
+        Project::several(WAVES_WITH_GIT, off)?,
+    );
+    for (on, off) in projects.0.iter().zip(&projects.1) {
+        for (project, cost) in [(on, &mut with), (off, &mut without)] {
             project.become_repository()?;
             cost.push(&mut project.run(program))?;
         }
@@ -173,6 +179,11 @@ impl Cost {
 struct Project(tempfile::TempDir);
 
 impl Project {
+    /// One for each round.
+    fn several(waves: usize, settings: &str) -> Result<Vec<Self>> {
+        (0..ROUNDS).map(|_| Self::new(waves, settings)).collect()
+    }
+
     fn new(waves: usize, settings: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let project = folder.path().join("project");

@@ -50,7 +50,7 @@ pub(crate) fn last_line(view: &View<'_>) -> Option<(String, usize)> {
             .lines()
             .rev()
             .find(|line| !line.is_empty())
-            .map(|line| (line.to_owned(), 0))
+            .map(|line| (said_in(line).unwrap_or_else(|| line.to_owned()), 0))
     };
     line(Stream::Validation)
         .or_else(|| line(Stream::Stderr))

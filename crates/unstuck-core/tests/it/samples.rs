@@ -1,7 +1,7 @@
 //! The knowledge files' own samples and decoys, each against all rules.
 
 use unstuck_core::knowledge::{KindFile, Knowledge};
-use unstuck_core::{Case, Classifier, Diagnosis, Kind, Now};
+use unstuck_core::{Case, Classifier, Diagnosis, Failure, Kind, Now};
 
 fn read(case: &Case) -> Diagnosis {
     let at = case.now.as_deref().unwrap_or(super::NOW).parse().unwrap();
@@ -72,5 +72,22 @@ fn every_kind_but_unknown_has_three_samples_and_a_decoy() {
         "{} kinds have fewer than three samples or no decoy:\n{}",
         thin.len(),
         thin.join("\n")
+    );
+}
+
+/// Claude Code tells of a used-up plan in a record of its own, which has no words for people.
+#[test]
+fn a_failure_told_by_fields_alone_is_shown_in_the_words_of_the_last_record() {
+    let records = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":1794805680}}
+{"duration_api_ms":0,"usage":{"input_tokens":0},"is_error":true,"result":"You've hit your 5-hour limit · resets 5:08am (UTC)","type":"result"}
+"#;
+    let failure = Failure::agent("claude")
+        .with_exit_code(1)
+        .with_stdout(records);
+    let diagnosis = super::diagnose(&failure);
+    assert_eq!(diagnosis.kind, Kind::RateLimitTimed);
+    assert_eq!(
+        diagnosis.evidence.line,
+        "You've hit your 5-hour limit · resets 5:08am (UTC)"
     );
 }

@@ -92,8 +92,9 @@ impl Engine<'_> {
         Ok(())
     }
 
+    /// Removes what came on standard input once nobody needs it again; a role has its prompt instead.
     pub(super) fn forget_input(&self, log: &Log<'_, '_>) {
-        if log.is_over() {
+        if self.role.is_none() && log.is_over() {
             Input::of(self.state, log.recovery().id()).forget();
         }
     }

@@ -94,8 +94,11 @@ impl RunFolder {
     pub fn keep(&self, part: &Part, name: &str, text: &str) -> io::Result<()> {
         let iteration = iteration_of(&self.path, part);
         fs::create_dir_all(&iteration)?;
-        write_over(&iteration.join(name), text.as_bytes())?;
-        write_over(&role_of(&self.path, part).join(name), text.as_bytes())
+        let kept = iteration.join(name);
+        write_over(&kept, text.as_bytes())?;
+        let newest = role_of(&self.path, part).join(name);
+        // Making a file is what costs most here; a second name for it is cheap, where the file system has it.
+        link_over(&kept, &newest).or_else(|_| write_over(&newest, text.as_bytes()))
     }
 
     /// Writes down what has happened, and what follows from it.
@@ -301,6 +304,15 @@ fn write_over(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     fs::write(&beside, text)?;
     fs::rename(beside, path)
+}
+
+/// Gives a file that was just made a second name, instead of what had that name.
+fn link_over(file: &Path, name: &Path) -> io::Result<()> {
+    let beside = name.with_extension("new");
+    // It is there only if somebody was killed before they renamed it.
+    let _ = fs::remove_file(&beside);
+    fs::hard_link(file, &beside)?;
+    fs::rename(beside, name)
 }
 
 /// Keeps the folder out of version control without touching a file of the project.
