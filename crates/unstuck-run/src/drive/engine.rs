@@ -24,7 +24,7 @@ use super::lease::{Held, lost};
 use super::log::Log;
 use super::report::Reporter;
 use super::request::Request;
-use super::role::RoleWork;
+use super::role_work::RoleWork;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
 use crate::process::{Recorded as Input, Stdin, Stop};

@@ -4,6 +4,7 @@
 //! it, and notes what happened. What decides is on disk before it is acted on.
 
 mod attempt;
+mod budget;
 mod command;
 mod engine;
 mod error;
@@ -19,10 +20,12 @@ mod report;
 mod request;
 mod resume;
 mod role;
+mod role_work;
 mod snapshot;
 mod steps;
 mod supervisors;
 
+pub use budget::{Allowance, Budget};
 pub use engine::Engine;
 pub use error::RunError;
 pub use finished::Finished;
@@ -31,5 +34,5 @@ pub use lease::is_alive;
 pub use report::{Channel, Reporter, RunReporter};
 pub use request::{Options, Request};
 pub use resume::answer;
-pub use role::{RoleCall, RoleWork};
+pub use role_work::{RoleCall, RoleWork};
 pub use supervisors::Supervisors;

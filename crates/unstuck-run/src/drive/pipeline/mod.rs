@@ -3,7 +3,6 @@
 //! Where a pipeline stands is a fold over its events ([`Pipeline`]). Each role is a session that is driven like a
 //! single command; what they have in common is the journal of the run.
 
-mod budget;
 mod judge;
 mod part;
 mod plan;
@@ -11,8 +10,7 @@ mod reload;
 mod resume;
 mod reuse;
 
-pub(super) use budget::{Purse, Used};
-pub use plan::{Allowance, Budget, LoopPlan, Plan, Promise, RolePlan, Until};
+pub use plan::{LoopPlan, Plan, Promise, RolePlan, Until};
 pub use resume::Again;
 pub use reuse::Selection;
 

@@ -9,15 +9,15 @@ use unstuck_core::decision::Draw;
 use unstuck_core::event::{Event, Part, RecoveryResolved, SessionSpec, SessionStarted};
 use unstuck_core::{Recorded, Recovery, SessionId};
 
-use super::budget::Purse;
 use super::{Conductor, RolePlan, Stage};
 use crate::blobs::Blobs;
+use crate::drive::budget::Purse;
 use crate::drive::engine::Engine;
 use crate::drive::error::RunError;
 use crate::drive::knowledge::Knowledge;
 use crate::drive::log::Log;
 use crate::drive::report::{Channel, Reporter};
-use crate::drive::role::{RoleCall, RoleWork};
+use crate::drive::role_work::{RoleCall, RoleWork};
 use crate::process::Stdin;
 use crate::prompt::{ProjectFiles, Values};
 use crate::worktree::Step;
