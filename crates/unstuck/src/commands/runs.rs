@@ -12,9 +12,10 @@ use unstuck_core::{Kind, Timestamp, duration};
 use unstuck_store::RunFilter;
 
 use crate::history::{History, Listed};
-use crate::output::{DIM, GREEN, Output, RED, YELLOW};
+use crate::output::{DIM, Output};
 use crate::place::{homely, project_named};
-use crate::show_text::{command_line, cut, one_line};
+use crate::run_words::{style, what};
+use crate::show_text::cut;
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
 
@@ -131,17 +132,6 @@ fn line(listed: &Listed, now: Timestamp, columns: Option<usize>) -> String {
     )
 }
 
-/// What a run does, on one line: its command, or the task of its roles.
-pub(crate) fn what(run: &RunView) -> String {
-    let task = run.task.as_deref().map(|task| one_line(task, usize::MAX));
-    match (task, run.roles) {
-        (Some(task), _) if !task.is_empty() => format!("run: {task}"),
-        (_, Some(1)) => "run (1 role)".to_owned(),
-        (_, Some(roles)) => format!("run ({roles} roles)"),
-        (_, None) => command_line(&run.command, usize::MAX),
-    }
-}
-
 /// A command and facts behind it in so much room: the command is cut first, then facts are left out from the end.
 fn fitted(command: &str, facts: &[String], room: Option<usize>) -> (String, String) {
     let text = facts.concat();
@@ -165,14 +155,6 @@ fn attempts(run: &RunView) -> String {
     match run.attempts {
         0 | 1 => String::new(),
         n => format!(" · {n} attempts"),
-    }
-}
-
-pub(crate) fn style(status: Status) -> anstyle::Style {
-    match status {
-        Status::Succeeded | Status::Recovered => GREEN,
-        Status::Failed | Status::AwaitingHuman => RED,
-        Status::Running | Status::Waiting | Status::Interrupted => YELLOW,
     }
 }
 
