@@ -1,11 +1,13 @@
 //! What the run and all runs of a day may use, looked at before each attempt.
 
+use std::time::Duration;
+
 use unstuck_core::Timestamp;
 use unstuck_store::{RunFilter, Store};
 
 use super::error::RunError;
 
-const DAY_MS: i64 = 24 * 3600 * 1000;
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// What may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -59,7 +61,7 @@ impl<'a> Purse<'a> {
             return Ok(None);
         }
         let filter = RunFilter {
-            since: Some(Timestamp::from_millis(now.millis() - DAY_MS)),
+            since: Some(now.before(DAY)),
             ..RunFilter::default()
         };
         let all = self.store.runs(&filter).await?;

@@ -5,6 +5,7 @@
 
 mod attempt;
 mod budget;
+mod checked;
 mod command;
 mod engine;
 mod error;
@@ -24,6 +25,7 @@ mod role_work;
 mod snapshot;
 mod steps;
 mod supervisors;
+mod tail;
 
 pub use budget::{Allowance, Budget};
 pub use engine::Engine;

@@ -205,7 +205,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             expect: args.expected.read(headless && !args.tty)?,
             check: args.expected.check.clone(),
             tty: args.tty,
-            grace_ms: u64::try_from(args.far.grace.as_millis()).unwrap_or(u64::MAX),
+            grace_ms: duration::in_millis(args.far.grace),
             wait: args.wait,
             max_attempts: most_attempts(args.far.retries),
         },

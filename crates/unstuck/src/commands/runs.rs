@@ -73,7 +73,7 @@ pub(crate) fn run(args: &RunsArgs, session: &Session<'_>, out: &mut Output) -> R
         project,
         status: args.status.clone(),
         kind: args.kind,
-        since: args.since.map(|time| before(now, time)),
+        since: args.since.map(|time| now.before(time)),
         limit: Some(args.limit),
         ..RunFilter::default()
     };
@@ -107,11 +107,6 @@ impl RunsArgs {
             false => "No runs. `unstuck exec -- COMMAND` makes one, `unstuck demo` shows how.",
         }
     }
-}
-
-fn before(now: Timestamp, time: Duration) -> Timestamp {
-    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_millis(now.millis().saturating_sub(millis))
 }
 
 /// One run on one line; where a person reads it, as wide as the terminal is.

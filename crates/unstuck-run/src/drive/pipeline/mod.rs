@@ -25,6 +25,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use unstuck_core::decision::{AskWhy, Draw};
+use unstuck_core::duration::in_millis;
 use unstuck_core::episode::RunFold;
 use unstuck_core::event::{
     EscalationKind, IterationFinished, IterationStarted, Outcome, Part, RecoveryEscalated,
@@ -316,7 +317,7 @@ impl Conductor<'_> {
                 retry_count: view.retry_count,
                 recovery_level: view.recovery_level,
                 cost_usd: view.cost_usd,
-                duration_ms: u64::try_from(now.since(view.started).as_millis()).unwrap_or(u64::MAX),
+                duration_ms: in_millis(now.since(view.started)),
             }
         });
         self.write(journal, vec![end.into()]).await?;

@@ -1,11 +1,11 @@
 //! One part of a pipeline: a role in one iteration, driven like a single command.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::json;
 use unstuck_core::agent::Call;
 use unstuck_core::decision::Draw;
+use unstuck_core::duration::in_millis;
 use unstuck_core::event::{Event, Part, RecoveryResolved, SessionSpec, SessionStarted};
 use unstuck_core::{Recorded, Recovery, SessionId};
 
@@ -187,7 +187,6 @@ impl Conductor<'_> {
             args: &call.args,
             ..Call::default()
         })?;
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let inputs = self.know(stage.journal, |pipeline| pipeline.outputs());
         let needed = |(id, _): &(String, Vec<String>)| role.needs.contains(id);
         Ok(SessionStarted {
@@ -200,8 +199,8 @@ impl Conductor<'_> {
                 model: role.model.clone(),
                 policy: role.policy.clone(),
                 origins: role.origins.clone(),
-                timeout_ms: role.timeout.map(millis),
-                idle_timeout_ms: role.idle_timeout.map(millis),
+                timeout_ms: role.timeout.map(in_millis),
+                idle_timeout_ms: role.idle_timeout.map(in_millis),
                 options: json!(role.options),
                 unrepeatable: None,
                 knowledge: self.knowledge.version.to_owned(),
