@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Real agent CLIs (Claude Code, Codex) under `unstuck exec`, against an LLM API that fails on purpose.
+# Real agent CLIs (Claude Code, Codex) under `unstuck exec` and `unstuck run`, against an LLM API that fails on purpose.
 #
 #   UNSTUCK_BIN         the program to try             (default target/release/unstuck)
 #   FAULTS_BIN          the failing API                (default target/release/unstuck-faults)
@@ -34,6 +34,8 @@ install_agents() {
   package=@anthropic-ai/claude-code-$(platform) || skip "there is no build of the CLIs for this machine"
   claude=$agents/node_modules/$package/claude
   codex=$agents/node_modules/.bin/codex
+  # A role calls them by their names.
+  PATH=$(dirname "$claude"):$(dirname "$codex"):$PATH
   [[ -x $claude && -x $codex ]] && return
   command -v npm > /dev/null || skip "npm is not installed"
   mkdir -p "$agents"
@@ -214,10 +216,124 @@ utc() { # seconds since the epoch
   date -u -d "@$1" +%Y-%m-%dT%H:%M:%SZ 2> /dev/null || date -u -r "$1" +%Y-%m-%dT%H:%M:%SZ
 }
 
+# --- a pipeline ---
+
+# Claude Code plans, Codex builds. Each is refused, then overloaded, then out of its plan's usage, then answered.
+pipeline_script() { # reset of the planner, reset of the builder
+  local model reset answer
+  for model in claude gpt; do
+    reset=$1 answer='# Plan\nFirst the roof'
+    [[ $model == claude ]] || { reset=$2 answer="The roof is built"; }
+    cat << TOML
+[[step]]
+when = { model = "$model" }
+rate_limit = { retry_after = 1 }
+[[step]]
+when = { model = "$model" }
+overloaded = {}
+[[step]]
+when = { model = "$model" }
+usage_limit = { resets_at = "$(utc "$reset")", holds = true }
+[[step]]
+when = { model = "$model" }
+answer = { text = "$answer" }
+TOML
+  done
+}
+
+pipeline_config() {
+  cat > "$place/project/unstuck.toml" << TOML
+[run]
+task = "Build a house"
+[[role]]
+id = "planner"
+agent = "claude"
+prompt = "Plan this: {{ task }}"
+expect.sections = ["# Plan"]
+env = { ANTHROPIC_BASE_URL = "$url" }
+[[role]]
+id = "builder"
+agent = "codex"
+needs = ["planner"]
+prompt = "Build by this plan: {{ outputs.planner }}"
+args = ["--skip-git-repo-check"]
+env = { CODEX_HOME = "$place/home/.codex" }
+TOML
+}
+
+run_files() { echo "$place"/project/.unstuck/runs/*; }
+
+# Kills unstuck itself in the middle of its first wait for a usage limit, not its agents.
+kill_in_the_wait() {
+  local patient=$((SECONDS + 60))
+  until [[ $(replies) == *usage_limit ]] && grep -q '"status": "waiting"' "$(run_files)/state.json" 2> /dev/null; do
+    ((SECONDS < patient)) || return 1
+    sleep 0.1
+  done
+  kill -9 "$(cat "$place/pid")"
+}
+
+left_running() { # what still works in the project, if anything does
+  local cwd
+  for cwd in /proc/[0-9]*/cwd; do
+    if [[ $(readlink "$cwd" 2> /dev/null) == "$place/project"* ]]; then
+      tr '\0' ' ' < "${cwd%/cwd}/cmdline" 2> /dev/null || true
+    fi
+  done
+}
+
+output_of() { # role, expected
+  local text
+  text=$(cat "$(run_files)/roles/$1/output.md" 2> /dev/null) || true
+  [[ $text == "$2" ]] || echo "$1 wrote '$text' instead of '$2'"
+}
+
+attempts_of() { # role, expected: how many, and of which conversation the newest is
+  local started
+  started=$(grep '"event":"attempt_started"' "$(run_files)/events.jsonl" | grep "\"$1\"" || true)
+  [[ $(grep -c . <<< "$started") == "$2" ]] ||
+    echo "$(grep -c . <<< "$started") attempts with $1 instead of $2"
+}
+
+conversation_went_on() { # program, its word for going on, where the conversation is told first
+  local commands first last
+  commands=$(grep '"event":"attempt_started"' "$(run_files)/events.jsonl" | grep "\"$1\"" || true)
+  last=$(tail -n 1 <<< "$commands" | grep -o "\"$2\",\"[0-9a-f-]*\"" | cut -d'"' -f4)
+  [[ -n $last ]] || { echo "$1 was not told to go on with its conversation" && return; }
+  first=$(head -n -1 <<< "$commands" | cat - "$(run_files)"/roles/*/iteration-1/attempt-3/stdout.log | grep -c -- "$last" || true)
+  [[ $first != 0 ]] || echo "$1 went on with a conversation that it never had"
+}
+
+pipeline() {
+  local now reset claude_key=CLAUDE_CODE_OAUTH_TOKEN begun=$SECONDS killed= after_kill= unfinished= same
+  now=$(date +%s)
+  reset=$(((now + 20) / 60 * 60 + 60))
+  start_server "$(pipeline_script "$reset" $((reset + 60)))"
+  pipeline_config
+  alone sh -c 'echo $$ > "$0" && exec "$@"' "$place/pid" "$unstuck" run > "$place/out" 2> "$place/err" &
+  local running=$!
+  kill_in_the_wait || killed="it never waited for the usage limit"
+  wait "$running" || true
+  [[ -z $killed ]] || kill -9 "$(cat "$place/pid")" 2> /dev/null || true
+  sleep 1
+  after_kill=$(left_running)
+  run "$unstuck" resume
+  seconds=$((SECONDS - begun))
+  [[ $code == 0 ]] || unfinished="exit code $code instead of 0"
+  same=rate_limit,overloaded,usage_limit,answer
+  result both pipeline "$(first "$killed" "${after_kill:+left after the kill: $after_kill}" "$unfinished" \
+    "$(same_replies "$same,$same")" \
+    "$(output_of planner $'# Plan\nFirst the roof')" "$(output_of builder "The roof is built")" \
+    "$(attempts_of claude 4)" "$(attempts_of codex 4)" \
+    "$(conversation_went_on claude --resume)" "$(conversation_went_on codex resume)" \
+    "$(recovered)" "$(left_running)")"
+}
+
 install_agents
 [[ -x $faults ]] || fail "no program at $faults, build it with: cargo build --release -p unstuck-faults"
 [[ -x $unstuck ]] || fail "no program at $unstuck, build it with: cargo build --release"
 
+pipeline
 for agent in claude codex; do
   for scenario in by_itself two_faults no_login usage_limit; do
     "$scenario" "$agent"

@@ -3,10 +3,12 @@
 //! The machine is never quiet, so every round measures each side once, and what counts is the ratio of the two.
 
 mod baseline;
+mod conducting;
 mod deciding;
 mod diagnosing;
 mod growing;
 mod measure;
+mod resources;
 mod starting;
 mod storing;
 mod supervising;
@@ -16,7 +18,9 @@ mod watching;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+
+use table::Table;
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = std::env::args_os().collect();
@@ -28,16 +32,38 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Measures one thing and writes what it found into the table.
+type Section = fn(&mut Table) -> Result<()>;
+
+/// What can be measured, by the names that `./bench NAME…` takes; all of it where none is named.
+const SECTIONS: [(&str, Section); 8] = [
+    ("diagnosing", diagnosing::measure),
+    ("growing", growing::measure),
+    ("starting", starting::measure),
+    ("deciding", deciding::measure),
+    ("supervising", supervising::measure),
+    ("storing", storing::measure),
+    ("watching", watching::measure),
+    ("conducting", conducting::measure),
+];
+
 fn measure() -> Result<()> {
-    if std::env::args().nth(1).as_deref() == Some(starting::COLD) {
-        return starting::cold();
+    let named: Vec<String> = std::env::args().skip(1).collect();
+    match named.first().map(String::as_str) {
+        Some(starting::COLD) => return starting::cold(),
+        Some(conducting::BARE) => return conducting::bare(),
+        _ => {}
     }
-    let mut table = table::Table::begin()?;
-    diagnosing::measure(&mut table)?;
-    growing::measure(&mut table)?;
-    starting::measure(&mut table)?;
-    deciding::measure(&mut table)?;
-    supervising::measure(&mut table)?;
-    storing::measure(&mut table)?;
-    watching::measure(&mut table)
+    let is_known = |name: &String| SECTIONS.iter().any(|(known, _)| known == name);
+    if let Some(unknown) = named.iter().find(|name| !is_known(name)) {
+        let names = SECTIONS.map(|(name, _)| name).join(", ");
+        bail!("`{unknown}` cannot be measured, but these can: {names}");
+    }
+    let mut table = Table::begin()?;
+    for (name, section) in SECTIONS {
+        if named.is_empty() || named.iter().any(|named| named == name) {
+            section(&mut table)?;
+        }
+    }
+    Ok(())
 }

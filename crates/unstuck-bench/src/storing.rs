@@ -152,6 +152,7 @@ fn event(run: &RunId, number: u32) -> Event {
             timeout_ms: Some(600_000),
             answering: None,
             changes: vec!["the timeout was doubled".into()],
+            agent_session: None,
             reaper: Some((4711, 99)),
             tree: None,
         }));

@@ -2,7 +2,9 @@
 
 /// Returns the value whose word is nearest to `wanted`, if it is near enough to be a slip.
 pub fn nearest<'a, T>(wanted: &str, known: impl IntoIterator<Item = (&'a str, T)>) -> Option<T> {
-    let limit = (wanted.chars().count() / 3).max(1);
+    let letters = wanted.chars().count();
+    // A word of which no letter is left is another word.
+    let limit = (letters / 3).max(1).min(letters.saturating_sub(1));
     known
         .into_iter()
         .map(|(word, value)| (distance(wanted, word), value))
@@ -42,6 +44,7 @@ mod tests {
         assert_eq!(nearest("confg.yaml", known), Some(1));
         assert_eq!(nearest("Config.yml", known), Some(1));
         assert_eq!(nearest("README.md", known), None);
+        assert_eq!(nearest("b", [("a", 1)]), None);
         assert_eq!(distance("tset", "test"), 1);
     }
 }

@@ -69,6 +69,7 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
     let roles = config.roles().iter();
     let roles: Result<Vec<_>> = roles.map(|role| role_plan(config, role, wait)).collect();
     Ok(Plan {
+        left_out: Vec::new(),
         cwd: project.clone(),
         command: command_line(wanted),
         task,
@@ -77,7 +78,11 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
             .policy()
             .map_or("pipeline", |policy| &policy.id)
             .to_owned(),
-        parallel: wanted.parallel.unwrap_or(run.parallel).max(1),
+        // They share one work tree: undoing what one changed would undo what another is doing.
+        parallel: match run.on_failed_attempt {
+            OnFailedAttempt::Rollback => 1,
+            OnFailedAttempt::Keep => wanted.parallel.unwrap_or(run.parallel).max(1),
+        },
         checkpoint: config.error_recovery().save_checkpoint_on_failure,
         roles: roles?,
         looping: config.looping().map(|looping| loop_plan(looping, wanted)),

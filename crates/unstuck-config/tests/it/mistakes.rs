@@ -80,6 +80,7 @@ fn what_is_not_of_its_format_is_told_with_its_place() {
     }
 }
 
+/// S1-34: needs that cannot be met are told.
 #[test]
 fn roles_must_fit_together() {
     let needs = |id: &str, needs: &str| role(id, &format!("needs = [\"{needs}\"]"));

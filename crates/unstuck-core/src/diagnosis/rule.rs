@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::automaton::{Builder, PatternId, Place, Sightings};
 use super::pattern::{Pattern, PatternError};
 use super::view::View;
-use crate::failure::Kind;
+use crate::failure::{Kind, Layer};
 use crate::knowledge::{Circumstance, RuleSpec, Stream, Wanted};
 
 /// One rule, ready to be tried.
@@ -136,8 +136,10 @@ impl Rule {
             list.is_empty()
                 || name.is_some_and(|name| list.iter().any(|known| is_same_name(known, name)))
         };
-        (spec.on_success || !view.succeeded())
-            && (spec.layer.is_empty() || spec.layer.contains(&failure.layer))
+        let of_layer = |layers: &[Layer]| layers.is_empty() || layers.contains(&failure.layer);
+        let on_success = spec.on_success && of_layer(&spec.success_layer);
+        (on_success || !view.succeeded())
+            && of_layer(&spec.layer)
             && named(&spec.provider, failure.provider.as_ref())
             && named(&spec.tool, failure.tool.as_ref())
             && (spec.exit_code.is_empty()

@@ -40,6 +40,9 @@ pub struct AttemptStarted {
     /// What was changed about it, in words for a person.
     #[serde(default)]
     pub changes: Vec<String>,
+    /// The id of the conversation that the agent was told to use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
     /// The process that ends everything if unstuck itself ends: its id and when it started.
     #[serde(default)]
     pub reaper: Option<(u32, u64)>,
@@ -161,4 +164,7 @@ pub struct AttemptInterrupted {
     pub number: u32,
     /// What cut it off.
     pub by: InterruptedBy,
+    /// The agent's conversation, where there is one to go on in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
 }

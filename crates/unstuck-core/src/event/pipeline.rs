@@ -15,6 +15,9 @@ pub struct PipelineStarted {
     pub command: Vec<String>,
     /// The roles, in the order of the configuration.
     pub roles: Vec<RoleStarted>,
+    /// The roles of the configuration that are no part of this run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// What is to be done.
     #[serde(default)]
     pub task: String,

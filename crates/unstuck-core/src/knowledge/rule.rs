@@ -48,6 +48,8 @@ pub struct RuleSpec {
     pub when: Vec<Circumstance>,
     /// Whether it also holds when the exit code or status says that all is well.
     pub on_success: bool,
+    /// The layers in which `on_success` holds; empty means all.
+    pub success_layer: Vec<Layer>,
     /// Whether it holds just as well on a line that only warns.
     pub on_warning: bool,
     /// What else has to be weighed: the higher one wins (see [`RuleSpec::rank`]).

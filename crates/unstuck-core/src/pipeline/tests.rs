@@ -23,6 +23,7 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> PipelineStarted {
         cwd: "/p".into(),
         command: vec!["unstuck".into(), "run".into()],
         roles,
+        left_out: Vec::new(),
         task: "build it".into(),
         config_path: None,
         policy: "pipeline".into(),

@@ -57,6 +57,8 @@ pub struct Recovery {
     attempts: u32,
     /// Whether the newest attempt was cut off, and is to be made again under its number.
     cut_off: bool,
+    /// The conversation that the agent was told to use in the newest attempt.
+    given: Option<String>,
     retries: u32,
     level: Option<Level>,
     history: Option<History>,
@@ -88,6 +90,7 @@ impl Recovery {
             phase: Phase::Ready,
             attempts: 0,
             cut_off: false,
+            given: None,
             retries: 0,
             level: None,
             history: None,
@@ -122,12 +125,13 @@ impl Recovery {
             }
             Event::AttemptStarted(attempt) => {
                 self.attempts = attempt.number;
+                self.given.clone_from(&attempt.agent_session);
                 self.cut_off = false;
                 self.phase = Phase::Running;
             }
-            Event::AttemptInterrupted(_) => {
+            Event::AttemptInterrupted(attempt) => {
                 self.cut_off = true;
-                self.course.cut_off();
+                self.course.cut_off(attempt.agent_session.as_deref());
                 self.phase = Phase::Ready;
             }
             Event::AttemptFailed(attempt) => self.failed(recorded.at, attempt),
@@ -228,6 +232,11 @@ impl Recovery {
     /// How the newest attempt ended.
     pub fn end(&self) -> Option<&AttemptEnd> {
         self.ended.as_ref()
+    }
+
+    /// The conversation that the agent was told to use in the newest attempt.
+    pub fn given_conversation(&self) -> Option<&str> {
+        self.given.as_deref()
     }
 
     /// How many attempts have begun.

@@ -91,8 +91,13 @@ impl Course {
         };
     }
 
-    pub(super) fn cut_off(&mut self) {
+    /// Nobody knows what the attempt had done; where there is a conversation, the agent itself does.
+    pub(super) fn cut_off(&mut self, conversation: Option<&str>) {
         self.cut_off = true;
+        if let Some(conversation) = conversation {
+            self.agent_session = Some(conversation.to_owned());
+            self.session = Some(SessionChoice::Resume);
+        }
     }
 
     /// Learns from a failed attempt which conversation there is and whether it is worth going on in.

@@ -105,6 +105,7 @@ impl World {
             timeout_ms: None,
             answering: plan.answering,
             changes: plan.changes,
+            agent_session: None,
             reaper: None,
             tree: None,
         }));
@@ -145,6 +146,7 @@ impl World {
                     session,
                     number,
                     by,
+                    agent_session: None,
                 });
             }
             Next::Decide => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use unstuck_core::agent::Agent;
+use unstuck_core::decision::Capability;
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{AttemptStarted, InterruptedBy};
 use unstuck_core::recovery::AttemptPlan;
@@ -13,16 +14,16 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::stuck::{StuckLimits, StuckSign, Watcher};
 use unstuck_core::{Event, Recovery};
 
+use super::around::Moment;
 use super::checked::Checked;
 use super::command::{Changer, Line};
-use super::engine::{Engine, stopped};
+use super::engine::{CutOff, Engine, stopped};
 use super::error::RunError;
 use super::input::Input;
 use super::judge::{Case, Judged};
 use super::lease::lost;
 use super::log::Log;
 use super::report::{Channel, Reporter};
-use super::snapshot::Moment;
 use super::supervisors::Taken;
 use crate::folder::{self, Log as Kept};
 use crate::process::{
@@ -44,29 +45,37 @@ impl<'a> Engine<'a> {
             return Ok(());
         }
         let Some(mut supervisor) = self.free_supervisor().await? else {
-            self.interrupted(log, false);
+            self.interrupted(log, None);
             return Ok(());
         };
         let plan = log.recovery().plan();
-        let line = self.line(log, &plan)?;
+        let line = match self.line(log, &plan) {
+            Err(error) if self.role.is_some() && error.is_about_the_call() => {
+                self.ask_about_call(log, &error);
+                return Ok(());
+            }
+            line => line?,
+        };
         let before = self.snapshot(log, plan.number, Moment::Before).await;
         let tree = before.as_ref().map(|before| before.tree.clone());
         self.note_start(log, &plan, &line, supervisor.reaper(), tree);
         self.flush(log).await?;
         if *self.stop.borrow() != Stop::No {
-            self.interrupted(log, true);
+            self.interrupted(log, Some(CutOff::default()));
             return Ok(());
         }
         let ran = self.run_child(log, &plan, &line, &mut supervisor).await?;
         let (ended, stuck) = (ran.ended, ran.stuck);
         if stuck.is_none() && (ended.stopped || ended.interrupted) {
-            self.interrupted(log, true);
+            let conversation = self.conversation(log, line.session.as_deref(), &ended);
+            self.interrupted(log, Some(CutOff { conversation }));
             return Ok(());
         }
         let after = self.snapshot(log, plan.number, Moment::After).await;
         let check = self.check(log, &ended, &mut supervisor).await?;
         if check.as_ref().is_some_and(|check| check.ended.stopped) {
-            self.interrupted(log, true);
+            let conversation = self.conversation(log, line.session.as_deref(), &ended);
+            self.interrupted(log, Some(CutOff { conversation }));
             return Ok(());
         }
         let seen = Seen {
@@ -133,6 +142,7 @@ impl<'a> Engine<'a> {
             timeout_ms: plan.timeout.map(in_millis),
             answering: plan.answering.clone(),
             changes: plan.changes.clone(),
+            agent_session: line.session.clone(),
             reaper: Some((reaper.pid, reaper.started)),
             tree,
         };
@@ -316,9 +326,39 @@ impl<'a> Engine<'a> {
                 let judged = self.judged(log, &plan, &line, &seen);
                 log.note_judged(self.clock.at(), judged);
             }
-            None => log.note(self.clock.at(), log.interruption(InterruptedBy::Crash)),
+            None => {
+                let conversation = self.left_conversation(log);
+                let cut_off = log.interruption(InterruptedBy::Crash, conversation);
+                log.note(self.clock.at(), cut_off);
+            }
         }
         Ok(())
+    }
+
+    /// The conversation that an agent had begun before it was cut off, where it can be gone on in.
+    fn conversation(
+        &self,
+        log: &Log<'_, '_>,
+        given: Option<&str>,
+        ended: &Ended,
+    ) -> Option<String> {
+        let spec = log.recovery().spec();
+        let can = self.capabilities(spec).has(Capability::Resume) && spec.policy.enabled;
+        let agent = self.agent_of(&spec.command, spec.agent.as_deref())?;
+        let (stdout, stderr) = (ended.stdout.text(), ended.stderr.text());
+        let told = agent.read_output(&stdout, &stderr).session;
+        // One that had said nothing yet may not have begun it.
+        let given = given
+            .filter(|_| !stdout.trim().is_empty())
+            .map(str::to_owned);
+        told.or(given).filter(|_| can)
+    }
+
+    /// The same of an attempt that nobody saw the end of, from what is on disk.
+    fn left_conversation(&self, log: &Log<'_, '_>) -> Option<String> {
+        let ended = self.on_disk(log, Status::Exited(0));
+        let given = log.recovery().given_conversation().map(str::to_owned);
+        self.conversation(log, given.as_deref(), &ended)
     }
 
     /// What a child left behind that ended by itself when nobody looked any more.
@@ -327,14 +367,14 @@ impl<'a> Engine<'a> {
         if log.options().check.is_some() {
             return None;
         }
+        Some(self.on_disk(log, status))
+    }
+
+    fn on_disk(&self, log: &Log<'_, '_>, status: Status) -> Ended {
         let run = log.journal().folder_path();
         let folder = folder::attempt_of(&run, log.as_part(), log.recovery().attempts());
         let read = |name: &str| std::fs::read(folder.join(name)).unwrap_or_default();
-        Some(left_behind(
-            status,
-            &read("stdout.log"),
-            &read("stderr.log"),
-        ))
+        left_behind(status, &read("stdout.log"), &read("stderr.log"))
     }
 }
 

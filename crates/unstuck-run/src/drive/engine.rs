@@ -262,7 +262,7 @@ impl Engine<'_> {
             tokio::select! {
                 () = clock.wait_until(look) => {}
                 () = stopped(&mut self.stop) => {
-                    self.interrupted(log, false);
+                    self.interrupted(log, None);
                     return Ok(());
                 }
                 () = lost(log.journal().taken_over()) => return Err(RunError::TakenOver { run: log.recovery().id().clone() }),
@@ -271,10 +271,13 @@ impl Engine<'_> {
     }
 
     /// Notes that a person stopped it, or went away.
-    pub(super) fn interrupted(&mut self, log: &mut Log<'_, '_>, attempt: bool) {
+    pub(super) fn interrupted(&mut self, log: &mut Log<'_, '_>, attempt: Option<CutOff>) {
         let now = self.clock.at();
-        if attempt {
-            log.note(now, log.interruption(InterruptedBy::Person));
+        if let Some(attempt) = attempt {
+            log.note(
+                now,
+                log.interruption(InterruptedBy::Person, attempt.conversation),
+            );
         }
         let reason = match self.reporter.is_open() {
             true => "stopped by a person".to_owned(),
@@ -290,6 +293,9 @@ impl Engine<'_> {
         let recovery = log.recovery();
         let (exit_code, reason) = match outcome {
             Outcome::AwaitingHuman => (ASKED, log.why_asked()),
+            Outcome::Failed if self.is_optional() => {
+                (log.failed_code(TIMED_OUT), log.what_failed())
+            }
             Outcome::Failed => (log.failed_code(TIMED_OUT), log.why_passed_on()),
             _ => (log.childs_code(0), log.how_it_went()),
         };
@@ -301,6 +307,12 @@ impl Engine<'_> {
         log.note_end(now, end, output);
         Ok(())
     }
+}
+
+/// An attempt that was cut off, and the conversation that there is to go on in.
+#[derive(Default)]
+pub(super) struct CutOff {
+    pub(super) conversation: Option<String>,
 }
 
 /// The id of a question about a session: that of the run where it is the only one.

@@ -52,6 +52,14 @@ pub enum RunError {
         /// The role.
         role: String,
     },
+    /// An output that is to be reused is not there any more.
+    #[error("the output of `{role}` is not there any more, or was changed: {why}")]
+    LostOutput {
+        /// The role.
+        role: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// What was done already was made from a configuration that was changed since.
     #[error(
         "what run {run} has done was made from something else: {}",
@@ -89,6 +97,13 @@ pub enum RunError {
         /// The run.
         run: RunId,
     },
+}
+
+impl RunError {
+    /// Whether what a role is told, or how it is called, is at fault: the others can go on.
+    pub(super) fn is_about_the_call(&self) -> bool {
+        matches!(self, Self::Call(_) | Self::Prompt(_) | Self::Fill(_))
+    }
 }
 
 /// What was changed, in one sentence.

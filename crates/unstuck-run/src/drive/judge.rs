@@ -78,7 +78,7 @@ impl Case<'_> {
         let text = text.unwrap_or(stdout);
         let wrong = self.wrong(text);
         let end = self.end(report);
-        let asks = || match self.asks_back && self.ended.status.is_success() {
+        let asks = || match self.only_asks(text) {
             true => asks_back(text),
             false => None,
         };
@@ -121,6 +121,18 @@ impl Case<'_> {
             ..failure.clone()
         };
         classifier.diagnose(&told, now)
+    }
+
+    /// Whether an answer may be nothing but a question: a few lines, and nothing that shows the work.
+    fn only_asks(&self, text: &str) -> bool {
+        let expect = &self.options.expect;
+        let shown = !expect.sections.is_empty()
+            || expect.json.is_some()
+            || expect.diff
+            || !expect.matches.is_empty()
+            || self.options.check.is_some();
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        self.asks_back && self.ended.status.is_success() && !shown && lines.count() <= 3
     }
 
     /// Whether what others build on is not all that was written.

@@ -169,11 +169,16 @@ impl<'j, 'a> Log<'j, 'a> {
         self.journal.write(at, events).await.map(Some)
     }
 
-    pub(super) fn interruption(&self, by: InterruptedBy) -> AttemptInterrupted {
+    pub(super) fn interruption(
+        &self,
+        by: InterruptedBy,
+        agent_session: Option<String>,
+    ) -> AttemptInterrupted {
         AttemptInterrupted {
             session: self.recovery.spec().session.clone(),
             number: self.recovery.attempts(),
             by,
+            agent_session,
         }
     }
 
@@ -203,6 +208,15 @@ impl<'j, 'a> Log<'j, 'a> {
 
     pub(super) fn why_asked(&self) -> String {
         self.view.reason.clone().unwrap_or_default()
+    }
+
+    /// The newest failure, in words.
+    pub(super) fn what_failed(&self) -> String {
+        let failed = self.recovery.failure();
+        failed.map_or_else(
+            || self.why_asked(),
+            |failed| failed.diagnosis.message.clone(),
+        )
     }
 
     pub(super) fn why_passed_on(&self) -> String {

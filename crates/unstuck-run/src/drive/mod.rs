@@ -3,6 +3,7 @@
 //! The state is a fold over events ([`Recovery`](unstuck_core::Recovery)). The drive asks it what is to be done, does
 //! it, and notes what happened. What decides is on disk before it is acted on.
 
+mod around;
 mod attempt;
 mod budget;
 mod checked;
@@ -22,7 +23,6 @@ mod request;
 mod resume;
 mod role;
 mod role_work;
-mod snapshot;
 mod steps;
 mod supervisors;
 mod tail;

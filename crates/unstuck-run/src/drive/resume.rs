@@ -64,7 +64,7 @@ impl Engine<'_> {
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
                 () = stopped(&mut self.stop) => {
-                    self.interrupted(log, false);
+                    self.interrupted(log, None);
                     return Ok(());
                 }
                 () = lost(log.journal().taken_over()) => return Err(RunError::TakenOver { run }),

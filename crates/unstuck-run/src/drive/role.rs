@@ -40,6 +40,9 @@ impl Engine<'_> {
         log: &Log<'_, '_>,
         plan: &AttemptPlan,
     ) -> Result<Line, RunError> {
+        if let Some(fault) = &role.fault {
+            return Err(fault.clone().into());
+        }
         let recovery = log.recovery();
         let steps = recovery.failure().and_then(|failed| {
             let playbook = self.knowledge.playbook();
@@ -87,7 +90,8 @@ impl Engine<'_> {
             command: built.command,
             // Many agents wait for the end of a standard input that they do not need.
             stdin: Some(built.stdin.map(ended).unwrap_or_default()),
-            session: built.session,
+            // Whether one that goes on is still there, only the agent can tell.
+            session: built.session.filter(|_| plan.resume.is_none()),
         })
     }
 

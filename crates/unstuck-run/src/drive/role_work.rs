@@ -6,6 +6,7 @@ use unstuck_core::agent::{Agent, Call};
 use unstuck_core::stuck::StuckLimits;
 
 use super::budget::Purse;
+use crate::prompt::PromptFault;
 use crate::worktree::Snapshots;
 
 /// What a role runs, as it is before anything is changed.
@@ -27,6 +28,8 @@ pub struct RoleCall {
     pub env: Vec<(String, String)>,
     /// How long its output may be, in characters.
     pub max_output: Option<u64>,
+    /// Why the prompt could not be filled in, if it could not.
+    pub fault: Option<PromptFault>,
 }
 
 /// A role that is being run, and what is watched over meanwhile.

@@ -40,7 +40,10 @@ impl TryFrom<Value> for Schema {
 
     fn try_from(value: Value) -> Result<Self, Self::Error> {
         let validator = jsonschema::validator_for(&value);
-        let validator = validator.map_err(|error| InvalidSchema(error.to_string()))?;
+        let validator = validator.map_err(|error| match error.instance_path().to_string() {
+            path if path.is_empty() => InvalidSchema(error.to_string()),
+            path => InvalidSchema(format!("at {path}: {error}")),
+        })?;
         Ok(Self {
             value,
             validator: Arc::new(validator),

@@ -192,11 +192,11 @@ impl PromptSource {
         if names.roles.contains(&other) {
             return PromptFault::NotNeeded { role, other };
         }
-        let known = names.roles.iter();
+        let known = names.roles.iter().filter(|id| **id != role);
         PromptFault::NoRole {
             suggestion: nearest(&other, known.clone().map(|id| (id.as_str(), id.clone()))),
             known: known.cloned().collect(),
-            role,
+            role: role.clone(),
             other,
         }
     }

@@ -24,7 +24,7 @@ pub enum PromptFault {
         other: String,
         /// The nearest one that there is.
         suggestion: Option<String>,
-        /// All that there are.
+        /// The other roles.
         known: Vec<String>,
     },
     /// The output of a role whose name is no name in a template.
@@ -88,6 +88,7 @@ fn near(suggestion: &Option<String>) -> String {
 fn instead(suggestion: &Option<String>, known: &[String]) -> String {
     match (suggestion, known) {
         (None, []) => String::new(),
+        (None, [one]) => format!("; there is only `{one}`"),
         (None, known) => format!("; there are {}", known.join(", ")),
         (Some(_), _) => near(suggestion),
     }

@@ -81,6 +81,7 @@ pub(crate) fn attempt_started(run: &RunId, number: u32) -> Event {
         timeout_ms: Some(600_000),
         answering: None,
         changes: Vec::new(),
+        agent_session: None,
         reaper: Some((4711, 99)),
         tree: None,
     }))
@@ -148,6 +149,7 @@ pub(crate) fn interrupted(run: &RunId) -> Event {
         session: run.session(1),
         number: 1,
         by: InterruptedBy::Person,
+        agent_session: None,
     })
 }
 

@@ -276,7 +276,7 @@ fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
     say(
         "also",
         rule.on_success
-            .then(|| "when the exit code says that all is well".to_owned())
+            .then(|| on_success(rule))
             .into_iter()
             .collect(),
     );
@@ -288,6 +288,15 @@ fn conditions(rule: &RuleSpec, most: usize) -> Vec<String> {
             .collect(),
     );
     all
+}
+
+fn on_success(rule: &RuleSpec) -> String {
+    let layers: Vec<_> = rule.success_layer.iter().map(|one| one.name()).collect();
+    let said = "when the exit code says that all is well";
+    match layers.is_empty() {
+        true => said.to_owned(),
+        false => format!("{said} ({})", layers.join(", ")),
+    }
 }
 
 /// Tries every sample and look-alike.

@@ -153,7 +153,7 @@ fn resumed(
         None => supervise::resume(session, config, run.id.clone(), taken.told),
     };
     match done {
-        Err(error) if waits(&error, run) => {
+        Err(error) if is_driven(&error) && runtime::block_on(still_asks(session, run))? => {
             runtime::block_on(answer(session, run))?;
             writeln!(
                 out,
@@ -182,11 +182,11 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         ..taken.wanted.clone()
     };
     let project = Path::new(&run.project);
-    let is_meant = |id: &str| then.is_none_or(|then| then.roles.iter().any(|role| role.id == id));
+    let left_out = then.map_or(&[][..], |then| &then.left_out);
     let planned = |config: &Config| -> Result<Plan> {
         let mut plan = pipeline_plan::plan(config, &wanted, project)?;
-        // A run of a part of the roles stays one.
-        plan.roles.retain(|role| is_meant(&role.id));
+        // A run of a part of the roles stays one; roles that are new belong to it.
+        plan.leave_out(|id| left_out.iter().any(|one| one == id));
         pipeline_plan::has_task(&plan)?;
         Ok(plan)
     };
@@ -239,10 +239,16 @@ fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(RunError::NotResumable { .. }))
 }
 
-/// Whether another process waits for a person to see to it.
-fn waits(error: &anyhow::Error, run: &RunView) -> bool {
-    let driven = matches!(error.downcast_ref(), Some(RunError::Driven { .. }));
-    driven && run.status == Status::AwaitingHuman
+/// Whether another process drives it.
+fn is_driven(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(RunError::Driven { .. }))
+}
+
+/// Whether it waits for a person at this moment.
+async fn still_asks(session: &Session<'_>, run: &RunView) -> Result<bool> {
+    let history = History::open(session.store).await?;
+    let now = history.find(Some(run.id.as_str())).await?;
+    Ok(now.status == Status::AwaitingHuman)
 }
 
 async fn answer(session: &Session<'_>, run: &RunView) -> Result<()> {

@@ -31,7 +31,7 @@ A first unstuck.toml:
   [[role]]
   id = \"planner\"
   agent = \"claude\"
-  prompt = \"Plan this: {{ task }}\"
+  prompt = \"Write a plan, under the heading # Plan, for this: {{ task }}\"
   expect.sections = [\"# Plan\"]
 
   [[role]]
@@ -39,6 +39,7 @@ A first unstuck.toml:
   agent = \"claude\"
   prompt = \"Do it: {{ outputs.planner }}\"
   needs = [\"planner\"]
+  allowed_tools = [\"Edit\", \"Write\", \"Bash\"]
 
 Exit codes:
   0    done, also after recovery

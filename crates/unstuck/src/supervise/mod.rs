@@ -329,6 +329,10 @@ impl<'a> Around<'a> {
 fn explained(error: RunError) -> anyhow::Error {
     match error {
         RunError::Store(error) => crate::store::explained(error),
+        RunError::LostOutput { ref role, .. } => hinted(
+            error.to_string(),
+            format!("`unstuck resume --restart {role}` makes it again, with all that depend on it"),
+        ),
         RunError::File { path, source } | RunError::Output(BlobError { path, source }) => hinted(
             format!("cannot keep {}: {source}", path.display()),
             "see to it (is the disk full?), then `unstuck resume` goes on where it was",

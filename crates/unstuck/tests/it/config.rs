@@ -228,3 +228,52 @@ fn the_schema_is_printed_for_editors() {
         "The run as a whole."
     );
 }
+
+/// What a run would refuse is told by the check, and what it would ask for is noted.
+#[test]
+fn the_check_finds_what_a_run_would_refuse() {
+    let place = Place::new();
+    place.write("answer.json", r#"{"type": "nothing"}"#);
+    place.write(
+        "unstuck.toml",
+        r#"
+[[role]]
+id = "a"
+agent = "codex"
+prompt = "{{ taks }} and {{ outputs.b }}"
+allowed_tools = ["Bash"]
+expect.json = "answer.json"
+
+[[role]]
+id = "tester"
+command = ["make", "test"]
+"#,
+    );
+    let ended = place.run(&["config", "check"], "");
+    assert_eq!(ended.code, 2);
+    for told in [
+        "4 problems",
+        "unstuck.toml:5:10: `role.a.prompt`: context_error: the prompt of `a` has `{{ taks }}`, which nothing fills, did you mean `task`?",
+        "unstuck.toml:5:10: `role.a.prompt`: context_error: the prompt of `a` uses the output of `b`, but there is no role `b`; there is only `tester`",
+        "unstuck.toml:6:17: `role.a.allowed_tools`: `codex` has no option for allowed tools",
+        "unstuck.toml:7:15: `role.a.expect.json`: answer.json is not a JSON Schema: at /type: ",
+    ] {
+        assert!(ended.stderr.contains(told), "{told}\n\n{}", ended.stderr);
+    }
+    assert_eq!(place.run(&["run"], "").code, 2);
+}
+
+#[test]
+fn a_task_that_a_run_will_need_is_noted() {
+    let place = Place::new();
+    let role = "[[role]]\nid = \"a\"\ncommand = [\"cat\"]\nprompt = \"Do {{ task }}\"\n";
+    place.write("unstuck.toml", role);
+    let ended = place.run(&["config", "check"], "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let note =
+        "note: unstuck.toml:4:10: `role.a.prompt`: has {{ task }}, so `unstuck run` needs --task";
+    assert!(ended.stdout.contains(note), "{}", ended.stdout);
+    place.write("unstuck.toml", &format!("run.task = \"it\"\n{role}"));
+    let ended = place.run(&["config", "check"], "");
+    assert!(!ended.stdout.contains("note"), "{}", ended.stdout);
+}

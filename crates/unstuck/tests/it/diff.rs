@@ -65,6 +65,7 @@ fn started(number: u32, tree: Option<String>) -> Event {
         timeout_ms: None,
         answering: None,
         changes: Vec::new(),
+        agent_session: None,
         reaper: None,
         tree,
     }))
@@ -97,6 +98,7 @@ fn interrupted(number: u32) -> Event {
         session: RunId::new(RUN).session(1),
         number,
         by: InterruptedBy::Person,
+        agent_session: None,
     })
 }
 

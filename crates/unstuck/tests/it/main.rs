@@ -7,6 +7,7 @@ mod classify;
 mod config;
 mod demo;
 mod diff;
+mod documents;
 mod exec;
 mod history;
 mod kill_run;

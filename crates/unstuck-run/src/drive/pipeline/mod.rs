@@ -36,7 +36,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Kind, Pipeline, Recorded, RunId};
 use unstuck_store::Store;
 
-use super::engine::{ASKED, INTERRUPTED};
+use super::engine::{ASKED, INTERRUPTED, stopped};
 use super::error::RunError;
 use super::finished::Finished;
 use super::journal::Journal;
@@ -200,9 +200,16 @@ impl Conductor<'_> {
     async fn watching<T>(&self, journal: &Journal<'_>, something: impl Future<Output = T>) -> T {
         tokio::pin!(something);
         let live = self.tell(|reporter| reporter.live());
+        let mut stop = self.stop.clone();
+        let mut is_told = *stop.borrow() != Stop::No;
         loop {
             tokio::select! {
                 done = &mut something => return done,
+                () = stopped(&mut stop), if !is_told => {
+                    is_told = true;
+                    let message = "Stopping… (Ctrl-C again ends it at once)";
+                    self.tell(|reporter| reporter.note(message));
+                }
                 () = tokio::time::sleep(TICK), if live || journal.is_behind() => {
                     journal.catch_up();
                     if live {

@@ -121,9 +121,11 @@ impl Conductor<'_> {
             run: stage.journal.run().to_string(),
             ..Values::default()
         };
-        let mut prompt = role
-            .prompt
-            .render(&values, &ProjectFiles::new(&self.plan().project))?;
+        let files = ProjectFiles::new(&self.plan().project);
+        let (mut prompt, fault) = match role.prompt.render(&values, &files) {
+            Ok(prompt) => (prompt, None),
+            Err(fault) => (String::new(), Some(fault)),
+        };
         if !feedback.is_empty() && !role.prompt.uses("feedback") && !prompt.trim().is_empty() {
             prompt = format!(
                 "{}\n\nWhat the iteration before left undone:\n{feedback}\n",
@@ -139,6 +141,7 @@ impl Conductor<'_> {
             args: role.args.clone(),
             env: role.env.clone(),
             max_output: role.max_output,
+            fault,
         })
     }
 
@@ -161,7 +164,13 @@ impl Conductor<'_> {
         for (role, names) in hashes {
             let texts: Result<Vec<String>, RunError> = names
                 .iter()
-                .map(|name| Ok(String::from_utf8_lossy(&blobs.get(name)?).into_owned()))
+                .map(|name| match blobs.get(name) {
+                    Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+                    Err(why) => Err(RunError::LostOutput {
+                        role: role.clone(),
+                        why: why.to_string(),
+                    }),
+                })
                 .collect();
             let most = self.plan().role(&role).and_then(|role| role.max_output);
             let texts: Vec<_> = texts?.into_iter().map(|text| cut(text, most)).collect();
@@ -186,7 +195,9 @@ impl Conductor<'_> {
             tools: &call.tools,
             args: &call.args,
             ..Call::default()
-        })?;
+        });
+        // What is wrong with the call is told when it is made.
+        let command = built.map_or_else(|_| call.command.clone(), |built| built.command);
         let inputs = self.know(stage.journal, |pipeline| pipeline.outputs());
         let needed = |(id, _): &(String, Vec<String>)| role.needs.contains(id);
         Ok(SessionStarted {
@@ -194,7 +205,7 @@ impl Conductor<'_> {
             spec: SessionSpec {
                 session,
                 cwd: self.plan().cwd.display().to_string(),
-                command: built.command,
+                command,
                 agent: Some(role.agent.id().to_owned()),
                 model: role.model.clone(),
                 policy: role.policy.clone(),

@@ -35,6 +35,8 @@ pub struct Plan {
     pub checkpoint: bool,
     /// The roles.
     pub roles: Vec<RolePlan>,
+    /// The roles of the configuration that are no part of this run.
+    pub left_out: Vec<String>,
     /// How often it is repeated, and until when; none for once.
     pub looping: Option<LoopPlan>,
     /// What the run and all runs of a day may use.
@@ -131,12 +133,23 @@ impl Plan {
         self.roles.iter().find(|role| role.id == id)
     }
 
+    /// Leaves out some roles.
+    pub fn leave_out(&mut self, is_left_out: impl Fn(&str) -> bool) {
+        let (left_out, roles) = std::mem::take(&mut self.roles)
+            .into_iter()
+            .partition::<Vec<_>, _>(|role| is_left_out(&role.id));
+        self.roles = roles;
+        self.left_out
+            .extend(left_out.into_iter().map(|role| role.id));
+    }
+
     /// What a later process needs to know of it.
     pub(super) fn described(&self, knowledge: &str) -> PipelineStarted {
         PipelineStarted {
             cwd: self.cwd.display().to_string(),
             command: self.command.clone(),
             roles: self.roles.iter().map(RolePlan::described).collect(),
+            left_out: self.left_out.clone(),
             task: self.task.clone(),
             config_path: self
                 .config_path

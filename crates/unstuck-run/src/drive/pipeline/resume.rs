@@ -38,8 +38,6 @@ impl Conductor<'_> {
         let restarted = pipeline.with_dependents(&again.restart);
         let mut now = self.plan().described(self.knowledge.version);
         now.command.clone_from(&pipeline.plan().command);
-        // A run of a part of the roles stays one.
-        now.roles.retain(|role| pipeline.role(&role.id).is_some());
         let changed = changes(pipeline.plan(), &now);
         let in_the_way = in_the_way(&pipeline, &changed, &restarted);
         if !in_the_way.is_empty() && !again.accept_changes {

@@ -50,7 +50,7 @@ impl Selection {
             .filter(|id| !kept.contains(*id) && is_needed(id))
             .cloned()
             .collect();
-        plan.roles.retain(|role| kept.contains(&role.id));
+        plan.leave_out(|id| !kept.contains(id));
         Self {
             reused: reused.into_iter().collect(),
         }

@@ -143,14 +143,17 @@ fn roles_that_came_or_went_are_told() {
 #[test]
 fn several_changes_are_all_told() {
     let place = failed();
-    let changed = roles("prompt = \"Plan.\"\nmodel = \"large\"\ninstances = 2", RAN);
+    let changed = roles(
+        "prompt = \"Plan.\"\nargs = [\"--large\"]\ninstances = 2",
+        RAN,
+    );
     configure(&place, &changed);
     let refused = place.run(&["resume"], "");
     refused.told(
         1,
         &[
             "architect: instances was 1, is 2\n",
-            "architect: model is now large\n",
+            "architect: args is now --large\n",
         ],
     );
 }
@@ -169,4 +172,42 @@ fn a_config_that_is_gone_is_told() {
     place.write("other.toml", &text);
     let resumed = place.run(&["resume", "--config", "other.toml"], "");
     resumed.told(0, &["Starting: tester"]);
+}
+
+/// A role that was added since is run, and what builds on it gets its output.
+#[test]
+fn a_role_that_was_added_is_run() {
+    let place = failed();
+    let tester =
+        "prompt = \"{{ outputs.fixer }}\"\nneeds = [\"implementer\", \"other\", \"fixer\"]";
+    let before = "prompt = \"{{ task }}\"\nneeds = [\"implementer\", \"other\"]";
+    let roles = roles("prompt = \"Plan.\"", RAN).replace(before, tester);
+    configure(
+        &place,
+        &[roles, role("fixer", "prompt = \"Fix.\"", RAN)].concat(),
+    );
+    let resumed = place.run(&["resume"], "");
+    resumed.told(
+        0,
+        &["Reusing: architect, implementer, other. Starting: fixer\n"],
+    );
+    assert_eq!(place.lines("ran"), ["fixer", "tester"]);
+    assert_eq!(place.text("got-tester"), "by fixer");
+}
+
+/// A run of one role stays one.
+#[test]
+fn a_run_of_a_part_of_the_roles_stays_one() {
+    let place = project(&roles("prompt = \"Plan.\"", RAN));
+    place.run(&["run", "--task", "the shop"], "").told(0, &[]);
+    let checked = "outputs.architect }}\"\nexpect.check = \"test -f go\"";
+    let roles = roles("prompt = \"Plan.\"", RAN).replace("outputs.architect }}\"", checked);
+    configure(&place, &roles);
+    place
+        .run(&["run", "--task", "the shop", "--only", "implementer"], "")
+        .told(3, &["implementer needs a person"]);
+    std::fs::remove_file(place.project().join("ran")).unwrap();
+    place.write("go", "");
+    place.run(&["resume"], "").told(0, &["Done"]);
+    assert_eq!(place.lines("ran"), ["implementer"]);
 }

@@ -22,7 +22,7 @@ fn repository(config: &str) -> Place {
 /// An agent whose first attempt changes files and fails.
 const SPOILS: &str = "cat > got-$UNSTUCK_ATTEMPT; ls > got-ls-$UNSTUCK_ATTEMPT; [ $UNSTUCK_ATTEMPT -ge 2 ] && echo made > made && echo done && exit 0; echo spoilt > mine; echo x > junk; rm new; echo '503 Service Unavailable' >&2; exit 1";
 
-/// What a failed attempt did is taken back; what the user had not committed stays.
+/// S4-38: what a failed attempt did is taken back; what the user had not committed stays.
 #[test]
 fn a_failed_attempt_is_rolled_back_where_that_is_wanted() {
     let place = repository(&format!(

@@ -185,7 +185,7 @@ fn all_roles_must_be_fine() {
     );
 }
 
-/// When the iterations are used up a person is asked, and to resume allows as many again.
+/// S3-05: when the iterations are used up a person is asked, and to resume allows as many again.
 #[test]
 fn used_up_iterations_are_a_question_and_resuming_allows_more() {
     let place = working(
@@ -260,6 +260,7 @@ fn a_loop_that_changes_something_is_not_stuck() {
         .told(3, &["its 4 iterations are used up"]);
 }
 
+/// S3-05: a loop that does not get on ends or goes on, as the configuration says.
 #[test]
 fn a_stuck_loop_may_be_stopped_or_go_on() {
     let script = "echo worked";

@@ -138,3 +138,37 @@ fn a_prompt_can_come_as_an_argument_or_a_file() {
         );
     }
 }
+
+/// An answer that tells of failures, as reports and reviews do, is no failure.
+#[test]
+fn an_answer_that_quotes_failures_is_fine() {
+    for (role_id, quoted) in [
+        (
+            "missing",
+            "sh: 1: jest: not found\nI installed it, and all tests pass.",
+        ),
+        (
+            "full",
+            "write app.log: no space left on device\nThe log is rotated now.",
+        ),
+        (
+            "limited",
+            "A 429 of the API (rate limit exceeded) is retried now.",
+        ),
+        (
+            "tests",
+            "FAILED tests/a.py::b - assert 1 == 2\nI fixed it: 4 passed.",
+        ),
+        (
+            "login",
+            "It returns 401 Unauthorized if the API key is invalid.",
+        ),
+    ] {
+        let script = format!("cat >/dev/null; printf '%s\\n' '# Report' '{quoted}'");
+        let place = project(&role(role_id, "prompt = \"Report.\"", &script));
+        let told = format!("[Attempt 1] {role_id} → success");
+        place
+            .run(&["run"], "")
+            .told(0, &[&told, "Done: 1 role, 1 attempt"]);
+    }
+}

@@ -45,7 +45,7 @@ fn a_misspelt_placeholder_is_found_before_anything_runs() {
         (
             "{{ outputs.planer }}",
             "outputs.planer",
-            "did you mean `outputs.planner`?",
+            "there is no role `planer`, did you mean `planner`?",
         ),
         (
             "{{ file('rulse.md') }}",
@@ -176,6 +176,7 @@ fn a_role_may_be_played_by_several() {
     );
 }
 
+/// S4-37: what others did is kept when an optional role fails.
 #[test]
 fn others_go_on_without_an_optional_role() {
     let place = project(
@@ -272,4 +273,29 @@ fn an_agent_finds_out_where_it_is() {
             folder.display()
         )
     );
+}
+
+/// A task is asked for only where a role that is to run has a place for it.
+#[test]
+fn a_role_that_does_not_run_needs_no_task() {
+    let planner = role(
+        "planner",
+        "prompt = \"Plan {{ task }}\"",
+        "cat; echo; echo planned",
+    );
+    let builder = role(
+        "builder",
+        "prompt = \"Your task: {{ outputs.planner }}\"\nneeds = [\"planner\"]",
+        "cat",
+    );
+    let place = project(&format!("{planner}{builder}"));
+    place
+        .run(&["run"], "")
+        .told(2, &["the prompt of `planner` has {{ task }}", "--task"]);
+    place.run(&["run", "--task", "a poem"], "").told(0, &[]);
+    place.run(&["run", "--only", "builder"], "").told(0, &[]);
+    place.run(&["run", "--from", "builder"], "").told(0, &[]);
+    place
+        .run(&["run", "--only", "planner"], "")
+        .told(2, &["--task"]);
 }

@@ -297,7 +297,7 @@ fn without_a_recovery_section_nothing_is_repaired() {
     assert!(place.events("recovery_escalated").is_empty());
 }
 
-/// S0-19: what each role wrote is in its own place, for each attempt.
+/// S0-19, S1-35: what each role wrote is in its own place, for each attempt.
 #[test]
 fn each_role_has_its_prompt_and_its_output_in_a_file() {
     let place = project(&role(

@@ -197,7 +197,7 @@ fn a_failed_role_is_taken_up_again() {
         .told(0, &["Starting: tester", "Done"]);
 }
 
-/// What finished out of order is reused as well.
+/// S4-37: what finished out of order is reused as well.
 #[test]
 fn what_finished_out_of_order_is_reused() {
     let fails = "cat >/dev/null; echo $UNSTUCK_ROLE >> ran; [ -f go ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";

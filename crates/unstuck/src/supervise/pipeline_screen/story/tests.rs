@@ -37,6 +37,7 @@ impl Told {
             cwd: "/p".into(),
             command: vec!["unstuck".into(), "run".into()],
             roles,
+            left_out: Vec::new(),
             task: "build\nthe shop".into(),
             config_path: None,
             policy: "pipeline".into(),
@@ -143,6 +144,7 @@ impl Told {
             timeout_ms: Some(1_200_000),
             answering: None,
             changes: Vec::new(),
+            agent_session: None,
             reaper: None,
             tree: None,
         }));
@@ -437,6 +439,7 @@ fn what_is_reused_is_told_after_a_resume() {
         session: session.clone(),
         number,
         by,
+        agent_session: None,
     };
     assert_eq!(
         told.all([RunResumed::as_it_was("Ctrl-C", 7).into(), cut_off.into()]),

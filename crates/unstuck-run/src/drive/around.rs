@@ -98,20 +98,49 @@ impl Engine<'_> {
         let Some(reason) = role.purse.reached(used, now).await? else {
             return Ok(false);
         };
-        let question = EscalationKind::CostConfirmation;
-        let asked = RecoveryEscalated {
-            session: Some(log.recovery().spec().session.clone()),
-            id: question_id(log),
-            question,
-            trigger: question.trigger().into(),
-            kind: Kind::None,
-            why: AskWhy::MaxCost,
+        let asked = asked(
+            log,
+            EscalationKind::CostConfirmation,
+            AskWhy::MaxCost,
             reason,
-            awaiting: "human".into(),
-            proposed: None,
-            cost: None,
-        };
+        );
         log.note(now, Box::new(asked));
         Ok(true)
+    }
+
+    /// Asks a person about a call that cannot be made as it is.
+    pub(super) fn ask_about_call(&mut self, log: &mut Log<'_, '_>, error: &RunError) {
+        let kind = Kind::ContextError;
+        let asked = RecoveryEscalated {
+            kind,
+            ..asked(
+                log,
+                EscalationKind::Hiccup,
+                AskWhy::Fatal,
+                format!("{kind}: {error}"),
+            )
+        };
+        log.note(self.clock.at(), Box::new(asked));
+    }
+}
+
+/// A question about a session that is no answer to a failed attempt.
+fn asked(
+    log: &Log<'_, '_>,
+    question: EscalationKind,
+    why: AskWhy,
+    reason: String,
+) -> RecoveryEscalated {
+    RecoveryEscalated {
+        session: Some(log.recovery().spec().session.clone()),
+        id: question_id(log),
+        question,
+        trigger: question.trigger().into(),
+        kind: Kind::None,
+        why,
+        reason,
+        awaiting: "human".into(),
+        proposed: None,
+        cost: None,
     }
 }

@@ -1,0 +1,114 @@
+//! What the documents and the help texts show as a configuration is one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Place;
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every Markdown file of the documents, and the one that is read first.
+fn documents() -> Vec<PathBuf> {
+    let mut found = vec![repository().join("README.md")];
+    let mut folders = vec![repository().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The blocks of a document that are TOML, and not marked as something else.
+fn blocks(text: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.starts_with("```") {
+            let block: Vec<_> = lines.by_ref().take_while(|line| *line != "```").collect();
+            if line == "```toml" {
+                blocks.push(block.join("\n"));
+            }
+        }
+    }
+    blocks
+}
+
+fn is_configuration(block: &str) -> bool {
+    let heads = [
+        "[[role]]",
+        "[loop]",
+        "[agents.",
+        "[policy]",
+        "[[kinds.",
+        "[error_recovery]",
+    ];
+    heads.iter().any(|head| block.contains(head))
+}
+
+/// A project with this configuration, and with the files that its roles name.
+fn project(text: &str) -> Place {
+    let place = Place::new();
+    for line in text.lines() {
+        if let Some(name) = line.trim().strip_prefix("prompt_file = ") {
+            place.write(name.trim_matches('"'), "Do it");
+        }
+    }
+    place.write("unstuck.toml", text);
+    place
+}
+
+#[test]
+fn every_configuration_in_the_documents_is_in_order() {
+    let mut seen = 0;
+    for path in documents() {
+        let text = fs::read_to_string(&path).unwrap();
+        for block in blocks(&text).iter().filter(|block| is_configuration(block)) {
+            let ended = project(block).run(&["config", "check"], "");
+            assert_eq!(
+                ended.code,
+                0,
+                "{}:\n{block}\n{}",
+                path.display(),
+                ended.stderr
+            );
+            seen += 1;
+        }
+    }
+    assert!(seen >= 7, "{seen} configurations were found");
+}
+
+/// The first configuration that `unstuck run --help` shows.
+fn first_one() -> String {
+    let help = Place::new().run(&["run", "--help"], "").stdout;
+    let (_, after) = help.split_once("A first unstuck.toml:\n").unwrap();
+    let lines = after
+        .lines()
+        .take_while(|line| line.is_empty() || line.starts_with(' '));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_first_configuration_of_the_help_runs_as_it_is() {
+    let place = project(&first_one());
+    let checked = place.run(&["config", "check"], "");
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    assert!(checked.stdout.contains("2 roles"), "{}", checked.stdout);
+    // It answers what it was asked for: the heading stands in the prompt.
+    let claude = "#!/bin/sh\nasked=$(cat); echo \"$asked\" >> asked\n\
+        case \"$asked\" in *'# Plan'*'a search field'*) text='# Plan\\n1. begin';; *) text=done;; esac\n\
+        printf '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"%s\",\"session_id\":\"s1\"}\\n' \"$text\"\n";
+    place.tool("claude", claude);
+    let ended = place.run(&["run", "--task", "a search field"], "");
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let asked = fs::read_to_string(place.project().join("asked")).unwrap();
+    assert!(asked.contains("1. begin"), "{asked}");
+    assert_eq!(asked.matches("a search field").count(), 1, "{asked}");
+}
