@@ -11,7 +11,6 @@ use unstuck_core::stuck::StuckLimits;
 use unstuck_core::{Classifier, RetryPolicy};
 
 use crate::file::File;
-use crate::load;
 use crate::policies::Policies;
 use crate::problem::Problem;
 use crate::section::{
@@ -258,7 +257,7 @@ impl Config {
     pub fn problem_at(&self, path: &str, what: impl Into<String>) -> Problem {
         let mut fault = Fault::new(What::Told(what.into()));
         fault.at = self.place_of(path);
-        load::problem(&self.sources, path, &fault)
+        Problem::of(&self.sources, path, &fault)
     }
 
     fn place_of(&self, mut path: &str) -> Option<At> {

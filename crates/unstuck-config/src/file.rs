@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use unstuck_core::Kind;
 use unstuck_core::agent::AgentFile;
 use unstuck_core::knowledge::{KindOverlay, Strategy};
@@ -14,11 +14,12 @@ use crate::section::{
     Budget, ErrorRecovery, Loop, Models, PromptSection, RecoverySection, Role, RunSection, Stuck,
     Webhooks,
 };
+use crate::shape::{self, add, also};
 
 /// The configuration of unstuck: how agents are run, what is done about their failures, and how far to go.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-#[schemars(title = "unstuck", transform = crate::schema::file)]
+#[schemars(title = "unstuck", transform = with_other_names)]
 pub(crate) struct File {
     /// The run as a whole.
     pub(crate) run: RunSection,
@@ -36,24 +37,24 @@ pub(crate) struct File {
     #[schemars(with = "Stuck")]
     pub(crate) stuck: StuckLimits,
     /// Prompt templates by name, each a text or a table.
-    #[schemars(schema_with = "crate::schema::prompts")]
+    #[schemars(schema_with = "prompts")]
     pub(crate) prompts: BTreeMap<String, PromptSection>,
     /// Agents of one's own, by id.
-    #[schemars(schema_with = "crate::schema::tables")]
+    #[schemars(schema_with = "tables")]
     pub(crate) agents: BTreeMap<String, AgentFile>,
     /// Models, prices and ladders of one's own.
     pub(crate) models: Models,
     /// What changes about kinds of failure: rules, chains, hints.
-    #[schemars(schema_with = "crate::schema::kinds")]
+    #[schemars(schema_with = "kinds")]
     pub(crate) kinds: BTreeMap<Kind, KindOverlay>,
     /// Ways to recover of one's own, by id.
-    #[schemars(schema_with = "crate::schema::strategies")]
+    #[schemars(schema_with = "strategies")]
     pub(crate) strategies: BTreeMap<String, Strategy>,
     /// How far to go: changes to the template that it names.
-    #[schemars(schema_with = "crate::schema::policy")]
+    #[schemars(schema_with = "shape::policy")]
     pub(crate) policy: Option<Value>,
     /// Further policies, by id.
-    #[schemars(schema_with = "crate::schema::policies")]
+    #[schemars(schema_with = "policies")]
     pub(crate) policies: BTreeMap<String, Value>,
     /// Which repair commands may run.
     pub(crate) recovery: Option<RecoverySection>,
@@ -61,4 +62,53 @@ pub(crate) struct File {
     pub(crate) webhooks: Webhooks,
     /// Whether `[recovery]` of projects counts without asking; only in the user's own configuration, false by default.
     pub(crate) trust_project_config: bool,
+}
+
+fn kinds(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+    json_schema!({
+        "type": "object",
+        "propertyNames": { "enum": names },
+        "additionalProperties": { "type": "object" }
+    })
+}
+
+fn tables(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "additionalProperties": { "type": "object" } })
+}
+
+fn strategies(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "required": ["title"],
+            "additionalProperties": false,
+            "properties": {
+                "title": { "type": "string" },
+                "changes": { "type": "array" },
+                "risks": { "type": "array", "items": { "type": "string" } },
+                "asks": { "type": "boolean" }
+            }
+        }
+    })
+}
+
+fn policies(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "additionalProperties": shape::policy(generator) })
+}
+
+fn prompts(generator: &mut SchemaGenerator) -> Schema {
+    let one = shape::text_or_table::<PromptSection>(generator);
+    json_schema!({ "type": "object", "additionalProperties": one })
+}
+
+/// What the derived schema of a file cannot say: other names, and the line by which a file names its schema.
+fn with_other_names(schema: &mut Schema) {
+    also(schema, "roles", "role");
+    add(schema, "$schema", json!({ "type": "string" }));
+    // The core knows it as one of these limits, and `[loop]` says it.
+    if let Some(Value::Object(limits)) = schema.pointer_mut("/properties/stuck/default") {
+        limits.remove("stuck_after");
+    }
 }

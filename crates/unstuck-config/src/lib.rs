@@ -38,6 +38,7 @@ mod role_chain;
 mod role_policy;
 mod schema;
 pub mod section;
+mod shape;
 mod spelling;
 mod texts;
 mod tree;

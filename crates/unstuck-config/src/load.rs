@@ -9,7 +9,7 @@ use crate::config::{Config, Unread};
 use crate::file::File;
 use crate::layers::{self, Layers, Owner, POLICY, Setting};
 use crate::policies::{Forced, Policies};
-use crate::problem::{ConfigError, Place, Problem};
+use crate::problem::{ConfigError, Problem};
 use crate::spelling;
 use crate::tree::fault::{Fault, What};
 use crate::tree::source::{Format, Source, Sources};
@@ -164,22 +164,7 @@ impl Reader {
     }
 
     fn fault(&mut self, path: &str, fault: &Fault) {
-        self.problems.push(problem(&self.sources, path, fault));
-    }
-}
-
-/// A fault as people see it.
-pub(crate) fn problem(sources: &Sources, path: &str, fault: &Fault) -> Problem {
-    let place = fault.at.and_then(|at| Place::of(sources, at));
-    let message = fault.told(path);
-    let named = fault.at.and_then(|at| match sources.get(at.source) {
-        Some(Source::Named(name)) => Some(name),
-        _ => None,
-    });
-    Problem {
-        path: path.to_owned(),
-        message: named.map_or(message.clone(), |name| format!("{name}: {message}")),
-        place,
+        self.problems.push(Problem::of(&self.sources, path, fault));
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::tree::At;
+use crate::tree::fault::Fault;
 use crate::tree::source::{Source, Sources, place};
 
 /// One thing that is wrong, or worth knowing.
@@ -16,6 +17,23 @@ pub struct Problem {
     pub message: String,
     /// Where it stands, if it stands in a file.
     pub place: Option<Place>,
+}
+
+impl Problem {
+    /// A fault as people see it.
+    pub(crate) fn of(sources: &Sources, path: &str, fault: &Fault) -> Self {
+        let place = fault.at.and_then(|at| Place::of(sources, at));
+        let message = fault.told(path);
+        let named = fault.at.and_then(|at| match sources.get(at.source) {
+            Some(Source::Named(name)) => Some(name),
+            _ => None,
+        });
+        Self {
+            path: path.to_owned(),
+            message: named.map_or(message.clone(), |name| format!("{name}: {message}")),
+            place,
+        }
+    }
 }
 
 /// A place in a file.

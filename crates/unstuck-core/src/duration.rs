@@ -63,9 +63,14 @@ fn unit_millis(unit: &str) -> Option<u64> {
         .map(|(_, millis)| *millis)
 }
 
+/// A duration as a number of milliseconds.
+pub fn in_millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Writes a duration so that [`parse`] reads the same one, to the millisecond: `1h30m`.
 pub fn exact(duration: Duration) -> String {
-    let mut rest = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let mut rest = in_millis(duration);
     let mut text = String::new();
     for (unit, millis) in UNITS {
         let count = rest / millis;
@@ -115,7 +120,7 @@ pub(crate) mod millis {
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(wait: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+        to.serialize_u64(super::in_millis(*wait))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {

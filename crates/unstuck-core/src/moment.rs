@@ -40,6 +40,15 @@ impl Timestamp {
         )
     }
 
+    /// The moment this much earlier.
+    #[must_use]
+    pub fn before(self, time: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)),
+        )
+    }
+
     /// How long it is from `earlier` to here; nothing if it is not later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

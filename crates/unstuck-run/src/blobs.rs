@@ -7,7 +7,15 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::drive::RunError;
+/// Why a text could not be kept, or is not what was kept.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot keep {}", path.display())]
+pub struct BlobError {
+    /// Its file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub source: std::io::Error,
+}
 
 /// A folder of texts that are named by their content.
 #[derive(Debug, Clone)]
@@ -24,12 +32,12 @@ impl Blobs {
     }
 
     /// Keeps a text, and tells by which name. It survives a power loss from then on.
-    pub fn put(&self, bytes: &[u8]) -> Result<String, RunError> {
+    pub fn put(&self, bytes: &[u8]) -> Result<String, BlobError> {
         let name = hash(bytes);
         let path = self.path(&name);
         if !path.exists() {
             let written = self.write(&path, bytes);
-            written.map_err(|source| RunError::File { path, source })?;
+            written.map_err(|source| BlobError { path, source })?;
         }
         Ok(name)
     }
@@ -47,9 +55,9 @@ impl Blobs {
     }
 
     /// The text of that name; an error if it is not there, or not what it was.
-    pub fn get(&self, name: &str) -> Result<Vec<u8>, RunError> {
+    pub fn get(&self, name: &str) -> Result<Vec<u8>, BlobError> {
         let path = self.path(name);
-        let lost = |source| RunError::File {
+        let lost = |source| BlobError {
             path: path.clone(),
             source,
         };

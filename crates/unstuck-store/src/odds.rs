@@ -17,11 +17,10 @@ const RECENT: Duration = Duration::from_secs(90 * 86_400);
 impl Store {
     /// How often each strategy helped against each kind, in the last 90 days and in all projects.
     pub async fn odds(&self, now: Timestamp) -> Result<Odds, StoreError> {
-        let age = i64::try_from(RECENT.as_millis()).unwrap_or(i64::MAX);
         let query = StatsQuery {
             counted: Counted::Answers,
             by: vec![Dimension::Kind, Dimension::Strategy, Dimension::Outcome],
-            since: Some(Timestamp::from_millis(now.millis().saturating_sub(age))),
+            since: Some(now.before(RECENT)),
             ..StatsQuery::default()
         };
         let mut tallies = Tallies::default();

@@ -8,8 +8,8 @@ use unstuck_core::Kind;
 use unstuck_core::agent::{Agent, Agents};
 use unstuck_store::RunFilter;
 
-use crate::commands::runs::what;
 use crate::history::History;
+use crate::run_words::what;
 use crate::show_text::cut;
 use crate::{environment, runtime};
 

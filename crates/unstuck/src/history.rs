@@ -148,6 +148,17 @@ impl History {
         Ok(found)
     }
 
+    /// The story of the one run that is meant, and whether a process drives it at present.
+    pub(crate) async fn story(
+        &self,
+        letters: Option<&str>,
+        now: Timestamp,
+    ) -> Result<(Timeline, bool)> {
+        let run = self.find(letters).await?;
+        let driven = self.drives(&run.id, now).await?;
+        Ok((self.timeline(&run.id).await?, driven))
+    }
+
     /// All events of a run.
     pub(crate) async fn events(&self, run: &RunId) -> Result<Vec<Recorded>> {
         match &self.store {

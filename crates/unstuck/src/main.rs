@@ -11,6 +11,7 @@ mod output;
 mod pipeline_plan;
 mod place;
 mod report;
+mod run_words;
 mod runtime;
 mod show_text;
 mod store;

@@ -11,8 +11,8 @@ use unstuck_core::action::shell_quote;
 use unstuck_core::event::OnStuck;
 use unstuck_core::stuck::StuckLimits;
 use unstuck_run::blobs::hash;
-use unstuck_run::drive::Options;
-use unstuck_run::drive::pipeline::{Allowance, Budget, LoopPlan, Plan, Promise, RolePlan, Until};
+use unstuck_run::drive::pipeline::{LoopPlan, Plan, Promise, RolePlan, Until};
+use unstuck_run::drive::{Allowance, Budget, Options};
 use unstuck_run::expect::{Expectations, JsonExpectation, Schema};
 use unstuck_run::prompt::PromptSource;
 

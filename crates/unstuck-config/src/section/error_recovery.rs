@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use unstuck_core::Kind;
 
 use super::number;
+use crate::shape::{self, add};
 
 /// `[error_recovery]`: what is done about the failures of roles.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
@@ -19,7 +21,7 @@ pub struct ErrorRecovery {
     /// Whether a checkpoint is written when a role fails; true by default.
     pub save_checkpoint_on_failure: bool,
     /// What is done about single kinds.
-    #[schemars(schema_with = "crate::schema::by_kind::<KindRecovery>")]
+    #[schemars(schema_with = "shape::by_kind::<KindRecovery>")]
     pub strategies: BTreeMap<Kind, KindRecovery>,
 }
 
@@ -37,7 +39,7 @@ impl Default for ErrorRecovery {
 /// What is done about one kind of failure; what is left out is as the kind's own defaults say.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
-#[schemars(transform = crate::schema::recovery)]
+#[schemars(transform = with_other_name)]
 pub struct KindRecovery {
     /// How many retries there are after the first try.
     pub max_retries: Option<u32>,
@@ -80,4 +82,13 @@ impl KindRecovery {
             strategies: self.strategies.clone().or(other.strategies.clone()),
         }
     }
+}
+
+/// What the derived schema of a kind's recovery cannot say: another name, which counts the first try too.
+fn with_other_name(schema: &mut Schema) {
+    add(
+        schema,
+        "max_attempts",
+        json!({ "type": "integer", "minimum": 1 }),
+    );
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -20,7 +20,7 @@ pub struct Expect {
     pub diff: bool,
     /// Regular expressions, one or a list, that must all match it.
     #[serde(rename = "match")]
-    #[schemars(schema_with = "crate::schema::text_or_list")]
+    #[schemars(schema_with = "text_or_list")]
     pub matches: Vec<String>,
     /// A shell command that must pass afterwards.
     pub check: Option<String>,
@@ -69,6 +69,10 @@ impl<'de> Deserialize<'de> for ExpectJson {
     }
 }
 
-fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+fn json_schema(_: &mut SchemaGenerator) -> Schema {
     schemars::json_schema!({ "type": ["boolean", "string"] })
+}
+
+fn text_or_list(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": ["string", "array"], "items": { "type": "string" } })
 }

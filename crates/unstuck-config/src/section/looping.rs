@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::number;
+use crate::shape;
 
 /// `[loop]`: the roles again and again until the work is done.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -14,7 +15,7 @@ pub struct Loop {
     #[schemars(range(min = 1))]
     pub max_iterations: u32,
     /// When the work is done: a promise in an output, or a table of conditions.
-    #[schemars(schema_with = "crate::schema::until")]
+    #[schemars(schema_with = "shape::text_or_table::<Until>")]
     pub until: Until,
     /// After how many iterations with the same failure and no change the loop is stuck; 3 by default.
     #[serde(deserialize_with = "number::at_least_one")]
@@ -40,7 +41,7 @@ impl Default for Loop {
 #[serde(deny_unknown_fields, default, expecting = "a text or a table")]
 pub struct Until {
     /// A text such as `<promise>DONE</promise>` in the output of a role.
-    #[schemars(schema_with = "crate::schema::promise")]
+    #[schemars(schema_with = "shape::text_or_table::<Promise>")]
     pub promise: Option<Promise>,
     /// A shell command that passes.
     pub check: Option<String>,

@@ -1,6 +1,6 @@
 //! `[models]`: models, prices and ladders of one's own.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::number;
@@ -12,7 +12,7 @@ pub struct Models {
     /// Models that are added or changed, by their id.
     pub model: Vec<ModelSection>,
     /// Ladders that are added or replaced, by their id: the models from the cheapest to the most capable.
-    #[schemars(schema_with = "crate::schema::ladders")]
+    #[schemars(schema_with = "ladders")]
     pub ladder: Vec<unstuck_core::decision::Ladder>,
 }
 
@@ -58,4 +58,19 @@ pub struct ModelPrice {
     /// The day on which the price was looked up.
     #[serde(default)]
     pub as_of: String,
+}
+
+fn ladders(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["id", "models"],
+            "additionalProperties": false,
+            "properties": {
+                "id": { "type": "string" },
+                "models": { "type": "array", "items": { "type": "string" } }
+            }
+        }
+    })
 }

@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
+use serde_json::json;
 use unstuck_core::Kind;
 
 use super::{Expect, KindRecovery, duration, number};
+use crate::shape::{self, add, also};
 
 /// `[[role]]`: one agent with its task.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table")]
-#[schemars(transform = crate::schema::role)]
+#[schemars(transform = with_other_names)]
 pub struct Role {
     /// Its name: letters, digits, `_` and `-`, at most 64, unique in the run.
     #[serde(deserialize_with = "id")]
@@ -62,11 +64,11 @@ pub struct Role {
     #[serde(default)]
     pub expect: Expect,
     /// How far to go for it: the name of a policy, or changes to one.
-    #[schemars(schema_with = "crate::schema::policy_or_name")]
+    #[schemars(schema_with = "shape::policy_or_name")]
     pub policy: Option<serde_json::Value>,
     /// What is done about single kinds of failure, instead of what `[error_recovery]` says.
     #[serde(default)]
-    #[schemars(schema_with = "crate::schema::by_kind::<KindRecovery>")]
+    #[schemars(schema_with = "shape::by_kind::<KindRecovery>")]
     pub error_recovery: BTreeMap<Kind, KindRecovery>,
     /// Whether the run goes on without it when it fails; false by default.
     #[serde(default)]
@@ -85,4 +87,24 @@ fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
         return Err(Error::invalid_value(Unexpected::Str(&id), &wanted));
     }
     Ok(id)
+}
+
+/// What the derived schema of a role cannot say: other names, and that the agent goes without saying with a command.
+fn with_other_names(schema: &mut Schema) {
+    let seconds = json!({ "type": "number", "minimum": 0 });
+    also(schema, "depends_on", "needs");
+    also(schema, "max_output_chars", "max_output");
+    for key in [
+        "timeout_seconds",
+        "timeout_sec",
+        "idle_timeout_seconds",
+        "idle_timeout_sec",
+    ] {
+        add(schema, key, seconds.clone());
+    }
+    schema.insert("required".to_owned(), json!(["id"]));
+    schema.insert(
+        "anyOf".to_owned(),
+        json!([{ "required": ["agent"] }, { "required": ["command"] }]),
+    );
 }

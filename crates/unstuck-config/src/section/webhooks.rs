@@ -1,23 +1,24 @@
 //! `[webhooks]`: who is told what.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// `[webhooks]`: addresses that are told when something happens, each a text or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct Webhooks {
     /// A person is asked something.
-    #[schemars(schema_with = "crate::schema::webhooks")]
+    #[schemars(schema_with = "addresses")]
     pub on_escalation: Vec<Webhook>,
     /// A question was answered.
-    #[schemars(schema_with = "crate::schema::webhooks")]
+    #[schemars(schema_with = "addresses")]
     pub on_resolved: Vec<Webhook>,
     /// A failure was recovered from.
-    #[schemars(schema_with = "crate::schema::webhooks")]
+    #[schemars(schema_with = "addresses")]
     pub on_recovered: Vec<Webhook>,
     /// A run ended.
-    #[schemars(schema_with = "crate::schema::webhooks")]
+    #[schemars(schema_with = "addresses")]
     pub on_run_finished: Vec<Webhook>,
 }
 
@@ -48,4 +49,10 @@ pub enum WebhookFormat {
     Discord,
     /// Plain text.
     Text,
+}
+
+fn addresses(generator: &mut SchemaGenerator) -> Schema {
+    let table = generator.subschema_for::<Webhook>();
+    let one = json!({ "anyOf": [{ "type": "string", "pattern": "^https?://" }, table] });
+    json_schema!({ "anyOf": [one, { "type": "array", "items": one }] })
 }

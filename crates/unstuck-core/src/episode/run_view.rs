@@ -134,7 +134,7 @@ pub struct RunView {
     /// What it cost, in USD, as far as is known.
     pub cost_usd: f64,
     /// How many tokens it used, as far as is known.
-    #[serde(default, skip_serializing_if = "is_no_token")]
+    #[serde(default, skip_serializing_if = "is_none")]
     pub tokens: u64,
     /// The exit code that the caller got.
     pub exit_code: Option<i32>,
@@ -263,10 +263,6 @@ impl RunView {
     }
 }
 
-fn is_none(count: &u32) -> bool {
-    *count == 0
-}
-
-fn is_no_token(count: &u64) -> bool {
-    *count == 0
+fn is_none<N: Default + PartialEq>(count: &N) -> bool {
+    *count == N::default()
 }

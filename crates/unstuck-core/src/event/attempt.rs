@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::run::SessionId;
+use super::id::SessionId;
 use crate::decision::Tokens;
 use crate::diagnosis::Diagnosis;
 use crate::failure::{Kind, Level};

@@ -4,6 +4,8 @@
 //! kept as it is and skipped by every fold.
 
 mod attempt;
+mod id;
+mod outcome;
 mod pipeline;
 mod recovery;
 mod run;
@@ -14,6 +16,8 @@ pub use attempt::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     Excerpt, InterruptedBy, Measured,
 };
+pub use id::{RunId, SessionId};
+pub use outcome::{Outcome, RunFinished};
 pub use pipeline::{
     IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputReused, PipelineStarted,
     RoleStarted,
@@ -23,7 +27,7 @@ pub use recovery::{
     ModelEscalated, RecoveryApproved, RecoveryEscalated, RecoveryExecuted, RecoveryFailed,
     RecoveryProposed, RecoveryResolved, WaitingUntil,
 };
-pub use run::{Outcome, RunFinished, RunId, RunResumed, RunStarted, SessionId, Work};
+pub use run::{RunResumed, RunStarted, Work};
 pub use session::{Part, SessionFinished, SessionSpec, SessionStarted};
 
 use serde::{Deserialize, Serialize};

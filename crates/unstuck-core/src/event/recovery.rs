@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::id::SessionId;
 use super::pipeline::PipelineStarted;
-use super::run::SessionId;
 use crate::decision::{AskWhy, CostEstimate, Decision, EscalationRecord, Odds, Proposed, Trigger};
 use crate::failure::Kind;
 use crate::moment::Timestamp;

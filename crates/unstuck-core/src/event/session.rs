@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::run::{Outcome, RunFinished, SessionId};
+use super::id::SessionId;
+use super::outcome::{Outcome, RunFinished};
 use crate::decision::RetryPolicy;
 use crate::failure::Level;
 

@@ -10,6 +10,7 @@ pub use plan::AttemptPlan;
 pub use situation::Means;
 
 use crate::decision::{Chosen, Decision, History, Tokens};
+use crate::duration::in_millis;
 use crate::event::{
     AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RunFinished, RunId, SessionSpec,
 };
@@ -284,7 +285,7 @@ impl Recovery {
             retry_count: self.retries,
             recovery_level: self.level,
             cost_usd: self.spent,
-            duration_ms: u64::try_from(at.since(self.began).as_millis()).unwrap_or(u64::MAX),
+            duration_ms: in_millis(at.since(self.began)),
         }
     }
 }

@@ -4,10 +4,10 @@ use unstuck_core::decision::AskWhy;
 use unstuck_core::event::{EscalationKind, RecoveryEscalated};
 use unstuck_core::{Kind, Pipeline};
 
+use super::budget::Used;
 use super::engine::{Engine, question_id};
 use super::error::RunError;
 use super::log::Log;
-use super::pipeline::Used;
 use crate::worktree::Snapshot;
 
 /// When a snapshot is taken.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use unstuck_core::agent::Agent;
 use unstuck_core::decision::Capability;
+use unstuck_core::duration::in_millis;
 use unstuck_core::event::{AttemptStarted, InterruptedBy};
 use unstuck_core::recovery::AttemptPlan;
 use unstuck_core::redact::Redactor;
@@ -14,11 +15,12 @@ use unstuck_core::stuck::{StuckLimits, StuckSign, Watcher};
 use unstuck_core::{Event, Recovery};
 
 use super::around::Moment;
+use super::checked::Checked;
 use super::command::{Changer, Line};
 use super::engine::{CutOff, Engine, stopped};
 use super::error::RunError;
 use super::input::Input;
-use super::judge::{Case, Checked, Judged};
+use super::judge::{Case, Judged};
 use super::lease::lost;
 use super::log::Log;
 use super::report::{Channel, Reporter};
@@ -132,13 +134,12 @@ impl<'a> Engine<'a> {
         tree: Option<String>,
     ) {
         let spec = log.recovery().spec();
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let started = AttemptStarted {
             session: spec.session.clone(),
             number: plan.number,
             command: line.command.clone(),
             model: plan.model.clone().or_else(|| spec.model.clone()),
-            timeout_ms: plan.timeout.map(millis),
+            timeout_ms: plan.timeout.map(in_millis),
             answering: plan.answering.clone(),
             changes: plan.changes.clone(),
             agent_session: line.session.clone(),

@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use unstuck_core::agent::{Agent, Invocation};
 use unstuck_core::decision::{Chosen, Draw, Repeat};
+use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
     DecisionMade, EscalationKind, InterruptedBy, ModelEscalated, Outcome, RecoveryEscalated,
     RunStarted, SessionSpec, WaitingUntil, Work,
@@ -24,7 +25,7 @@ use super::lease::{Held, lost};
 use super::log::Log;
 use super::report::Reporter;
 use super::request::Request;
-use super::role::RoleWork;
+use super::role_work::RoleWork;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
 use crate::process::{Recorded as Input, Stdin, Stop};
@@ -95,7 +96,6 @@ impl Engine<'_> {
         let command = self.redactor.redact_command(&request.command);
         let unrepeatable = (command != request.command)
             .then(|| "its command line holds a secret, which is not stored".to_owned());
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let spec = SessionSpec {
             cwd: request.cwd.display().to_string(),
             command: request.command,
@@ -104,8 +104,8 @@ impl Engine<'_> {
             session: run.session(1),
             policy: request.policy,
             origins: request.origins,
-            timeout_ms: request.timeout.map(millis),
-            idle_timeout_ms: request.idle_timeout.map(millis),
+            timeout_ms: request.timeout.map(in_millis),
+            idle_timeout_ms: request.idle_timeout.map(in_millis),
             options: json!(request.options),
             unrepeatable,
             knowledge: self.knowledge.version.to_owned(),

@@ -8,6 +8,7 @@ use unstuck_core::pipeline::RoleChange;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::StoreError;
 
+use crate::blobs::BlobError;
 use crate::process::ProcessError;
 use crate::prompt::PromptFault;
 
@@ -34,6 +35,9 @@ pub enum RunError {
         /// Why not.
         source: std::io::Error,
     },
+    /// The output of a role could not be kept, or is not what was kept.
+    #[error(transparent)]
+    Output(#[from] BlobError),
     /// The command line could not be changed.
     #[error(transparent)]
     Command(#[from] CannotChange),

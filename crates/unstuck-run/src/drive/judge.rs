@@ -2,21 +2,21 @@
 
 use unstuck_core::action::shell_quote;
 use unstuck_core::agent::{Agent, Report};
+use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
     Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, Measured,
 };
 use unstuck_core::stuck::{StuckSign, asks_back};
 use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId};
 
+use super::checked::Checked;
 use super::knowledge::Knowledge;
 use super::request::Options;
+use super::tail::end_of;
 use crate::process::{Ended, Limit, Status};
 
 /// How much of the end of each stream an event keeps.
 const EXCERPT: usize = 4000;
-
-/// How much of the end of a check's output is told.
-const COMPLAINT: usize = 1500;
 
 /// What an attempt is judged by.
 pub(super) struct Case<'a> {
@@ -48,25 +48,6 @@ pub(super) struct Case<'a> {
 pub(super) struct Judged {
     pub(super) event: Event,
     pub(super) answer: String,
-}
-
-/// What the check that must pass afterwards came to.
-pub(super) struct Checked {
-    pub(super) line: String,
-    pub(super) ended: Ended,
-}
-
-impl Checked {
-    /// What is wrong, with the end of what the check wrote.
-    fn complaint(&self) -> String {
-        let written = [self.ended.stdout.text(), self.ended.stderr.text()].join("\n");
-        let code = self.ended.status.code();
-        let text = format!("the check `{}` failed with exit code {code}", self.line);
-        match written.trim() {
-            "" => text,
-            written => format!("{text}:\n{}", end_of(written, COMPLAINT)),
-        }
-    }
 }
 
 impl Case<'_> {
@@ -240,16 +221,7 @@ impl Case<'_> {
         classifier: &Classifier,
         now: &Now,
     ) -> Diagnosis {
-        let ended = &check.ended;
-        let own = Failure {
-            command: Some(check.line.clone()),
-            exit_code: Some(ended.status.code()),
-            stdout: Some(ended.stdout.text().into()),
-            stderr: Some(ended.stderr.text().into()),
-            timed_out: ended.timed_out.is_some(),
-            ..Failure::new(Layer::Infra)
-        };
-        let mut diagnosis = classifier.diagnose(&own, now);
+        let mut diagnosis = classifier.diagnose(&check.failure(), now);
         let is_cause = matches!(
             diagnosis.category(),
             Category::Transient | Category::Systematic | Category::Fatal
@@ -289,7 +261,7 @@ impl Case<'_> {
                 Limit::Timeout => "timeout".into(),
                 Limit::IdleTimeout => "idle_timeout".into(),
             }),
-            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: in_millis(ended.duration),
             stdout_bytes: ended.stdout.total(),
             stderr_bytes: ended.stderr.total(),
             left: ended.left,
@@ -322,17 +294,6 @@ fn failed(
 
 fn succeeded(end: AttemptEnd, truncated: bool) -> Event {
     Event::from(Box::new(AttemptSucceeded { end, truncated }))
-}
-
-/// The end of a text, cut at a line if there is one.
-fn end_of(text: &str, most: usize) -> String {
-    let text = text.trim_end();
-    let Some(from) = text.len().checked_sub(most) else {
-        return text.to_owned();
-    };
-    let from = text.ceil_char_boundary(from);
-    let cut = text[from..].find('\n').map_or(from, |line| from + line + 1);
-    text[cut..].to_owned()
 }
 
 fn quoted(command: &[String]) -> String {

@@ -5,6 +5,8 @@
 
 mod around;
 mod attempt;
+mod budget;
+mod checked;
 mod command;
 mod engine;
 mod error;
@@ -20,10 +22,12 @@ mod report;
 mod request;
 mod resume;
 mod role;
-
+mod role_work;
 mod steps;
 mod supervisors;
+mod tail;
 
+pub use budget::{Allowance, Budget};
 pub use engine::Engine;
 pub use error::RunError;
 pub use finished::Finished;
@@ -32,5 +36,5 @@ pub use lease::is_alive;
 pub use report::{Channel, Reporter, RunReporter};
 pub use request::{Options, Request};
 pub use resume::answer;
-pub use role::{RoleCall, RoleWork};
+pub use role_work::{RoleCall, RoleWork};
 pub use supervisors::Supervisors;

@@ -60,9 +60,7 @@ pub(crate) fn run(args: &DiffArgs, session: &Session<'_>, out: &mut Output) -> R
     let named = Named::read(args.run.as_deref())?;
     let (timeline, driven) = runtime::block_on(async {
         let history = History::open(session.store).await?;
-        let run = history.find(named.letters).await?;
-        let driven = history.drives(&run.id, clock::now().at).await?;
-        anyhow::Ok((history.timeline(&run.id).await?, driven))
+        history.story(named.letters, clock::now().at).await
     })?;
     let attempts = named.attempts(&timeline)?;
     let project = Path::new(&timeline.view.project);

@@ -8,19 +8,17 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use serde::Serialize;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::template;
-use unstuck_core::event::RunFinished;
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
-use unstuck_run::drive::{Finished, Options, Request};
+use unstuck_run::drive::{Options, Request};
 use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
 
+use super::ended::tell;
 use crate::config::Config;
 use crate::output::Output;
 use crate::place::project_of;
 use crate::report::hinted;
-use crate::show_text::rounded_usd;
 use crate::supervise::{self, Session, Told};
 
 /// Run a command; when it fails, find out why, wait, change what helps, and try again
@@ -151,15 +149,6 @@ struct Expected {
     allow_empty: bool,
 }
 
-/// What `--json` prints.
-#[derive(Debug, Serialize)]
-pub(crate) struct Summary<'a> {
-    id: &'a str,
-    #[serde(flatten)]
-    end: RunFinished,
-    success: bool,
-}
-
 pub(crate) fn run(
     args: &ExecArgs,
     config: &Config,
@@ -174,27 +163,6 @@ pub(crate) fn run(
     }
     let finished = supervise::start(session, config, request, told, &warnings)?;
     tell(&finished, args.json, out)
-}
-
-/// The end of a run for whoever started it.
-pub(crate) fn tell(finished: &Finished, json: bool, out: &mut Output) -> Result<ExitCode> {
-    if json {
-        out.json_line(&summary(finished))?;
-    }
-    let code = finished.end.exit_code;
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
-}
-
-/// The end of a run for machines.
-pub(crate) fn summary(finished: &Finished) -> Summary<'_> {
-    Summary {
-        id: finished.run.as_str(),
-        end: RunFinished {
-            cost_usd: rounded_usd(finished.end.cost_usd),
-            ..finished.end.clone()
-        },
-        success: finished.end.outcome.is_success(),
-    }
 }
 
 fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
@@ -237,7 +205,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             expect: args.expected.read(headless && !args.tty)?,
             check: args.expected.check.clone(),
             tty: args.tty,
-            grace_ms: u64::try_from(args.far.grace.as_millis()).unwrap_or(u64::MAX),
+            grace_ms: duration::in_millis(args.far.grace),
             wait: args.wait,
             max_attempts: most_attempts(args.far.retries),
         },

@@ -6,6 +6,7 @@ pub(crate) mod classify;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod diff;
+mod ended;
 pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod kinds;

@@ -13,7 +13,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_run::drive::pipeline::{Again, Plan};
 use unstuck_run::drive::{self, Finished, RunError};
 
-use super::exec;
+use super::ended::{tell, tell_with_roles};
 use crate::config::Config;
 use crate::history::History;
 use crate::output::Output;
@@ -163,10 +163,8 @@ fn resumed(
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => Err(error),
-        Ok(finished) if run.roles.is_some() => {
-            super::run::tell(&finished, taken.json, session, out)
-        }
-        Ok(finished) => exec::tell(&finished, taken.json, out),
+        Ok(finished) if run.roles.is_some() => tell_with_roles(&finished, taken.json, session, out),
+        Ok(finished) => tell(&finished, taken.json, out),
     }
 }
 

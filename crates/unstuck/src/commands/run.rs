@@ -5,17 +5,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use unstuck_run::drive::RunError;
 use unstuck_run::drive::pipeline::{Plan, Selection};
-use unstuck_run::drive::{Finished, RunError};
 
-use super::{exec, resume};
+use super::ended::tell_with_roles;
+use super::resume;
 use crate::config::{self, Config};
-use crate::history::History;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::report::{hinted, refused};
-use crate::runtime;
-use crate::show_text::round_costs;
 use crate::supervise::{self, Conducted, Pipelined, Session, Told};
 
 /// Run the roles of unstuck.toml: each builds on what it needs, and each is kept going
@@ -153,27 +151,7 @@ pub(crate) fn run(
         ),
         _ => error,
     })?;
-    tell(&done, args.json, session, out)
-}
-
-/// The end of a pipeline for whoever started it, with its roles.
-pub(super) fn tell(
-    finished: &Finished,
-    json: bool,
-    session: &Session<'_>,
-    out: &mut Output,
-) -> Result<ExitCode> {
-    if json {
-        let mut told = serde_json::to_value(exec::summary(finished))?;
-        let timeline = runtime::block_on(async {
-            let history = History::open(session.store).await?;
-            history.timeline(&finished.run).await
-        })?;
-        told["roles"] = serde_json::to_value(&timeline.sessions)?;
-        round_costs(&mut told);
-        out.json_line(&told)?;
-    }
-    exec::tell(finished, false, out)
+    tell_with_roles(&done, args.json, session, out)
 }
 
 /// The roles that are to be run, and those whose outputs come from an earlier run.

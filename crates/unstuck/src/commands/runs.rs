@@ -12,9 +12,10 @@ use unstuck_core::{Kind, Timestamp, duration};
 use unstuck_store::RunFilter;
 
 use crate::history::{History, Listed};
-use crate::output::{DIM, GREEN, Output, RED, YELLOW};
+use crate::output::{DIM, Output};
 use crate::place::{homely, project_named};
-use crate::show_text::{command_line, cut, one_line};
+use crate::run_words::{style, what};
+use crate::show_text::cut;
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
 
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &RunsArgs, session: &Session<'_>, out: &mut Output) -> R
         project,
         status: args.status.clone(),
         kind: args.kind,
-        since: args.since.map(|time| before(now, time)),
+        since: args.since.map(|time| now.before(time)),
         limit: Some(args.limit),
         ..RunFilter::default()
     };
@@ -108,11 +109,6 @@ impl RunsArgs {
     }
 }
 
-fn before(now: Timestamp, time: Duration) -> Timestamp {
-    let millis = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_millis(now.millis().saturating_sub(millis))
-}
-
 /// One run on one line; where a person reads it, as wide as the terminal is.
 fn line(listed: &Listed, now: Timestamp, columns: Option<usize>) -> String {
     let run = &listed.run;
@@ -129,17 +125,6 @@ fn line(listed: &Listed, now: Timestamp, columns: Option<usize>) -> String {
         "{}  {style}{status:<14}{style:#} {DIM}{ago:>8}{DIM:#}  {command}{DIM}{facts}{DIM:#}",
         run.id.short(),
     )
-}
-
-/// What a run does, on one line: its command, or the task of its roles.
-pub(crate) fn what(run: &RunView) -> String {
-    let task = run.task.as_deref().map(|task| one_line(task, usize::MAX));
-    match (task, run.roles) {
-        (Some(task), _) if !task.is_empty() => format!("run: {task}"),
-        (_, Some(1)) => "run (1 role)".to_owned(),
-        (_, Some(roles)) => format!("run ({roles} roles)"),
-        (_, None) => command_line(&run.command, usize::MAX),
-    }
 }
 
 /// A command and facts behind it in so much room: the command is cut first, then facts are left out from the end.
@@ -165,14 +150,6 @@ fn attempts(run: &RunView) -> String {
     match run.attempts {
         0 | 1 => String::new(),
         n => format!(" · {n} attempts"),
-    }
-}
-
-pub(crate) fn style(status: Status) -> anstyle::Style {
-    match status {
-        Status::Succeeded | Status::Recovered => GREEN,
-        Status::Failed | Status::AwaitingHuman => RED,
-        Status::Running | Status::Waiting | Status::Interrupted => YELLOW,
     }
 }
 

@@ -230,8 +230,7 @@ async fn the_run(store: &Store, prefix: &str) -> Result<RunId> {
 
 /// The moment that was so long ago.
 fn ago(age: Duration) -> Timestamp {
-    let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    Timestamp::from_millis(clock::now().at.millis().saturating_sub(millis))
+    clock::now().at.before(age)
 }
 
 fn megabytes(bytes: u64) -> String {

@@ -22,6 +22,7 @@ use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::redact::{Redactor, secret_values};
 use unstuck_core::{Classifier, RunId};
+use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
 use unstuck_run::drive::{
@@ -332,7 +333,7 @@ fn explained(error: RunError) -> anyhow::Error {
             error.to_string(),
             format!("`unstuck resume --restart {role}` makes it again, with all that depend on it"),
         ),
-        RunError::File { path, source } => hinted(
+        RunError::File { path, source } | RunError::Output(BlobError { path, source }) => hinted(
             format!("cannot keep {}: {source}", path.display()),
             "see to it (is the disk full?), then `unstuck resume` goes on where it was",
         ),

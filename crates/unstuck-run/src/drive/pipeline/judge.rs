@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use unstuck_core::Kind;
 use unstuck_core::event::{IterationFinished, Outcome};
-use unstuck_core::{Failure, Kind, Layer};
 
 use super::{Conductor, LoopPlan, Stage, Until};
 use crate::blobs::{Blobs, hash};
+use crate::drive::checked::Checked;
 use crate::drive::error::RunError;
 use crate::process::{Discard, Limits, Spec, Stdin};
 use crate::worktree::{self, undoing};
 
-/// How much of the end of a check's output is told.
-const COMPLAINT: usize = 1500;
 /// How long a check may take.
 const CHECK_TIME: Duration = Duration::from_mins(30);
 
@@ -193,27 +192,20 @@ impl Conductor<'_> {
         if ended.status.is_success() {
             return Ok(None);
         }
-        let written = [ended.stdout.text(), ended.stderr.text()].join("\n");
-        let code = ended.status.code();
-        let failure = Failure {
-            command: Some(line.to_owned()),
-            exit_code: Some(code),
-            stdout: Some(ended.stdout.text().into()),
-            stderr: Some(ended.stderr.text().into()),
-            timed_out: ended.timed_out.is_some(),
-            ..Failure::new(Layer::Infra)
+        let checked = Checked {
+            line: line.to_owned(),
+            ended,
         };
         let found = self
             .knowledge
             .classifier()
-            .diagnose(&failure, &self.clock.now());
+            .diagnose(&checked.failure(), &self.clock.now());
         let kind = match found.kind {
             Kind::None | Kind::Unknown => String::new(),
             kind => format!(" ({kind})"),
         };
-        let told = end_of(written.trim(), COMPLAINT);
         Ok(Some(Undone {
-            said: format!("the check `{line}` failed with exit code {code}{kind}:\n{told}"),
+            said: checked.complaint_with(&kind),
             fingerprint: found.fingerprint,
         }))
     }
@@ -225,11 +217,6 @@ fn is_given(promise: &str, text: &str) -> bool {
     let last = text.trim_end().lines().next_back().unwrap_or_default();
     let own_line = |line: &str| line.trim().trim_matches(['`', '*', '_']).trim() == promise;
     last.contains(promise) || text.lines().any(own_line)
-}
-
-fn end_of(text: &str, most: usize) -> &str {
-    let from = text.len().saturating_sub(most);
-    &text[text.ceil_char_boundary(from)..]
 }
 
 #[cfg(test)]

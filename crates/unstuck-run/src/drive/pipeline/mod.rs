@@ -3,7 +3,6 @@
 //! Where a pipeline stands is a fold over its events ([`Pipeline`]). Each role is a session that is driven like a
 //! single command; what they have in common is the journal of the run.
 
-mod budget;
 mod judge;
 mod part;
 mod plan;
@@ -11,8 +10,7 @@ mod reload;
 mod resume;
 mod reuse;
 
-pub(super) use budget::{Purse, Used};
-pub use plan::{Allowance, Budget, LoopPlan, Plan, Promise, RolePlan, Until};
+pub use plan::{LoopPlan, Plan, Promise, RolePlan, Until};
 pub use resume::Again;
 pub use reuse::Selection;
 
@@ -27,6 +25,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use unstuck_core::decision::{AskWhy, Draw};
+use unstuck_core::duration::in_millis;
 use unstuck_core::episode::RunFold;
 use unstuck_core::event::{
     EscalationKind, IterationFinished, IterationStarted, Outcome, Part, RecoveryEscalated,
@@ -325,7 +324,7 @@ impl Conductor<'_> {
                 retry_count: view.retry_count,
                 recovery_level: view.recovery_level,
                 cost_usd: view.cost_usd,
-                duration_ms: u64::try_from(now.since(view.started).as_millis()).unwrap_or(u64::MAX),
+                duration_ms: in_millis(now.since(view.started)),
             }
         });
         self.write(journal, vec![end.into()]).await?;

@@ -1,23 +1,23 @@
 //! One part of a pipeline: a role in one iteration, driven like a single command.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::json;
 use unstuck_core::agent::Call;
 use unstuck_core::decision::Draw;
+use unstuck_core::duration::in_millis;
 use unstuck_core::event::{Event, Part, RecoveryResolved, SessionSpec, SessionStarted};
 use unstuck_core::{Recorded, Recovery, SessionId};
 
-use super::budget::Purse;
 use super::{Conductor, RolePlan, Stage};
 use crate::blobs::Blobs;
+use crate::drive::budget::Purse;
 use crate::drive::engine::Engine;
 use crate::drive::error::RunError;
 use crate::drive::knowledge::Knowledge;
 use crate::drive::log::Log;
 use crate::drive::report::{Channel, Reporter};
-use crate::drive::role::{RoleCall, RoleWork};
+use crate::drive::role_work::{RoleCall, RoleWork};
 use crate::process::Stdin;
 use crate::prompt::{ProjectFiles, Values};
 use crate::worktree::Step;
@@ -198,7 +198,6 @@ impl Conductor<'_> {
         });
         // What is wrong with the call is told when it is made.
         let command = built.map_or_else(|_| call.command.clone(), |built| built.command);
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let inputs = self.know(stage.journal, |pipeline| pipeline.outputs());
         let needed = |(id, _): &(String, Vec<String>)| role.needs.contains(id);
         Ok(SessionStarted {
@@ -211,8 +210,8 @@ impl Conductor<'_> {
                 model: role.model.clone(),
                 policy: role.policy.clone(),
                 origins: role.origins.clone(),
-                timeout_ms: role.timeout.map(millis),
-                idle_timeout_ms: role.idle_timeout.map(millis),
+                timeout_ms: role.timeout.map(in_millis),
+                idle_timeout_ms: role.idle_timeout.map(in_millis),
                 options: json!(role.options),
                 unrepeatable: None,
                 knowledge: self.knowledge.version.to_owned(),

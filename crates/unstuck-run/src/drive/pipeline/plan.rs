@@ -10,6 +10,7 @@ use unstuck_core::event::{LoopStarted, OnStuck, PipelineStarted, RoleStarted};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::stuck::StuckLimits;
 
+use crate::drive::budget::Budget;
 use crate::drive::request::Options;
 use crate::prompt::PromptSource;
 
@@ -124,24 +125,6 @@ pub struct Promise {
     pub role: Option<String>,
     /// The text.
     pub text: String,
-}
-
-/// What may be used.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Budget {
-    /// By one run.
-    pub per_run: Allowance,
-    /// By all runs of a day.
-    pub per_day: Allowance,
-}
-
-/// How much may be used; what is not said is not limited.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Allowance {
-    /// Money, in USD.
-    pub usd: Option<f64>,
-    /// Tokens.
-    pub tokens: Option<u64>,
 }
 
 impl Plan {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use unstuck_core::duration::in_millis;
+
 use crate::process::error::ProcessError;
 use crate::reaper::wire::Request;
 
@@ -45,7 +47,7 @@ impl Attempt<'_> {
     pub(super) async fn end(&mut self, cause: Cause, grace: Duration) -> Result<(), ProcessError> {
         self.ending.get_or_insert(cause);
         self.deadlines.lift();
-        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        let grace_ms = in_millis(grace);
         self.ask(&Request::End { grace_ms }).await
     }
 }

@@ -26,7 +26,7 @@ use unstuck_run::drive::{Channel, Finished, Reporter};
 use unstuck_store::Location;
 
 use self::scene::{Pace, Scene};
-use super::exec;
+use super::ended::summary;
 use crate::environment;
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &DemoArgs, session: &Session<'_>, out: &mut Output) -> R
         return Ok(ExitCode::from(INTERRUPTED));
     };
     if args.json {
-        let runs: Vec<_> = played.iter().map(exec::summary).collect();
+        let runs: Vec<_> = played.iter().map(summary).collect();
         out.json(&runs)?;
     } else {
         closing::tell(&played, session, out)?;

@@ -12,11 +12,11 @@ use unstuck_core::duration::Human;
 use unstuck_core::episode::{AttemptStory, Status, Timeline};
 
 use self::attempt::{tell, written};
-use super::runs;
 use crate::history::{History, Listed};
 use crate::named::Named;
 use crate::output::{BOLD, DIM, Output};
 use crate::place::homely;
+use crate::run_words::{style, what};
 use crate::show_text::{cut, round_costs};
 use crate::supervise::Session;
 use crate::{clock, completion, runtime};
@@ -44,9 +44,7 @@ pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> R
     let named = Named::read(args.run.as_deref())?;
     let (timeline, driven) = runtime::block_on(async {
         let history = History::open(session.store).await?;
-        let run = history.find(named.letters).await?;
-        let driven = history.drives(&run.id, clock::now().at).await?;
-        anyhow::Ok((history.timeline(&run.id).await?, driven))
+        history.story(named.letters, clock::now().at).await
     })?;
     let attempts = named.attempts(&timeline)?;
     if args.json {
@@ -136,14 +134,14 @@ fn show_attempt(
 
 fn head(listed: &Listed, timeline: &Timeline, out: &mut Output) -> Result<()> {
     let run = &listed.run;
-    let (style, standing) = (runs::style(run.status), listed.standing());
+    let (style, standing) = (style(run.status), listed.standing());
     let before = run.id.as_str().len() + standing.len() + 4;
     let room = out.columns().map(|columns| columns.saturating_sub(before));
     writeln!(
         out,
         "{BOLD}{}{BOLD:#}  {style}{standing}{style:#}  {}",
         run.id,
-        cut(&runs::what(run), room.unwrap_or(100).max(20))
+        cut(&what(run), room.unwrap_or(100).max(20))
     )?;
     let plan = timeline.run.pipeline();
     let config = plan.and_then(|plan| plan.config_path.as_deref());
@@ -163,7 +161,7 @@ fn head(listed: &Listed, timeline: &Timeline, out: &mut Output) -> Result<()> {
 
 fn ending(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = &listed.run;
-    let (short, style) = (run.id.short(), runs::style(run.status));
+    let (short, style) = (run.id.short(), style(run.status));
     let Some(finished) = run.finished else {
         return unfinished(listed, session, out);
     };
@@ -184,7 +182,7 @@ fn ending(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()
 /// How a run stands that should go on by itself.
 fn unfinished(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = &listed.run;
-    let style = runs::style(run.status);
+    let style = style(run.status);
     let until = run
         .until
         .map(|until| format!(" until {}", clock::shown(until)));

@@ -11,12 +11,12 @@ use unstuck_core::episode::{SessionView, Status, Timeline};
 use unstuck_core::event::{Part, PipelineStarted, RunStarted};
 use unstuck_run::folder;
 
-use super::super::runs;
 use super::attempt::tell;
 use crate::history::Listed;
 use crate::named::{Named, part_name, plays};
 use crate::output::{BOLD, DIM, Output};
 use crate::place::homely;
+use crate::run_words::style;
 
 /// The sessions that are meant, as JSON, each with the file of its output.
 pub(super) fn as_json(timeline: &Timeline, named: Named<'_>) -> Result<Value> {
@@ -90,7 +90,7 @@ fn role(
     part: &Part,
     out: &mut Output,
 ) -> Result<()> {
-    let style = runs::style(session.status);
+    let style = style(session.status);
     let standing = match session.status {
         Status::Running | Status::Waiting if !run.driven => "cut off",
         status => status.name(),

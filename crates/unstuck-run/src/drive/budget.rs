@@ -1,24 +1,43 @@
 //! What the run and all runs of a day may use, looked at before each attempt.
 
+use std::time::Duration;
+
 use unstuck_core::Timestamp;
 use unstuck_store::{RunFilter, Store};
 
-use super::plan::{Allowance, Budget};
-use crate::drive::error::RunError;
+use super::error::RunError;
 
-const DAY_MS: i64 = 24 * 3600 * 1000;
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// What may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Budget {
+    /// By one run.
+    pub per_run: Allowance,
+    /// By all runs of a day.
+    pub per_day: Allowance,
+}
+
+/// How much may be used; what is not said is not limited.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Allowance {
+    /// Money, in USD.
+    pub usd: Option<f64>,
+    /// Tokens.
+    pub tokens: Option<u64>,
+}
 
 /// What has been used.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Used {
-    pub(crate) usd: f64,
-    pub(crate) tokens: u64,
+pub(super) struct Used {
+    pub(super) usd: f64,
+    pub(super) tokens: u64,
     /// How often a person has allowed as much again.
-    pub(crate) raises: u32,
+    pub(super) raises: u32,
 }
 
 /// Watches over what may be used.
-pub(crate) struct Purse<'a> {
+pub(super) struct Purse<'a> {
     budget: Budget,
     store: &'a Store,
 }
@@ -29,7 +48,7 @@ impl<'a> Purse<'a> {
     }
 
     /// Why no further attempt may be made without asking, if none may.
-    pub(crate) async fn reached(
+    pub(super) async fn reached(
         &self,
         own: Used,
         now: Timestamp,
@@ -42,7 +61,7 @@ impl<'a> Purse<'a> {
             return Ok(None);
         }
         let filter = RunFilter {
-            since: Some(Timestamp::from_millis(now.millis() - DAY_MS)),
+            since: Some(now.before(DAY)),
             ..RunFilter::default()
         };
         let all = self.store.runs(&filter).await?;

@@ -1,0 +1,81 @@
+//! The ids of runs and sessions.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decision::Draw;
+
+/// The letters of ids: Crockford's, without those that are easily mistaken for another.
+const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// The id of a run: ten letters and digits, of which people type the first few.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(String);
+
+impl RunId {
+    /// The id that chance gives.
+    pub fn drawn(draw: Draw) -> Self {
+        let letter = |place: u32| char::from(LETTERS[(draw.0 >> (place * 5)) as usize % 32]);
+        Self((0..10).map(letter).collect())
+    }
+
+    /// The id that is written like this.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// It as a text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Its first letters, which people see.
+    pub fn short(&self) -> &str {
+        self.0.get(..6).unwrap_or(&self.0)
+    }
+
+    /// The id of its session of that number.
+    pub fn session(&self, number: u32) -> SessionId {
+        SessionId(format!("{}-{number}", self.0))
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// The id of a session: that of its run, and a number.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// The id that is written like this.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// It as a text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::Dice;
+
+    #[test]
+    fn ids_are_short_to_read_and_hard_to_mistake() {
+        let id = RunId::drawn(Dice::seeded(1).roll());
+        assert_eq!(id.as_str().len(), 10);
+        assert!(id.as_str().bytes().all(|letter| LETTERS.contains(&letter)));
+        assert_eq!(id.short().len(), 6);
+        assert_eq!(id.session(1).as_str(), format!("{id}-1"));
+    }
+}

@@ -1,0 +1,49 @@
+//! A check that must pass, and what is told when it does not.
+
+use unstuck_core::{Failure, Layer};
+
+use super::tail::end_of;
+use crate::process::Ended;
+
+/// How much of what a check wrote is told.
+const COMPLAINT: usize = 1500;
+
+/// What a check that must pass came to.
+pub(super) struct Checked {
+    pub(super) line: String,
+    pub(super) ended: Ended,
+}
+
+impl Checked {
+    /// What was seen of it.
+    pub(super) fn failure(&self) -> Failure {
+        let ended = &self.ended;
+        Failure {
+            command: Some(self.line.clone()),
+            exit_code: Some(ended.status.code()),
+            stdout: Some(ended.stdout.text().into()),
+            stderr: Some(ended.stderr.text().into()),
+            timed_out: ended.timed_out.is_some(),
+            ..Failure::new(Layer::Infra)
+        }
+    }
+
+    /// What is wrong, with the end of what the check wrote.
+    pub(super) fn complaint(&self) -> String {
+        self.complaint_with("")
+    }
+
+    /// The same, with what else is known behind the exit code.
+    pub(super) fn complaint_with(&self, known: &str) -> String {
+        let written = [self.ended.stdout.text(), self.ended.stderr.text()].join("\n");
+        let code = self.ended.status.code();
+        let text = format!(
+            "the check `{}` failed with exit code {code}{known}",
+            self.line
+        );
+        match written.trim() {
+            "" => text,
+            written => format!("{text}:\n{}", end_of(written, COMPLAINT)),
+        }
+    }
+}
