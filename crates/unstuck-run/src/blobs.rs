@@ -1,11 +1,14 @@
 //! Texts that are kept by the hash of their content, out of the agents' reach.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use sha2::{Digest, Sha256};
+use unstuck_core::Timestamp;
 
 /// Why a text could not be kept, or is not what was kept.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +73,22 @@ impl Blobs {
         }
     }
 
+    /// Removes the texts that nobody uses and that were kept before a moment.
+    pub fn forget(&self, used: &BTreeSet<String>, before: Timestamp) {
+        let is_old = |entry: &fs::DirEntry| {
+            let changed = entry.metadata().and_then(|data| data.modified()).ok()?;
+            let since = changed.duration_since(UNIX_EPOCH).ok()?;
+            Some(Timestamp::from_seconds(0).after(since) < before)
+        };
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = format!("sha256:{}", entry.file_name().to_string_lossy());
+            if !used.contains(&name) && is_old(&entry) == Some(true) {
+                // One that cannot be removed is tried again the next time.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name.trim_start_matches("sha256:"))
     }
@@ -96,5 +115,17 @@ mod tests {
         fs::write(blobs.path(&name), "another plan").unwrap();
         assert!(blobs.get(&name).is_err());
         assert!(blobs.get("sha256:00").is_err());
+    }
+
+    #[test]
+    fn what_nobody_uses_is_removed_once_it_is_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::at(folder.path());
+        let (used, unused) = (blobs.put(b"used").unwrap(), blobs.put(b"unused").unwrap());
+        let keep = BTreeSet::from([used.clone()]);
+        blobs.forget(&keep, Timestamp::from_seconds(0));
+        assert!(blobs.get(&unused).is_ok(), "it may be of a run under way");
+        blobs.forget(&keep, Timestamp::from_seconds(32_503_680_000));
+        assert!(blobs.get(&unused).is_err() && blobs.get(&used).is_ok());
     }
 }

@@ -1,14 +1,17 @@
 //! `unstuck store`: where is the history, is it sound, and how large may it be?
 
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use unstuck_core::event::{Event, RunId};
-use unstuck_core::{Timestamp, duration};
+use unstuck_core::{RunView, Timestamp, duration};
+use unstuck_run::blobs::Blobs;
+use unstuck_run::worktree::Snapshots;
 use unstuck_store::{
     EventFilter, ExportError, Finding, Location, Options, Report, RunFilter, Store, Task,
 };
@@ -17,6 +20,7 @@ use crate::output::{BOLD, GREEN, Output, YELLOW};
 use crate::place::project_named;
 use crate::report::{hinted, refused};
 use crate::store::explained as told;
+use crate::supervise::state_folder;
 use crate::{clock, completion, runtime};
 
 /// Look after the history of all runs: where it is, whether it is sound, and how large it is
@@ -133,6 +137,10 @@ async fn perform(
         StoreCommand::Prune(args) => Task::Prune(ago(args.older_than)),
     };
     let json = matches!(command, StoreCommand::Check(CheckArgs { json: true }));
+    if let Task::Prune(before) = task {
+        let report = prune(store, location, before).await?;
+        return show(&report, location, out);
+    }
     match store.maintain(task).await.map_err(told)? {
         Report::Checked { findings, .. } if json => {
             out.json(&findings)?;
@@ -140,6 +148,40 @@ async fn perform(
         }
         report => show(&report, location, out),
     }
+}
+
+/// Deletes old runs, and what was kept of them beside the store.
+async fn prune(store: &Store, location: &Location, before: Timestamp) -> Result<Report> {
+    let runs = async || store.runs(&RunFilter::default()).await.map_err(told);
+    let all = runs().await?;
+    let report = store.maintain(Task::Prune(before)).await.map_err(told)?;
+    let left = runs().await?;
+    let is_left = |run: &RunView| left.iter().any(|one| one.id == run.id);
+    let state = state_folder(location);
+    for run in all
+        .iter()
+        .filter(|run| run.roles.is_some() && !is_left(run))
+    {
+        // A project that is gone has no snapshots any more.
+        if let Ok(snapshots) = Snapshots::open(Path::new(&run.project), &run.id, &state) {
+            let _ = snapshots.forget();
+        }
+    }
+    let mut used = BTreeSet::new();
+    for run in left.iter().filter(|run| run.roles.is_some()) {
+        let events = store.load(&run.id).await.map_err(told)?;
+        used.extend(
+            events
+                .into_iter()
+                .filter_map(|recorded| match recorded.event {
+                    Event::SessionFinished(end) => end.output,
+                    Event::OutputReused(reused) => Some(reused.output),
+                    _ => None,
+                }),
+        );
+    }
+    Blobs::at(&state).forget(&used, before);
+    Ok(report)
 }
 
 fn show(report: &Report, location: &Location, out: &mut Output) -> Result<()> {
