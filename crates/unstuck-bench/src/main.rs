@@ -32,8 +32,11 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Measures something, and puts it into the table.
+type Section = fn(&mut Table) -> Result<()>;
+
 /// What can be measured, by the names that `./bench NAME…` takes; all of it where none is named.
-const SECTIONS: [(&str, fn(&mut Table) -> Result<()>); 8] = [
+const SECTIONS: [(&str, Section); 8] = [
     ("diagnosing", diagnosing::measure),
     ("growing", growing::measure),
     ("starting", starting::measure),
