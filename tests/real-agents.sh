@@ -311,7 +311,7 @@ conversation_went_on() { # role, program, its word for going on
 }
 
 pipeline() {
-  local now reset claude_key=CLAUDE_CODE_OAUTH_TOKEN begun=$SECONDS running killed= after_kill unfinished= same
+  local now reset claude_key=CLAUDE_CODE_OAUTH_TOKEN begun=$SECONDS running killed='' after_kill unfinished='' same
   now=$(date +%s)
   reset=$(((now + 30) / 60 * 60 + 60))
   start_server "$(pipeline_script "$reset" $((reset + 60)))"

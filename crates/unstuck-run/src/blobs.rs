@@ -12,7 +12,7 @@ use unstuck_core::Timestamp;
 
 /// Why a text could not be kept, or is not what was kept.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot keep {}", path.display())]
+#[error("cannot keep or read {}", path.display())]
 pub struct BlobError {
     /// Its file.
     pub path: PathBuf,
