@@ -18,8 +18,8 @@ use crate::supervise::{self, Conducted, Pipelined, Session, Told};
 
 /// Run the roles of unstuck.toml: each builds on what it needs, and each is kept going
 ///
-/// Roles that do not depend on each other run side by side. With a [loop] they run again and again until the work is
-/// done. What fails goes through the same recovery as with `unstuck exec`. Outputs are in .unstuck/runs/<run>/roles/.
+/// Roles that do not depend on each other run side by side. With a loop they run again and again until the work is
+/// done. What fails goes through the same recovery as with `unstuck exec`. Outputs are in .unstuck/runs/RUN/roles.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck run --task \"add a search field to the shop\"
