@@ -11,7 +11,7 @@ use super::request::Options;
 /// Steps that are the supervisor's own, and nothing for an agent to do.
 const OWN: [&str; 4] = ["ask_user", "wait", "retry", "repair"];
 
-/// The steps of the strategy that an attempt follows, as a list; none if it has none.
+/// The steps of the strategy that an attempt follows, as a list; none if it is no way of tool calls.
 pub(super) fn steps(
     playbook: &Playbook,
     spec: &SessionSpec,
@@ -38,12 +38,16 @@ pub(super) fn steps(
         root: Some(spec.cwd.clone()),
         ..PlanRequest::new(playbook, &failure, diagnosis)
     };
+    let known = playbook.strategy(strategy)?;
+    if known.asks || !known.changes.is_empty() {
+        return None;
+    }
     let planned = plan(&request)
         .into_iter()
-        .find(|one| one.strategy == strategy)?;
+        .find(|one| one.strategy == strategy);
     let told: Vec<_> = planned
-        .steps
         .iter()
+        .flat_map(|planned| &planned.steps)
         .filter(|step| !OWN.contains(&step.tool.as_str()))
         .map(|step| {
             match step
@@ -56,5 +60,9 @@ pub(super) fn steps(
             }
         })
         .collect();
-    (!told.is_empty()).then(|| told.join("\n"))
+    Some(match told.is_empty() {
+        // Too little is known for steps; what the way is called says enough for an agent.
+        true => format!("- {}", known.title),
+        false => told.join("\n"),
+    })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use unstuck_core::action::Prompts;
 use unstuck_core::decision::{Changed, Chosen, CostEstimate, Decision, PostponedBy};
 use unstuck_core::duration::Human;
-use unstuck_core::knowledge::SessionChoice;
+use unstuck_core::knowledge::{Playbook, SessionChoice};
 
 use crate::clock;
 use crate::show_text::signed_usd;
@@ -17,7 +17,10 @@ pub(super) fn next_try(decision: &Decision, prompts: &Prompts, asked: bool) -> O
     match &decision.action {
         Chosen::Retry { .. } => Some(same_again(decision, asked)),
         Chosen::Change { changes, delay, .. } => {
-            let mut text = changed(changes, decision.cost.as_ref(), prompts);
+            let mut text = match changes.is_empty() {
+                true => another_way(decision),
+                false => changed(changes, decision.cost.as_ref(), prompts),
+            };
             if *delay >= Duration::from_secs(1) {
                 text.push_str(&format!(" ({})", wait(decision, *delay, asked)));
             }
@@ -80,10 +83,16 @@ fn changed(changes: &[Changed], cost: Option<&CostEstimate>, prompts: &Prompts) 
         Changed::Repair => "running an allowed repair first".to_owned(),
         Changed::Words(_) => "adding a person's words".to_owned(),
     });
-    let words = words.collect::<Vec<_>>().join(", ");
-    match words.is_empty() {
-        true => "trying another way…".to_owned(),
-        false => format!("{words}…"),
+    format!("{}…", words.collect::<Vec<_>>().join(", "))
+}
+
+/// A way that the agent is told, and that changes nothing else.
+fn another_way(decision: &Decision) -> String {
+    let strategy = decision.strategy.as_deref();
+    let known = strategy.and_then(|id| Playbook::built_in().strategy(id));
+    match known {
+        Some(known) => format!("telling it another way: {}…", known.title),
+        None => "trying another way…".to_owned(),
     }
 }
 

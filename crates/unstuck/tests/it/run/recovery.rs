@@ -108,6 +108,24 @@ fn a_check_that_fails_is_told_to_the_agent() {
     assert!(next.contains("made is missing"), "{next}");
 }
 
+/// S2-01: a way out that is made of tool calls is told to the agent; if it did not help, the next one is.
+#[test]
+fn ways_out_that_are_tool_calls_are_told_to_the_agent_one_after_the_other() {
+    let more = "prompt = \"Find it.\"\nexpect.check = \"[ -f ok ] || { echo 'bash: line 1: rg: command not found' >&2; exit 127; }\"";
+    let script = format!("{KEEP} [ $UNSTUCK_ATTEMPT -ge 3 ] && touch ok; echo done");
+    let place = project(&role("finder", more, &script));
+    place
+        .run(&["run"], "")
+        .told(0, &["[Attempt 3] finder → success"]);
+    let told = [place.text("got-finder-2"), place.text("got-finder-3")];
+    for prompt in &told {
+        assert!(prompt.contains("rg: command not found"), "{prompt}");
+        assert!(prompt.contains("A way out that may help"), "{prompt}");
+        assert!(prompt.trim_end().ends_with("Find it."), "{prompt}");
+    }
+    assert_ne!(told[0], told[1], "each of them is another way");
+}
+
 /// S1-25: JSON that does not fit its schema is a failure, and what is wrong is told.
 #[test]
 fn an_answer_that_does_not_fit_its_schema_is_asked_for_again() {
