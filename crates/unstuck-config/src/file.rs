@@ -107,8 +107,4 @@ fn prompts(generator: &mut SchemaGenerator) -> Schema {
 fn with_other_names(schema: &mut Schema) {
     also(schema, "roles", "role");
     add(schema, "$schema", json!({ "type": "string" }));
-    // The core knows it as one of these limits, and `[loop]` says it.
-    if let Some(Value::Object(limits)) = schema.pointer_mut("/properties/stuck/default") {
-        limits.remove("stuck_after");
-    }
 }

@@ -9,7 +9,6 @@ use anyhow::{Context, Result};
 use unstuck_config::section::{self, Expect, ExpectJson, OnFailedAttempt, Role};
 use unstuck_core::action::shell_quote;
 use unstuck_core::event::OnStuck;
-use unstuck_core::stuck::StuckLimits;
 use unstuck_run::blobs::hash;
 use unstuck_run::drive::pipeline::{LoopPlan, Plan, Promise, RolePlan, Until};
 use unstuck_run::drive::{Allowance, Budget, Options};
@@ -83,7 +82,7 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
         roles: roles?,
         looping: config.looping().map(|looping| loop_plan(looping, wanted)),
         budget: budget(config.budget()),
-        stuck: stuck_limits(config),
+        stuck: config.stuck().clone(),
         snapshots: run.snapshots,
         rollback: run.on_failed_attempt == OnFailedAttempt::Rollback,
         project,
@@ -239,15 +238,6 @@ fn budget(budget: &section::Budget) -> Budget {
         per_run: allowance(&budget.per_run),
         per_day: allowance(&budget.per_day),
     }
-}
-
-/// The limits of `[stuck]`, and that of the loop.
-fn stuck_limits(config: &Config) -> StuckLimits {
-    let mut limits = config.stuck().clone();
-    if let Some(looping) = config.looping() {
-        limits.stuck_after = looping.stuck_after;
-    }
-    limits
 }
 
 /// The configuration that a run was started with, read again; another one if a person names it.

@@ -39,9 +39,6 @@ pub(crate) struct Stuck {
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     waiting_for_input: Duration,
-    /// `[loop]` says it.
-    #[serde(skip)]
-    stuck_after: u32,
 }
 
 /// What the JSON Schema tells as defaults.
@@ -54,7 +51,6 @@ impl Default for Stuck {
             message_repeats,
             window,
             waiting_for_input,
-            stuck_after,
         } = StuckLimits::default();
         Self {
             enabled,
@@ -63,7 +59,6 @@ impl Default for Stuck {
             message_repeats,
             window,
             waiting_for_input,
-            stuck_after,
         }
     }
 }

@@ -274,7 +274,6 @@ fn every_limit_of_the_core_can_be_set() {
         message_repeats: 6,
         window: 30,
         waiting_for_input: Duration::from_mins(2),
-        ..StuckLimits::default()
     };
     assert_eq!(*Place::with("unstuck.toml", text).config().stuck(), set);
 }

@@ -21,8 +21,6 @@ pub struct StuckLimits {
     /// How long a question on the screen may stand without an answer; `60s` by default.
     #[serde(with = "crate::duration::text")]
     pub waiting_for_input: Duration,
-    /// The same failure so often in a row with no change in the work tree; 3 by default.
-    pub stuck_after: u32,
 }
 
 impl Default for StuckLimits {
@@ -34,7 +32,6 @@ impl Default for StuckLimits {
             message_repeats: 4,
             window: 20,
             waiting_for_input: Duration::from_secs(60),
-            stuck_after: 3,
         }
     }
 }
@@ -80,12 +77,8 @@ mod tests {
             message_repeats,
             window,
             waiting_for_input,
-            stuck_after,
         } = StuckLimits::default();
         assert!(enabled && waiting_for_input.as_secs() == 60 && window == 20);
-        assert_eq!(
-            (repeats, output_repeats, message_repeats, stuck_after),
-            (5, 8, 4, 3)
-        );
+        assert_eq!((repeats, output_repeats, message_repeats), (5, 8, 4));
     }
 }

@@ -1,7 +1,8 @@
 //! Stuck: the same thing again and again, or nothing at all. What shows it, and when it is too much (`data/stuck.toml`).
 //!
-//! A [`Watcher`] is fed what an agent writes while it works; a [`Repetition`] is told how attempts and iterations ended.
-//! Either gives a [`StuckSign`], which says in a sentence what was repeated and how often, and is a diagnosis like any other.
+//! A [`Watcher`] is fed what an agent writes while it works, and gives a [`StuckSign`], which says in a sentence what was
+//! repeated and how often, and is a diagnosis like any other. Iterations that change nothing are seen by the
+//! [pipeline](crate::Pipeline).
 //! Work that only looks repetitive goes on: the limits are generous, and what is known of it is data with samples.
 
 mod actions;
@@ -10,7 +11,6 @@ mod limits;
 mod lines;
 mod questions;
 mod repeats;
-mod repetition;
 mod sign;
 mod signature;
 mod substance;
@@ -19,7 +19,6 @@ mod what;
 
 pub use limits::StuckLimits;
 pub use questions::asks_back;
-pub use repetition::{Answered, FailedAttempt, Futility, IterationEnd, Repetition};
 pub use sign::StuckSign;
 pub use watcher::Watcher;
 pub use what::StuckWhat;

@@ -9,7 +9,6 @@ use super::what::StuckWhat;
 use crate::diagnosis::{Diagnosis, Evidence, fingerprint};
 use crate::failure::{Kind, Layer};
 use crate::knowledge::Knowledge;
-use crate::moment::Timestamp;
 
 /// A longer text is cut to so many characters before it is shown.
 const SHORT: usize = 160;
@@ -26,9 +25,6 @@ pub struct StuckSign {
     /// What came of it each time, short; empty if that is all the same.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub result: String,
-    /// When it was seen for the first time, where attempts or iterations were counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub since: Option<Timestamp>,
 }
 
 impl StuckSign {
@@ -38,14 +34,6 @@ impl StuckSign {
             times,
             repeated: short(repeated),
             result: short(result),
-            since: None,
-        }
-    }
-
-    pub(super) fn since(self, since: Timestamp) -> Self {
-        Self {
-            since: Some(since),
-            ..self
         }
     }
 

@@ -22,17 +22,11 @@ pub enum StuckWhat {
     WaitingForInput,
     /// It ended with a question instead of the work.
     AsksBack,
-    /// The same failure came again and again while nothing changed.
-    SameFailure,
-    /// Nothing fails and nothing changes.
-    NoChange,
-    /// What one did another undid.
-    Undoing,
 }
 
 impl StuckWhat {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 7] = [
         Self::RepeatingOutput,
         Self::RepeatingMessage,
         Self::RepeatingAction,
@@ -40,9 +34,6 @@ impl StuckWhat {
         Self::RepeatingResult,
         Self::WaitingForInput,
         Self::AsksBack,
-        Self::SameFailure,
-        Self::NoChange,
-        Self::Undoing,
     ];
 
     /// The name used on every wire.
@@ -55,9 +46,6 @@ impl StuckWhat {
             Self::RepeatingResult => "repeating_result",
             Self::WaitingForInput => "waiting_for_input",
             Self::AsksBack => "asks_back",
-            Self::SameFailure => "same_failure",
-            Self::NoChange => "no_change",
-            Self::Undoing => "undoing",
         }
     }
 }

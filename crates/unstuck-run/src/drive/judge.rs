@@ -85,7 +85,7 @@ impl Case<'_> {
         if let Some(sign) = self.stuck.cloned().or_else(asks) {
             return failed(end, sign.diagnosis(), Vec::new(), (stdout, stderr));
         }
-        let cut = self.is_cut(report);
+        let cut = self.is_cut(text, stdout);
         if self.is_plainly_fine(text, &wrong) {
             return succeeded(end, cut);
         }
@@ -135,10 +135,10 @@ impl Case<'_> {
         self.asks_back && self.ended.status.is_success() && !shown && lines.count() <= 3
     }
 
-    /// Whether what others build on is not all that was written.
-    fn is_cut(&self, report: Option<&Report>) -> bool {
-        let own_text = report.is_some_and(|report| report.text.is_some());
-        self.is_role && !own_text && self.stdout.is_none() && self.ended.stdout.omitted() > 0
+    /// Whether what others build on is not all that was written; what an agent reports as its answer is whole.
+    fn is_cut(&self, text: &str, stdout: &str) -> bool {
+        let omitted = self.stdout.is_none() && self.ended.stdout.omitted() > 0;
+        self.is_role && omitted && text == stdout
     }
 
     /// What the checks of the output found wrong.

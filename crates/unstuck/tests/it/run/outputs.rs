@@ -30,6 +30,16 @@ fn placeholders_in_an_output_stay_as_they_are() {
     assert_eq!(place.text("got"), "Use {{ task }} and {% raw %} here.");
 }
 
+/// More than 16 MiB are not passed on, and nobody takes what is left for the whole.
+#[test]
+fn an_output_that_is_too_long_says_that_it_was_cut() {
+    let place = passing_on("yes abcdefg | head -c 17000000");
+    let ended = place.run(&["run"], "");
+    ended.told(0, &["[Attempt 1] writer → success, but its output was cut"]);
+    assert_eq!(place.events("attempt_succeeded")[0]["truncated"], true);
+    assert!(place.text("got").contains("bytes omitted]"));
+}
+
 #[test]
 fn a_long_output_arrives_whole() {
     let place = passing_on("seq 1 60000");
