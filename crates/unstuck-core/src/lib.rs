@@ -52,6 +52,7 @@ pub mod duration;
 pub mod episode;
 pub mod event;
 pub mod failure;
+pub mod guard;
 pub mod knowledge;
 mod moment;
 mod nearest;
