@@ -96,6 +96,9 @@ fn main() -> ExitCode {
     if let Some(code) = unstuck_run::reaper::called(&arguments) {
         return ExitCode::from(code);
     }
+    if let Some(code) = unstuck_repair::sandbox::called(&arguments) {
+        return ExitCode::from(code);
+    }
     if let Some(code) = demo::agent_called(&arguments) {
         return ExitCode::from(code);
     }
