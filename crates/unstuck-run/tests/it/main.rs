@@ -7,6 +7,7 @@ mod ends;
 mod limits;
 mod output;
 mod reaper_death;
+mod repair;
 mod stdin;
 mod support;
 mod terminal;
