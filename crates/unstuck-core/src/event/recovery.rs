@@ -87,49 +87,6 @@ pub struct ModelEscalated {
     pub change: EscalationRecord,
 }
 
-/// A repair was proposed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryProposed {
-    /// What is broken: dependency, config, environment, permissions, network.
-    pub category: String,
-    /// The command.
-    pub command: String,
-    /// How sure the proposer is: high, medium, low.
-    pub confidence: String,
-}
-
-/// A repair was allowed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryApproved {
-    /// By whom: `auto` or `human`.
-    pub source: String,
-    /// The command.
-    pub command: String,
-}
-
-/// A repair was run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryExecuted {
-    /// The command.
-    pub command: String,
-    /// Its exit code.
-    pub exit_code: i32,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
-}
-
-/// A repair did not work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryFailed {
-    /// The command.
-    pub command: String,
-    /// Its exit code.
-    #[serde(default)]
-    pub exit_code: Option<i32>,
-    /// What went wrong.
-    pub error: String,
-}
-
 /// What kind of question a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -150,6 +107,7 @@ impl From<Trigger> for EscalationKind {
             Trigger::Hiccup => Self::Hiccup,
             Trigger::CostConfirmation => Self::CostConfirmation,
             Trigger::Stuck => Self::Stuck,
+            Trigger::Recovery => Self::RecoveryApprovalRequired,
         }
     }
 }
@@ -193,6 +151,9 @@ pub struct RecoveryEscalated {
     /// What that is expected to cost more.
     #[serde(default)]
     pub cost: Option<CostEstimate>,
+    /// The repair that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<String>,
 }
 
 impl RecoveryEscalated {
@@ -213,7 +174,7 @@ pub struct RecoveryResolved {
     pub id: Option<String>,
     /// By whom: `human`.
     pub by: String,
-    /// How: `manual`, for instance.
+    /// How: `manual`, `approve`, `reject`.
     pub method: String,
     /// What they said about it.
     #[serde(default)]
@@ -229,6 +190,17 @@ impl RecoveryResolved {
             by: "human".into(),
             method: "manual".into(),
             note: String::new(),
+        }
+    }
+
+    /// A person has allowed what was proposed, or has not.
+    pub fn about_repair(question: &RecoveryEscalated, method: &str, note: &str) -> Self {
+        Self {
+            session: question.session.clone(),
+            id: Some(question.id.clone()),
+            by: "human".into(),
+            method: method.into(),
+            note: note.into(),
         }
     }
 }

@@ -300,6 +300,7 @@ fn question(session: &SessionId, why: AskWhy) -> Box<RecoveryEscalated> {
         awaiting: "human".into(),
         proposed: None,
         cost: None,
+        repair: None,
     })
 }
 

@@ -233,6 +233,7 @@ impl Engine<'_> {
                         awaiting: "human".into(),
                         proposed,
                         cost: decision.cost,
+                        repair: None,
                     }),
                 );
             }

@@ -171,8 +171,13 @@ pub enum Changed {
     },
     /// The conversation that it belongs to.
     Session(SessionChoice),
-    /// An allowed repair command is run first.
-    Repair,
+    /// A repair is run first.
+    Repair {
+        /// What it is called in this run.
+        id: String,
+        /// The command.
+        command: String,
+    },
     /// A person's words are added.
     Words(String),
 }
@@ -215,6 +220,8 @@ pub enum Trigger {
     CostConfirmation,
     /// An agent goes in circles.
     Stuck,
+    /// A repair needs a person's word.
+    Recovery,
 }
 
 /// Why a person is asked.
@@ -239,6 +246,8 @@ pub enum AskWhy {
     MaxCost,
     /// A dearer model costs more than may be spent without asking.
     DearerModel,
+    /// A repair is proposed that nobody has allowed yet.
+    Repair,
 }
 
 /// Why nothing is done.

@@ -274,6 +274,7 @@ impl Conductor<'_> {
             awaiting: "human".into(),
             proposed: None,
             cost: None,
+            repair: None,
         };
         self.write(journal, vec![Box::new(asked).into()]).await?;
         Ok(())

@@ -1,0 +1,227 @@
+//! The repairs of a run: what was proposed, what was allowed, and what came of it, as a fold over its events.
+
+use crate::event::{
+    ApprovalSource, Event, GuardWord, Proposer, Recorded, RecoveryProposed, RecoveryResolved,
+    SessionId,
+};
+use crate::moment::Timestamp;
+
+/// The repairs of a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Repairs {
+    all: Vec<Repair>,
+    /// The contents of all documents that were read, by their hashes: one that comes again is no new one.
+    documents: Vec<String>,
+    /// Why documents were refused, and nobody has been told yet, by session.
+    refused: Vec<(Option<SessionId>, String)>,
+    /// How many ran by themselves.
+    auto: u32,
+    /// When the newest of those began.
+    newest: Option<Timestamp>,
+}
+
+/// One repair.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repair {
+    /// What was proposed.
+    pub proposed: RecoveryProposed,
+    /// When.
+    pub at: Timestamp,
+    /// How far it has come.
+    pub state: RepairState,
+    /// Who allowed it, if somebody did.
+    pub source: Option<ApprovalSource>,
+    /// Its exit code, where it came to one.
+    pub exit_code: Option<i32>,
+    /// When it was settled.
+    pub settled: Option<Timestamp>,
+}
+
+/// How far a repair has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RepairState {
+    /// It is proposed.
+    Proposed,
+    /// A person is asked about it.
+    Asked,
+    /// It may run.
+    Approved,
+    /// It runs, or ran when everything ended.
+    Running,
+    /// It ran, and what failed before has not been tried again.
+    Executed,
+    /// What failed before works.
+    Worked,
+    /// It did not help.
+    Failed,
+    /// It will not be run.
+    Dropped,
+}
+
+impl Repairs {
+    /// Takes in what happened.
+    pub fn record(&mut self, recorded: &Recorded) {
+        let at = recorded.at;
+        match &recorded.event {
+            Event::RecoveryProposed(proposed) => self.proposed(proposed, at),
+            Event::RecoveryRejected(rejected) => {
+                self.documents.extend(rejected.document.clone());
+                let why = rejected.reason.clone();
+                self.refused.push((rejected.session.clone(), why));
+            }
+            Event::RecoveryApproved(approved) => {
+                self.turn(&approved.id, at, RepairState::Approved);
+                if let Some(repair) = self.named_mut(&approved.id) {
+                    repair.source = Some(approved.source);
+                }
+            }
+            Event::RecoveryStarted(started) => {
+                self.turn(&started.id, at, RepairState::Running);
+                let source = self.named(&started.id).and_then(|repair| repair.source);
+                if source == Some(ApprovalSource::Auto) {
+                    self.auto += 1;
+                    self.newest = Some(at);
+                }
+            }
+            Event::RecoveryExecuted(executed) => {
+                self.turn(&executed.id, at, RepairState::Executed);
+                if let Some(repair) = self.named_mut(&executed.id) {
+                    repair.exit_code = Some(executed.exit_code);
+                }
+            }
+            Event::RecoveryFailed(failed) => self.turn(&failed.id, at, RepairState::Failed),
+            Event::RecoveryEscalated(asked) => {
+                if let Some(id) = &asked.repair {
+                    self.turn(id, at, RepairState::Asked);
+                }
+            }
+            Event::RecoveryResolved(resolved) => self.answered(resolved, at),
+            Event::AttemptStarted(attempt) => {
+                self.refused
+                    .retain(|(session, _)| session.as_ref() != Some(&attempt.session));
+            }
+            Event::AttemptSucceeded(attempt) => {
+                let session = Some(&attempt.end.session);
+                self.worked(at, |repair| repair.proposed.session.as_ref() == session);
+            }
+            _ => {}
+        }
+    }
+
+    fn proposed(&mut self, proposed: &RecoveryProposed, at: Timestamp) {
+        self.documents.extend(proposed.document.clone());
+        self.all.push(Repair {
+            proposed: proposed.clone(),
+            at,
+            state: match proposed.verdict {
+                GuardWord::Deny => RepairState::Dropped,
+                GuardWord::Run | GuardWord::Ask => RepairState::Proposed,
+            },
+            source: None,
+            exit_code: None,
+            settled: None,
+        });
+    }
+
+    /// Whoever says anything but yes does not want it to run.
+    fn answered(&mut self, resolved: &RecoveryResolved, at: Timestamp) {
+        if resolved.method == "approve" {
+            return;
+        }
+        let is_meant = |repair: &&mut Repair| {
+            repair.state == RepairState::Asked
+                && (resolved.session.is_none() || repair.proposed.session == resolved.session)
+        };
+        for repair in self.all.iter_mut().filter(is_meant) {
+            repair.state = RepairState::Dropped;
+            repair.settled = Some(at);
+        }
+    }
+
+    fn turn(&mut self, id: &str, at: Timestamp, state: RepairState) {
+        if let Some(repair) = self.named_mut(id) {
+            repair.state = state;
+            repair.settled = (state == RepairState::Failed).then_some(at);
+        }
+    }
+
+    fn worked(&mut self, at: Timestamp, is_meant: impl Fn(&Repair) -> bool) {
+        let executed = |repair: &&mut Repair| repair.state == RepairState::Executed;
+        for repair in self.all.iter_mut().filter(executed) {
+            if is_meant(repair) {
+                repair.state = RepairState::Worked;
+                repair.settled = Some(at);
+            }
+        }
+    }
+
+    fn named_mut(&mut self, id: &str) -> Option<&mut Repair> {
+        self.all.iter_mut().rev().find(|one| one.proposed.id == id)
+    }
+
+    /// The repair of that id.
+    pub fn named(&self, id: &str) -> Option<&Repair> {
+        self.all.iter().rev().find(|one| one.proposed.id == id)
+    }
+
+    /// All of them, in the order in which they were proposed.
+    pub fn all(&self) -> &[Repair] {
+        &self.all
+    }
+
+    /// How many ran by themselves.
+    pub fn auto(&self) -> u32 {
+        self.auto
+    }
+
+    /// When the newest that ran by itself began.
+    pub fn newest(&self) -> Option<Timestamp> {
+        self.newest
+    }
+
+    /// Whether a document of this content was read before.
+    pub fn has_read(&self, document: &str) -> bool {
+        self.documents.iter().any(|one| one == document)
+    }
+
+    /// What was run in this run, or must not be, whatever it is for: nothing is tried twice.
+    pub fn is_settled(&self, command: &str) -> bool {
+        let is_over = |repair: &Repair| {
+            !matches!(
+                repair.state,
+                RepairState::Proposed | RepairState::Asked | RepairState::Approved
+            )
+        };
+        let same = |repair: &&Repair| repair.proposed.command == command;
+        self.all.iter().filter(same).any(is_over)
+    }
+
+    /// Why documents of a session were refused since its newest attempt began.
+    pub fn refused(&self, session: &SessionId) -> impl Iterator<Item = &str> {
+        let is_its = move |one: &&(Option<SessionId>, String)| one.0.as_ref() == Some(session);
+        let refused = self.refused.iter().filter(is_its);
+        refused.map(|(_, why)| why.as_str())
+    }
+
+    /// The newest that was run for a session, and was followed by nothing that tells whether it helped.
+    pub fn executed(&self, session: Option<&SessionId>) -> Option<&Repair> {
+        let is_it = |repair: &&Repair| {
+            repair.state == RepairState::Executed && repair.proposed.session.as_ref() == session
+        };
+        self.all.iter().rev().find(is_it)
+    }
+
+    /// What agents proposed and nobody has settled, in the order in which they did.
+    pub fn waiting(&self) -> impl Iterator<Item = &Repair> {
+        let by_agent = |repair: &&Repair| {
+            matches!(repair.proposed.by, Proposer::Agent | Proposer::Fallback)
+                && matches!(repair.state, RepairState::Proposed | RepairState::Approved)
+        };
+        self.all.iter().filter(by_agent)
+    }
+
+    /// The number of the next repair, for its id.
+    pub fn next_number(&self) -> usize {
+        self.all.len() + 1
+    }
+}
