@@ -10,6 +10,7 @@ mod named;
 mod output;
 mod pipeline_plan;
 mod place;
+mod repair_words;
 mod report;
 mod run_words;
 mod runtime;

@@ -15,7 +15,7 @@ mod wire;
 
 pub use attempt::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
-    Excerpt, InterruptedBy, Measured,
+    Excerpt, FailedCheck, InterruptedBy, Measured,
 };
 pub use id::{RunId, SessionId};
 pub use outcome::{Outcome, RunFinished};

@@ -172,9 +172,9 @@ pub struct RecoveryResolved {
     /// The id of the question, where there was one.
     #[serde(default)]
     pub id: Option<String>,
-    /// By whom: `human`.
+    /// By whom: `human`, or `unstuck` where a repair has helped.
     pub by: String,
-    /// How: `manual`, `approve`, `reject`.
+    /// How: `manual`, `approve`, `reject`, `repair`.
     pub method: String,
     /// What they said about it.
     #[serde(default)]
@@ -182,6 +182,22 @@ pub struct RecoveryResolved {
 }
 
 impl RecoveryResolved {
+    /// A repair has helped: what had failed works.
+    pub fn by_repair(session: Option<SessionId>, repair: &str) -> Self {
+        Self {
+            session,
+            id: Some(repair.to_owned()),
+            by: "unstuck".into(),
+            method: "repair".into(),
+            note: String::new(),
+        }
+    }
+
+    /// Whether a person has settled it.
+    pub fn is_by_person(&self) -> bool {
+        self.by == "human"
+    }
+
     /// A person has seen to it by hand.
     pub fn by_hand(session: Option<SessionId>) -> Self {
         Self {

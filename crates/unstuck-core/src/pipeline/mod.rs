@@ -166,7 +166,7 @@ impl Pipeline {
             }
             Event::RecoveryEscalated(asked) if asked.session.is_none() => self.asked = true,
             Event::RecoveryEscalated(asked) => self.out_of_money |= asked.is_about_budget(),
-            Event::RecoveryResolved(resolved) => {
+            Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
                 self.raised();
                 self.asked &= resolved.session.is_some();
             }

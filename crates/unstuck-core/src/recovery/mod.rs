@@ -156,7 +156,7 @@ impl Recovery {
             Event::RecoveryFailed(repair) => self.not_repaired(repair),
             Event::RecoveryEscalated(_) => self.phase = Phase::Asked,
             // A person has seen to it: what follows is a new beginning with all its retries.
-            Event::RecoveryResolved(_) => {
+            Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
                 self.history = None;
                 self.phase = Phase::Ready;
             }

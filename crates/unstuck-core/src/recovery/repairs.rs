@@ -100,10 +100,6 @@ impl Repairs {
                 self.refused
                     .retain(|(session, _)| session.as_ref() != Some(&attempt.session));
             }
-            Event::AttemptSucceeded(attempt) => {
-                let session = Some(&attempt.end.session);
-                self.worked(at, |repair| repair.proposed.session.as_ref() == session);
-            }
             _ => {}
         }
     }
@@ -125,6 +121,10 @@ impl Repairs {
 
     /// Whoever says anything but yes does not want it to run.
     fn answered(&mut self, resolved: &RecoveryResolved, at: Timestamp) {
+        if !resolved.is_by_person() {
+            let id = resolved.id.as_deref().unwrap_or_default();
+            return self.turn(id, at, RepairState::Worked);
+        }
         if resolved.method == "approve" {
             return;
         }
@@ -141,17 +141,8 @@ impl Repairs {
     fn turn(&mut self, id: &str, at: Timestamp, state: RepairState) {
         if let Some(repair) = self.named_mut(id) {
             repair.state = state;
-            repair.settled = (state == RepairState::Failed).then_some(at);
-        }
-    }
-
-    fn worked(&mut self, at: Timestamp, is_meant: impl Fn(&Repair) -> bool) {
-        let executed = |repair: &&mut Repair| repair.state == RepairState::Executed;
-        for repair in self.all.iter_mut().filter(executed) {
-            if is_meant(repair) {
-                repair.state = RepairState::Worked;
-                repair.settled = Some(at);
-            }
+            let is_over = matches!(state, RepairState::Failed | RepairState::Worked);
+            repair.settled = is_over.then_some(at);
         }
     }
 

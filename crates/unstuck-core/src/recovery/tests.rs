@@ -145,6 +145,7 @@ impl World {
                     diagnosis: diagnosis(kind),
                     validation_errors: Vec::new(),
                     excerpt: Default::default(),
+                    check: None,
                 }));
             }
         }

@@ -1,7 +1,9 @@
 //! A check that must pass, and what is told when it does not.
 
+use unstuck_core::event::{Excerpt, FailedCheck};
 use unstuck_core::{Failure, Layer};
 
+use super::judge::EXCERPT;
 use super::tail::end_of;
 use crate::process::Ended;
 
@@ -25,6 +27,18 @@ impl Checked {
             stderr: Some(ended.stderr.text().into()),
             timed_out: ended.timed_out.is_some(),
             ..Failure::new(Layer::Infra)
+        }
+    }
+
+    /// What is kept of it.
+    pub(super) fn kept(&self) -> FailedCheck {
+        FailedCheck {
+            line: self.line.clone(),
+            exit_code: self.ended.status.code(),
+            excerpt: Excerpt {
+                stdout: end_of(&self.ended.stdout.text(), EXCERPT),
+                stderr: end_of(&self.ended.stderr.text(), EXCERPT),
+            },
         }
     }
 

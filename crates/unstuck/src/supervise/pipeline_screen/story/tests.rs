@@ -179,6 +179,7 @@ impl Told {
             },
             validation_errors: Vec::new(),
             excerpt: unstuck_core::event::Excerpt::default(),
+            check: None,
         }))
     }
 
@@ -259,6 +260,7 @@ fn decided(session: &SessionId, changes: Vec<Changed>) -> Box<DecisionMade> {
             of: 2,
             fell_through: Vec::new(),
             cost: None,
+            repair: None,
             postponed: None,
             stated: false,
             draw: Draw(0),
@@ -394,6 +396,7 @@ fn a_question_says_what_was_seen_and_how_to_go_on() {
         awaiting: "human".into(),
         proposed: None,
         cost: None,
+        repair: None,
     });
     assert_eq!(
         told.happen(asked),

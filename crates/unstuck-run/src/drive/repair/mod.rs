@@ -1,0 +1,18 @@
+//! Repairs of the environment: which one fits a failure, whether it may run, and running it.
+//!
+//! Agents and unstuck itself propose; the guard ([`unstuck_core::guard`]) judges; only what the owner wrote into their
+//! list, or a person allowed word for word, is run. Nothing is tried twice in a run.
+
+mod candidate;
+mod documents;
+mod memory;
+mod of_session;
+mod repairer;
+mod terms;
+mod weighing;
+
+pub use repairer::Repairer;
+pub use terms::{RepairMode, RepairTerms};
+
+pub(super) use candidate::Candidate;
+pub(super) use repairer::{Best, Ran};
