@@ -60,8 +60,12 @@ fn executed(one: &RecoveryExecuted) -> String {
         _ => ", without a sandbox",
     };
     match one.exit_code {
-        0 => format!("{GREEN}repaired{GREEN:#} in {took}{confined}; now what failed is tried again"),
-        code => format!("{YELLOW}the repair ended with exit code {code}{YELLOW:#} after {took}{confined}"),
+        0 => {
+            format!("{GREEN}repaired{GREEN:#} in {took}{confined}; now what failed is tried again")
+        }
+        code => format!(
+            "{YELLOW}the repair ended with exit code {code}{YELLOW:#} after {took}{confined}"
+        ),
     }
 }
 

@@ -150,18 +150,25 @@ pub struct FailedCheck {
     pub excerpt: Excerpt,
 }
 
+impl FailedCheck {
+    /// What was seen of it, as far as it is kept.
+    pub fn failure(&self) -> Failure {
+        Failure {
+            command: Some(self.line.clone()),
+            exit_code: Some(self.exit_code),
+            stdout: Some(self.excerpt.stdout.clone().into()),
+            stderr: Some(self.excerpt.stderr.clone().into()),
+            ..Failure::new(Layer::Infra)
+        }
+    }
+}
+
 impl AttemptFailed {
     /// What was seen of it, as far as it is kept: of the check where that is what failed.
     pub fn failure(&self, command: &[String]) -> Failure {
         let seen = |text: &str| Some(text.to_owned().into());
         match &self.check {
-            Some(check) => Failure {
-                command: Some(check.line.clone()),
-                exit_code: Some(check.exit_code),
-                stdout: seen(&check.excerpt.stdout),
-                stderr: seen(&check.excerpt.stderr),
-                ..Failure::new(Layer::Infra)
-            },
+            Some(check) => check.failure(),
             None => Failure {
                 command: Some(quoted(command)),
                 exit_code: self.end.exit_code,

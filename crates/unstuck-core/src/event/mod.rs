@@ -20,8 +20,8 @@ pub use attempt::{
 pub use id::{RunId, SessionId};
 pub use outcome::{Outcome, RunFinished};
 pub use pipeline::{
-    IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputReused, PipelineStarted,
-    RoleStarted,
+    DiagnosedCheck, IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputReused,
+    PipelineStarted, RoleStarted,
 };
 pub use recovery::{
     ConfigRejected, ConfigReloaded, DecisionMade, EscalationKind, LimitsInForce, MadeFrom,

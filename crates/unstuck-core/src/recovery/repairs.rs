@@ -96,6 +96,7 @@ impl Repairs {
                 }
             }
             Event::RecoveryResolved(resolved) => self.answered(resolved, at),
+            Event::RunResumed(_) => self.passed_over(at),
             Event::AttemptStarted(attempt) => {
                 self.refused
                     .retain(|(session, _)| session.as_ref() != Some(&attempt.session));
@@ -133,6 +134,15 @@ impl Repairs {
                 && (resolved.session.is_none() || repair.proposed.session == resolved.session)
         };
         for repair in self.all.iter_mut().filter(is_meant) {
+            repair.state = RepairState::Dropped;
+            repair.settled = Some(at);
+        }
+    }
+
+    /// Whoever takes a run up again without an answer does not want it to run.
+    fn passed_over(&mut self, at: Timestamp) {
+        let asked = |repair: &&mut Repair| repair.state == RepairState::Asked;
+        for repair in self.all.iter_mut().filter(asked) {
             repair.state = RepairState::Dropped;
             repair.settled = Some(at);
         }
@@ -209,6 +219,20 @@ impl Repairs {
                 && matches!(repair.state, RepairState::Proposed | RepairState::Approved)
         };
         self.all.iter().filter(by_agent)
+    }
+
+    /// What a person has allowed and nobody has begun, for the run as a whole.
+    pub fn allowed(&self) -> Option<&Repair> {
+        let is_it = |repair: &&Repair| {
+            repair.state == RepairState::Approved && repair.source == Some(ApprovalSource::Human)
+        };
+        self.all.iter().find(is_it)
+    }
+
+    /// What had begun when everything ended.
+    pub fn cut_off(&self) -> Option<&Repair> {
+        let running = |repair: &&Repair| repair.state == RepairState::Running;
+        self.all.iter().find(running)
     }
 
     /// The number of the next repair, for its id.

@@ -44,20 +44,17 @@ impl Checked {
 
     /// What is wrong, with the end of what the check wrote.
     pub(super) fn complaint(&self) -> String {
-        self.complaint_with("")
+        complaint(&self.kept(), "")
     }
+}
 
-    /// The same, with what else is known behind the exit code.
-    pub(super) fn complaint_with(&self, known: &str) -> String {
-        let written = [self.ended.stdout.text(), self.ended.stderr.text()].join("\n");
-        let code = self.ended.status.code();
-        let text = format!(
-            "the check `{}` failed with exit code {code}{known}",
-            self.line
-        );
-        match written.trim() {
-            "" => text,
-            written => format!("{text}:\n{}", end_of(written, COMPLAINT)),
-        }
+/// What is wrong according to a check, with what else is known behind the exit code and the end of what it wrote.
+pub(super) fn complaint(check: &FailedCheck, known: &str) -> String {
+    let written = [check.excerpt.stdout.as_str(), check.excerpt.stderr.as_str()].join("\n");
+    let (line, code) = (&check.line, check.exit_code);
+    let text = format!("the check `{line}` failed with exit code {code}{known}");
+    match written.trim() {
+        "" => text,
+        written => format!("{text}:\n{}", end_of(written, COMPLAINT)),
     }
 }

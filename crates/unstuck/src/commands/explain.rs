@@ -108,7 +108,10 @@ fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Res
     }
     for repair in &attempt.repairs {
         fact(&repair_words::outcome(repair), out)?;
-        fact(&format!("  the guard: {}", one_line(&repair.proposed.reason, 200)), out)?;
+        fact(
+            &format!("  the guard: {}", one_line(&repair.proposed.reason, 200)),
+            out,
+        )?;
     }
     part("replay", out)?;
     fact(

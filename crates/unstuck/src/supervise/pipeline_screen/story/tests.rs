@@ -369,6 +369,7 @@ fn iterations_are_told_with_what_was_left_undone() {
         feedback: String::new(),
         fingerprint: None,
         tree: None,
+        failed_check: None,
         unchanged,
     };
     assert_eq!(told.happen(judged(false, 1)), [""; 0]);
