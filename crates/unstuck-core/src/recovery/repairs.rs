@@ -12,12 +12,19 @@ pub struct Repairs {
     all: Vec<Repair>,
     /// The contents of all documents that were read, by their hashes: one that comes again is no new one.
     documents: Vec<String>,
-    /// Why documents were refused, and nobody has been told yet, by session.
-    refused: Vec<(Option<SessionId>, String)>,
+    /// Why documents were refused in this iteration, by session; the agent of a new attempt has been told.
+    refused: Vec<Refused>,
     /// How many ran by themselves.
     auto: u32,
     /// When the newest of those began.
     newest: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Refused {
+    session: Option<SessionId>,
+    why: String,
+    is_told: bool,
 }
 
 /// One repair.
@@ -31,6 +38,8 @@ pub struct Repair {
     pub state: RepairState,
     /// Who allowed it, if somebody did.
     pub source: Option<ApprovalSource>,
+    /// Whether a person was asked about it.
+    pub was_asked: bool,
     /// Its exit code, where it came to one.
     pub exit_code: Option<i32>,
     /// When it was settled.
@@ -66,8 +75,11 @@ impl Repairs {
             Event::RecoveryProposed(proposed) => self.proposed(proposed, at),
             Event::RecoveryRejected(rejected) => {
                 self.documents.extend(rejected.document.clone());
-                let why = rejected.reason.clone();
-                self.refused.push((rejected.session.clone(), why));
+                self.refused.push(Refused {
+                    session: rejected.session.clone(),
+                    why: rejected.reason.clone(),
+                    is_told: false,
+                });
             }
             Event::RecoveryApproved(approved) => {
                 self.turn(&approved.id, at, RepairState::Approved);
@@ -91,16 +103,20 @@ impl Repairs {
             }
             Event::RecoveryFailed(failed) => self.turn(&failed.id, at, RepairState::Failed),
             Event::RecoveryEscalated(asked) => {
-                if let Some(id) = &asked.repair {
-                    self.turn(id, at, RepairState::Asked);
+                let id = asked.repair.as_deref().unwrap_or_default();
+                self.turn(id, at, RepairState::Asked);
+                if let Some(repair) = self.named_mut(id) {
+                    repair.was_asked = true;
                 }
             }
             Event::RecoveryResolved(resolved) => self.answered(resolved, at),
             Event::RunResumed(_) => self.passed_over(at),
             Event::AttemptStarted(attempt) => {
-                self.refused
-                    .retain(|(session, _)| session.as_ref() != Some(&attempt.session));
+                let is_its = |one: &&mut Refused| one.session.as_ref() == Some(&attempt.session);
+                let its = self.refused.iter_mut().filter(is_its);
+                its.for_each(|one| one.is_told = true);
             }
+            Event::IterationStarted(_) => self.refused.clear(),
             _ => {}
         }
     }
@@ -115,6 +131,7 @@ impl Repairs {
                 GuardWord::Run | GuardWord::Ask => RepairState::Proposed,
             },
             source: None,
+            was_asked: false,
             exit_code: None,
             settled: None,
         });
@@ -199,9 +216,15 @@ impl Repairs {
 
     /// Why documents of a session were refused since its newest attempt began.
     pub fn refused(&self, session: &SessionId) -> impl Iterator<Item = &str> {
-        let is_its = move |one: &&(Option<SessionId>, String)| one.0.as_ref() == Some(session);
-        let refused = self.refused.iter().filter(is_its);
-        refused.map(|(_, why)| why.as_str())
+        let is_its =
+            move |one: &&Refused| one.session.as_ref() == Some(session) && !one.is_told;
+        self.refused.iter().filter(is_its).map(|one| one.why.as_str())
+    }
+
+    /// Why documents were refused in this iteration, and the agent was not told by a further attempt.
+    pub fn refused_in_iteration(&self) -> impl Iterator<Item = &str> {
+        let untold = self.refused.iter().filter(|one| !one.is_told);
+        untold.map(|one| one.why.as_str())
     }
 
     /// The newest that was run for a session, and was followed by nothing that tells whether it helped.

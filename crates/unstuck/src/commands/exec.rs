@@ -18,6 +18,7 @@ use super::ended::tell;
 use crate::config::Config;
 use crate::output::Output;
 use crate::place::project_of;
+use crate::repairs::{self, Repair};
 use crate::report::hinted;
 use crate::supervise::{self, Session, Told};
 
@@ -31,6 +32,7 @@ use crate::supervise::{self, Session, Told};
   unstuck exec --timeout 30m --idle-timeout 5m -- codex exec \"write the docs\"
   unstuck exec --expect-section '# Review' --check 'npm test' -- claude -p \"review the change\"
   unstuck exec --retries 5 -- sh -c 'curl -fsS https://example.com/health'
+  unstuck exec --repair auto -- npm test          (repairs what your [recovery] allows, then tries again)
   unstuck exec --policy off -- make deploy        (only supervises and records)
 
 Exit codes:
@@ -58,9 +60,10 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     no_gateway: bool,
 
-    /// Allow repairs of the environment (this version knows none yet)
-    #[arg(long)]
-    repair: bool,
+    /// Repair the environment when that is what failed: auto runs what your [recovery] allows, ask asks about each, off
+    /// repairs nothing [default: auto where the configuration has a [recovery], else off]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    repair: Option<Repair>,
 
     /// Say nothing but what the command says
     #[arg(long, short)]
@@ -157,11 +160,8 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     let request = request(args, config)?;
     let told = if args.quiet { Told::Nothing } else { Told::All };
-    let mut warnings = Vec::new();
-    if args.repair {
-        warnings.push("--repair: this version of unstuck repairs nothing yet".to_owned());
-    }
-    let finished = supervise::start(session, config, request, told, &warnings)?;
+    let repairs = repairs::allowed(config, &request.project, args.repair, told)?;
+    let finished = supervise::start(session, config, request, told, repairs)?;
     tell(&finished, args.json, out)
 }
 

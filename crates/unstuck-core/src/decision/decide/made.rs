@@ -201,6 +201,16 @@ pub struct Proposed {
     pub changes: Vec<Changed>,
 }
 
+impl Proposed {
+    /// The repair that it is, by what it is called in its run.
+    pub fn repair(&self) -> Option<&str> {
+        self.changes.iter().find_map(|change| match change {
+            Changed::Repair { id, .. } => Some(id.as_str()),
+            _ => None,
+        })
+    }
+}
+
 /// A way that was passed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FellThrough {

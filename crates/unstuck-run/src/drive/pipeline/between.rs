@@ -8,7 +8,7 @@ use unstuck_core::event::{
 };
 use unstuck_core::recovery::Repair;
 
-use super::{Conductor, Stage};
+use super::{Conductor, Plan, Stage};
 use crate::drive::error::RunError;
 use crate::drive::repair::{Best, Case, Repairer, Source, carried_out, remembered};
 use crate::process::Stop;
@@ -34,10 +34,10 @@ impl Conductor<'_> {
         self.reload(stage.journal).await?;
         self.note_cut_repair(stage).await?;
         let plan = self.plan();
-        let Some(repairer) = self.workshop.repairer(&plan) else {
+        let Some(repairer) = self.repairer(&plan) else {
             return Ok(Between::Ready(Vec::new()));
         };
-        let mut told = Vec::new();
+        let mut told = self.refused(stage);
         while *self.stop.borrow() == Stop::No {
             let Some(best) = self.best_repair(stage, repairer).await? else {
                 break;
@@ -65,6 +65,24 @@ impl Conductor<'_> {
             }
         }
         Ok(Between::Ready(told))
+    }
+
+    /// One who repairs on the terms of this plan; none where nothing is repaired.
+    pub(super) fn repairer<'p>(&self, plan: &'p Plan) -> Option<Repairer<'p>>
+    where
+        Self: 'p,
+    {
+        let terms = plan.repair.as_ref()?;
+        Some(self.workshop.repairer(terms, &plan.project))
+    }
+
+    /// What of the roles' proposals was refused in the iteration that is over, for the next one.
+    fn refused(&self, stage: &Stage<'_, '_>) -> Vec<String> {
+        stage.journal.know(|run| {
+            let why = run.repairs.refused_in_iteration();
+            why.map(|why| format!("Your recovery.json was refused as a whole: {why}"))
+                .collect()
+        })
     }
 
     /// The repair that fits, written down; none where nothing fits that was not tried.

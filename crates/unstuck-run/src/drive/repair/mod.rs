@@ -4,15 +4,18 @@
 //! list, or a person allowed word for word, is run. Nothing is tried twice in a run.
 
 mod candidate;
-mod documents;
+pub(in crate::drive) mod carried_out;
+pub(in crate::drive) mod documents;
 mod memory;
 mod of_session;
 mod repairer;
 mod terms;
 mod weighing;
+mod workshop;
 
 pub use repairer::Repairer;
 pub use terms::{RepairMode, RepairTerms};
+pub use workshop::Workshop;
 
-pub(super) use candidate::Candidate;
-pub(super) use repairer::{Best, Ran};
+pub(super) use memory::remembered;
+pub(super) use repairer::{Best, Case, Source};

@@ -1,6 +1,5 @@
 //! Finds the repair that fits, asks the guard, and runs what may run.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,7 +14,8 @@ use unstuck_repair::place::Root;
 use super::candidate::Candidate;
 use super::memory::Remembered;
 use super::terms::{RepairMode, RepairTerms};
-use super::weighing::{Allowed, Weighed};
+use super::weighing::Weighed;
+use super::workshop::Workshop;
 use crate::process::{Stop, Supervisor};
 
 /// Finds the repair that fits, asks the guard, and runs what may run.
@@ -23,14 +23,10 @@ use crate::process::{Stop, Supervisor};
 pub struct Repairer<'a> {
     /// What the owner allows.
     pub terms: &'a RepairTerms,
-    /// What is known about repairs.
-    pub book: &'a Book,
     /// The root folder of the project.
     pub project: &'a Path,
-    /// Unstuck's own folder outside the project.
-    pub state: &'a Path,
-    /// The owner's environment.
-    pub environment: &'a [(OsString, OsString)],
+    /// What all repairs share.
+    pub workshop: Workshop<'a>,
 }
 
 /// What a repair is looked for.
@@ -64,6 +60,27 @@ pub(in crate::drive) struct Best {
 }
 
 impl Best {
+    /// One that a person has allowed.
+    pub(in crate::drive) fn allowed(proposed: RecoveryProposed) -> Self {
+        Self {
+            proposed,
+            leave: RepairLeave::Granted {
+                after: Duration::ZERO,
+            },
+            is_new: false,
+            number: 1,
+            of: 1,
+        }
+    }
+
+    /// How long is waited before it runs.
+    pub(in crate::drive) fn wait(&self) -> Duration {
+        match self.leave {
+            RepairLeave::Granted { after } => after,
+            RepairLeave::AskedNow | RepairLeave::AskedLast => Duration::ZERO,
+        }
+    }
+
     /// It as a decision takes it.
     pub(in crate::drive) fn offer(&self) -> RepairOffer<'_> {
         RepairOffer {
@@ -160,19 +177,20 @@ impl<'a> Repairer<'a> {
         if matches!(diagnosis.category(), Category::Code | Category::None) {
             return Vec::new();
         }
-        let facts = unstuck_repair::survey::survey(self.project, self.environment, failure, diagnosis);
+        let facts = unstuck_repair::survey::survey(self.project, self.workshop.environment, failure, diagnosis);
         let owner = &self.terms.rules.auto_approve;
-        let offers = offers(self.book, failure, diagnosis, &facts, owner);
+        let offers = offers(self.workshop.book, failure, diagnosis, &facts, owner);
         offers.into_iter().map(Candidate::known).collect()
     }
 
     /// How long it is until the next repair may run by itself.
     pub(super) fn cooling(&self, repairs: &Repairs, now: Timestamp) -> Duration {
         let cooldown = Duration::from_secs(self.terms.rules.cooldown_seconds);
-        // A clock that was set back makes the wait longer, never shorter than it should be.
-        repairs.newest().map_or(Duration::ZERO, |newest| {
-            cooldown.saturating_sub(now.since(newest))
-        })
+        let left = |passed: Duration| cooldown.saturating_sub(passed);
+        let by_log = repairs.newest().map(|newest| left(now.since(newest)));
+        // A clock that is set forward does not make it shorter.
+        let by_process = self.workshop.newest.get().map(|newest| left(newest.elapsed()));
+        by_log.max(by_process).unwrap_or_default()
     }
 }
 
@@ -203,6 +221,6 @@ fn proposed(
         document: candidate.document.clone(),
         verdict: weighed.word(),
         reason: weighed.reason().to_owned(),
-        hash: weighed.hash().to_owned(),
+        hash: weighed.hash.clone(),
     }
 }

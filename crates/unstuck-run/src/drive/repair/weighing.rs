@@ -93,8 +93,8 @@ impl Repairer<'_> {
         let all = json!({
             "command": candidate.command,
             "folder": folder.relative(),
-            "device": place.device,
-            "inode": place.inode,
+            "device": place.dev,
+            "inode": place.ino,
             "timeout_seconds": candidate.timeout_seconds,
             "document": candidate.document,
             "network": terms.network,

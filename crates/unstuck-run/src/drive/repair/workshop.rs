@@ -1,0 +1,35 @@
+//! What all repairs of a process share.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::path::Path;
+
+use tokio::time::Instant;
+use unstuck_core::repair::Book;
+
+use super::repairer::Repairer;
+use super::terms::RepairTerms;
+
+/// What all repairs of a process share.
+#[derive(Clone, Copy)]
+pub struct Workshop<'a> {
+    /// What is known about repairs.
+    pub book: &'a Book,
+    /// Unstuck's own folder outside the project.
+    pub state: &'a Path,
+    /// The owner's environment.
+    pub environment: &'a [(OsString, OsString)],
+    /// When the newest repair of this process began, by a clock that nobody can set.
+    pub newest: &'a Cell<Option<Instant>>,
+}
+
+impl<'a> Workshop<'a> {
+    /// One who repairs a project on these terms.
+    pub fn repairer(self, terms: &'a RepairTerms, project: &'a Path) -> Repairer<'a> {
+        Repairer {
+            terms,
+            project,
+            workshop: self,
+        }
+    }
+}
