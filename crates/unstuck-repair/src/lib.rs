@@ -6,6 +6,7 @@
 mod beneath;
 pub mod place;
 pub mod proposal_file;
+pub mod sandbox;
 mod weigh;
 
 pub use weigh::{Judged, Weighed, weigh};
