@@ -77,7 +77,6 @@ pub(crate) fn proposer(by: Proposer) -> &'static str {
         Proposer::Remembered => "what has helped here before",
         Proposer::Owner => "your list",
         Proposer::BuiltIn => "unstuck",
-        Proposer::Person => "you",
     }
 }
 

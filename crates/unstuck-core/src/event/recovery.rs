@@ -157,6 +157,11 @@ pub struct RecoveryEscalated {
 }
 
 impl RecoveryEscalated {
+    /// Whether what it is about goes on meanwhile.
+    pub fn lets_it_go_on(&self) -> bool {
+        self.why == AskWhy::Trust
+    }
+
     /// Whether a person is asked because what a run may use is used up.
     pub fn is_about_budget(&self) -> bool {
         self.question == EscalationKind::CostConfirmation && self.why == AskWhy::MaxCost

@@ -66,8 +66,6 @@ pub enum Proposer {
     Owner,
     /// What unstuck knows.
     BuiltIn,
-    /// A person, by hand.
-    Person,
 }
 
 /// What the guard says to a proposal.

@@ -258,6 +258,8 @@ pub enum AskWhy {
     DearerModel,
     /// A repair is proposed that nobody has allowed yet.
     Repair,
+    /// The project allows more than its owner has trusted.
+    Trust,
 }
 
 /// Why nothing is done.

@@ -50,6 +50,8 @@ pub struct Plan {
     pub rollback: bool,
     /// What the owner allows to repair; none where nothing is repaired.
     pub repair: Option<RepairTerms>,
+    /// What the project would allow beyond that if its owner trusted it, in words.
+    pub untrusted: Vec<String>,
 }
 
 /// A role with all that is needed to call it.

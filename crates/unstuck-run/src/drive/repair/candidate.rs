@@ -6,11 +6,6 @@ use unstuck_core::repair::Offer;
 
 use super::memory::Remembered;
 
-/// How long a repair may take where nothing is said.
-const USUAL_TIME: u32 = 120;
-/// How long one that unstuck knows may take: installing everything anew is slow.
-const OWN_TIME: u32 = 600;
-
 /// A repair that somebody has thought of.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidate {
@@ -97,14 +92,14 @@ impl Candidate {
     pub(crate) fn known(offer: Offer) -> Self {
         Self {
             id: None,
-            by: match offer.source {
-                unstuck_core::repair::Source::Owner => Proposer::Owner,
-                unstuck_core::repair::Source::BuiltIn(_) => Proposer::BuiltIn,
+            by: match offer.source.is_owner() {
+                true => Proposer::Owner,
+                false => Proposer::BuiltIn,
             },
             category: offer.category,
             command: offer.command,
-            working_dir: None,
-            timeout_seconds: OWN_TIME,
+            working_dir: offer.working_dir,
+            timeout_seconds: offer.timeout_seconds,
             confidence: offer.confidence,
             root_cause: offer.root_cause,
             evidence: offer.evidence,
@@ -114,29 +109,8 @@ impl Candidate {
         }
     }
 
-    /// One that a person names by hand.
-    pub(crate) fn by_hand(command: &str) -> Self {
-        Self {
-            id: None,
-            by: Proposer::Person,
-            category: RepairCategory::Environment,
-            command: command.to_owned(),
-            working_dir: None,
-            timeout_seconds: USUAL_TIME,
-            confidence: Confidence::High,
-            root_cause: String::new(),
-            evidence: Vec::new(),
-            expected_outcome: String::new(),
-            fallback: None,
-            document: None,
-        }
-    }
-
     /// Whether somebody waits for an answer to it.
     pub(crate) fn is_awaited(&self) -> bool {
-        matches!(
-            self.by,
-            Proposer::Agent | Proposer::Fallback | Proposer::Person
-        )
+        matches!(self.by, Proposer::Agent | Proposer::Fallback)
     }
 }

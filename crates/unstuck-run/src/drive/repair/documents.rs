@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::event::{Event, Proposer, RecoveryRejected, SessionId};
 use unstuck_core::recovery::Repairs;
-use unstuck_core::{Proposal, Timestamp};
-use unstuck_repair::proposal_file;
+use unstuck_core::Timestamp;
+use unstuck_core::guard::Proposal;
+use unstuck_repair::proposal_file::ProposalFile;
 
 use super::candidate::Candidate;
 use super::repairer::{Case, Repairer, Source};
@@ -34,16 +35,16 @@ pub(super) fn read(
             document,
         }))
     };
-    let document = match proposal_file::read(&path_in(attempt)) {
+    let document = match ProposalFile::read(&path_in(attempt)) {
         Ok(Some(document)) => document,
         Ok(None) => return None,
         Err(error) => return rejected(error.to_string(), None),
     };
-    if repairs.has_read(document.hash()) {
+    if repairs.has_read(&document.sha256) {
         return None;
     }
-    let hash = Some(document.hash().to_owned());
-    let proposal = match Proposal::parse(document.bytes()) {
+    let hash = Some(document.sha256.clone());
+    let proposal = match Proposal::parse(&document.bytes) {
         Ok(proposal) => proposal,
         Err(error) => return rejected(error.to_string(), hash),
     };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use unstuck_core::guard::Rules;
-use unstuck_repair::sandbox::Level;
+use unstuck_repair::sandbox::Demand;
 
 /// What the owner's configuration says about repairs, as far as it counts now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct RepairTerms {
     /// The file whose approvals do not count because nobody has trusted it.
     pub untrusted: Option<String>,
     /// Whether repairs are confined.
-    pub sandbox: Level,
+    pub sandbox: Demand,
     /// Whether they reach the network.
     pub network: bool,
     /// What of the project they may write to; all of it where nothing is named.
