@@ -11,6 +11,7 @@ mod output;
 mod pipeline_plan;
 mod place;
 mod repair_words;
+mod repairs;
 mod report;
 mod run_words;
 mod runtime;
@@ -27,7 +28,7 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, resume,
+    agents, approve, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, propose, repair, resume,
     run as run_command, runs, show,
 };
 use crate::config::Config;
@@ -77,6 +78,10 @@ enum Command {
     Exec(Box<exec::ExecArgs>),
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
+    Repair(repair::RepairArgs),
+    Approve(approve::ApproveArgs),
+    Reject(approve::RejectArgs),
+    Propose(propose::ProposeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
@@ -157,6 +162,10 @@ fn with_store(
         Command::Exec(args) => return exec::run(args, config, &session, out),
         Command::Run(args) => return run_command::run(args, config, &session, out),
         Command::Resume(args) => return resume::run(args, config, &session, out),
+        Command::Repair(args) => return repair::run(args, config, &session, out),
+        Command::Approve(args) => return approve::approve(args, config, &session, out),
+        Command::Reject(args) => return approve::reject(args, config, &session, out),
+        Command::Propose(args) => return propose::run(args, config, out),
         Command::Runs(args) => runs::run(args, &session, out),
         Command::Show(args) => show::run(args, &session, out),
         Command::Logs(args) => logs::run(args, &session, out),

@@ -38,7 +38,7 @@ pub use knowledge::{Knowledge, Known};
 pub use lease::is_alive;
 pub use repair::{RepairMode, RepairTerms, Repairer, Workshop};
 pub use report::{Channel, Reporter, RunReporter};
-pub use request::{Options, Request};
+pub use request::{Options, RepairWish, Request};
 pub use resume::answer;
 pub use role_work::{RoleCall, RoleWork};
 pub use supervisors::Supervisors;

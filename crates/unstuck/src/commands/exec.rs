@@ -11,7 +11,7 @@ use clap::Args;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::template;
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
-use unstuck_run::drive::{Options, Request};
+use unstuck_run::drive::{Options, RepairWish, Request};
 use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
 
 use super::ended::tell;
@@ -160,7 +160,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     let request = request(args, config)?;
     let told = if args.quiet { Told::Nothing } else { Told::All };
-    let repairs = repairs::allowed(config, &request.project, args.repair, told)?;
+    let repairs = repairs::allowed(config, &request.project, request.options.repair, told)?;
     let finished = supervise::start(session, config, request, told, repairs)?;
     tell(&finished, args.json, out)
 }
@@ -208,6 +208,39 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             grace_ms: duration::in_millis(args.far.grace),
             wait: args.wait,
             max_attempts: most_attempts(args.far.retries),
+            repair: Repair::wish(args.repair),
+        },
+    })
+}
+
+/// A check that is run as it is: repeated only after a repair.
+pub(crate) fn check_request(
+    command: Vec<String>,
+    config: &Config,
+    repair: RepairWish,
+) -> Result<Request> {
+    let cwd = std::env::current_dir().context("cannot tell the current folder")?;
+    let far = HowFar {
+        policy: None,
+        retries: Some(0),
+        timeout: None,
+        idle_timeout: None,
+        grace: Options::default().grace(),
+        max_wait: None,
+    };
+    let (policy, origins) = policy(&far, config)?;
+    Ok(Request {
+        command,
+        project: project_of(&cwd),
+        cwd,
+        agent: None,
+        policy,
+        origins,
+        timeout: None,
+        idle_timeout: None,
+        options: Options {
+            repair,
+            ..Options::default()
         },
     })
 }

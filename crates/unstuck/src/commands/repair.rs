@@ -6,13 +6,14 @@ use anyhow::{Context, Result};
 use clap::Args;
 use unstuck_core::action::shell_quote;
 use unstuck_core::repair::usual_check;
+use unstuck_run::drive::RepairWish;
 
 use super::ended::tell;
 use super::exec;
 use crate::config::Config;
 use crate::output::Output;
 use crate::place::project_of;
-use crate::repairs::{self, Repair};
+use crate::repairs;
 use crate::report::hinted;
 use crate::supervise::{self, Session, Told};
 
@@ -58,9 +59,9 @@ pub(crate) fn run(
         true => suggested(&project)?,
     };
     let told = if args.quiet { Told::Nothing } else { Told::All };
-    let how = if args.ask { Repair::Ask } else { Repair::Auto };
-    let request = exec::check_request(check, config)?;
-    let mut repairs = repairs::allowed(config, &request.project, Some(how), told)?;
+    let wish = if args.ask { RepairWish::Ask } else { RepairWish::Auto };
+    let request = exec::check_request(check, config, wish)?;
+    let mut repairs = repairs::allowed(config, &request.project, wish, told)?;
     if args.check.is_empty() {
         let words: Vec<_> = request.command.iter().map(|word| shell_quote(word)).collect();
         repairs.notes.push(format!("the check is `{}`", words.join(" ")));

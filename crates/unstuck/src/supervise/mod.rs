@@ -9,7 +9,7 @@ mod story;
 pub(crate) use pipeline_screen::PipelineScreen;
 pub(crate) use screen::{Screen, Told};
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,8 @@ use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
 use unstuck_run::drive::{
-    Engine, Finished, Knowledge, Known, Reporter, Request, RunError, RunReporter, Supervisors,
+    Engine, Finished, Knowledge, Known, RepairTerms, Repairer, Reporter, Request, RunError,
+    RunReporter, Supervisors, Workshop,
 };
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::{Location, Store};
@@ -35,6 +36,7 @@ use crate::config::Config;
 use crate::environment;
 use crate::output::Color;
 use crate::place::homely;
+use crate::repairs::Repairs;
 use crate::report::hinted;
 
 /// What every command that runs something starts from.
@@ -78,6 +80,8 @@ pub(crate) struct Pipelined<'a> {
     pub(crate) how: Conducted,
     /// Reads its configuration again.
     pub(crate) reload: &'a dyn Fn() -> Result<Plan>,
+    /// What is told before anything runs.
+    pub(crate) notes: Vec<String>,
 }
 
 /// How a pipeline is conducted.
@@ -92,6 +96,8 @@ pub(crate) enum Conducted {
 struct Setting<'a> {
     known: ConfiguredKnown<'a>,
     stdin: Stdin,
+    /// What may be repaired, and in which project.
+    repair: Option<(RepairTerms, PathBuf)>,
 }
 
 /// What is known, with the user's own additions.
@@ -145,15 +151,16 @@ pub(crate) fn start(
     config: &Config,
     request: Request,
     told: Told,
-    warnings: &[String],
+    repairs: Repairs,
 ) -> Result<Finished> {
     let mut screen = Screen::new(session, told, request.options.tty);
-    for warning in warnings {
-        screen.warn(warning);
+    for note in &repairs.notes {
+        screen.say(note);
     }
     let setting = Setting {
         known: ConfiguredKnown::new(config, config.agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
+        repair: repairs.terms.map(|terms| (terms, request.project.clone())),
     };
     let task = Task::Start(Box::new(request), &mut screen);
     drive(session, setting, 1, task)
@@ -171,6 +178,7 @@ pub(crate) fn stage(
     let setting = Setting {
         known: ConfiguredKnown::new(&config, agents),
         stdin: Stdin::null(),
+        repair: None,
     };
     drive(
         session,
@@ -186,11 +194,17 @@ pub(crate) fn resume(
     config: &Config,
     run: RunId,
     told: Told,
+    repairs: (Repairs, PathBuf),
 ) -> Result<Finished> {
     let mut screen = Screen::new(session, told, false);
+    let (repairs, project) = repairs;
+    for note in &repairs.notes {
+        screen.say(note);
+    }
     let setting = Setting {
         known: ConfiguredKnown::new(config, config.agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
+        repair: repairs.terms.map(|terms| (terms, project)),
     };
     drive(session, setting, 1, Task::Resume(run, &mut screen))
 }
@@ -203,9 +217,14 @@ pub(crate) fn conduct(
     told: Told,
 ) -> Result<Finished> {
     let mut screen = PipelineScreen::new(session, told);
+    for note in &pipeline.notes {
+        screen.warn(note);
+    }
     let setting = Setting {
         known: ConfiguredKnown::new(config, config.agents()),
         stdin: Stdin::null(),
+        // The plan tells what may be repaired.
+        repair: None,
     };
     let parallel = pipeline.plan.parallel;
     let task = Task::Conduct(Box::new(pipeline), &mut screen);
@@ -227,12 +246,24 @@ fn drive(
         let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
         let (stop, stopped) = watch::channel(Stop::No);
         signals::listen(stop, supervisors.remote())?;
+        let (environment, newest) = (environment::whole(), Cell::new(None));
+        let state = state_folder(session.store);
+        let workshop = Workshop {
+            book: setting.known.config.repair_book(),
+            state: &state,
+            own: &environment::own_folders(session.store),
+            environment: &environment,
+            newest: &newest,
+        };
+        let repair = setting.repair.as_ref();
         let around = Around {
+            workshop,
+            repairer: repair.map(|(terms, project)| workshop.repairer(terms, project)),
             store: &store,
             redactor: &redactor,
             supervisors: &supervisors,
             known: &setting.known,
-            state: &state_folder(session.store),
+            state: &state,
             stop: stopped,
         };
         let mut draw = chance::draw;
@@ -270,6 +301,8 @@ struct Around<'a> {
     known: &'a dyn Known,
     state: &'a Path,
     stop: watch::Receiver<Stop>,
+    workshop: Workshop<'a>,
+    repairer: Option<Repairer<'a>>,
 }
 
 impl<'a> Around<'a> {
@@ -299,6 +332,7 @@ impl<'a> Around<'a> {
             draws,
             state: self.state,
             role: None,
+            repairer: self.repairer,
         }
     }
 
@@ -321,6 +355,7 @@ impl<'a> Around<'a> {
             state: self.state,
             plan: RefCell::new(Rc::new(plan)),
             reload,
+            workshop: self.workshop,
         }
     }
 }

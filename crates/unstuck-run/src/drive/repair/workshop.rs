@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tokio::time::Instant;
 use unstuck_core::repair::Book;
@@ -15,8 +15,10 @@ use super::terms::RepairTerms;
 pub struct Workshop<'a> {
     /// What is known about repairs.
     pub book: &'a Book,
-    /// Unstuck's own folder outside the project.
+    /// Where what is needed to take a run up again is kept, outside the project.
     pub state: &'a Path,
+    /// Folders and files of unstuck's own, which no repair sees.
+    pub own: &'a [PathBuf],
     /// The owner's environment.
     pub environment: &'a [(OsString, OsString)],
     /// When the newest repair of this process began, by a clock that nobody can set.
