@@ -130,9 +130,6 @@ pub struct RecoveryStarted {
     /// The work tree before it, where it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
-    /// The process that ends it: its number, and when it began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reaper: Option<(u32, u64)>,
 }
 
 /// A repair was run.

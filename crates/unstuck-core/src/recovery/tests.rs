@@ -225,7 +225,6 @@ impl World {
             id: id.clone(),
             command: command.clone(),
             tree: None,
-            reaper: None,
         });
         if exit_code == CRASH {
             return self.crash();

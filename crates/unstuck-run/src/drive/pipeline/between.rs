@@ -10,7 +10,7 @@ use unstuck_core::recovery::Repair;
 
 use super::{Conductor, Plan, Stage};
 use crate::drive::error::RunError;
-use crate::drive::repair::{Best, Case, Repairer, Source, carried_out, remembered};
+use crate::drive::repair::{Best, Case, Moment, Repairer, Source, carried_out, remembered};
 use crate::process::Stop;
 
 /// What follows between two iterations.
@@ -163,13 +163,14 @@ impl Conductor<'_> {
                 return Ok(None);
             }
         };
-        let mut supervisor = self.supervisors.take().await?;
-        let begun = carried_out::begun(repair, &allowed, supervisor.reaper());
-        self.write(stage.journal, begun).await?;
         let run = stage.journal.run().clone();
-        let ran = repairer.run(&allowed, &run, &mut supervisor, self.stop.clone());
+        let before = repairer.keep_tree(&run, id, Moment::Before).await;
+        let begun = carried_out::begun(repair, &allowed, before);
+        self.write(stage.journal, begun).await?;
+        let ran = repairer.run(&allowed, &run, self.stop.clone());
         let ran = self.watching(stage.journal, ran).await;
-        let ended = carried_out::ended(repair, &allowed, ran, self.redactor);
+        let after = repairer.keep_tree(&run, id, Moment::After).await;
+        let ended = carried_out::ended(repair, &allowed, ran, after, self.redactor);
         let is_fine = !ended
             .iter()
             .any(|one| matches!(one, Event::RecoveryFailed(_)));

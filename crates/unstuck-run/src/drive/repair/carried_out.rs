@@ -8,16 +8,19 @@ use unstuck_core::duration::in_millis;
 use unstuck_core::recovery::Repair;
 use unstuck_core::redact::Redactor;
 
-use super::repairer::Allowed;
+use super::weighing::Allowed;
 use crate::drive::tail::end_of;
-use crate::process::ProcessId;
-use crate::repair::{ExecutionError, Ran};
+use crate::repair::{Ran, RepairError};
 
 /// How much of what a repair wrote is kept.
 const OUTPUT: usize = 4000;
 
 /// It is allowed, if a person has not said so before, and it begins.
-pub(in crate::drive) fn begun(repair: &Repair, allowed: &Allowed, reaper: ProcessId) -> Vec<Event> {
+pub(in crate::drive) fn begun(
+    repair: &Repair,
+    allowed: &Allowed,
+    tree: Option<String>,
+) -> Vec<Event> {
     let (session, id) = (&repair.proposed.session, &repair.proposed.id);
     let command = allowed.text().to_owned();
     let approved = RecoveryApproved {
@@ -30,7 +33,7 @@ pub(in crate::drive) fn begun(repair: &Repair, allowed: &Allowed, reaper: Proces
         session: session.clone(),
         id: id.clone(),
         command,
-        reaper: Some((reaper.pid, reaper.started)),
+        tree,
     };
     let by_person = repair.source == Some(ApprovalSource::Human);
     let approved = (!by_person).then(|| approved.into());
@@ -41,22 +44,25 @@ pub(in crate::drive) fn begun(repair: &Repair, allowed: &Allowed, reaper: Proces
 pub(in crate::drive) fn ended(
     repair: &Repair,
     allowed: &Allowed,
-    ran: Result<Ran, ExecutionError>,
+    ran: Result<Ran, RepairError>,
+    tree: Option<String>,
     redactor: &Redactor,
 ) -> Vec<Event> {
     let ran = match ran {
         Ok(ran) => ran,
         Err(error) => return vec![failed(repair, error.to_string()).into()],
     };
-    let output = end_of(&redactor.redact(&ran.output), OUTPUT);
+    let written = [ran.stdout.as_str(), ran.stderr.as_str()].join("\n");
+    let output = end_of(redactor.redact(written.trim()).as_ref(), OUTPUT);
     let executed = RecoveryExecuted {
         session: repair.proposed.session.clone(),
         id: repair.proposed.id.clone(),
         command: allowed.text().to_owned(),
-        exit_code: ran.exit_code(),
+        exit_code: ran.status.code(),
         duration_ms: in_millis(ran.duration),
-        sandbox: ran.sandbox.name().to_owned(),
+        sandbox: ran.sandbox.confinement.name().to_owned(),
         output: output.clone(),
+        tree,
     };
     let exit_code = executed.exit_code;
     let why = match (ran.stopped, ran.timed_out, exit_code) {

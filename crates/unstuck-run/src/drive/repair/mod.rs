@@ -6,6 +6,8 @@
 mod candidate;
 pub(in crate::drive) mod carried_out;
 pub(in crate::drive) mod documents;
+mod execution;
+mod kept_tree;
 mod memory;
 mod of_session;
 mod repairer;
@@ -13,9 +15,11 @@ mod terms;
 mod weighing;
 mod workshop;
 
+pub use kept_tree::label_before;
 pub use repairer::Repairer;
 pub use terms::{RepairMode, RepairTerms};
 pub use workshop::Workshop;
 
+pub(super) use kept_tree::Moment;
 pub(super) use memory::remembered;
 pub(super) use repairer::{Best, Case, Source};

@@ -3,6 +3,7 @@
 use unstuck_core::Category;
 use unstuck_core::event::RecoveryResolved;
 
+use super::kept_tree::Moment;
 use super::memory::remembered;
 use super::repairer::{Best, Case, Source};
 use super::{carried_out, documents};
@@ -104,18 +105,15 @@ impl Engine<'_> {
                 return Ok(());
             }
         };
-        let Some(mut supervisor) = self.free_supervisor().await? else {
-            self.interrupted(log, None);
-            return Ok(());
-        };
-        for event in carried_out::begun(repair, &allowed, supervisor.reaper()) {
+        let run = log.recovery().id().clone();
+        let before = repairer.keep_tree(&run, &id, Moment::Before).await;
+        for event in carried_out::begun(repair, &allowed, before) {
             log.note(self.clock.at(), event);
         }
         self.flush(log).await?;
-        let run = log.recovery().id().clone();
-        let ran = repairer.run(&allowed, &run, &mut supervisor, self.stop.clone());
-        let ran = ran.await;
-        for event in carried_out::ended(repair, &allowed, ran, self.redactor) {
+        let ran = repairer.run(&allowed, &run, self.stop.clone()).await;
+        let after = repairer.keep_tree(&run, &id, Moment::After).await;
+        for event in carried_out::ended(repair, &allowed, ran, after, self.redactor) {
             log.note(self.clock.at(), event);
         }
         if *self.stop.borrow() != Stop::No {
