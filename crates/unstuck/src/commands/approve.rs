@@ -19,7 +19,7 @@ use crate::pipeline_plan::Wanted;
 use crate::repair_words::proposer;
 use crate::report::{hinted, refused};
 use crate::supervise::{Session, Told};
-use crate::{clock, completion, repairs, runtime};
+use crate::{clock, completion, runtime, trusting};
 
 /// How many runs are looked at where none is named.
 const CANDIDATES: usize = 50;
@@ -150,7 +150,7 @@ fn go_on(
 
 /// The question that is meant, with its run.
 async fn find(about: &About, session: &Session<'_>) -> Result<(RunView, OpenRepair)> {
-    if let Some(why) = repairs::inside_an_agent() {
+    if let Some(why) = trusting::inside_an_agent() {
         return Err(refused(
             format!("only a person can answer: {why}"),
             "answer in a terminal of your own",
