@@ -8,6 +8,7 @@ mod corpus;
 mod damage;
 mod fingerprints;
 mod redaction;
+mod repairs;
 mod requirements;
 mod samples;
 mod stuck;
