@@ -2,3 +2,7 @@
 //!
 //! Agents diagnose, unstuck executes, and only what a person allowed. Whether a command may run is judged by
 //! [`unstuck_core::guard`], which is pure; this crate brings what that needs from the machine, and confines what runs.
+
+pub mod survey;
+
+pub use survey::survey;
