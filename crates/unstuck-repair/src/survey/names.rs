@@ -22,7 +22,8 @@ pub(super) fn lookup(tree: &Tree, names: &BTreeSet<String>) -> BTreeMap<String, 
         found.insert((*name).clone(), BTreeSet::new());
     }
     let mut left = LONGEST_OF_ALL;
-    for file in tree.files() {
+    let ours = |file: &&&str| file.starts_with("unstuck.");
+    for file in tree.files().iter().filter(|file| !ours(file)) {
         if wanted.is_empty() || left == 0 {
             break;
         }
@@ -36,7 +37,7 @@ pub(super) fn lookup(tree: &Tree, names: &BTreeSet<String>) -> BTreeMap<String, 
             if contains_word(&text, plain)
                 && let Some(files) = found.get_mut(*name)
             {
-                files.insert(file.to_owned());
+                files.insert((*file).to_owned());
             }
         }
     }

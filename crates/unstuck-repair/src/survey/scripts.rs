@@ -102,7 +102,8 @@ fn names_before_colon(line: &str) -> Option<Vec<String>> {
         let letters = |c: char| c.is_ascii_alphanumeric() || "_./-%@".contains(c);
         !name.is_empty() && name.chars().all(letters)
     };
-    let is_assignment = rest.starts_with('=') || rest.starts_with(":=") || line.starts_with('#');
+    let is_sign = |word: &str| word.chars().all(|c| "=?+:!".contains(c));
+    let is_assignment = rest.starts_with('=') || names.split_whitespace().any(is_sign);
     let names: Vec<String> = names.split_whitespace().map(str::to_owned).collect();
     // A recipe of just may have parameters behind its name.
     let first = names.first()?.trim_start_matches('@').to_owned();
