@@ -9,6 +9,8 @@ pub mod lock;
 pub mod place;
 pub mod proposal_file;
 pub mod sandbox;
+pub mod survey;
 mod weigh;
 
+pub use survey::survey;
 pub use weigh::{Judged, Weighed, weigh};

@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use super::data::{
-    Alias, Forbidden, Holds, Manager, NameWord, NeedRule, Never, Place, Program, RepairFile,
-    ServiceName, Work,
+    Alias, Forbidden, Manager, NameWord, NeedRule, Never, Place, Program, RepairFile, ServiceName,
+    Work,
 };
 use super::facts::Facts;
 use super::paths;
