@@ -4,6 +4,7 @@
 //! [`unstuck_core::guard`], which is pure; this crate brings what that needs from the machine, and confines what runs.
 
 mod beneath;
+pub mod guard_files;
 pub mod place;
 pub mod proposal_file;
 mod weigh;
