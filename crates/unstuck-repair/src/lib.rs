@@ -5,6 +5,7 @@
 
 mod beneath;
 pub mod environment;
+pub mod guard_files;
 pub mod lock;
 pub mod place;
 pub mod proposal_file;
