@@ -76,14 +76,22 @@ pub(crate) fn terms(config: &Config, project: &Path, wish: RepairWish) -> Result
     };
     let untrusted = wider(config, trust, &section);
     let file = project_file(config).filter(|_| !untrusted.is_empty());
-    let mut notes: Vec<_> = config.distrusted().iter().map(ToString::to_string).collect();
+    let mut notes: Vec<_> = config
+        .distrusted()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     if let Some(file) = &file {
         notes.push(format!(
             "what {file} allows to repair does not count: nobody has trusted it. `unstuck trust` shows it and trusts it"
         ));
     }
     if !section.enabled {
-        return Ok(Repairs { terms: None, untrusted, notes });
+        return Ok(Repairs {
+            terms: None,
+            untrusted,
+            notes,
+        });
     }
     let terms = RepairTerms {
         mode: match wish {
@@ -98,7 +106,11 @@ pub(crate) fn terms(config: &Config, project: &Path, wish: RepairWish) -> Result
         env_keep: section.env_keep,
         guard_files: section.guard_files,
     };
-    Ok(Repairs { terms: Some(terms), untrusted, notes })
+    Ok(Repairs {
+        terms: Some(terms),
+        untrusted,
+        notes,
+    })
 }
 
 /// What a command is judged by in a project.

@@ -216,9 +216,11 @@ impl Repairs {
 
     /// Why documents of a session were refused since its newest attempt began.
     pub fn refused(&self, session: &SessionId) -> impl Iterator<Item = &str> {
-        let is_its =
-            move |one: &&Refused| one.session.as_ref() == Some(session) && !one.is_told;
-        self.refused.iter().filter(is_its).map(|one| one.why.as_str())
+        let is_its = move |one: &&Refused| one.session.as_ref() == Some(session) && !one.is_told;
+        self.refused
+            .iter()
+            .filter(is_its)
+            .map(|one| one.why.as_str())
     }
 
     /// Why documents were refused in this iteration, and the agent was not told by a further attempt.

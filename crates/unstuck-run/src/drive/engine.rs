@@ -226,7 +226,10 @@ impl Engine<'_> {
                 proposed,
             } if !self.is_optional() => {
                 let question = trigger.into();
-                let repair = proposed.as_ref().and_then(Proposed::repair).map(str::to_owned);
+                let repair = proposed
+                    .as_ref()
+                    .and_then(Proposed::repair)
+                    .map(str::to_owned);
                 let id = question_id(log);
                 log.note(
                     now,

@@ -45,7 +45,8 @@ impl<'a> Line<'a> {
 impl Counts {
     fn of(repairs: &Repairs) -> Self {
         let all = repairs.all();
-        let count = |is_meant: &dyn Fn(&Repair) -> bool| all.iter().filter(|one| is_meant(one)).count();
+        let count =
+            |is_meant: &dyn Fn(&Repair) -> bool| all.iter().filter(|one| is_meant(one)).count();
         let is_auto = |one: &Repair| one.source == Some(ApprovalSource::Auto);
         let worked = |one: &Repair| one.state == RepairState::Worked;
         let auto_worked = count(&|one| is_auto(one) && worked(one));

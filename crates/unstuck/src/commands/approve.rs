@@ -81,7 +81,10 @@ pub(crate) fn approve(
     let (run, open) = runtime::block_on(find(&args.about, session))?;
     let proposed = &open.repair.proposed;
     if !args.quiet {
-        let folder = proposed.working_dir.as_deref().unwrap_or("the project's root");
+        let folder = proposed
+            .working_dir
+            .as_deref()
+            .unwrap_or("the project's root");
         writeln!(out, "{BOLD}{}{BOLD:#}", show(&proposed.command))?;
         let by = proposer(proposed.by);
         writeln!(out, "{DIM}proposed by {by}, in {}{DIM:#}", show(folder))?;
@@ -135,7 +138,11 @@ fn go_on(
         history.drives(&run.id, clock::now().at).await
     })?;
     if driven {
-        writeln!(out, "run {} goes on in the process that waits for it", run.id)?;
+        writeln!(
+            out,
+            "run {} goes on in the process that waits for it",
+            run.id
+        )?;
         return Ok(ExitCode::SUCCESS);
     }
     let taken = Taken {
@@ -160,7 +167,11 @@ async fn find(about: &About, session: &Session<'_>) -> Result<(RunView, OpenRepa
     let waiting = [Status::AwaitingHuman, Status::Running, Status::Waiting];
     let candidates = match &about.id {
         // A question has the id of its run, and a number behind it.
-        Some(id) => vec![history.find(Some(id.split('-').next().unwrap_or(id))).await?],
+        Some(id) => vec![
+            history
+                .find(Some(id.split('-').next().unwrap_or(id)))
+                .await?,
+        ],
         None => history.newest(&waiting, CANDIDATES).await?,
     };
     for run in candidates {

@@ -34,7 +34,11 @@ use crate::{clock, repairs};
 Exit codes: 0 put where unstuck looks for it, or it would run; 3 it would ask a person; 1 refused.")]
 pub(crate) struct ProposeArgs {
     /// A proposal as JSON; `-` for standard input
-    #[arg(value_name = "FILE", conflicts_with = "command", required_unless_present = "command")]
+    #[arg(
+        value_name = "FILE",
+        conflicts_with = "command",
+        required_unless_present = "command"
+    )]
     file: Option<PathBuf>,
 
     /// The command that would repair it
@@ -117,7 +121,12 @@ pub(crate) fn run(args: &ProposeArgs, config: &Config, out: &mut Output) -> Resu
     let file = ProposalFile::from_bytes(bytes);
     let weighed = weigh(&file.bytes, &root, &rules, &repairs::standing());
     let judged = weighed.judgement();
-    writeln!(out, "{BOLD}{}{BOLD:#}: {}", judged.verdict.name(), judged.reason)?;
+    writeln!(
+        out,
+        "{BOLD}{}{BOLD:#}: {}",
+        judged.verdict.name(),
+        judged.reason
+    )?;
     writeln!(
         out,
         "nothing was run: `unstuck repair -- CHECK` runs a check, and what may repair it"
@@ -146,7 +155,10 @@ fn document(args: &ProposeArgs) -> Result<Vec<u8>> {
             )),
         },
         (None, Some(command)) => Ok(serde_json::to_vec_pretty(&described(args, command))?),
-        (None, None) => Err(hinted("there is nothing to propose", "unstuck propose --help")),
+        (None, None) => Err(hinted(
+            "there is nothing to propose",
+            "unstuck propose --help",
+        )),
     }
 }
 

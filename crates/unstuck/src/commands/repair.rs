@@ -76,12 +76,22 @@ pub(crate) fn run(
         true => suggested(&project)?,
     };
     let told = if args.quiet { Told::Nothing } else { Told::All };
-    let wish = if args.ask { RepairWish::Ask } else { RepairWish::Auto };
+    let wish = if args.ask {
+        RepairWish::Ask
+    } else {
+        RepairWish::Auto
+    };
     let request = exec::check_request(check, config, wish)?;
     let mut repairs = repairs::allowed(config, &request.project, wish, told)?;
     if args.check.is_empty() {
-        let words: Vec<_> = request.command.iter().map(|word| shell_quote(word)).collect();
-        repairs.notes.push(format!("the check is `{}`", words.join(" ")));
+        let words: Vec<_> = request
+            .command
+            .iter()
+            .map(|word| shell_quote(word))
+            .collect();
+        repairs
+            .notes
+            .push(format!("the check is `{}`", words.join(" ")));
     }
     let finished = supervise::start(session, config, request, told, repairs)?;
     tell(&finished, args.json, out)
@@ -115,7 +125,9 @@ fn undo(letters: &str, session: &Session<'_>, out: &mut Output) -> Result<()> {
     })?;
     let fold = RunFold::fold(&events);
     let ran = |repair: &&Repair| repair.exit_code.is_some();
-    let repair = fold.as_ref().and_then(|fold| fold.repairs.all().iter().rev().find(ran));
+    let repair = fold
+        .as_ref()
+        .and_then(|fold| fold.repairs.all().iter().rev().find(ran));
     let short = run.id.short();
     let Some(repair) = repair else {
         return Err(refused(
@@ -128,18 +140,27 @@ fn undo(letters: &str, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let kept = snapshots.find(&label_before(&repair.proposed.id))?;
     let Some(before) = kept else {
         return Err(refused(
-            format!("the work tree before `{}` was not kept", show(&repair.proposed.command)),
+            format!(
+                "the work tree before `{}` was not kept",
+                show(&repair.proposed.command)
+            ),
             "only in a git repository can a repair be undone",
         ));
     };
-    let after = events.iter().rev().find_map(|recorded| match &recorded.event {
-        Event::RecoveryExecuted(ran) if ran.id == repair.proposed.id => ran.tree.clone(),
-        _ => None,
-    });
+    let after = events
+        .iter()
+        .rev()
+        .find_map(|recorded| match &recorded.event {
+            Event::RecoveryExecuted(ran) if ran.id == repair.proposed.id => ran.tree.clone(),
+            _ => None,
+        });
     if after.as_ref() != Some(&snapshots.now()?.tree) {
         return Err(refused(
             "the work tree was changed since the repair, and that would be lost",
-            format!("`git diff {} --` shows all that differs from before the repair", before.tree),
+            format!(
+                "`git diff {} --` shows all that differs from before the repair",
+                before.tree
+            ),
         ));
     }
     let restored = snapshots.restore(&before)?;

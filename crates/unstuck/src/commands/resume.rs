@@ -186,7 +186,11 @@ fn repairs_of(run: &RunView, config: &Config, session: &Session<'_>) -> Result<(
     let repairs = match project_of(&here) == project {
         true => repairs::terms(config, &project, wish)?,
         // What counts is what the project itself says.
-        false => repairs::terms(&crate::config::load_in(&project, session.config)?, &project, wish)?,
+        false => repairs::terms(
+            &crate::config::load_in(&project, session.config)?,
+            &project,
+            wish,
+        )?,
     };
     Ok((repairs, project))
 }

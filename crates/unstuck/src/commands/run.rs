@@ -141,7 +141,12 @@ pub(crate) fn run(
         return resume::newest_pipeline(&again, config, session, out);
     }
     let here = std::env::current_dir().context("cannot tell the current folder")?;
-    let repairs = repairs::allowed(config, &project_of(&here), Repair::wish(args.repair), args.told())?;
+    let repairs = repairs::allowed(
+        config,
+        &project_of(&here),
+        Repair::wish(args.repair),
+        args.told(),
+    )?;
     let (plan, selection) = selected(args, config, &here)?;
     let reload = || {
         let config = config::load(session.config)?;

@@ -109,6 +109,7 @@ impl Conductor<'_> {
             .map(|check| (check.check.failure(), &check.diagnosis));
         let best = repairer.best(&Case {
             source: Source::Run,
+            at: repairer.project,
             failure: failure.as_ref().map(|(failure, found)| (failure, *found)),
             repairs: &repairs,
             remembered: &known,

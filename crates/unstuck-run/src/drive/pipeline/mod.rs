@@ -45,6 +45,7 @@ use super::finished::Finished;
 use super::journal::Journal;
 use super::knowledge::Knowledge;
 use super::lease::Held;
+use super::repair::Workshop;
 use super::report::RunReporter;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;

@@ -121,7 +121,7 @@ impl Conductor<'_> {
             feedback: feedback.clone(),
             run: stage.journal.run().to_string(),
             recovery_instructions: match self.plan().repair {
-                Some(_) => self.workshop.book.instructions().to_owned(),
+                Some(_) => unstuck_core::repair::instructions().to_owned(),
                 None => String::new(),
             },
         };

@@ -1,10 +1,10 @@
 //! The events of a repair that is run: allowed, begun, ended.
 
+use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
     ApprovalSource, Event, RecoveryApproved, RecoveryExecuted, RecoveryFailed, RecoveryStarted,
     SessionId,
 };
-use unstuck_core::duration::in_millis;
 use unstuck_core::recovery::Repair;
 use unstuck_core::redact::Redactor;
 
@@ -95,7 +95,11 @@ pub(in crate::drive) fn failed(repair: &Repair, error: String) -> RecoveryFailed
 }
 
 /// One that cannot be run because nobody knows it any more.
-pub(in crate::drive) fn unknown(session: Option<SessionId>, id: &str, error: String) -> RecoveryFailed {
+pub(in crate::drive) fn unknown(
+    session: Option<SessionId>,
+    id: &str,
+    error: String,
+) -> RecoveryFailed {
     RecoveryFailed {
         session,
         id: id.to_owned(),
@@ -110,6 +114,10 @@ pub(in crate::drive) fn unknown(session: Option<SessionId>, id: &str, error: Str
 pub(in crate::drive) fn cut_off(session: Option<SessionId>, id: &str) -> RecoveryFailed {
     RecoveryFailed {
         cut_off: true,
-        ..unknown(session, id, "unstuck ended while it ran; it is not run again".to_owned())
+        ..unknown(
+            session,
+            id,
+            "unstuck ended while it ran; it is not run again".to_owned(),
+        )
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use unstuck_core::event::{Event, Proposer, RecoveryRejected, SessionId};
-use unstuck_core::recovery::Repairs;
 use unstuck_core::Timestamp;
+use unstuck_core::event::{Event, Proposer, RecoveryRejected, SessionId};
 use unstuck_core::guard::Proposal;
+use unstuck_core::recovery::Repairs;
 use unstuck_repair::proposal_file::ProposalFile;
 
 use super::candidate::Candidate;
@@ -51,6 +51,7 @@ pub(super) fn read(
     let candidate = Candidate::proposed(&proposal, Proposer::Agent, hash.clone());
     let case = Case {
         source: Source::Session(session),
+        at: repairer.project,
         failure: None,
         repairs,
         remembered: &[],

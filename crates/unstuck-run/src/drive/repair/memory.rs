@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use unstuck_core::RunId;
 use unstuck_core::event::{ApprovalSource, RecoveryProposed};
 use unstuck_core::recovery::{RepairState, Repairs};
-use unstuck_core::RunId;
 use unstuck_store::{EventFilter, Order, Store};
 
 use crate::drive::error::RunError;

@@ -1,5 +1,7 @@
 //! Repairs as the answer to a failed attempt of a session.
 
+use std::path::Path;
+
 use unstuck_core::Category;
 use unstuck_core::event::RecoveryResolved;
 
@@ -38,6 +40,7 @@ impl Engine<'_> {
         let failure = failed.failure(&recovery.spec().command);
         let best = repairer.best(&Case {
             source: Source::Session(&session),
+            at: Path::new(&recovery.spec().cwd),
             failure: Some((&failure, &failed.diagnosis)),
             repairs: &repairs,
             remembered: &remembered,

@@ -3,20 +3,19 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use unstuck_core::decision::{RepairLeave, RepairOffer};
-use unstuck_core::event::{ApprovalSource, GuardWord, Proposer, RecoveryProposed, SessionId};
+use unstuck_core::event::{GuardWord, Proposer, RecoveryProposed, SessionId};
 use unstuck_core::recovery::{Repair, RepairState, Repairs};
-use unstuck_core::repair::{Book, offers};
-use unstuck_core::{Category, Diagnosis, Failure, RunId, Timestamp};
+use unstuck_core::repair::{offers, questions};
+use unstuck_core::{Category, Diagnosis, Failure, Timestamp};
 use unstuck_repair::place::Root;
+use unstuck_repair::survey;
 
 use super::candidate::Candidate;
 use super::memory::Remembered;
 use super::terms::{RepairMode, RepairTerms};
 use super::weighing::Weighed;
 use super::workshop::Workshop;
-use crate::process::{Stop, Supervisor};
 
 /// Finds the repair that fits, asks the guard, and runs what may run.
 #[derive(Clone, Copy)]
@@ -32,6 +31,8 @@ pub struct Repairer<'a> {
 /// What a repair is looked for.
 pub(in crate::drive) struct Case<'a> {
     pub(in crate::drive) source: Source<'a>,
+    /// The folder in which it failed.
+    pub(in crate::drive) at: &'a Path,
     /// What failed, where something did.
     pub(in crate::drive) failure: Option<(&'a Failure, &'a Diagnosis)>,
     pub(in crate::drive) repairs: &'a Repairs,
@@ -106,7 +107,12 @@ impl<'a> Repairer<'a> {
                 GuardWord::Deny => continue,
                 GuardWord::Run if self.terms.mode == RepairMode::Auto => {
                     let after = self.cooling(case.repairs, case.now);
-                    return Some(self.chosen(candidate, &weighed, RepairLeave::Granted { after }, case));
+                    return Some(self.chosen(
+                        candidate,
+                        &weighed,
+                        RepairLeave::Granted { after },
+                        case,
+                    ));
                 }
                 _ if candidate.is_awaited() || self.terms.mode == RepairMode::Ask => {
                     RepairLeave::AskedNow
@@ -119,8 +125,16 @@ impl<'a> Repairer<'a> {
         Some(self.chosen(candidate, &weighed, leave, case))
     }
 
-    fn chosen(&self, candidate: Candidate, weighed: &Weighed, leave: RepairLeave, case: &Case<'_>) -> Best {
-        let fingerprint = case.failure.map_or("", |(_, diagnosis)| &diagnosis.fingerprint);
+    fn chosen(
+        &self,
+        candidate: Candidate,
+        weighed: &Weighed,
+        leave: RepairLeave,
+        case: &Case<'_>,
+    ) -> Best {
+        let fingerprint = case
+            .failure
+            .map_or("", |(_, diagnosis)| &diagnosis.fingerprint);
         Best {
             is_new: candidate.id.is_none(),
             proposed: proposed(&candidate, weighed, case, fingerprint),
@@ -161,7 +175,7 @@ impl<'a> Repairer<'a> {
         all.extend(failed.filter_map(|repair| Candidate::fallback(&repair.proposed)));
         all.extend(case.remembered.iter().map(Candidate::remembered));
         if let Some((failure, diagnosis)) = case.failure {
-            all.extend(self.known(failure, diagnosis));
+            all.extend(self.known(failure, diagnosis, case.at));
         }
         let mut seen = Vec::new();
         all.retain(|one| {
@@ -173,14 +187,18 @@ impl<'a> Repairer<'a> {
     }
 
     /// What the owner's list and the built-in knowledge have against a failure.
-    fn known(&self, failure: &Failure, diagnosis: &Diagnosis) -> Vec<Candidate> {
+    fn known(&self, failure: &Failure, diagnosis: &Diagnosis, at: &Path) -> Vec<Candidate> {
         if matches!(diagnosis.category(), Category::Code | Category::None) {
             return Vec::new();
         }
-        let facts = unstuck_repair::survey::survey(self.project, self.workshop.environment, failure, diagnosis);
-        let owner = &self.terms.rules.auto_approve;
-        let offers = offers(self.workshop.book, failure, diagnosis, &facts, owner);
-        offers.into_iter().map(Candidate::known).collect()
+        let (book, owner) = (self.workshop.book, &self.terms.rules.auto_approve);
+        let asked = questions(book, failure, diagnosis, owner);
+        let search = self.workshop.environment.iter();
+        let search = search.clone().find(|(name, _)| name == "PATH");
+        let search = search.map(|(_, path)| path.as_os_str());
+        let facts = survey(self.project, at, search, &asked);
+        let found = offers(book, failure, diagnosis, &facts, owner);
+        found.offers.into_iter().map(Candidate::known).collect()
     }
 
     /// How long it is until the next repair may run by itself.
@@ -189,7 +207,11 @@ impl<'a> Repairer<'a> {
         let left = |passed: Duration| cooldown.saturating_sub(passed);
         let by_log = repairs.newest().map(|newest| left(now.since(newest)));
         // A clock that is set forward does not make it shorter.
-        let by_process = self.workshop.newest.get().map(|newest| left(newest.elapsed()));
+        let by_process = self
+            .workshop
+            .newest
+            .get()
+            .map(|newest| left(newest.elapsed()));
         by_log.max(by_process).unwrap_or_default()
     }
 }

@@ -7,6 +7,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{ApprovalSource, GuardWord};
 use unstuck_core::guard::{Approved, Judgement, Standing, Verdict, judge};
 use unstuck_core::recovery::{Repair, Repairs};
+use unstuck_repair::guard_files::{GuardFiles, Guarded};
 use unstuck_repair::place::{Folder, Root};
 
 use super::candidate::Candidate;
@@ -68,11 +69,13 @@ impl Repairer<'_> {
             changed_guard_files: Vec::new(),
         };
         let rules = &self.terms.rules;
-        let judged = |standing: &Standing| judge(rules, &candidate.command, folder.place(), standing);
+        let judged =
+            |standing: &Standing| judge(rules, &candidate.command, folder.place(), standing);
         let mut judgement = judged(&standing);
         let guarded = self.guard_files(root, &folder, &candidate.command);
         if matches!(judgement.verdict, Verdict::Run(_)) && !guarded.changed.is_empty() {
-            standing.changed_guard_files = guarded.changed;
+            let names = guarded.changed.iter().map(|file| file.path.clone());
+            standing.changed_guard_files = names.collect();
             judgement = judged(&standing);
         }
         if judgement.verdict == Verdict::RejectProposal {
@@ -84,6 +87,19 @@ impl Repairer<'_> {
             folder,
             hash,
         })
+    }
+
+    /// What the files that decide what a command does are like, against what was committed or accepted.
+    fn guard_files(&self, root: &Root, folder: &Folder, command: &str) -> Guarded {
+        if !self.terms.guard_files {
+            return Guarded {
+                changed: Vec::new(),
+                fingerprint: String::new(),
+            };
+        }
+        let accepted = (self.workshop.accepted)(self.project);
+        let files = GuardFiles::new(root, self.workshop.committed).accepting(&accepted);
+        files.check(command, folder.relative())
     }
 
     /// What an answer binds to: whatever decides what would happen, so that another answer is needed if it changes.

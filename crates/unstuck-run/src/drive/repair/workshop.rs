@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use tokio::time::Instant;
+use unstuck_core::guard_files::Baseline;
 use unstuck_core::repair::Book;
+use unstuck_repair::guard_files::Committed;
 
 use super::repairer::Repairer;
 use super::terms::RepairTerms;
@@ -21,6 +23,10 @@ pub struct Workshop<'a> {
     pub own: &'a [PathBuf],
     /// The owner's environment.
     pub environment: &'a [(OsString, OsString)],
+    /// The project's files as they were committed before anything ran.
+    pub committed: &'a dyn Committed,
+    /// The files that the owner has accepted as they were.
+    pub accepted: &'a dyn Fn(&Path) -> Baseline,
     /// When the newest repair of this process began, by a clock that nobody can set.
     pub newest: &'a Cell<Option<Instant>>,
 }

@@ -7,13 +7,25 @@ use super::{NEEDS_FOLDER, project};
 fn an_unlisted_repair_asks_and_approve_runs_it() {
     let place = project("");
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
-    place.go(&exec).told(3, &["mkdir -p out/reports", "unstuck approve"]);
+    place
+        .go(&exec)
+        .told(3, &["mkdir -p out/reports", "unstuck approve"]);
     assert!(!place.project().join("out").exists());
     let asked = place.json_of_run("escalation.json");
     assert_eq!(asked["type"], "recovery_approval_required");
-    assert_eq!(asked["recovery_proposal"]["command"], "mkdir -p out/reports");
-    assert!(asked["actions"]["approve"].as_str().unwrap().starts_with("unstuck approve"));
-    place.go(&["approve"]).told(0, &["you allowed it", "recovered"]);
+    assert_eq!(
+        asked["recovery_proposal"]["command"],
+        "mkdir -p out/reports"
+    );
+    assert!(
+        asked["actions"]["approve"]
+            .as_str()
+            .unwrap()
+            .starts_with("unstuck approve")
+    );
+    place
+        .go(&["approve"])
+        .told(0, &["you allowed it", "recovered"]);
     assert_eq!(place.text("out/reports/summary.txt"), "ok");
     assert_eq!(place.events("recovery_approved")[0]["source"], "human");
     place.go(&["approve"]).told(2, &["no repair waits"]);
@@ -43,7 +55,11 @@ fn approve_always_makes_it_run_by_itself_the_next_time() {
     let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
     place.go(&exec).told(3, &[]);
     place.go(&["approve", "--always"]).told(0, &[]);
-    assert!(place.text("unstuck.toml").contains("\"mkdir -p out/reports\""));
+    assert!(
+        place
+            .text("unstuck.toml")
+            .contains("\"mkdir -p out/reports\"")
+    );
     std::fs::remove_dir_all(place.project().join("out")).unwrap();
     place.go(&exec).told(0, &["it stands in your auto_approve"]);
 }
@@ -68,7 +84,19 @@ fn an_agent_cannot_answer_for_a_person() {
     let inside = place.go(&["exec", "--policy", "off", "--", own, "approve"]);
     assert_eq!(inside.code, 1, "{}", inside.stderr);
     assert!(inside.stderr.contains("only a person"), "{}", inside.stderr);
-    let hidden = place.go(&["exec", "--policy", "off", "--", "env", "-u", "UNSTUCK_RUN", "-u", "UNSTUCK_SESSION", own, "approve"]);
+    let hidden = place.go(&[
+        "exec",
+        "--policy",
+        "off",
+        "--",
+        "env",
+        "-u",
+        "UNSTUCK_RUN",
+        "-u",
+        "UNSTUCK_SESSION",
+        own,
+        "approve",
+    ]);
     assert_eq!(hidden.code, 1, "{}", hidden.stderr);
     assert!(!place.project().join("out").exists());
 }

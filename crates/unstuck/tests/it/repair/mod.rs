@@ -29,5 +29,4 @@ fn project(recovery: &str) -> Place {
 }
 
 /// A check that fails until a folder is there, as many programs do.
-const NEEDS_FOLDER: &str =
-    "python3 -c \"open('out/reports/summary.txt', 'w').write('ok')\"";
+const NEEDS_FOLDER: &str = "python3 -c \"open('out/reports/summary.txt', 'w').write('ok')\"";

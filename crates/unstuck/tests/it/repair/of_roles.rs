@@ -19,7 +19,11 @@ fn looping(recovery: &str, check: &str, script: &str) -> Place {
 #[test]
 fn a_proposal_of_a_role_is_run_before_the_next_iteration() {
     let script = "echo $UNSTUCK_ITERATION >> ran; test -e healed || cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
-    let place = looping("auto_approve = ['touch healed']", "test -e healed && test \"$(wc -l < ran)\" = 2", script);
+    let place = looping(
+        "auto_approve = ['touch healed']",
+        "test -e healed && test \"$(wc -l < ran)\" = 2",
+        script,
+    );
     place.write("recovery.json", &document("touch healed", None));
     place.go(&["run"]).told(0, &["repairing: touch healed"]);
     assert_eq!(place.lines("ran"), ["1", "2"]);
@@ -29,8 +33,14 @@ fn a_proposal_of_a_role_is_run_before_the_next_iteration() {
 #[test]
 fn a_broken_check_is_repaired_between_iterations() {
     let check = "python3 -c \"open('out/reports/x', 'w')\"";
-    let place = looping("auto_approve = ['mkdir -p out/reports']", check, "echo $UNSTUCK_ITERATION >> ran; echo tested");
-    place.go(&["run"]).told(0, &["repairing: mkdir -p out/reports"]);
+    let place = looping(
+        "auto_approve = ['mkdir -p out/reports']",
+        check,
+        "echo $UNSTUCK_ITERATION >> ran; echo tested",
+    );
+    place
+        .go(&["run"])
+        .told(0, &["repairing: mkdir -p out/reports"]);
     assert_eq!(place.lines("ran"), ["1"], "no agent had to be called again");
 }
 
@@ -40,7 +50,9 @@ fn an_unlisted_proposal_pauses_the_loop_until_it_is_answered() {
     let script = "echo $UNSTUCK_ITERATION >> ran; test -e healed || cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
     let place = looping("", "test -e healed", script);
     place.write("recovery.json", &document("touch healed", None));
-    place.go(&["run"]).told(3, &["touch healed", "needs your word"]);
+    place
+        .go(&["run"])
+        .told(3, &["touch healed", "needs your word"]);
     assert_eq!(place.json_of_run("state.json")["status"], "awaiting_human");
     assert!(!place.project().join("healed").exists());
     place.go(&["approve"]).told(0, &["you allowed it"]);

@@ -54,9 +54,23 @@ fn a_document_that_is_wrong_is_refused_as_a_whole_and_the_agent_is_told() {
     let place = project("auto_approve = ['touch healed']");
     let wrong = document("touch healed", None).replace("\"version\":1", "\"version\":2");
     place.write("recovery.json", &wrong);
-    let ended = place.go(&["exec", "--repair", "auto", "--retries", "0", "--", "sh", "-c", PROPOSES]);
+    let ended = place.go(&[
+        "exec",
+        "--repair",
+        "auto",
+        "--retries",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        PROPOSES,
+    ]);
     assert_ne!(ended.code, 0);
-    assert!(ended.stderr.contains("proposal of a repair is refused"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("proposal of a repair is refused"),
+        "{}",
+        ended.stderr
+    );
     assert!(place.events("recovery_proposed").is_empty());
     assert!(!place.project().join("healed").exists());
 }
@@ -84,7 +98,10 @@ fn terminal_escapes_in_a_proposal_reach_no_terminal() {
     let shown = place.go(&["show"]);
     let explained = place.go(&["explain"]);
     for text in [ended.stderr, shown.stdout, explained.stdout] {
-        assert!(!text.contains('\u{1b}') && !text.contains('\u{7}'), "{text:?}");
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\u{7}'),
+            "{text:?}"
+        );
     }
 }
 
