@@ -23,6 +23,7 @@ mod paths;
 mod pattern;
 mod questions;
 mod sample;
+mod usual_check;
 
 pub use book::Book;
 pub use data::RepairFile;
@@ -31,6 +32,7 @@ pub use instructions::instructions;
 pub use offer::{Offer, Offers, PassedOver, Refusal, Source};
 pub use questions::{Questions, questions};
 pub use sample::Sample;
+pub use usual_check::usual_check;
 
 use candidates::{Candidate, candidates, filled};
 use data::Work;
