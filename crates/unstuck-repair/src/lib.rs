@@ -7,6 +7,7 @@ mod beneath;
 pub mod guard_files;
 pub mod place;
 pub mod proposal_file;
+pub mod trust;
 mod weigh;
 
 pub use weigh::{Judged, Weighed, weigh};
