@@ -11,6 +11,7 @@ pub mod place;
 pub mod proposal_file;
 pub mod sandbox;
 pub mod survey;
+pub mod trust;
 mod weigh;
 
 pub use survey::survey;
