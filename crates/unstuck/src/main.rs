@@ -18,6 +18,7 @@ mod runtime;
 mod show_text;
 mod store;
 mod supervise;
+mod trusting;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -57,11 +57,7 @@ pub(crate) fn allowed(
     wish: RepairWish,
     told: Told,
 ) -> Result<Repairs> {
-    let is_wanted = wish != RepairWish::Off;
-    let is_new = is_wanted && trusting::is_new(config, project);
-    if is_new && told != Told::Nothing {
-        trusting::ask(config, project)?;
-    }
+    let _ = told;
     terms(config, project, wish)
 }
 
@@ -136,7 +132,9 @@ fn wider(config: &Config, trust: ProjectTrust, counts: &RecoverySection) -> Vec<
     };
     let changes = trusted.map(|trusted| difference(counts, &trusted));
     let wider = changes.into_iter().flatten().filter(|change| change.widens);
-    wider.map(|change| change.to_string()).collect()
+    wider
+        .map(|change| format!("{}: {}", change.field, change.what))
+        .collect()
 }
 
 /// The project's own file that says something about repairs.

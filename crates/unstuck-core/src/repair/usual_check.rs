@@ -33,7 +33,11 @@ pub fn usual_check(facts: &Facts) -> Option<Vec<String>> {
         });
         named && facts.has_any("", &check.has)
     };
-    CHECKS.check.iter().find(fits).map(|check| check.run.clone())
+    CHECKS
+        .check
+        .iter()
+        .find(fits)
+        .map(|check| check.run.clone())
 }
 
 #[cfg(test)]

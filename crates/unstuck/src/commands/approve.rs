@@ -1,6 +1,7 @@
 //! `unstuck approve` and `unstuck reject`: a person's word about a repair that waits for it.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -94,7 +95,7 @@ pub(crate) fn approve(
         Ok(open.approve(store, &run.id, &note, clock::now().at).await?)
     }))?;
     if args.always {
-        let said = always::write(&run.project, &open, &note)?;
+        let said = always::write(Path::new(&run.project), &open, &note)?;
         writeln!(out, "{said}")?;
     }
     go_on(&run, args.quiet, config, session, out)

@@ -16,7 +16,7 @@ use crate::named::{Named, attempt_name};
 use crate::output::{BOLD, DIM, Output};
 use crate::show_text::{one_line, wrapped};
 use crate::supervise::Session;
-use crate::{completion, runtime};
+use crate::{completion, repair_words, runtime};
 
 /// Explain decisions: the rule that matched, the policy's values and their origin, the ways that lost
 #[derive(Debug, Args)]

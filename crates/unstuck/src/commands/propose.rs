@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use unstuck_core::guard::{Proposal, show};
 use unstuck_repair::place::Root;
 use unstuck_repair::proposal_file::ProposalFile;
-use unstuck_repair::weigh::weigh;
+use unstuck_repair::weigh;
 
 use crate::config::Config;
 use crate::environment;

@@ -21,7 +21,9 @@ use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::redact::{Redactor, secret_values};
+use unstuck_core::repair::Book;
 use unstuck_core::{Classifier, RunId};
+use unstuck_repair::guard_files::{Committed, NothingCommitted};
 use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
@@ -30,6 +32,7 @@ use unstuck_run::drive::{
     RunReporter, Supervisors, Workshop,
 };
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
+use unstuck_run::worktree::Head;
 use unstuck_store::{Location, Store};
 
 use crate::config::Config;
@@ -38,6 +41,7 @@ use crate::output::Color;
 use crate::place::homely;
 use crate::repairs::Repairs;
 use crate::report::hinted;
+use crate::trusting;
 
 /// What every command that runs something starts from.
 #[derive(Debug)]
@@ -72,6 +76,19 @@ enum Task<'a> {
     Start(Box<Request>, &'a mut dyn Reporter),
     Resume(RunId, &'a mut dyn Reporter),
     Conduct(Box<Pipelined<'a>>, &'a mut dyn RunReporter),
+}
+
+impl Task<'_> {
+    /// The project of a pipeline in which something may be repaired.
+    fn project(&self) -> Option<PathBuf> {
+        match self {
+            Self::Conduct(pipeline, _) => {
+                let plan = &pipeline.plan;
+                plan.repair.as_ref().map(|_| plan.project.clone())
+            }
+            Self::Start(..) | Self::Resume(..) => None,
+        }
+    }
 }
 
 /// A pipeline that is to be conducted.
@@ -248,9 +265,13 @@ fn drive(
         signals::listen(stop, supervisors.remote())?;
         let (environment, newest) = (environment::whole(), Cell::new(None));
         let state = state_folder(session.store);
+        let project = setting.repair.as_ref().map(|(_, project)| project.clone());
+        let committed = committed(project.or_else(|| task.project()).as_deref());
         let workshop = Workshop {
-            book: setting.known.config.repair_book(),
+            book: Book::built_in(),
             state: &state,
+            committed: &*committed,
+            accepted: &trusting::accepted,
             own: &environment::own_folders(session.store),
             environment: &environment,
             newest: &newest,
@@ -291,6 +312,14 @@ fn drive(
         closed.map_err(crate::store::explained)?;
         Ok(finished)
     })
+}
+
+/// The project as it was committed before anything ran: what an agent commits, nobody has accepted.
+fn committed(project: Option<&Path>) -> Box<dyn Committed> {
+    match project.map(Head::of) {
+        Some(Ok(head)) => Box::new(head),
+        _ => Box::new(NothingCommitted),
+    }
 }
 
 /// What a run finds around it.
