@@ -1,5 +1,12 @@
+<<<<<<< HEAD
 //! Repairs on a real machine.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod sandbox;
+=======
+//! Integration tests of what stands between a proposed repair and the machine.
+#![cfg(test)]
+
+mod scenarios;
+>>>>>>> w/knowledge
