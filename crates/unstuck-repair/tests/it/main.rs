@@ -1,4 +1,5 @@
 <<<<<<< HEAD
+<<<<<<< HEAD
 //! Repairs on a real machine.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -10,3 +11,10 @@ mod sandbox;
 
 mod scenarios;
 >>>>>>> w/knowledge
+=======
+//! What stands between a repair and the machine, tried on the real one.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod guard;
+>>>>>>> w/guard
