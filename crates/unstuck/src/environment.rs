@@ -33,7 +33,7 @@ pub(crate) fn home() -> Option<PathBuf> {
 }
 
 /// Where unstuck keeps what it has to remember.
-fn state_folder() -> Option<PathBuf> {
+pub(crate) fn state_folder() -> Option<PathBuf> {
     let base = variable("XDG_STATE_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute());

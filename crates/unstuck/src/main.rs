@@ -16,6 +16,7 @@ mod runtime;
 mod show_text;
 mod store;
 mod supervise;
+mod trust;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,7 +28,7 @@ use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
     agents, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, resume,
-    run as run_command, runs, show,
+    run as run_command, runs, show, trust as trust_command,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -89,6 +90,7 @@ enum Command {
     Policy(policy::PolicyArgs),
     Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
+    Trust(trust_command::TrustArgs),
 }
 
 fn main() -> ExitCode {
@@ -131,6 +133,7 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
         Command::Agents(args) => agents::run(args, &config, out),
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
+        Command::Trust(args) => trust_command::run(args, &config, out),
         other => return with_store(cli, other, &config, out),
     };
     done.map(|()| ExitCode::SUCCESS)
