@@ -32,5 +32,6 @@ pub mod inside;
 pub mod process;
 pub mod prompt;
 pub mod reaper;
+pub mod repair;
 pub mod worktree;
 mod zone;

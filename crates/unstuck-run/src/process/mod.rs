@@ -45,6 +45,6 @@ pub use ended::{Ended, Limit};
 pub use error::ProcessError;
 pub(crate) use orphans::COOKIE;
 pub use sink::{Discard, Sink};
-pub use spec::{Limits, Spec, Stop, Wiring};
+pub use spec::{Inherits, Limits, Spec, Stop, Wiring};
 pub use stdin::{Recorded, Stdin};
 pub use supervisor::{ReaperProgram, Remote, Supervisor};

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
 use crate::place::{homely, project_of};
 use crate::report::{hinted, refused};
-use crate::trust::{Project, Shown, Word, allowed};
+use crate::trusting::{Project, Shown, Word, allowed};
 use crate::{clock, place};
 
 /// Trust what this project says about repairs, as it is now

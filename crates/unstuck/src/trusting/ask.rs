@@ -4,25 +4,24 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
-use anstream::AutoStream;
+use anstream::{AutoStream, ColorChoice};
 use anyhow::Result;
 use unstuck_repair::trust::Standing;
 use unstuck_run::inside::supervised_agent;
 
 use super::view::{self, Shown};
-use super::{Project, Repairs, Word};
+use super::{Project, Word};
 use crate::clock;
 use crate::config::Config;
-use crate::output::{BOLD, Color, DIM, YELLOW};
+use crate::output::{BOLD, DIM, YELLOW};
 
 /// More than this nobody answers.
 const LONGEST: usize = 100;
 
-/// What counts about repairs in a project, after the person at the terminal was asked about a content that is new.
+/// Asks the person at the terminal about what the project allows, if that is new, and remembers the answer.
 ///
-/// Without a terminal, inside a supervised agent, or where the content was declined before, nobody is asked; then it
-/// counts as far as it makes things stricter, and the lines say so.
-pub(crate) fn ask_trust(config: &Config, root: &Path, color: Color) -> Result<Repairs> {
+/// Without a terminal, inside a supervised agent, or where it was declined before, nobody is asked.
+pub(crate) fn ask_trust(config: &Config, root: &Path) -> Result<()> {
     let project = Project::new(config, root);
     if let Word::Not(standing) = project.word()
         && standing != Standing::Declined
@@ -31,12 +30,12 @@ pub(crate) fn ask_trust(config: &Config, root: &Path, color: Color) -> Result<Re
         && let Some(shown) = Shown::of(&project)?
     {
         let text = question(&project, &standing, &shown);
-        match asked(terminal, color, &text)? {
+        match asked(terminal, &text)? {
             true => project.accept(shown.baseline)?,
             false => project.decline()?,
         }
     }
-    Ok(project.repairs())
+    Ok(())
 }
 
 /// The terminal that a person sits at, if this program may talk to it now.
@@ -80,8 +79,8 @@ fn question(project: &Project<'_>, standing: &Standing, shown: &Shown) -> String
     lines.join("\n")
 }
 
-fn asked(mut terminal: File, color: Color, text: &str) -> Result<bool> {
-    let mut to = AutoStream::new(terminal.try_clone()?, color.choice());
+fn asked(mut terminal: File, text: &str) -> Result<bool> {
+    let mut to = AutoStream::new(terminal.try_clone()?, ColorChoice::Auto);
     write!(to, "{text}\nTrust it as it is now? [y/N] ")?;
     to.flush()?;
     Ok(is_yes(&line(&mut terminal)))

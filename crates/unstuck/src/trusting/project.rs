@@ -1,10 +1,4 @@
-//! Whether what the project's own files say about repairs counts here, and asking about it once.
-
-mod ask;
-mod view;
-
-pub(crate) use ask::ask_trust;
-pub(crate) use view::{Shown, allowed};
+//! A project and what is remembered about it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,22 +9,10 @@ use unstuck_core::guard::show;
 use unstuck_core::guard_files::Baseline;
 use unstuck_repair::trust::{Standing, Trust, Trusted};
 
+use super::store;
 use crate::config::Config;
 use crate::report::hinted;
 use crate::{clock, environment};
-
-/// What counts about repairs here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Repairs {
-    /// What may be done; none if nobody says anything about it.
-    pub(crate) section: Option<RecoverySection>,
-    /// The files whose permissions do not count because nobody has trusted them.
-    pub(crate) untrusted: Option<String>,
-    /// The guard files as they were accepted.
-    pub(crate) accepted: Baseline,
-    /// What the person should know, one line each.
-    pub(crate) lines: Vec<String>,
-}
 
 /// A project and what is remembered about it.
 pub(crate) struct Project<'c> {
@@ -62,11 +44,6 @@ impl Word {
     }
 }
 
-/// What counts about repairs in a project at this moment. Asks nobody.
-pub(crate) fn repairs(config: &Config, root: &Path) -> Repairs {
-    Project::new(config, root).repairs()
-}
-
 impl<'c> Project<'c> {
     pub(crate) fn new(config: &'c Config, root: &Path) -> Self {
         Self {
@@ -83,7 +60,7 @@ impl<'c> Project<'c> {
         if self.config.trusts_projects() {
             return Word::Always;
         }
-        let standing = match remembered() {
+        let standing = match store() {
             Some(trust) => trust.standing(&self.root, &said.hash()),
             None => Standing::Unknown,
         };
@@ -94,45 +71,19 @@ impl<'c> Project<'c> {
         }
     }
 
-    fn repairs(&self) -> Repairs {
-        let word = self.word();
-        let mut lines: Vec<_> = self
-            .config
-            .distrusted()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let untrusted = match &word {
-            Word::Not(standing) => {
-                let line = self.line(standing);
-                lines.push(line);
-                Some(self.files())
-            }
-            _ => None,
-        };
-        Repairs {
-            section: self.config.repairs(word.trust()),
-            untrusted,
-            accepted: self.accepted(),
-            lines,
-        }
-    }
-
     /// What does not count, why, and what to do.
-    fn line(&self, standing: &Standing) -> String {
+    pub(super) fn line(&self, standing: &Standing) -> String {
         let files = self.files();
         let why = match standing {
             Standing::Changed { since, .. } => {
-                format!(
-                    "it has changed since it was trusted ({})",
-                    clock::shown(*since)
-                )
+                let since = clock::shown(*since);
+                format!("it has changed since it was trusted ({since})")
             }
             Standing::Declined => "you did not trust it".to_owned(),
-            Standing::Unknown | Standing::Trusted => "nobody has trusted it yet".to_owned(),
+            Standing::Unknown | Standing::Trusted => "nobody has trusted it".to_owned(),
         };
         format!(
-            "what {files} allows in [recovery] does not count: {why}; `unstuck trust` shows and trusts it"
+            "what {files} allows to repair does not count: {why}. `unstuck trust` shows it and trusts it"
         )
     }
 
@@ -145,13 +96,6 @@ impl<'c> Project<'c> {
             .map(|file| show(&file.display().to_string()))
             .collect();
         names.join(" and ")
-    }
-
-    /// The guard files as they were accepted.
-    pub(crate) fn accepted(&self) -> Baseline {
-        remembered()
-            .map(|trust| trust.files(&self.root))
-            .unwrap_or_default()
     }
 
     /// What counts about repairs if the project's word is trusted.
@@ -187,7 +131,7 @@ impl<'c> Project<'c> {
     }
 
     /// Remembers that the project's word is not wanted.
-    fn decline(&self) -> Result<()> {
+    pub(super) fn decline(&self) -> Result<()> {
         if let Some(said) = self.config.project_recovery() {
             memory()?.decline(&self.root, &said.hash())?;
         }
@@ -200,13 +144,8 @@ impl<'c> Project<'c> {
     }
 }
 
-/// What was trusted, if there is a place for it.
-fn remembered() -> Option<Trust> {
-    environment::state_folder().map(|folder| Trust::open(&folder))
-}
-
 fn memory() -> Result<Trust> {
-    remembered().ok_or_else(|| {
+    store().ok_or_else(|| {
         hinted(
             "there is no place to remember it: neither XDG_STATE_HOME nor HOME is set",
             "set one of them to a folder of yours",

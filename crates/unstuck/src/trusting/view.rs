@@ -43,7 +43,7 @@ impl Shown {
         };
         let root = Root::open(&project.root)?;
         let head = committed(&project.root);
-        let accepted = project.accepted();
+        let accepted = super::accepted(&project.root);
         let files = GuardFiles::new(&root, head.as_ref());
         let baseline = files.baseline(&section.auto_approve);
         let files = files.accepting(&accepted);
@@ -166,7 +166,7 @@ fn confinement(section: &RecoverySection) -> String {
 }
 
 /// What changes, a line each: what allows more is marked.
-pub(crate) fn changed(changes: &[Change]) -> Vec<String> {
+pub(super) fn changed(changes: &[Change]) -> Vec<String> {
     let line = |change: &Change| {
         let mark = if change.widens { '+' } else { '-' };
         format!("  {mark} {}", show(&change.what))
