@@ -30,7 +30,7 @@ use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
     agents, approve, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy,
-    propose, repair, resume, run as run_command, runs, show,
+    propose, repair, resume, run as run_command, runs, show, trust,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -96,6 +96,7 @@ enum Command {
     Policy(policy::PolicyArgs),
     Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
+    Trust(trust::TrustArgs),
 }
 
 fn main() -> ExitCode {
@@ -141,6 +142,7 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
         Command::Agents(args) => agents::run(args, &config, out),
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
+        Command::Trust(args) => trust::run(args, &config, out),
         other => return with_store(cli, other, &config, out),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -57,7 +57,9 @@ pub(crate) fn allowed(
     wish: RepairWish,
     told: Told,
 ) -> Result<Repairs> {
-    let _ = told;
+    if wish != RepairWish::Off && told != Told::Nothing {
+        trusting::ask_trust(config, project)?;
+    }
     terms(config, project, wish)
 }
 
@@ -77,11 +79,7 @@ pub(crate) fn terms(config: &Config, project: &Path, wish: RepairWish) -> Result
         .iter()
         .map(ToString::to_string)
         .collect();
-    if let Some(file) = &file {
-        notes.push(format!(
-            "what {file} allows to repair does not count: nobody has trusted it. `unstuck trust` shows it and trusts it"
-        ));
-    }
+    notes.extend(trusting::untrusted(config, project));
     if !section.enabled {
         return Ok(Repairs {
             terms: None,

@@ -7,6 +7,8 @@
 mod error;
 mod record;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use error::TrustError;
 pub use record::{Record, Trusted};

@@ -24,3 +24,4 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod store;
+pub(crate) mod trust;

@@ -1,10 +1,18 @@
 //! Whether the project's word about repairs counts, and whether it is a person who says so.
 
+mod ask;
+mod project;
+mod view;
+
+pub(crate) use ask::ask_trust;
+pub(crate) use project::{Project, Word};
+pub(crate) use view::{Shown, allowed};
+
 use std::path::Path;
 
 use unstuck_config::ProjectTrust;
 use unstuck_core::guard_files::Baseline;
-use unstuck_repair::trust::{Standing, Trust};
+use unstuck_repair::trust::Trust;
 use unstuck_run::inside::supervised_agent;
 
 use crate::config::Config;
@@ -12,16 +20,15 @@ use crate::environment;
 
 /// Whether what the project says about repairs counts.
 pub(crate) fn standing(config: &Config, project: &Path) -> ProjectTrust {
-    let Some(said) = config.project_recovery() else {
-        return ProjectTrust::Trusted;
-    };
-    if config.trusts_projects() {
-        return ProjectTrust::Trusted;
-    }
-    let record = store().map(|trust| trust.standing(project, &said.hash()));
-    match record {
-        Some(Standing::Trusted) => ProjectTrust::Trusted,
-        _ => ProjectTrust::Untrusted,
+    Project::new(config, project).word().trust()
+}
+
+/// What does not count because nobody has trusted it, why, and what to do; none if all of it counts.
+pub(crate) fn untrusted(config: &Config, project: &Path) -> Option<String> {
+    let project = Project::new(config, project);
+    match project.word() {
+        Word::Not(standing) => Some(project.line(&standing)),
+        _ => None,
     }
 }
 
