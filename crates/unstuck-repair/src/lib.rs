@@ -2,3 +2,4 @@
 //!
 //! Agents diagnose, unstuck executes, and only what a person allowed. Whether a command may run is judged by
 //! [`unstuck_core::guard`], which is pure; this crate brings what that needs from the machine, and confines what runs.
+pub mod preview;
