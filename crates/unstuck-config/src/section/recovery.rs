@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+pub use unstuck_core::guard::OnUnknown;
+use unstuck_core::guard::{Rules, RulesError};
 
 /// `[recovery]`: which repair commands may run without a person, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -20,6 +22,7 @@ pub struct RecoverySection {
     /// How many seconds lie between two of them at least; 60 by default.
     pub cooldown_seconds: u64,
     /// What happens to a command that is in no list; a person is asked by default.
+    #[schemars(with = "OnUnknownWritten")]
     pub on_unknown: OnUnknown,
     /// Whether repairs run in a sandbox; where there is one by default.
     pub sandbox: Sandbox,
@@ -55,16 +58,32 @@ impl Default for RecoverySection {
     }
 }
 
-/// What happens to a command that is in no list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnUnknown {
+impl RecoverySection {
+    /// What it says about what may run; an error where one of its entries is blank, and then nothing of it counts.
+    pub fn rules(&self) -> Result<Rules, RulesError> {
+        let rules = Rules {
+            enabled: self.enabled,
+            auto_approve: self.auto_approve.clone(),
+            require_human: self.require_human.clone(),
+            max_auto_recoveries_per_run: self.max_auto_recoveries_per_run,
+            cooldown_seconds: self.cooldown_seconds,
+            on_unknown: self.on_unknown,
+        };
+        rules.check()?;
+        Ok(rules)
+    }
+}
+
+/// How [`OnUnknown`] is written.
+#[derive(JsonSchema)]
+#[schemars(rename = "OnUnknown", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used: the core has no schemas")]
+enum OnUnknownWritten {
     /// A person is asked.
-    #[default]
     Escalate,
     /// It is refused.
     Deny,
-    /// It runs.
+    /// It runs if it is plain.
     Allow,
 }
 

@@ -1,0 +1,162 @@
+//! Opens folders below a handle, so that nothing on the way can lead out: no `..`, no link, no swap while it is looked at.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
+
+/// What is wrong with a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum FolderProblem {
+    /// It names nothing.
+    #[error("is empty")]
+    Empty,
+    /// It is not there.
+    #[error("does not exist")]
+    Missing,
+    /// It is something else.
+    #[error("is not a folder")]
+    NotAFolder,
+    /// It leads out of the project.
+    #[error("leads out of the project")]
+    Outside,
+    /// Its links lead to each other.
+    #[error("is a loop of links")]
+    Loops,
+    /// It was moved or replaced while it was looked at.
+    #[error("was moved while it was looked at")]
+    Moved,
+    /// The machine refuses it.
+    #[error("cannot be opened ({0})")]
+    Refused(Errno),
+}
+
+/// Which folder it is, whatever it is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The device.
+    pub dev: u64,
+    /// The inode.
+    pub ino: u64,
+}
+
+/// How folders are opened: to be entered and looked at by identity, not to be read.
+pub(crate) const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(PATH_ONLY);
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const PATH_ONLY: OFlags = OFlags::PATH;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const PATH_ONLY: OFlags = OFlags::RDONLY;
+
+/// Opens a folder, and tells the way to it without links.
+pub(crate) fn open(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBuf), FolderProblem> {
+    #[cfg(target_os = "linux")]
+    match kernel::open(root, path) {
+        // A kernel before 5.6, or a container that does not let the call through.
+        Err(FolderProblem::Refused(Errno::NOSYS | Errno::PERM)) => {}
+        done => return done,
+    }
+    part_by_part(root, path)
+}
+
+/// Opens one part after the other and follows no link at all: stricter, and needs nothing of the machine.
+fn part_by_part(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBuf), FolderProblem> {
+    let mut handle = openat(root, ".", FOLDER, Mode::empty()).map_err(problem)?;
+    let mut way = PathBuf::new();
+    for part in path.components() {
+        let part = match part {
+            Component::CurDir => continue,
+            Component::Normal(part) => part,
+            _ => return Err(FolderProblem::Outside),
+        };
+        let flags = FOLDER.union(OFlags::NOFOLLOW);
+        handle = openat(handle.as_fd(), part, flags, Mode::empty()).map_err(problem)?;
+        way.push(part);
+    }
+    Ok((handle, way))
+}
+
+pub(crate) fn identity(handle: impl AsFd) -> Result<Identity, Errno> {
+    let stat = fstat(handle)?;
+    Ok(Identity {
+        dev: stat.st_dev,
+        ino: stat.st_ino,
+    })
+}
+
+fn problem(error: Errno) -> FolderProblem {
+    match error {
+        Errno::NOENT => FolderProblem::Missing,
+        Errno::NOTDIR => FolderProblem::NotAFolder,
+        Errno::XDEV => FolderProblem::Outside,
+        Errno::LOOP => FolderProblem::Loops,
+        Errno::AGAIN => FolderProblem::Moved,
+        other => FolderProblem::Refused(other),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod kernel {
+    //! The kernel's own rules: `openat2` resolves the path and never leaves the root.
+
+    use std::ffi::OsString;
+    use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+    use std::os::unix::ffi::OsStringExt;
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::{Mode, ResolveFlags, openat2, readlink};
+    use rustix::io::Errno;
+
+    use super::{FOLDER, FolderProblem, identity, problem};
+
+    /// A path with `..` cannot be resolved while somebody renames folders; then it is tried again, so often.
+    const TRIES: usize = 32;
+
+    pub(super) fn open(
+        root: BorrowedFd<'_>,
+        path: &Path,
+    ) -> Result<(OwnedFd, PathBuf), FolderProblem> {
+        let stays = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
+        let handle = resolve(root, path, stays).map_err(problem)?;
+        let way = way(root, handle.as_fd()).ok_or(FolderProblem::Moved)?;
+        // The way is what is shown and looked at for protected folders, so it has to lead to this very folder.
+        let there = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+        let named = if way.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &way
+        };
+        let same = resolve(root, named, there)
+            .and_then(identity)
+            .is_ok_and(|found| identity(&handle) == Ok(found));
+        if same {
+            Ok((handle, way))
+        } else {
+            Err(FolderProblem::Moved)
+        }
+    }
+
+    fn resolve(root: BorrowedFd<'_>, path: &Path, how: ResolveFlags) -> Result<OwnedFd, Errno> {
+        let mut done = Err(Errno::AGAIN);
+        for _ in 0..TRIES {
+            done = openat2(root, path, FOLDER, Mode::empty(), how);
+            if !matches!(done, Err(Errno::AGAIN | Errno::INTR)) {
+                break;
+            }
+        }
+        done
+    }
+
+    /// The way from the root to a folder, as the kernel names both at this moment.
+    fn way(root: BorrowedFd<'_>, folder: BorrowedFd<'_>) -> Option<PathBuf> {
+        let (root, folder) = (name(root)?, name(folder)?);
+        folder.strip_prefix(root).ok().map(Path::to_owned)
+    }
+
+    fn name(handle: BorrowedFd<'_>) -> Option<PathBuf> {
+        let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        let name = readlink(link, Vec::new()).ok()?;
+        Some(PathBuf::from(OsString::from_vec(name.into_bytes())))
+    }
+}
