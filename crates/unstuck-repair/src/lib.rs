@@ -2,10 +2,10 @@
 //!
 //! Agents diagnose, unstuck executes, and only what a person allowed. Whether a command may run is judged by
 //! [`unstuck_core::guard`], which is pure; this crate brings what that needs from the machine, and confines what runs.
-pub mod preview;
 
 mod beneath;
 pub mod place;
+pub mod preview;
 pub mod proposal_file;
 mod weigh;
 

@@ -137,9 +137,9 @@ impl Work<'_> {
         let units = self.changes.units.iter().enumerate();
         let moves = units.map(|(number, unit)| Move::new(id, number, &unit.path, unit.how));
         let mut folders: Vec<Folder> = Vec::new();
-        for permitted in &self.changes.permitted {
+        for (path, permitted) in &self.changes.permitted {
             folders.push(Folder {
-                path: permitted.path.clone(),
+                path: path.clone(),
                 before: permitted.before,
                 after: permitted.after,
             });

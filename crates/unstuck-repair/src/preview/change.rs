@@ -76,6 +76,8 @@ pub(super) enum After {
     Same,
     /// Something else.
     Other(Thing),
+    /// The same folder with other permissions.
+    Permitted(Permitted),
 }
 
 /// How a change is put in place.
@@ -99,10 +101,9 @@ pub(super) struct Unit {
     pub(super) touched: Range<usize>,
 }
 
-/// A folder that stays, with other permissions.
-#[derive(Debug, Clone)]
+/// Permissions of a folder that stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Permitted {
-    pub(super) path: TreePath,
     pub(super) before: u32,
     pub(super) after: u32,
 }
@@ -119,7 +120,7 @@ pub(super) struct Rewritten {
 pub(super) struct Changes {
     pub(super) changes: Vec<Change>,
     pub(super) units: Vec<Unit>,
-    pub(super) permitted: Vec<Permitted>,
+    pub(super) permitted: Vec<(TreePath, Permitted)>,
     pub(super) touched: Vec<Touched>,
     pub(super) rewritten: Vec<Rewritten>,
 }

@@ -106,22 +106,21 @@ impl Walk<'_> {
         if bits(before) == bits(after) {
             return Ok(());
         }
-        let (was, will_be) = (thing(path, before)?, thing(path, after)?);
-        self.found.permitted.push(Permitted {
-            path: path.clone(),
+        let permitted = Permitted {
             before: bits(before),
             after: bits(after),
-        });
+        };
+        self.found.permitted.push((path.clone(), permitted));
         self.found.touched.push(Touched {
             path: path.clone(),
             // Its times change with what is put into it.
             before: None,
-            after: After::Other(will_be.clone()),
+            after: After::Permitted(permitted),
         });
         self.found.changes.push(Change {
             path: path.clone(),
-            before: Some(was),
-            after: Some(will_be),
+            before: Some(thing(path, before)?),
+            after: Some(thing(path, after)?),
         });
         Ok(())
     }

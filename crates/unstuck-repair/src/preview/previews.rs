@@ -203,12 +203,7 @@ impl Draft {
     ///
     /// The overlay must be unmounted. `placeholders` are what the sandbox itself put into the project so that the
     /// command could not; they are no changes.
-    pub fn finish(
-        mut self,
-        ran: Ran,
-        placeholders: &[PathBuf],
-        now: Timestamp,
-    ) -> Result<Preview> {
+    pub fn finish(mut self, ran: Ran, placeholders: &[PathBuf], now: Timestamp) -> Result<Preview> {
         let placeholders: Vec<_> = placeholders.iter().map(|path| TreePath::of(path)).collect();
         let unusable = |source| keeping(&self.folder, source);
         let upper = open_folder(&self.upper()).map_err(unusable)?;

@@ -122,7 +122,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let parent = fs::File::open(place.path()).unwrap();
         let mut at = OwnedFd::from(parent.try_clone().unwrap());
-        for _ in 0..3000 {
+        for _ in 0..1200 {
             mkdirat(&at, "deep", Mode::RWXU).unwrap();
             at = folder(&at, b"deep").unwrap();
         }

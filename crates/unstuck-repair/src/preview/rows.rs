@@ -222,7 +222,11 @@ fn difference(before: &Thing, after: &Thing, lines: Option<(usize, usize)>) -> S
     match lines {
         Some((come, go)) => parts.push(format!("+{come} -{go}")),
         None if after.content.is_some() => {
-            parts.push(format!("{} → {}", size_of(before.size), size_of(after.size)));
+            parts.push(format!(
+                "{} → {}",
+                size_of(before.size),
+                size_of(after.size)
+            ));
         }
         None => {}
     }

@@ -1,0 +1,1 @@
+//! What happens when applying is cut off.
