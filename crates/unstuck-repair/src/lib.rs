@@ -7,6 +7,7 @@ mod beneath;
 pub mod place;
 pub mod preview;
 pub mod proposal_file;
+pub mod sandbox;
 mod weigh;
 
 pub use weigh::{Judged, Weighed, weigh};

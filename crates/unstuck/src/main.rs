@@ -26,7 +26,7 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, classify, demo, diff, exec, explain, kinds, logs, plan, policy, resume,
+    agents, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, resume,
     run as run_command, runs, show,
 };
 use crate::config::Config;
@@ -87,6 +87,7 @@ enum Command {
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
+    Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
 }
 
@@ -94,6 +95,9 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     // The small processes that unstuck starts of itself read no configuration and know no options.
     if let Some(code) = unstuck_run::reaper::called(&arguments) {
+        return ExitCode::from(code);
+    }
+    if let Some(code) = unstuck_repair::sandbox::called(&arguments) {
         return ExitCode::from(code);
     }
     if let Some(code) = demo::agent_called(&arguments) {
@@ -119,6 +123,9 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     // What is wrong with a configuration is the business of this command.
     if let Command::Config(args) = &cli.command {
         return config_command::run(args, cli.config.as_deref(), out).map(|()| ExitCode::SUCCESS);
+    }
+    if let Command::Guard(args) = &cli.command {
+        return guard::run(args, cli.config.as_deref(), out);
     }
     let config = config::load(cli.config.as_deref())?;
     let done = match &cli.command {

@@ -15,6 +15,7 @@
 
 mod approved;
 mod characters;
+mod commands;
 mod document;
 mod fields;
 mod judge;
@@ -26,6 +27,7 @@ mod rules;
 mod script;
 mod show;
 mod verdict;
+mod warnings;
 
 pub use approved::{Approved, ApprovedBy};
 pub use judge::judge;
