@@ -36,6 +36,16 @@ pub struct Applied {
 }
 
 impl Preview {
+    /// What would be changed now.
+    pub(super) fn compared(&self, root: &OwnedFd, upper: &OwnedFd) -> Result<Changes> {
+        Ok(compare(&Compared {
+            lower: root,
+            upper,
+            guarded: self.guarded(),
+            bounds: self.bounds(),
+        })?)
+    }
+
     /// Makes true what was shown, all or nothing, and removes the preview.
     ///
     /// Refused if the project differs in what it would touch, or the preview from what was shown.
@@ -44,14 +54,8 @@ impl Preview {
             let paths = self.report().unsettled.clone();
             return Err(ApplyError::Unsettled { paths });
         }
-        let root = self.project()?;
-        let upper = self.upper()?;
-        let changes = compare(&Compared {
-            lower: &root,
-            upper: &upper,
-            placeholders: self.placeholders(),
-            bounds: self.bounds(),
-        })?;
+        let (root, upper) = (self.project()?, self.upper()?);
+        let changes = self.compared(&root, &upper)?;
         let shown = self.touched()?;
         if changes.touched != shown {
             let paths = named(&changes.touched, &shown);
@@ -87,11 +91,11 @@ fn key(touched: &Touched) -> (TreePath, String) {
 }
 
 /// What is applied, and where.
-struct Work<'a> {
-    preview: &'a Preview,
-    root: &'a OwnedFd,
-    upper: &'a OwnedFd,
-    changes: &'a Changes,
+pub(super) struct Work<'a> {
+    pub(super) preview: &'a Preview,
+    pub(super) root: &'a OwnedFd,
+    pub(super) upper: &'a OwnedFd,
+    pub(super) changes: &'a Changes,
 }
 
 impl Work<'_> {
@@ -132,7 +136,7 @@ impl Work<'_> {
     }
 
     /// What has to be done, before anything is.
-    fn planned(&self) -> Result<Journal> {
+    pub(super) fn planned(&self) -> Result<Journal> {
         let id = &self.preview.report().id;
         let units = self.changes.units.iter().enumerate();
         let moves = units.map(|(number, unit)| Move::new(id, number, &unit.path, unit.how));
@@ -174,7 +178,7 @@ impl Work<'_> {
     }
 
     /// Copies all beside their places.
-    fn stage(&self, journal: &mut Journal) -> Result<()> {
+    pub(super) fn stage(&self, journal: &mut Journal) -> Result<()> {
         for folder in &journal.folders {
             // Root needs no permission, and no wrong one must be seen meanwhile.
             if !geteuid().is_root() {

@@ -123,6 +123,8 @@ pub(super) struct Changes {
     pub(super) permitted: Vec<(TreePath, Permitted)>,
     pub(super) touched: Vec<Touched>,
     pub(super) rewritten: Vec<Rewritten>,
+    /// What was made or changed although no repair may.
+    pub(super) refused: Vec<TreePath>,
 }
 
 impl Kind {

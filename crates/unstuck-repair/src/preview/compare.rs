@@ -27,8 +27,8 @@ pub(super) struct Compared<'a> {
     pub(super) lower: &'a OwnedFd,
     /// What the command wrote.
     pub(super) upper: &'a OwnedFd,
-    /// What the sandbox itself put there, so that nobody else could.
-    pub(super) placeholders: &'a [TreePath],
+    /// What no repair may make or change; what was made there all the same is told and left out.
+    pub(super) guarded: &'a [TreePath],
     pub(super) bounds: Bounds,
 }
 
@@ -83,7 +83,8 @@ impl Walk<'_> {
         let failed = |error| unreadable(path, error);
         for (name, mark) in here.written().map_err(failed)? {
             let at = path.join(&name);
-            if self.what.placeholders.contains(&at) {
+            if self.what.guarded.contains(&at) {
+                self.found.refused.push(at);
                 continue;
             }
             let below = here.below(&name).map_err(failed)?;

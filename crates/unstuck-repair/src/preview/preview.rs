@@ -40,8 +40,8 @@ pub(super) struct Kept {
     pub(super) report: Report,
     /// The device and number of the root of the project.
     pub(super) root: (u64, u64),
-    /// What the sandbox itself put there.
-    pub(super) placeholders: Vec<TreePath>,
+    /// What no repair may make or change.
+    pub(super) guarded: Vec<TreePath>,
     pub(super) bounds: Bounds,
 }
 
@@ -156,8 +156,8 @@ impl Preview {
         &self.folder
     }
 
-    pub(super) fn placeholders(&self) -> &[TreePath] {
-        &self.kept.placeholders
+    pub(super) fn guarded(&self) -> &[TreePath] {
+        &self.kept.guarded
     }
 
     pub(super) fn bounds(&self) -> Bounds {

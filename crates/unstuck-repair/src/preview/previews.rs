@@ -201,16 +201,16 @@ impl Draft {
 
     /// Compares what the command left with the project, and keeps it.
     ///
-    /// The overlay must be unmounted. `placeholders` are what the sandbox itself put into the project so that the
+    /// The overlay must be unmounted. `guarded` are what the sandbox itself put into the project so that the
     /// command could not; they are no changes.
-    pub fn finish(mut self, ran: Ran, placeholders: &[PathBuf], now: Timestamp) -> Result<Preview> {
-        let placeholders: Vec<_> = placeholders.iter().map(|path| TreePath::of(path)).collect();
+    pub fn finish(mut self, ran: Ran, guarded: &[PathBuf], now: Timestamp) -> Result<Preview> {
+        let guarded: Vec<_> = guarded.iter().map(|path| TreePath::of(path)).collect();
         let unusable = |source| keeping(&self.folder, source);
         let upper = open_folder(&self.upper()).map_err(unusable)?;
         let compared = Compared {
             lower: &self.root,
             upper: &upper,
-            placeholders: &placeholders,
+            guarded: &guarded,
             bounds: self.bounds,
         };
         let changes = compare(&compared)?;
@@ -224,7 +224,7 @@ impl Draft {
         let kept = Kept {
             report: report(&compared, &changes, told)?,
             root: (root.st_dev, root.st_ino),
-            placeholders: placeholders.clone(),
+            guarded: guarded.clone(),
             bounds: self.bounds,
         };
         // What the kernel needed is no part of it.

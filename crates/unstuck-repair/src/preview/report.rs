@@ -29,6 +29,8 @@ pub struct Report {
     pub texts: Vec<Text>,
     /// How many changed texts are not among them.
     pub more_texts: u64,
+    /// What the command made where unstuck or git would obey it; that is never applied.
+    pub refused: Vec<String>,
     /// What changed in the project while the command ran; then nothing can be applied.
     pub unsettled: Vec<String>,
 }

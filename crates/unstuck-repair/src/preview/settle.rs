@@ -108,3 +108,6 @@ fn finish(moving: &Moving<'_>, preview: &Preview) -> Result<Option<End>, ApplyEr
         Err(_) => Some(End::Undone),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use unstuck_core::guard::{show, show_command};
 use super::change::{Changes, Touched};
 use super::compare::{Compared, unreadable};
 use super::error::PreviewError;
-use super::path::shown_line;
+use super::path::{TreePath, shown_line};
 use super::report::{Counts, Ran, Report, Row};
 use super::rows::{self, Line};
 use super::texts::Texts;
@@ -52,6 +52,7 @@ pub(super) fn report(
         more_rows,
         texts: texts.texts,
         more_texts: texts.more,
+        refused: changes.refused.iter().map(TreePath::shown).collect(),
         unsettled: unsettled(changes, told.began),
     })
 }

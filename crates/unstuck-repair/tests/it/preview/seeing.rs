@@ -240,3 +240,21 @@ fn too_much_and_too_deep_is_refused_and_leaves_nothing() {
     let left = fs::read_dir(place.folder.path().join("state/previews")).unwrap();
     assert_eq!(left.count(), 0);
 }
+
+#[test]
+fn what_would_be_obeyed_later_is_told_but_never_applied() {
+    let place = Place::new("mkdir .git; echo x > x");
+    let draft = place.draft();
+    place.overlaid(
+        &draft,
+        "echo evil > unstuck.toml; mkdir .git/hooks; echo evil > .git/hooks/pre-commit; echo y > x",
+        Marks::User,
+    );
+    let kept = ["unstuck.toml", ".git/hooks"].map(PathBuf::from);
+    let preview = draft.finish(ran("x", 0), &kept, now()).unwrap();
+    assert_eq!(rows(&preview), ["change x (+1 -1)"]);
+    assert_eq!(preview.report().refused, [".git/hooks", "unstuck.toml"]);
+    preview.apply().unwrap();
+    let names: Vec<_> = tree(&place.project()).into_keys().collect();
+    assert_eq!(names, [b".".to_vec(), b".git".to_vec(), b"x".to_vec()]);
+}
