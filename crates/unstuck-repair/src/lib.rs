@@ -4,6 +4,8 @@
 //! [`unstuck_core::guard`], which is pure; this crate brings what that needs from the machine, and confines what runs.
 
 mod beneath;
+pub mod environment;
+pub mod lock;
 pub mod place;
 pub mod preview;
 pub mod proposal_file;

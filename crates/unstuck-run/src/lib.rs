@@ -31,5 +31,6 @@ mod host;
 pub mod process;
 pub mod prompt;
 pub mod reaper;
+pub mod repair;
 pub mod worktree;
 mod zone;

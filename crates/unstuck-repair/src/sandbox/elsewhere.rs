@@ -18,6 +18,10 @@ pub(super) struct Entered;
 impl Entered {
     pub(super) const NOTHING: Self = Self;
 
+    pub(super) fn has_mounts(self) -> bool {
+        false
+    }
+
     pub(super) fn arguments(self) -> Vec<&'static str> {
         Vec::new()
     }

@@ -3,16 +3,19 @@
 //! Where there is a namespace of processes it is the first one in it, so that its end is the end of them all.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use rustix::process::{DumpableBehavior, Signal};
 
 use super::effective::Effective;
 use super::failure::{Failure, While};
 use super::profile::Demand;
+use super::runner::Private;
 use super::wakes::Wakes;
 use super::wire::{self, End, Order, Report};
-use super::{SET_UP_FAILED, link, programs, runner, system};
+use super::{SET_UP_FAILED, link, programs, runner, scratch, system};
 
 /// Is the whole of `unstuck __sandbox-init`.
 pub(super) fn main(arguments: &[OsString]) -> i32 {
@@ -46,10 +49,34 @@ fn run(link: &UnixStream, entered: system::Entered) -> Result<End, Failure> {
     // The command must not reach into this process, which has the link to unstuck.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .to("close ourselves to the command")?;
-    Ok(repair(link, &order, effective, &mut wakes))
+    let private = private(&order, entered).to("make a private home")?;
+    Ok(repair(link, &order, effective, &private, &mut wakes))
 }
 
-fn repair(link: &UnixStream, order: &Order, effective: Effective, wakes: &mut Wakes) -> End {
+/// Folders that only this command has.
+fn private(order: &Order, entered: system::Entered) -> io::Result<Private> {
+    let temporary = match entered.has_mounts() {
+        true => PathBuf::from("/tmp"),
+        false => order.surroundings.scratch.join(scratch::TEMPORARY),
+    };
+    let home = match order.surroundings.home {
+        Some(_) => None,
+        None => {
+            let home = temporary.join("home");
+            std::fs::create_dir(&home)?;
+            Some(home)
+        }
+    };
+    Ok(Private { temporary, home })
+}
+
+fn repair(
+    link: &UnixStream,
+    order: &Order,
+    effective: Effective,
+    private: &Private,
+    wakes: &mut Wakes,
+) -> End {
     let tell = |report: &Report| {
         // Whoever does not listen any more has been told enough.
         let _ = wire::report(link, report);
@@ -67,7 +94,8 @@ fn repair(link: &UnixStream, order: &Order, effective: Effective, wakes: &mut Wa
         effective,
         programs: programs.clone(),
     });
-    let end = runner::run(&order.steps, &programs, wakes).unwrap_or(End::Exited(SET_UP_FAILED));
+    let end = runner::run(&order.steps, &programs, private, wakes);
+    let end = end.unwrap_or(End::Exited(SET_UP_FAILED));
     let left = system::left_behind();
     tell(&Report::Ended { end, left });
     end

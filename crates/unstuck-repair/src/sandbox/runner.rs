@@ -15,8 +15,22 @@ use super::wire::{End, Steps};
 const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 
+/// Folders that only this command has.
+#[derive(Debug)]
+pub(super) struct Private {
+    /// For what is temporary.
+    pub(super) temporary: PathBuf,
+    /// A home, where the user has none that can be used.
+    pub(super) home: Option<PathBuf>,
+}
+
 /// Runs the steps until one fails. Asked to end, it passes that on to the step that runs and starts no other.
-pub(super) fn run(steps: &Steps, programs: &[PathBuf], wakes: &mut Wakes) -> io::Result<End> {
+pub(super) fn run(
+    steps: &Steps,
+    programs: &[PathBuf],
+    private: &Private,
+    wakes: &mut Wakes,
+) -> io::Result<End> {
     let shell;
     let commands: Vec<&[String]> = match steps {
         Steps::Words(commands) => commands.iter().map(Vec::as_slice).collect(),
@@ -27,7 +41,7 @@ pub(super) fn run(steps: &Steps, programs: &[PathBuf], wakes: &mut Wakes) -> io:
     };
     let mut end = End::Exited(0);
     for (words, program) in commands.into_iter().zip(programs) {
-        end = match start(program, words) {
+        end = match start(program, words, private) {
             Ok(pid) => wait(pid, wakes)?,
             Err(error) => cannot_start(program, &error),
         };
@@ -38,7 +52,7 @@ pub(super) fn run(steps: &Steps, programs: &[PathBuf], wakes: &mut Wakes) -> io:
     Ok(end)
 }
 
-fn start(program: &Path, words: &[String]) -> io::Result<Pid> {
+fn start(program: &Path, words: &[String], private: &Private) -> io::Result<Pid> {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the place that starts repairs"
@@ -46,6 +60,10 @@ fn start(program: &Path, words: &[String]) -> io::Result<Pid> {
     let mut command = Command::new(program);
     if let Some((name, arguments)) = words.split_first() {
         command.arg0(name).args(arguments);
+    }
+    command.env("TMPDIR", &private.temporary);
+    if let Some(home) = &private.home {
+        command.env("HOME", home);
     }
     let child = command.stdin(Stdio::null()).process_group(0).spawn()?;
     Ok(Pid::from_child(&child))

@@ -15,13 +15,17 @@ pub fn user_of(root: &Path) -> Option<RunAs> {
 }
 
 /// What lies around a project, read from the environment that the command will get.
-pub fn surroundings(environment: &[(OsString, OsString)], scratch: &Path) -> Surroundings {
+pub fn surroundings(
+    environment: &[(OsString, OsString)],
+    scratch: &Path,
+    user: Option<RunAs>,
+) -> Surroundings {
     let variable = |name: &str| {
         let mut pairs = environment.iter();
         let (_, value) = pairs.find(|(known, _)| known == name)?;
         Some(PathBuf::from(value))
     };
-    let home = variable("HOME").filter(|home| home.is_dir());
+    let home = variable("HOME").filter(|home| is_usable(home, user));
     let home = home.and_then(|home| home.canonicalize().ok());
     let lists = Lists::built_in();
     let search = variable("PATH").unwrap_or_default();
@@ -32,6 +36,16 @@ pub fn surroundings(environment: &[(OsString, OsString)], scratch: &Path) -> Sur
         scratch: scratch.to_owned(),
         home,
     }
+}
+
+/// Whether a home folder is there and belongs to whoever needs it.
+fn is_usable(home: &Path, user: Option<RunAs>) -> bool {
+    let usable = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    home.is_dir()
+        && match user {
+            Some(user) => std::fs::metadata(home).is_ok_and(|home| home.uid() == user.uid),
+            None => rustix::fs::access(home, usable).is_ok(),
+        }
 }
 
 /// Only what is there can be seen.

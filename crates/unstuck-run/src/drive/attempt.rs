@@ -27,8 +27,8 @@ use super::report::{Channel, Reporter};
 use super::supervisors::Taken;
 use crate::folder::{self, Log as Kept};
 use crate::process::{
-    Captured, Discard, Ended, Limits, ProcessId, Recorded, Sink, Spec, Status, Stdin, Stop,
-    Supervisor, Wiring,
+    Captured, Discard, Ended, Inherits, Limits, ProcessId, Recorded, Sink, Spec, Status, Stdin,
+    Stop, Supervisor, Wiring,
 };
 
 /// How much of a role's output others can build on: 16 MiB.
@@ -228,6 +228,7 @@ impl<'a> Engine<'a> {
             set.extend(own.map(|(name, value)| variable(name, value.clone())));
         }
         Spec {
+            inherits: Inherits::All,
             program: words.next().unwrap_or_default(),
             arguments: words.collect(),
             folder: Some(PathBuf::from(&session.cwd)),

@@ -44,6 +44,6 @@ pub use check::{Check, CheckResult, check};
 pub use ended::{Ended, Limit};
 pub use error::ProcessError;
 pub use sink::{Discard, Sink};
-pub use spec::{Limits, Spec, Stop, Wiring};
+pub use spec::{Inherits, Limits, Spec, Stop, Wiring};
 pub use stdin::{Recorded, Stdin};
 pub use supervisor::{ReaperProgram, Remote, Supervisor};

@@ -25,6 +25,11 @@ impl Entered {
         processes: false,
     };
 
+    /// Whether mounts can be changed, for us alone.
+    pub(in crate::sandbox) fn has_mounts(self) -> bool {
+        self.mounts
+    }
+
     /// As arguments of the second process.
     pub(in crate::sandbox) fn arguments(self) -> Vec<&'static str> {
         let words = [(self.mounts, MOUNTS), (self.processes, PROCESSES)];

@@ -58,7 +58,7 @@ impl Place {
         let environment = self.environment();
         let order = Order {
             profile: self.profile.clone(),
-            surroundings: surroundings(&environment, scratch.path()),
+            surroundings: surroundings(&environment, scratch.path(), None),
             namespaces: true,
             run_as: None,
             folder: PathBuf::new(),
