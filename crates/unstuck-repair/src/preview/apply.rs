@@ -55,6 +55,7 @@ impl Preview {
             return Err(ApplyError::Unsettled { paths });
         }
         let (root, upper) = (self.project()?, self.upper()?);
+        let _claim = self.claim()?;
         let changes = self.compared(&root, &upper)?;
         let shown = self.touched()?;
         if changes.touched != shown {

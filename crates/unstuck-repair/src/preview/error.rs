@@ -102,6 +102,9 @@ pub enum ApplyError {
         /// The path of the project.
         path: PathBuf,
     },
+    /// The project is being repaired, or another preview of it applied.
+    #[error("the project is being repaired at this moment")]
+    Busy,
     /// It could not be put in place.
     #[error("cannot put {path} in place")]
     Failed {

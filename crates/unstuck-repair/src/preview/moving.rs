@@ -70,7 +70,8 @@ impl Moving<'_> {
         for step in self.journal.moves.iter().rev() {
             let undone = self.undo_one(step);
             if !matches!(undone, Ok(true)) {
-                left.push(step.path.shown());
+                let (path, beside) = (step.path.shown(), step.beside().shown());
+                left.push(format!("{path} (what was there may be in {beside})"));
             }
         }
         self.permit(|folder| folder.before);

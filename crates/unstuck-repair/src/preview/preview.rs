@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, fstat, openat};
 use serde::{Deserialize, Serialize};
 
+use crate::lock::ProjectLock;
+
 use super::bounds::Bounds;
 use super::change::{Changes, Touched};
 use super::error::{ApplyError, PreviewError};
@@ -131,6 +133,15 @@ impl Preview {
             true => Ok(root),
             false => Err(another()),
         }
+    }
+
+    /// The right to change the project.
+    pub(super) fn claim(&self) -> Result<ProjectLock, ApplyError> {
+        // The folder of previews lies in the state folder.
+        let state = self.folder.ancestors().nth(2).unwrap_or(&self.folder);
+        let lock = ProjectLock::take(state, &self.report().project);
+        lock.map_err(|source| self.keeping(source))?
+            .ok_or(ApplyError::Busy)
     }
 
     pub(super) fn upper(&self) -> Result<OwnedFd, PreviewError> {

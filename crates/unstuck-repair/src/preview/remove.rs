@@ -128,7 +128,7 @@ mod tests {
         }
         let closed = place.path().join("deep/closed");
         fs::create_dir_all(closed.join("inner")).unwrap();
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         remove(&parent, b"deep").unwrap();
         assert!(!place.path().join("deep").exists());
     }

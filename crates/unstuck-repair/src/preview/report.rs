@@ -43,8 +43,8 @@ pub struct Ran {
     /// The folder it ran in, below the root of the project; empty for the root.
     #[serde(default)]
     pub working_dir: String,
-    /// Its exit code; none if it was ended by a signal.
-    pub exit_code: Option<i32>,
+    /// Its exit code, as a shell would show it.
+    pub exit_code: i32,
     /// Whether it took too long.
     pub timed_out: bool,
     /// How long it took.
@@ -54,6 +54,8 @@ pub struct Ran {
     pub network: bool,
     /// The last lines of what it wrote.
     pub output: Vec<String>,
+    /// What it wrote outside of the project, a few of it; that was a private copy and is gone.
+    pub discarded: Vec<String>,
 }
 
 /// How many files are added, changed and deleted.

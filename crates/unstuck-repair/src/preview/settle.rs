@@ -43,6 +43,7 @@ impl Previews {
         // Whoever works on it holds its lock.
         let preview = Preview::open(self.folder_of(id), id)?;
         let project = preview.report().project.clone();
+        let _claim = preview.claim()?;
         let keeping = |source| preview.keeping(source);
         let journal = Journal::read(preview.folder()).map_err(keeping)?;
         let journal = journal.ok_or_else(|| PreviewError::None { id: id.to_owned() })?;

@@ -90,6 +90,7 @@ fn neutral(ran: Ran) -> Ran {
     Ran {
         command: show_command(&ran.command),
         working_dir: show(&ran.working_dir),
+        discarded: ran.discarded.iter().map(|path| show(path)).collect(),
         output: ran.output.iter().map(|line| shown_line(line)).collect(),
         ..ran
     }

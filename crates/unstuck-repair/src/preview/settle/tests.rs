@@ -49,11 +49,12 @@ impl Place {
         let ran = Ran {
             command: "repair".to_owned(),
             working_dir: String::new(),
-            exit_code: Some(0),
+            exit_code: 0,
             timed_out: false,
             duration: Duration::ZERO,
             network: false,
             output: Vec::new(),
+            discarded: Vec::new(),
         };
         let id = draft.finish(ran, &[], now).unwrap().report().id.clone();
         Self { id, ..place }
@@ -181,7 +182,13 @@ fn what_somebody_else_has_taken_over_is_left_alone_and_told() {
     fs::remove_file(project.join("a")).unwrap();
     place.write("a");
     place.write("new");
-    assert_eq!(place.settled(), End::Left(vec!["a".to_owned()]));
+    let End::Left(left) = place.settled() else {
+        panic!("it was settled");
+    };
+    // A person can bring back what was there.
+    let beside = format!(".unstuck-{}-0", place.id);
+    assert_eq!(left, [format!("a (what was there may be in {beside})")]);
+    assert_eq!(place.tree()[&beside], "old");
     assert_eq!(place.tree()["a"], "mine");
     assert_eq!(place.tree()["d/x"], "old");
 }

@@ -132,11 +132,12 @@ fn ran(command: &str, code: i32) -> Ran {
     Ran {
         command: command.to_owned(),
         working_dir: String::new(),
-        exit_code: Some(code),
+        exit_code: code,
         timed_out: false,
         duration: Duration::from_millis(1200),
         network: false,
         output: vec!["done".to_owned()],
+        discarded: Vec::new(),
     }
 }
 

@@ -152,7 +152,7 @@ fn a_preview_is_kept_by_what_it_would_do() {
     };
     let previews = place.previews();
     let kept = previews.find(&id[..6]).unwrap();
-    assert_eq!(kept.report().ran.exit_code, Some(7));
+    assert_eq!(kept.report().ran.exit_code, 7);
     assert!(matches!(previews.find(&id), Err(PreviewError::Busy { .. })));
     drop(kept);
     assert!(matches!(
@@ -176,7 +176,11 @@ fn old_previews_and_abandoned_ones_are_removed_and_no_others() {
     // A draft whose process was killed has left its folder, but not its lock.
     let abandoned = place.folder.path().join("state/previews/draft-77");
     fs::create_dir_all(abandoned.join("work/work")).unwrap();
-    fs::set_permissions(abandoned.join("work/work"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(
+        abandoned.join("work/work"),
+        fs::Permissions::from_mode(0o000),
+    )
+    .unwrap();
     let held = place.draft();
     let later = Timestamp::from_seconds(1_794_777_000 + 25 * 3600);
     let other = place
