@@ -5,11 +5,13 @@
 
 mod beneath;
 pub mod environment;
+pub mod guard_files;
 pub mod lock;
 pub mod place;
 pub mod preview;
 pub mod proposal_file;
 pub mod sandbox;
+pub mod trust;
 mod weigh;
 
 pub use weigh::{Judged, Weighed, weigh};

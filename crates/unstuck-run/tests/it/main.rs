@@ -4,6 +4,7 @@
 
 mod cleanup;
 mod ends;
+mod guard_files;
 mod limits;
 mod output;
 mod reaper_death;
