@@ -5,10 +5,15 @@
 
 mod beneath;
 pub mod environment;
+pub mod guard_files;
 pub mod lock;
 pub mod place;
+pub mod preview;
 pub mod proposal_file;
 pub mod sandbox;
+pub mod survey;
+pub mod trust;
 mod weigh;
 
+pub use survey::survey;
 pub use weigh::{Judged, Weighed, weigh};

@@ -28,6 +28,7 @@ pub mod drive;
 pub mod expect;
 pub mod folder;
 mod host;
+pub mod inside;
 pub mod process;
 pub mod prompt;
 pub mod reaper;

@@ -334,11 +334,15 @@ fn numbers_without_meaning_are_refused() {
 
 #[test]
 fn what_no_version_uses_yet_is_noted() {
-    let config = Place::with("unstuck.toml", "[recovery]\nnetwork = false\n").config();
+    let config = Place::with(
+        "unstuck.toml",
+        "[webhooks]\non_escalation = \"https://example.com/hook\"\n",
+    )
+    .config();
     assert_eq!(config.check(), []);
     let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
     assert!(
-        notes[0].contains("`recovery`: read, not used by this version"),
+        notes[0].contains("`webhooks`: read, not used by this version"),
         "{notes:?}"
     );
 }

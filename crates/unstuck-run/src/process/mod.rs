@@ -43,6 +43,7 @@ pub use captured::{Captured, HEAD, TAIL};
 pub use check::{Check, CheckResult, check};
 pub use ended::{Ended, Limit};
 pub use error::ProcessError;
+pub(crate) use orphans::COOKIE;
 pub use sink::{Discard, Sink};
 pub use spec::{Inherits, Limits, Spec, Stop, Wiring};
 pub use stdin::{Recorded, Stdin};

@@ -4,6 +4,7 @@
 
 mod cleanup;
 mod ends;
+mod guard_files;
 mod limits;
 mod output;
 mod reaper_death;
@@ -11,5 +12,6 @@ mod repair;
 mod stdin;
 mod support;
 mod terminal;
+mod trial;
 mod tty;
 mod worktree;
