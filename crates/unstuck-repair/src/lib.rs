@@ -8,6 +8,7 @@ pub mod environment;
 pub mod guard_files;
 pub mod lock;
 pub mod place;
+pub mod preview;
 pub mod proposal_file;
 pub mod sandbox;
 pub mod survey;

@@ -21,7 +21,10 @@ macro_rules! files {
     };
 }
 
-files! { "never" "shell" "names" "node" "python" "rust" "files" "processes" "databases" }
+files! {
+    "never" "shell" "names" "node" "python" "rust" "go" "java" "more-packages" "builds" "git" "files" "processes"
+    "databases"
+}
 
 /// All that is known about repairs.
 #[derive(Debug, Clone, PartialEq)]

@@ -128,10 +128,18 @@ pub(super) struct Does {
     pub(super) script: Option<String>,
     /// Whether the verb itself is the name of the script.
     pub(super) verb_is_script: bool,
+    /// Whether each operand names a script.
+    pub(super) each: bool,
+    /// Whether the operands tell by their words what it does.
+    pub(super) by_name: bool,
     /// Whether the first operand is a file of the project that is run.
     pub(super) file: bool,
     /// Whether the rest is another command, after so many operands.
     pub(super) launches: Option<usize>,
+    /// Whether the verb belongs to the command that is launched.
+    pub(super) keeps_verb: bool,
+    /// Whether it finds the program itself, wherever that is.
+    pub(super) finds: bool,
     /// The option whose value is the program that is launched.
     pub(super) launch_option: Option<String>,
     /// The option whose value is a shell command.
@@ -161,6 +169,8 @@ pub(super) enum Work {
     Install,
     /// Brings the lockfile in line with the wishes.
     Lock,
+    /// Takes newer versions than the lockfile says.
+    Upgrade,
     /// Compiles installed packages anew.
     Rebuild,
     /// Builds the project.
@@ -295,6 +305,9 @@ pub(super) struct NeedRule {
     pub(super) all: Vec<Pattern>,
     #[serde(default)]
     pub(super) none: Vec<Pattern>,
+    /// Whether every path of the matching line may be the one that it is about.
+    #[serde(default)]
+    pub(super) mentioned: bool,
     /// Files of which one must be there.
     #[serde(default)]
     pub(super) has: Vec<String>,

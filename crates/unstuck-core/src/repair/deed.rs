@@ -82,6 +82,7 @@ impl Entry {
             facts,
             folder: String::new(),
             depth: 0,
+            finds: false,
             deeds: Vec::new(),
         };
         reader.command(text);
@@ -126,6 +127,8 @@ struct Reader<'a> {
     facts: &'a Facts,
     folder: String,
     depth: u8,
+    /// Whether the next program is found by its launcher.
+    finds: bool,
     deeds: Vec<Deed>,
 }
 
@@ -190,7 +193,7 @@ impl Reader<'_> {
         }
     }
 
-    fn deed(&self, program: &str) -> Deed {
+    fn deed(&mut self, program: &str) -> Deed {
         let is_path = program.contains('/');
         let path = is_path.then(|| paths::relative(&self.facts.roots, &self.folder, program));
         Deed {
@@ -198,6 +201,7 @@ impl Reader<'_> {
             program_path: path.flatten(),
             folder: self.folder.clone(),
             depth: self.depth,
+            builtin: std::mem::take(&mut self.finds),
             ..Deed::default()
         }
     }
@@ -222,17 +226,15 @@ impl Reader<'_> {
         let words = Words::read(program, arguments);
         let mut deed = self.deed(path);
         deed.known = true;
-        deed.builtin = program.builtin;
+        deed.builtin |= program.builtin;
         deed.manager.clone_from(&program.manager);
-        let of_manager = program
-            .manager
-            .as_deref()
-            .and_then(|name| self.book.manager(name));
-        let ecosystem = of_manager.map(|manager| manager.ecosystem.clone());
+        let manager = program.manager.as_deref();
+        let manager = manager.and_then(|name| self.book.manager(name));
+        let ecosystem = manager.map(|manager| manager.ecosystem.clone());
         deed.ecosystem = program.ecosystem.clone().or(ecosystem);
         if let Some(folder) = words.value(&program.folder) {
-            deed.folder =
-                paths::relative(&self.facts.roots, &self.folder, folder).unwrap_or_default();
+            let folder = paths::relative(&self.facts.roots, &self.folder, folder);
+            deed.folder = folder.unwrap_or_default();
         }
         deed.reads = inner_reads(&deed.folder, arguments);
         let Some((does, verb)) = call::best(program, &words) else {
@@ -241,26 +243,41 @@ impl Reader<'_> {
         if self.launched(does, verb, &words, arguments) {
             return;
         }
-        self.describe(&mut deed, program, does, &words.after(verb));
-        deed.frozen |= does.frozen || words.has_any(&program.frozen);
+        let operands = words.after(if does.verb_is_script { 0 } else { verb });
+        self.describe(&mut deed, does, &operands);
+        deed.frozen = does.frozen || words.has_any(&program.frozen);
         deed.offline = words.has_any(&program.offline);
         deed.loose = words.has_any(&program.loose);
-        deed.fresh |= does.fresh || words.has_any(&program.fresh);
+        deed.fresh = does.fresh || words.has_any(&program.fresh);
         self.take_options(&mut deed, does, &words);
         if deed.frozen {
             deed.works.retain(|work| *work != Work::Lock);
         }
-        if does.verb_is_script
-            && let (Some(runner), Some(name)) = (&does.script, words.operands.first())
-        {
-            deed.script = Some((runner.clone(), (*name).to_owned()));
+        self.follow_scripts(deed, does, &operands);
+    }
+
+    /// Adds a deed once for each script that it names.
+    fn follow_scripts(&mut self, deed: Deed, does: &Does, operands: &[&str]) {
+        let named = does.script.iter().flat_map(|_| operands);
+        let count = if does.each { operands.len() } else { 1 };
+        let names: Vec<&str> = named.copied().take(count).collect();
+        let Some(runner) = does.script.as_ref().filter(|_| !names.is_empty()) else {
+            return self.follow(deed);
+        };
+        for name in names {
+            self.follow(Deed {
+                script: Some((runner.clone(), name.to_owned())),
+                works: Vec::new(),
+                ..deed.clone()
+            });
         }
-        self.follow(deed);
     }
 
     /// Reads the command that a call launches; false if it launches none.
     fn launched(&mut self, does: &Does, verb: usize, words: &Words<'_>, all: &[&str]) -> bool {
+        self.finds = does.finds;
         if let Some(skipped) = does.launches {
+            let verb = if does.keeps_verb { 0 } else { verb };
             let from = words.operand_at(verb + skipped);
             self.call(call::without_prefixes(
                 from.and_then(|at| all.get(at..)).unwrap_or_default(),
@@ -281,36 +298,39 @@ impl Reader<'_> {
                 return true;
             }
         }
+        self.finds = false;
         false
     }
 
-    fn describe(&self, deed: &mut Deed, program: &Program, does: &Does, operands: &[&str]) {
+    fn describe(&self, deed: &mut Deed, does: &Does, operands: &[&str]) {
         deed.works.clone_from(&does.works);
         let folder = deed.folder.clone();
         let path = |word: &&str| paths::relative(&self.facts.roots, &folder, word);
         deed.of = chosen(does.of, operands).iter().filter_map(path).collect();
         let places = does.places.iter().filter_map(|place| path(&place.as_str()));
         deed.of.extend(places);
-        deed.reads
-            .extend(chosen(does.reads, operands).iter().filter_map(path));
+        let reads = chosen(does.reads, operands);
+        deed.reads.extend(reads.iter().filter_map(path));
         deed.things.clone_from(&does.things);
         deed.things
             .extend(operands.iter().map(|word| (*word).to_owned()));
         if does.named {
             let names = operands.iter().filter(|word| call::is_package(word));
-            deed.named = names
-                .map(|word| call::package_name(word).to_owned())
-                .collect();
+            let names = names.map(|word| call::package_name(word).to_owned());
+            deed.named = names.collect();
         }
-        if let Some(runner) = &does.script
-            && let Some(name) = operands.first()
-        {
-            deed.script = Some((runner.clone(), (*name).to_owned()));
+        if does.by_name {
+            let works = operands
+                .iter()
+                .flat_map(|name| self.book.works_of_name(name));
+            let works: Vec<Work> = works.collect();
+            if !works.is_empty() {
+                deed.works = works;
+            }
         }
         if does.file {
             deed.file = operands.first().and_then(path);
         }
-        let _ = program;
     }
 
     fn take_options(&self, deed: &mut Deed, does: &Does, words: &Words<'_>) {

@@ -85,7 +85,10 @@ impl NeedRule {
             }
         }
         clues.truncate(MOST_MATCHES);
-        clues
+        match self.mentioned {
+            true => clues.iter().flat_map(Clue::for_each_path).collect(),
+            false => clues,
+        }
     }
 
     fn clue<'b>(&'b self, message: &Message, found: &Captures<'_>) -> Clue<'b> {
@@ -102,6 +105,24 @@ impl NeedRule {
             port: group("port").and_then(|port| port.parse().ok()),
             line: message.line_at(&range).to_owned(),
         }
+    }
+}
+
+impl Clue<'_> {
+    /// The same clue for each path of its line.
+    fn for_each_path(&self) -> Vec<Self> {
+        let found = paths::mentioned(&self.line);
+        let others = found
+            .into_iter()
+            .map(Some)
+            .filter(|path| *path != self.path);
+        let own = self.path.is_some().then(|| self.path.clone());
+        let all = own.into_iter().chain(others);
+        all.map(|path| Self {
+            path,
+            ..self.clone()
+        })
+        .collect()
     }
 }
 

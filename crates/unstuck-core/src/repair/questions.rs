@@ -53,6 +53,7 @@ pub fn questions(
             .filter(|name| !name.contains('*'));
         questions.paths.extend(plain.cloned());
     }
+    questions.names.insert("https".to_owned());
     let commands = book.needs().flat_map(|rule: &NeedRule| &rule.command);
     for command in commands {
         questions.add_entry(&command.run);

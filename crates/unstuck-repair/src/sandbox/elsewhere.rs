@@ -57,14 +57,17 @@ pub(super) fn confine(
     _project: &OwnedFd,
     folder: &OwnedFd,
 ) -> Result<Effective, Failure> {
-    if order.profile.demand == Demand::Required {
+    if order.profile.demand == Demand::Required || order.profile.overlay.is_some() {
         return Err(Failure::final_one("confine the command", WHY));
     }
     step_into(folder)?;
     Ok(Effective::none(WHY))
 }
 
-pub(super) fn unconfined(_order: &Order, folder: &OwnedFd) -> Result<Effective, Failure> {
+pub(super) fn unconfined(order: &Order, folder: &OwnedFd) -> Result<Effective, Failure> {
+    if order.profile.overlay.is_some() {
+        return Err(Failure::final_one("lay an overlay over the project", WHY));
+    }
     step_into(folder)?;
     Ok(Effective::none("it is switched off"))
 }

@@ -51,6 +51,11 @@ pub(super) struct Processes {
     pub(super) beside: BTreeSet<String>,
 }
 
+/// What of a project no repair may make or change: it decides what runs outside of the sandbox later.
+pub fn guarded() -> &'static [PathBuf] {
+    &Lists::built_in().project.kept
+}
+
 impl Lists {
     pub(super) fn built_in() -> &'static Self {
         static BUILT_IN: LazyLock<Lists> = LazyLock::new(|| {

@@ -34,6 +34,7 @@ use elsewhere as system;
 use std::ffi::OsString;
 
 pub use effective::{Confinement, Effective};
+pub use lists::guarded;
 pub use profile::{Bounds, Demand, Network, Overlay, Profile, Reach};
 pub use reach::reach;
 pub use scratch::Scratch;

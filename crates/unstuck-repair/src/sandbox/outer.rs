@@ -42,7 +42,8 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
             "the project is the whole file system",
         ));
     }
-    let absent = Absent::look(&project);
+    // Whatever appears on an overlay is not in the project.
+    let absent = (order.profile.overlay.is_none()).then(|| Absent::look(&project));
     let home = discarded::look(&order);
     let leaving = leave(&order)?;
     // Whoever becomes another user is not tied to the parent any more.
@@ -50,7 +51,7 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
     let inner = Inner::start(&leaving.entered, &order, &project, &folder)?;
     let code = inner.watch(link, &mut wakes);
     let cleared = Report::Cleared {
-        planted: absent.clear(&project),
+        planted: absent.map_or_else(Vec::new, |absent| absent.clear(&project)),
         discarded: home.map(|home| home.list()).unwrap_or_default(),
     };
     let _ = wire::report(link, &cleared);

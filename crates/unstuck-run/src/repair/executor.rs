@@ -75,6 +75,11 @@ impl Executor {
         sink: &mut dyn Sink,
         stop: watch::Receiver<Stop>,
     ) -> Result<Ran, RepairError> {
+        if job.is_out_of_place() {
+            return Err(RepairError::Refused {
+                reason: "nobody approved this command; it can only be previewed".to_owned(),
+            });
+        }
         let _lock = self.lock(job, &stop).await?;
         let first = self.attempt(job, Namespaces::Tried, sink, stop.clone());
         let (ended, told) = first.await?;

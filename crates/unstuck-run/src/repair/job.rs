@@ -55,11 +55,20 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Whether nobody approved it and nothing takes what it writes.
+    pub(super) fn is_out_of_place(&self) -> bool {
+        self.approved.by() == ApprovedBy::Preview && self.profile.overlay.is_none()
+    }
+
     /// The profile that really counts: what nobody listed and nobody has seen never runs without a whole sandbox.
     pub(super) fn strict_profile(&self) -> Profile {
         let mut profile = self.profile.clone();
         profile.root = self.root.path().to_owned();
-        if self.approved.by() == ApprovedBy::Allowance {
+        let is_unseen = match self.approved.by() {
+            ApprovedBy::Allowance | ApprovedBy::Preview => true,
+            ApprovedBy::List | ApprovedBy::Person => false,
+        };
+        if is_unseen {
             profile.demand = Demand::Required;
             profile.reach = Reach::Own;
         }

@@ -9,8 +9,10 @@ mod executor;
 mod job;
 mod link;
 mod ran;
+mod trial;
 
 pub use error::RepairError;
 pub use executor::Executor;
 pub use job::Job;
 pub use ran::Ran;
+pub use trial::{Trial, TrialError};

@@ -11,5 +11,6 @@ mod reaper_death;
 mod stdin;
 mod support;
 mod terminal;
+mod trial;
 mod tty;
 mod worktree;

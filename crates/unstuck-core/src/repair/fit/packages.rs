@@ -14,7 +14,11 @@ impl Judge<'_> {
         let of_ecosystem =
             |deed: &&Deed| deed.does_any(&works) && deed.ecosystem.as_deref() == need.ecosystem;
         let installs: Vec<&Deed> = entry.deeds.iter().filter(of_ecosystem).collect();
-        if installs.is_empty() || !self.installs_what_is_missing(need, &installs) {
+        let missing = |deed: &&&Deed| deed.offline && !self.is_all_here(need, deed);
+        if installs.is_empty() || installs.iter().find(missing).is_some() {
+            return None;
+        }
+        if !self.installs_what_is_missing(need, &installs) {
             return None;
         }
         let preference = self.preference(need, entry, &installs)?;
@@ -27,8 +31,9 @@ impl Judge<'_> {
         let frozen = installs.iter().all(|deed| deed.frozen);
         let loose = installs.iter().any(|deed| deed.loose);
         let plain = does(Work::Install);
-        // What overrides contradictions is for contradictions.
-        let extra = u8::from(loose);
+        // What overrides contradictions is for contradictions, and nobody asked for newer versions.
+        let upgrades = does(Work::Upgrade);
+        let extra = u8::from(loose) + 3 * u8::from(upgrades);
         match need.state {
             State::Missing | State::Outdated if fresh => Some(2 + extra),
             State::Missing | State::Outdated if plain => Some(extra),
@@ -41,6 +46,20 @@ impl Judge<'_> {
             State::Native if does(Work::Rebuild) => Some(0),
             State::Native => fresh.then_some(1),
         }
+    }
+
+    /// Whether everything can be installed without the network: the lockfile names no address.
+    fn is_all_here(&self, need: &Need<'_>, deed: &Deed) -> bool {
+        let manager = deed
+            .manager
+            .as_deref()
+            .and_then(|name| self.book.manager(name));
+        let locks = manager.into_iter().flat_map(|manager| &manager.locks);
+        let mut locks = locks.map(|lock| paths::join(&need.folder, lock));
+        let lock = locks.find(|lock| self.facts.exists(lock));
+        let known = self.facts.named_in.contains_key("https");
+        let mut addressed = self.facts.files_naming("https");
+        known && lock.is_some_and(|lock| !addressed.any(|file| file == lock))
     }
 
     /// Whether the packages are installed from nothing.

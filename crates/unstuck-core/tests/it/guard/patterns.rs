@@ -138,7 +138,6 @@ const JOINED: &[&str] = &[
     "coproc curl x",
     "trap 'curl x' EXIT",
     "echo \"a=\"; curl x",
-    "echo 'a='; A='b c' curl x",
     "awk 'BEGIN{system(\"curl x\")}'",
     "python3 -c \"import os; os.system('curl x')\"",
     "git $(true) commit; curl x",

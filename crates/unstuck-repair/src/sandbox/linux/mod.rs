@@ -34,6 +34,9 @@ pub(super) fn confine(
     folder: &OwnedFd,
 ) -> Result<Effective, Failure> {
     let profile = &order.profile;
+    if profile.overlay.is_some() && !entered.mounts {
+        return Err(no_overlay(&no_mounts(profile.reach)));
+    }
     let mut missing = Vec::new();
     let mut notes = Vec::new();
     let mut writable = if entered.mounts {
@@ -68,6 +71,11 @@ pub(super) fn confine(
     };
     refuse_less(profile.demand, profile.reach, &effective)?;
     Ok(effective)
+}
+
+/// Without an overlay the project itself would be changed.
+fn no_overlay(why: &str) -> Failure {
+    Failure::final_one("lay an overlay over the project", why)
 }
 
 fn no_mounts(reach: Reach) -> String {
@@ -141,6 +149,9 @@ fn same(one: &impl AsFd, other: &impl AsFd) -> io::Result<bool> {
 
 /// Steps into the folder and confines nothing, as the owner asked.
 pub(super) fn unconfined(order: &Order, folder: &OwnedFd) -> Result<Effective, Failure> {
+    if order.profile.overlay.is_some() {
+        return Err(no_overlay("the sandbox is switched off"));
+    }
     rustix::process::fchdir(folder).to(format!("work in {}", order.folder.display()))?;
     Ok(Effective::none("it is switched off"))
 }

@@ -133,6 +133,10 @@ fn project(profile: &Profile, arranged: &mut Arranged) -> Result<Planned, Failur
 fn granted(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure> {
     let profile = &order.profile;
     let mut planned = Vec::new();
+    if profile.overlay.is_some() {
+        // All of these are the real ones. Nothing real may be written to where all is meant to be a trial.
+        return Ok(planned);
+    }
     for path in profile.writable_in_project() {
         let tree = Tree::at(&path).and_then(Tree::plain);
         let tree = tree.to(format!("make {} writable", path.display()))?;
