@@ -50,7 +50,7 @@ fn clearing_the_variables_does_not_help() {
 /// Its parent is gone and its session another one, but the reaper is above it.
 #[test]
 fn detaching_does_not_help() {
-    let line = "export HOME TRUST; env -i HOME=$HOME TRUST=\"$TRUST\" setsid sh -c '(sleep 0.3; $TRUST >new 2>&1; mv new said) & ' &";
+    let line = "export HOME TRUST; env -i HOME=$HOME TRUST=\"$TRUST\" setsid sh -c 'p=$$; (while kill -0 $p; do sleep 0.05; done; $TRUST >new 2>&1; mv new said) &' &";
     let said = said_to_agent(line);
     assert!(
         said.contains(TOLD) && said.contains("is a reaper of unstuck"),
