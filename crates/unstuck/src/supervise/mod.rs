@@ -266,12 +266,20 @@ fn drive(
         let (environment, newest) = (environment::whole(), Cell::new(None));
         let state = state_folder(session.store);
         let project = setting.repair.as_ref().map(|(_, project)| project.clone());
-        let committed = committed(project.or_else(|| task.project()).as_deref());
+        let project = project.or_else(|| task.project());
+        let committed = committed(project.as_deref());
+        let config = setting.known.config;
+        let at_start = trusting::accepted_at_start(config, project.as_deref(), &*committed);
+        let accepted = |project: &Path| {
+            let mut accepted = at_start.clone();
+            accepted.extend(trusting::accepted(project));
+            accepted
+        };
         let workshop = Workshop {
             book: Book::built_in(),
             state: &state,
             committed: &*committed,
-            accepted: &trusting::accepted,
+            accepted: &accepted,
             own: &environment::own_folders(session.store),
             environment: &environment,
             newest: &newest,

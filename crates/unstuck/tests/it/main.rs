@@ -17,6 +17,7 @@ mod policy;
 mod repair;
 mod run;
 mod store;
+mod trust;
 mod views;
 
 use std::path::{Path, PathBuf};
