@@ -3,6 +3,7 @@
 mod agents;
 mod order;
 mod recovery;
+mod repair;
 mod roles;
 
 use std::fs;
@@ -28,6 +29,7 @@ impl Config {
         check.order();
         check.looping();
         check.recovery();
+        check.repair();
         check.prompts();
         check.knowledge();
         check.addresses();
@@ -49,6 +51,7 @@ impl Config {
                 notes.push(self.problem_at(section, "read, not used by this version"));
             }
         }
+        notes.extend(self.about_repair());
         notes.extend(self.capped());
         notes.extend(self.unknown_models());
         notes

@@ -204,7 +204,9 @@ fn rules(config: &Config) -> (Rules, Vec<String>) {
     };
     match section.rules() {
         Ok(rules) => {
-            let notes = rules.warnings();
+            let told = rules.warnings().into_iter();
+            let notes = told.map(|warning| format!("recovery.{} {}", warning.key, warning.says));
+            let notes = notes.collect();
             (rules, notes)
         }
         Err(error) => (Rules::default(), vec![unusable(&error.to_string())]),
