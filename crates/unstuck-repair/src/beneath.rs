@@ -142,7 +142,7 @@ mod kernel {
     ) -> Result<(OwnedFd, PathBuf), FolderProblem> {
         let stays = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
         let handle = resolve(root, path, stays).map_err(problem)?;
-        let way = way(root, handle.as_fd()).ok_or(FolderProblem::Moved)?;
+        let way = way(root, handle.as_fd())?;
         // The way is what is shown and looked at for protected folders, so it has to lead to this very folder.
         let there = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
         let named = if way.as_os_str().is_empty() {
@@ -186,14 +186,54 @@ mod kernel {
     }
 
     /// The way from the root to a folder, as the kernel names both at this moment.
-    fn way(root: BorrowedFd<'_>, folder: BorrowedFd<'_>) -> Option<PathBuf> {
-        let (root, folder) = (name(root)?, name(folder)?);
-        folder.strip_prefix(root).ok().map(Path::to_owned)
+    fn way(root: BorrowedFd<'_>, folder: BorrowedFd<'_>) -> Result<PathBuf, FolderProblem> {
+        // Without /proc the kernel names nothing; then it is done part by part.
+        let unnamed = FolderProblem::Refused(Errno::NOSYS);
+        let (root, folder) = (
+            name(root).map_err(|_| unnamed)?,
+            name(folder).map_err(|_| unnamed)?,
+        );
+        let way = folder
+            .strip_prefix(root)
+            .map_err(|_| FolderProblem::Moved)?;
+        Ok(way.to_owned())
     }
 
-    fn name(handle: BorrowedFd<'_>) -> Option<PathBuf> {
+    fn name(handle: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
         let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
-        let name = readlink(link, Vec::new()).ok()?;
-        Some(PathBuf::from(OsString::from_vec(name.into_bytes())))
+        let name = readlink(link, Vec::new())?;
+        Ok(PathBuf::from(OsString::from_vec(name.into_bytes())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::CWD;
+
+    use super::*;
+
+    /// S3-48: without the kernel's help it is stricter, never laxer.
+    #[test]
+    fn part_by_part_no_link_is_followed_and_nothing_leads_out() {
+        let place = tempfile::tempdir().unwrap();
+        fs::create_dir_all(place.path().join("a/b")).unwrap();
+        fs::write(place.path().join("file"), "x").unwrap();
+        symlink("a", place.path().join("link")).unwrap();
+        symlink("..", place.path().join("up")).unwrap();
+        let root = openat(CWD, place.path(), FOLDER, Mode::empty()).unwrap();
+        let open = |path: &str| part_by_part(root.as_fd(), Path::new(path)).map(|(_, way)| way);
+        assert_eq!(open("."), Ok(PathBuf::new()));
+        assert_eq!(open("./a//b/"), Ok(PathBuf::from("a/b")));
+        for out in ["..", "a/..", "a/../a", "/", "/etc"] {
+            assert_eq!(open(out), Err(FolderProblem::Outside), "{out}");
+        }
+        for link in ["link", "link/b", "up"] {
+            assert!(open(link).is_err(), "{link}");
+        }
+        assert_eq!(open("missing"), Err(FolderProblem::Missing));
+        assert_eq!(open("file"), Err(FolderProblem::NotAFolder));
     }
 }
