@@ -1,7 +1,7 @@
 //! Opens folders below a handle, so that nothing on the way can lead out: no `..`, no link, no swap while it is looked at.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -57,7 +57,11 @@ const PATH_ONLY: OFlags = OFlags::PATH;
 const PATH_ONLY: OFlags = OFlags::RDONLY;
 
 /// Opens a folder, and tells the way to it without links.
-pub(crate) fn open(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), FolderProblem> {
+pub(crate) fn open(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBuf), FolderProblem> {
+    found(root, path).map(|(handle, way)| (handle.into(), way))
+}
+
+fn found(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), FolderProblem> {
     #[cfg(target_os = "linux")]
     match kernel::open(root, path) {
         // A kernel before 5.6, or a container that does not let the call through.

@@ -119,6 +119,7 @@ impl Root {
             _ => path,
         };
         let (handle, relative) = beneath::open(self.handle.as_fd(), path)?;
+        let handle = File::from(handle);
         let identity = identity(&handle).map_err(|_| FolderProblem::Moved)?;
         Ok(Folder {
             handle,
