@@ -29,6 +29,7 @@ impl Config {
         check.order();
         check.looping();
         check.recovery();
+        check.repair();
         check.prompts();
         check.knowledge();
         check.addresses();

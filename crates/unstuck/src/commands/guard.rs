@@ -204,7 +204,9 @@ fn rules(config: &Config) -> (Rules, Vec<String>) {
     };
     match section.rules() {
         Ok(rules) => {
-            let notes = rules.warnings();
+            let told = rules.warnings().into_iter();
+            let notes = told.map(|warning| format!("recovery.{} {}", warning.key, warning.says));
+            let notes = notes.collect();
             (rules, notes)
         }
         Err(error) => (Rules::default(), vec![unusable(&error.to_string())]),
@@ -269,15 +271,15 @@ fn explain(
     };
     let command = show_command(&args.command);
     writeln!(out, "{style}{word}{style:#}  {BOLD}{command}{BOLD:#}")?;
+    writeln!(out, "  {DIM}{:<10}{DIM:#}{}", "because", judgement.reason)?;
     for step in &judgement.steps {
         let (about, effect) = (step.about, step.effect.name());
         writeln!(
             out,
-            "  {DIM}{about:<12}{DIM:#}{effect:<9} {} {DIM}({}){DIM:#}",
+            "  {DIM}{about:<10}{DIM:#}{effect:<9} {} {DIM}({}){DIM:#}",
             step.says, step.rule
         )?;
     }
-    writeln!(out, "  {DIM}{:<12}{DIM:#}{}", "because", judgement.reason)?;
     if let Verdict::Run(approved) = &judgement.verdict {
         let how = match Script::of(approved.text()) {
             Script::Plain(_) => "without a shell",
@@ -285,7 +287,7 @@ fn explain(
         };
         writeln!(
             out,
-            "  {DIM}{:<12}{DIM:#}{} ({how})",
+            "  {DIM}{:<10}{DIM:#}{} ({how})",
             "runs",
             show_command(approved.text())
         )?;

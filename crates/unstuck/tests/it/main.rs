@@ -9,6 +9,7 @@ mod demo;
 mod diff;
 mod documents;
 mod exec;
+mod guard;
 mod history;
 mod kill_run;
 mod kinds;
