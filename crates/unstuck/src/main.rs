@@ -26,7 +26,7 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, resume,
+    agents, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, preview, resume,
     run as run_command, runs, show,
 };
 use crate::config::Config;
@@ -87,6 +87,7 @@ enum Command {
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
+    Preview(preview::PreviewArgs),
     Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
 }
@@ -156,6 +157,10 @@ fn with_store(
         Command::Exec(args) => return exec::run(args, config, &session, out),
         Command::Run(args) => return run_command::run(args, config, &session, out),
         Command::Resume(args) => return resume::run(args, config, &session, out),
+        Command::Preview(args) => {
+            // No escalation proposes a command yet.
+            return preview::run(args, config, &session, &|_| Ok(None), out);
+        }
         Command::Runs(args) => runs::run(args, &session, out),
         Command::Show(args) => show::run(args, &session, out),
         Command::Logs(args) => logs::run(args, &session, out),

@@ -15,6 +15,7 @@ mod line_input;
 pub(crate) mod logs;
 pub(crate) mod plan;
 pub(crate) mod policy;
+pub(crate) mod preview;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -14,6 +14,7 @@ mod kill_run;
 mod kinds;
 mod plan;
 mod policy;
+mod preview;
 mod run;
 mod store;
 mod views;
