@@ -61,6 +61,7 @@ mod needles;
 pub mod pipeline;
 pub mod recovery;
 pub mod redact;
+pub mod repair;
 pub mod stuck;
 
 pub use action::{PlanRequest, PlannedStrategy, Settings, plan};

@@ -44,6 +44,11 @@ pub struct Identity {
 /// How folders are opened: to be entered and looked at by identity, not to be read.
 pub(crate) const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(PATH_ONLY);
 
+/// How files are opened.
+const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const PATH_ONLY: OFlags = OFlags::PATH;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -58,6 +63,24 @@ pub(crate) fn open(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBu
         done => return done,
     }
     part_by_part(root, path)
+}
+
+/// Opens a file to be read, by a way without links; without waiting for a pipe that nobody writes to.
+pub(crate) fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+    #[cfg(target_os = "linux")]
+    match kernel::open_file(folder, path) {
+        Err(Errno::NOSYS | Errno::PERM) => {}
+        done => return done,
+    }
+    let (Some(way), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Errno::ISDIR);
+    };
+    let way = part_by_part(folder, way).map_err(|problem| match problem {
+        FolderProblem::Missing => Errno::NOENT,
+        _ => Errno::LOOP,
+    });
+    let (way, _) = way?;
+    openat(way, name, FILE.union(OFlags::NOFOLLOW), Mode::empty())
 }
 
 /// Opens one part after the other and follows no link at all: stricter, and needs nothing of the machine.
@@ -105,10 +128,10 @@ mod kernel {
     use std::os::unix::ffi::OsStringExt;
     use std::path::{Path, PathBuf};
 
-    use rustix::fs::{Mode, ResolveFlags, openat2, readlink};
+    use rustix::fs::{Mode, OFlags, ResolveFlags, openat2, readlink};
     use rustix::io::Errno;
 
-    use super::{FOLDER, FolderProblem, identity, problem};
+    use super::{FILE, FOLDER, FolderProblem, identity, problem};
 
     /// A path with `..` cannot be resolved while somebody renames folders; then it is tried again, so often.
     const TRIES: usize = 32;
@@ -137,10 +160,24 @@ mod kernel {
         }
     }
 
+    pub(super) fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+        let how = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+        resolved(folder, path, FILE.union(OFlags::NOFOLLOW), how)
+    }
+
     fn resolve(root: BorrowedFd<'_>, path: &Path, how: ResolveFlags) -> Result<OwnedFd, Errno> {
+        resolved(root, path, FOLDER, how)
+    }
+
+    fn resolved(
+        root: BorrowedFd<'_>,
+        path: &Path,
+        flags: OFlags,
+        how: ResolveFlags,
+    ) -> Result<OwnedFd, Errno> {
         let mut done = Err(Errno::AGAIN);
         for _ in 0..TRIES {
-            done = openat2(root, path, FOLDER, Mode::empty(), how);
+            done = openat2(root, path, flags, Mode::empty(), how);
             if !matches!(done, Err(Errno::AGAIN | Errno::INTR)) {
                 break;
             }

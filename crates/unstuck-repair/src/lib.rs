@@ -11,7 +11,9 @@ pub mod place;
 pub mod preview;
 pub mod proposal_file;
 pub mod sandbox;
+pub mod survey;
 pub mod trust;
 mod weigh;
 
+pub use survey::survey;
 pub use weigh::{Judged, Weighed, weigh};

@@ -121,7 +121,7 @@ impl Root {
         Ok(Folder {
             handle,
             identity,
-            place: self.place_of(&relative),
+            place: self.place_of(path, &relative),
             relative,
         })
     }
@@ -140,18 +140,26 @@ impl Root {
             })
     }
 
-    fn place_of(&self, relative: &Path) -> Place {
-        let is_protected =
-            |part: &&OsStr| PROTECTED.iter().any(|name| part.eq_ignore_ascii_case(name));
-        let mut parts = relative.components().map(Component::as_os_str);
-        if let Some(part) = parts.find(is_protected) {
+    /// Whether approvals count in a folder, by the way that was asked for and by the one that really leads there.
+    fn place_of(&self, asked: &Path, found: &Path) -> Place {
+        let goes_up = asked.components().any(|part| part == Component::ParentDir);
+        let asked = if goes_up { found } else { asked };
+        if let Some(part) = protected_part(found).or_else(|| protected_part(asked)) {
             return Place::Protected(part.to_string_lossy().into_owned());
         }
-        let state = self.protected.iter().find(|own| relative.starts_with(own));
-        state.map_or(Place::Ordinary, |own| {
+        let own = self.protected.iter().find(|own| found.starts_with(own));
+        own.map_or(Place::Ordinary, |own| {
             Place::Protected(own.display().to_string())
         })
     }
+}
+
+/// The first part of a way in which no approval counts.
+fn protected_part(way: &Path) -> Option<&OsStr> {
+    let is_protected = |part: &&OsStr| PROTECTED.iter().any(|name| part.eq_ignore_ascii_case(name));
+    way.components()
+        .map(Component::as_os_str)
+        .find(is_protected)
 }
 
 impl Folder {

@@ -1,15 +1,17 @@
 //! Reads a proposal once. Whatever happens to the file afterwards, what was read is what is judged, shown and run.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
-use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{CWD, FileType, Mode, Stat, fstat, openat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use unstuck_core::guard::MAX_BYTES;
+
+use crate::beneath;
 
 /// The bytes of a proposal, and what they are known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,22 +49,34 @@ impl ProposalFile {
         Self { bytes, sha256 }
     }
 
-    /// Reads a file; nothing if there is none.
+    /// Reads a file; nothing if there is none. Links on the way to its folder are followed.
     pub fn read(path: &Path) -> Result<Option<Self>, ProposalFileError> {
-        Self::read_in(CWD, path)
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(ProposalFileError::NotAFile);
+        };
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
+        match openat(CWD, folder, beneath::FOLDER, Mode::empty()) {
+            Ok(folder) => Self::read_in(folder, Path::new(name)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(ProposalFileError::Unreadable(error.into())),
+        }
     }
 
-    /// Reads a file in a folder that is held open; nothing if there is none.
-    pub fn read_in(folder: impl AsFd, name: &Path) -> Result<Option<Self>, ProposalFileError> {
-        // Without NONBLOCK a pipe that nobody writes to would keep us waiting.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        match openat(folder, name, flags, Mode::empty()) {
+    /// Reads a file below a folder that is held open; nothing if there is none. No link is followed.
+    pub fn read_in(folder: impl AsFd, path: &Path) -> Result<Option<Self>, ProposalFileError> {
+        match beneath::open_file(folder.as_fd(), path) {
             Ok(handle) => {
                 read_once(&mut File::from(handle)).map(|bytes| Some(Self::from_bytes(bytes)))
             }
             Err(Errno::NOENT) => Ok(None),
-            // A link, or a socket.
-            Err(Errno::LOOP | Errno::NXIO) => Err(ProposalFileError::NotAFile),
+            // A link on the way, a way that leads out, or a socket.
+            Err(Errno::LOOP | Errno::XDEV | Errno::NXIO | Errno::ISDIR) => {
+                Err(ProposalFileError::NotAFile)
+            }
             Err(error) => Err(ProposalFileError::Unreadable(error.into())),
         }
     }
@@ -83,11 +97,22 @@ fn read_once(file: &mut File) -> Result<Vec<u8>, ProposalFileError> {
     file.take(most + 1)
         .read_to_end(&mut bytes)
         .map_err(ProposalFileError::Unreadable)?;
-    let after = stat(file)?;
-    if bytes.len() as u64 != size || version(&before) != version(&after) {
-        return Err(ProposalFileError::Changed);
+    let is_same = bytes.len() as u64 == size
+        && still_holds(file, &bytes).map_err(ProposalFileError::Unreadable)?
+        && version(&before) == version(&stat(file)?);
+    if is_same {
+        Ok(bytes)
+    } else {
+        Err(ProposalFileError::Changed)
     }
-    Ok(bytes)
+}
+
+/// Whether the file still holds these bytes: its times alone may be too coarse to tell.
+fn still_holds(file: &mut File, bytes: &[u8]) -> std::io::Result<bool> {
+    let mut again = Vec::with_capacity(bytes.len());
+    file.seek(SeekFrom::Start(0))?;
+    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut again)?;
+    Ok(again == bytes)
 }
 
 fn stat(file: &File) -> Result<Stat, ProposalFileError> {

@@ -30,11 +30,13 @@ pub struct Judged {
 pub fn weigh(bytes: &[u8], root: &Root, rules: &Rules, standing: &Standing) -> Weighed {
     let proposal = match Proposal::parse(bytes) {
         Ok(proposal) => proposal,
-        Err(error) => return Weighed::Rejected(Judgement::rejected(error.to_string())),
+        Err(error) => {
+            return Weighed::Rejected(Judgement::rejected(error.rule(), error.to_string()));
+        }
     };
     let folder = match root.folder(proposal.recovery.working_dir.as_deref()) {
         Ok(folder) => folder,
-        Err(error) => return Weighed::Rejected(Judgement::rejected(error.to_string())),
+        Err(error) => return Weighed::Rejected(Judgement::rejected("R6", error.to_string())),
     };
     let judged = |command: &str| judge(rules, command, folder.place(), standing);
     let judgement = judged(&proposal.recovery.command);

@@ -10,12 +10,15 @@ mod named;
 mod output;
 mod pipeline_plan;
 mod place;
+mod repair_words;
+mod repairs;
 mod report;
 mod run_words;
 mod runtime;
 mod show_text;
 mod store;
 mod supervise;
+mod trusting;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,8 +29,8 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, preview, resume,
-    run as run_command, runs, show,
+    agents, approve, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, preview,
+    propose, repair, resume, run as run_command, runs, show, trust,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -76,6 +79,10 @@ enum Command {
     Exec(Box<exec::ExecArgs>),
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
+    Repair(repair::RepairArgs),
+    Approve(approve::ApproveArgs),
+    Reject(approve::RejectArgs),
+    Propose(propose::ProposeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
@@ -90,6 +97,7 @@ enum Command {
     Preview(preview::PreviewArgs),
     Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
+    Trust(trust::TrustArgs),
 }
 
 fn main() -> ExitCode {
@@ -135,6 +143,7 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
         Command::Agents(args) => agents::run(args, &config, out),
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
+        Command::Trust(args) => trust::run(args, &config, out),
         other => return with_store(cli, other, &config, out),
     };
     done.map(|()| ExitCode::SUCCESS)
@@ -161,6 +170,10 @@ fn with_store(
             // No escalation proposes a command yet.
             return preview::run(args, config, &session, &|_| Ok(None), out);
         }
+        Command::Repair(args) => return repair::run(args, config, &session, out),
+        Command::Approve(args) => return approve::approve(args, config, &session, out),
+        Command::Reject(args) => return approve::reject(args, config, &session, out),
+        Command::Propose(args) => return propose::run(args, config, out),
         Command::Runs(args) => runs::run(args, &session, out),
         Command::Show(args) => show::run(args, &session, out),
         Command::Logs(args) => logs::run(args, &session, out),

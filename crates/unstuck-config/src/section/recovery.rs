@@ -61,6 +61,22 @@ impl Default for RecoverySection {
     }
 }
 
+impl RecoverySection {
+    /// What it says about what may run; an error where one of its entries is blank, and then nothing of it counts.
+    pub fn rules(&self) -> Result<Rules, RulesError> {
+        let rules = Rules {
+            enabled: self.enabled,
+            auto_approve: self.auto_approve.clone(),
+            require_human: self.require_human.clone(),
+            max_auto_recoveries_per_run: self.max_auto_recoveries_per_run,
+            cooldown_seconds: self.cooldown_seconds,
+            on_unknown: self.on_unknown,
+        };
+        rules.check()?;
+        Ok(rules)
+    }
+}
+
 /// Reads a list of commands or patterns; a blank one would match what nobody meant.
 pub(crate) fn entries<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     struct Entry(String);
@@ -80,22 +96,6 @@ pub(crate) fn entries<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>,
 
     let entries = Vec::<Entry>::deserialize(from)?;
     Ok(entries.into_iter().map(|entry| entry.0).collect())
-}
-
-impl RecoverySection {
-    /// What it says about what may run; an error where one of its entries is blank, and then nothing of it counts.
-    pub fn rules(&self) -> Result<Rules, RulesError> {
-        let rules = Rules {
-            enabled: self.enabled,
-            auto_approve: self.auto_approve.clone(),
-            require_human: self.require_human.clone(),
-            max_auto_recoveries_per_run: self.max_auto_recoveries_per_run,
-            cooldown_seconds: self.cooldown_seconds,
-            on_unknown: self.on_unknown,
-        };
-        rules.check()?;
-        Ok(rules)
-    }
 }
 
 /// How [`OnUnknown`] is written.

@@ -3,12 +3,23 @@
 //! Quotes and backslashes are dropped, so what is quoted counts as if it were not. Nothing here is nested calls, so no
 //! text is too deep for it, and every character is looked at once.
 
+/// What is in the quotes of an assignment, such as `A='x y'`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Values {
+    /// Words and commands like everything else: the safe reading, as nobody knows which quote opens and which one closes.
+    Split,
+    /// One word, so that the program behind it is found.
+    Whole,
+}
+
 /// The commands of a line, those in substitutions and subshells included. The line has to be in lower case.
-pub(super) fn commands(line: &str) -> Vec<String> {
+pub(super) fn commands(line: &str, values: Values) -> Vec<String> {
     let mut splitter = Splitter {
         rest: line,
+        values,
         now: String::new(),
         open: Vec::new(),
+        value: None,
         done: Vec::new(),
     };
     while let Some(c) = splitter.next() {
@@ -24,10 +35,13 @@ pub(super) fn commands(line: &str) -> Vec<String> {
 
 struct Splitter<'l> {
     rest: &'l str,
+    values: Values,
     /// The command that is being read.
     now: String,
     /// What is open, and the command that goes on behind it.
     open: Vec<(Bracket, String)>,
+    /// The quote that ends the value of an assignment, and how much was open before it.
+    value: Option<(char, usize)>,
     done: Vec<String>,
 }
 
@@ -68,18 +82,17 @@ impl Splitter<'_> {
 
     fn take(&mut self, c: char) {
         match c {
+            // Written so, a substitution in backticks holds another one.
+            '\\' if self.pass("`") => self.end(),
             '\\' => {
                 self.pass("\n");
             }
-            '\'' | '"' => {}
-            '$' => self.expansion(),
-            '`' if self
-                .open
-                .last()
-                .is_some_and(|(open, _)| *open == Bracket::Tick) =>
-            {
-                self.close()
+            c if self.is_in_value() && (c.is_whitespace() || ";|&<>()".contains(c)) => {
+                self.now.push('_');
             }
+            '\'' | '"' => self.quote(c),
+            '$' => self.expansion(),
+            '`' if self.is_in(Bracket::Tick) => self.close(),
             '`' => self.substitution(Bracket::Tick),
             '<' | '>' if self.pass("(") => self.substitution(Bracket::Round),
             '<' | '>' => self.redirection(c),
@@ -88,16 +101,29 @@ impl Splitter<'_> {
                 self.end();
                 self.substitution(Bracket::Round);
             }
-            ')' if self
-                .open
-                .last()
-                .is_some_and(|(open, _)| *open == Bracket::Round) =>
-            {
-                self.close()
-            }
+            ')' if self.is_in(Bracket::Round) => self.close(),
             ')' | ';' | '|' | '&' | '\n' => self.end(),
             c => self.now.push(c),
         }
+    }
+
+    /// Drops a quote; what is in the quotes of an assignment stays one word.
+    fn quote(&mut self, quote: char) {
+        match self.value {
+            Some((open, _)) if open == quote => self.value = None,
+            None if self.values == Values::Whole && self.now.ends_with('=') => {
+                self.value = Some((quote, self.open.len()));
+            }
+            _ => {}
+        }
+    }
+
+    fn is_in(&self, bracket: Bracket) -> bool {
+        self.open.last().is_some_and(|(open, _)| *open == bracket)
+    }
+
+    fn is_in_value(&self) -> bool {
+        self.value.is_some_and(|(_, open)| open == self.open.len())
     }
 
     fn substitution(&mut self, bracket: Bracket) {

@@ -173,7 +173,7 @@ impl<'d> Reader<'d> {
             .ok_or_else(|| self.wrong(key, "is missing"))
     }
 
-    fn object(&self, key: &'static str) -> Result<Reader<'d>, ProposalError> {
+    fn object(&self, key: &'static str) -> Result<Self, ProposalError> {
         let fields = self.required(key)?.as_object();
         let fields = fields.ok_or_else(|| self.wrong(key, "must be an object"))?;
         Ok(Reader::new(key, fields))

@@ -9,23 +9,18 @@ use super::rules::{OnUnknown, Rules};
 use super::show::{show, show_command};
 use super::verdict::{AskWhy, Effect, Judgement, Place, Standing, Step};
 use crate::duration::Human;
+use crate::nearest;
+
+/// Longer texts are not looked at for slips.
+const LONGEST_NEAR_MISS: usize = 200;
 
 /// Judges one command by the owner's rules. Nothing else decides: no confidence, no diagnosis, no other command.
 pub fn judge(rules: &Rules, command: &str, place: &Place, standing: &Standing) -> Judgement {
     if let Err(error) = check_command(command, "command") {
-        return Judgement::rejected(error.to_string());
+        return Judgement::rejected(error.rule(), error.to_string());
     }
     let command = trimmed(command);
-    let mut steps = vec![
-        step(
-            "R2",
-            "text",
-            Effect::Passes,
-            "every character of it can be seen",
-        ),
-        folder(place),
-        switch(rules),
-    ];
+    let mut steps = vec![text(command), folder(place), switch(rules)];
     steps.extend(trust(standing));
     steps.push(lists(rules, command));
     steps.push(limit(rules, standing));
@@ -41,6 +36,14 @@ fn step(rule: &'static str, about: &'static str, effect: Effect, says: impl Into
         effect,
         says: says.into(),
     }
+}
+
+fn text(command: &str) -> Step {
+    let mut says = "every character of it can be seen".to_owned();
+    if !command.is_ascii() {
+        says.push_str(", but some are beyond ASCII and may look like others");
+    }
+    step("R2", "text", Effect::Passes, says)
 }
 
 fn folder(place: &Place) -> Step {
@@ -112,7 +115,10 @@ fn lists(rules: &Rules, command: &str) -> Step {
 }
 
 fn unknown(rules: &Rules, command: &str) -> Step {
-    let unknown = "no entry of auto_approve is this very text";
+    let mut unknown = "no entry of auto_approve is this very text".to_owned();
+    if let Some(near) = near_miss(rules, command) {
+        unknown = format!("{unknown} (the nearest is `{}`)", show_command(near));
+    }
     match rules.on_unknown {
         OnUnknown::Escalate => step(
             "R5",
@@ -142,6 +148,16 @@ fn unknown(rules: &Rules, command: &str) -> Step {
             }
         },
     }
+}
+
+/// The entry that may have been meant. To tell it approves nothing.
+fn near_miss<'r>(rules: &'r Rules, command: &str) -> Option<&'r str> {
+    if command.len() > LONGEST_NEAR_MISS {
+        return None;
+    }
+    let entries = rules.auto_approve.iter().map(|entry| trimmed(entry));
+    let short = entries.filter(|entry| entry.len() <= LONGEST_NEAR_MISS);
+    nearest(command, short.map(|entry| (entry, entry)))
 }
 
 fn limit(rules: &Rules, standing: &Standing) -> Step {

@@ -5,7 +5,7 @@
 
 use super::programs::Programs;
 use super::script::is_plain;
-use super::show::show_command;
+use super::show::{holds_secret, show_command};
 
 /// What keeps a command from being plain; nothing if it is.
 pub(super) fn why_not_plain(command: &str) -> Option<String> {
@@ -20,6 +20,9 @@ pub(super) fn why_not_plain(command: &str) -> Option<String> {
     }
     if !is_bare_name(program) {
         return Some(format!("`{program}` is not the bare name of a program"));
+    }
+    if holds_secret(command) {
+        return Some("it contains what looks like a secret".to_owned());
     }
     Programs::built_in().objection(program, arguments)
 }

@@ -49,6 +49,18 @@ pub enum ProposalError {
     },
 }
 
+impl ProposalError {
+    /// The rule that the proposal breaks, as the guide numbers them.
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } | Self::NotJson(_) => "R0",
+            Self::Field { field, .. } if field.ends_with("timeout_seconds") => "R7",
+            Self::Field { .. } => "R1",
+            Self::Character { .. } => "R2",
+        }
+    }
+}
+
 /// A proposed repair, read and found well-formed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposal {

@@ -1,6 +1,6 @@
 //! Does an entry of `require_human` cover a command? Generously: being too generous only asks.
 
-use super::commands::commands;
+use super::commands::{Values, commands};
 use super::programs::Programs;
 
 /// Signs between commands; a pattern that contains one is compared with whole lines.
@@ -22,7 +22,8 @@ impl Line {
     pub(super) fn new(command: &str) -> Self {
         let lower = command.to_lowercase();
         let mut candidates = Vec::new();
-        for one in commands(&lower) {
+        let both = [Values::Split, Values::Whole].map(|values| commands(&lower, values));
+        for one in both.into_iter().flatten() {
             let braces = |c: char| if "{},".contains(c) { ' ' } else { c };
             let expanded = one.chars().map(braces).collect::<String>();
             add_candidates(&one, &mut candidates);

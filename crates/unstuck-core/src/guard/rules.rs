@@ -110,9 +110,7 @@ impl Rules {
             "network" | "guard_files" | "preview" => {
                 yes_or_no(key, value)?;
             }
-            "allowed_write_paths" | "env_keep" => {
-                texts(key, value)?;
-            }
+            "allowed_write_paths" | "env_keep" => none_blank(key, &texts(key, value)?)?,
             "sandbox" => one_of(key, value, &SANDBOX)?,
             _ => return Err(RulesError::new(key, "is not a key that is known here")),
         }
@@ -121,17 +119,16 @@ impl Rules {
 
     /// Finds entries in which there is nothing to see.
     pub fn check(&self) -> Result<(), RulesError> {
-        let lists = [
-            ("auto_approve", &self.auto_approve),
-            ("require_human", &self.require_human),
-        ];
-        for (key, list) in lists {
-            if list.iter().any(|entry| is_blank(trimmed(entry))) {
-                return Err(RulesError::new(key, "has a blank entry"));
-            }
-        }
-        Ok(())
+        none_blank("auto_approve", &self.auto_approve)?;
+        none_blank("require_human", &self.require_human)
     }
+}
+
+fn none_blank(key: &str, list: &[String]) -> Result<(), RulesError> {
+    if list.iter().any(|entry| is_blank(trimmed(entry))) {
+        return Err(RulesError::new(key, "has a blank entry"));
+    }
+    Ok(())
 }
 
 const ON_UNKNOWN: [(&str, OnUnknown); 3] = [

@@ -23,8 +23,7 @@ impl Script {
     /// assert_eq!(Script::of("rm -rf *"), Script::Shell("rm -rf *".to_owned()));
     /// ```
     pub fn of(text: &str) -> Self {
-        let commands = text.split(" && ").map(words).collect::<Option<Vec<_>>>();
-        commands.map_or_else(|| Self::Shell(text.to_owned()), Self::Plain)
+        commands(text).map_or_else(|| Self::Shell(text.to_owned()), Self::Plain)
     }
 }
 
@@ -33,23 +32,38 @@ pub(super) fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_./:@%+=,-".contains(c)
 }
 
-/// The words of one command, if a shell takes each as it stands.
-fn words(command: &str) -> Option<Vec<String>> {
+/// The commands of a text, if a shell takes each of their words as it stands.
+fn commands(text: &str) -> Option<Vec<Vec<String>>> {
+    let mut commands = Vec::new();
     let mut words = Vec::new();
-    let mut rest = command;
+    let mut rest = text;
     loop {
         let (word, after) = word(rest)?;
         words.push(word);
         if after.is_empty() {
             break;
         }
-        rest = after.strip_prefix(' ')?;
+        rest = match after.strip_prefix(" && ") {
+            None => after.strip_prefix(' ')?,
+            Some(next) => {
+                commands.push(std::mem::take(&mut words));
+                next
+            }
+        };
     }
-    // An assignment, a word of the shell's own grammar, or what only the shell itself can do.
-    let program = words.first()?;
-    let is_program =
-        !program.is_empty() && !program.contains('=') && !Programs::built_in().is_of_shell(program);
-    is_program.then_some(words)
+    commands.push(words);
+    commands
+        .iter()
+        .all(|words| starts_program(words))
+        .then_some(commands)
+}
+
+/// Whether words start a program: no assignment, no word of the shell's own grammar, nothing that only the shell can do.
+fn starts_program(words: &[String]) -> bool {
+    let is_one = |word: &String| {
+        !word.is_empty() && !word.contains('=') && !Programs::built_in().is_of_shell(word)
+    };
+    words.first().is_some_and(is_one)
 }
 
 /// The first word and what follows it.

@@ -1,5 +1,6 @@
 //! Texts of a proposal as they may be shown: nothing in them that a terminal, a log or an eye would take for something else.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
@@ -61,7 +62,13 @@ fn push(shown: &mut String, c: char) {
     }
 }
 
-fn without_secrets(text: &str) -> std::borrow::Cow<'_, str> {
-    static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([]));
+static SECRETS: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([]));
+
+fn without_secrets(text: &str) -> Cow<'_, str> {
     SECRETS.redact(text)
+}
+
+/// Whether there is something in a text that looks like a secret.
+pub(super) fn holds_secret(text: &str) -> bool {
+    SECRETS.finds(text)
 }

@@ -87,13 +87,13 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// The judgement on a proposal that is refused as a whole.
-    pub fn rejected(reason: impl Into<String>) -> Self {
+    /// The judgement on a proposal that is refused as a whole: the rule that it breaks, and how.
+    pub fn rejected(rule: &'static str, says: impl Into<String>) -> Self {
         Self::of(vec![Step {
-            rule: "R0",
+            rule,
             about: "proposal",
             effect: Effect::Rejects,
-            says: reason.into(),
+            says: says.into(),
         }])
     }
 

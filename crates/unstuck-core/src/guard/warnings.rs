@@ -4,7 +4,7 @@ use super::characters::{hidden_in_command, trimmed};
 use super::programs::Programs;
 use super::rules::{OnUnknown, Rules};
 use super::script::Script;
-use super::show::show_command;
+use super::show::{holds_secret, show_command};
 
 impl Rules {
     /// What may not be meant as it stands. Nothing of it changes a verdict.
@@ -30,6 +30,11 @@ fn about_entry(entry: &str) -> Option<String> {
     if entry.contains(['*', '?', '[']) {
         return Some(format!(
             "auto_approve has `{shown}`: only this very text is approved, `*` stands for nothing else there"
+        ));
+    }
+    if holds_secret(entry) {
+        return Some(format!(
+            "auto_approve has `{shown}`: put the secret into the environment and name it in env_keep"
         ));
     }
     let Script::Plain(commands) = Script::of(entry) else {
