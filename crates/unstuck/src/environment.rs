@@ -42,11 +42,6 @@ pub(crate) fn state_folder() -> Option<PathBuf> {
     Some(base.or_else(home)?.join("unstuck"))
 }
 
-/// The folders of unstuck itself, which no command that it runs for somebody needs to see.
-pub(crate) fn own_folders() -> impl Iterator<Item = PathBuf> {
-    [state_folder(), user_config()].into_iter().flatten()
-}
-
 /// The store that counts where none is named on the command line.
 pub(crate) fn store_location() -> Result<Location> {
     match named_store() {

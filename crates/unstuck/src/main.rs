@@ -29,8 +29,8 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, approve, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, preview,
-    propose, repair, resume, run as run_command, runs, show, trust,
+    agents, approve, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy,
+    preview, propose, repair, resume, run as run_command, runs, show, trust,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};

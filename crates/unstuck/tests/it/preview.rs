@@ -61,7 +61,32 @@ fn a_person_sees_what_a_command_would_do() {
     let line = "sed -i s/two/TWO/ src/main.js && rm -rf node_modules/b && mkdir lib && echo new > lib/new && rm package.json && echo done";
     let ended = previewed(&place, &[line]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    insta::assert_snapshot!(steady(&place, &ended.stdout), @"");
+    insta::assert_snapshot!(steady(&place, &ended.stdout), @r#"
+    sed -i s/two/TWO/ src/main.js && rm -rf node_modules/b && mkdir lib && echo new > lib/new && rm package.json && echo done
+    on an overlay of ~/project · exit 0 after N s · without network
+
+    It would change 1 file, add 1, delete 2:
+      add     lib/             1 file, 4 B
+      delete  node_modules/b/  1 file
+      delete  package.json     3 B
+      change  src/main.js      +1 -1
+
+    src/main.js
+    @@ -1,3 +1,3 @@
+     one
+    -two
+    +TWO
+     three
+
+    the last lines that it wrote:
+      done
+
+    Only files are shown, not what it would do over the network.
+
+    Nothing was changed. Preview ID is kept for a day:
+      unstuck preview --apply ID
+      unstuck preview --drop ID
+    "#);
     assert_eq!(read(&place, "src/main.js"), "one\ntwo\nthree\n");
     assert!(!place.project().join("lib").exists());
 }
@@ -73,7 +98,15 @@ fn a_reinstall_that_changes_nothing_shows_nothing_and_keeps_nothing() {
         &place,
         &["cp -r node_modules /tmp/n && rm -rf node_modules && cp -r /tmp/n node_modules"],
     );
-    insta::assert_snapshot!(steady(&place, &ended.stdout), @"");
+    insta::assert_snapshot!(steady(&place, &ended.stdout), @r#"
+    cp -r node_modules /tmp/n && rm -rf node_modules && cp -r /tmp/n node_modules
+    on an overlay of ~/project · exit 0 after N s · without network
+
+    It would change nothing.
+      2 files in node_modules/ written again as before
+
+    Only files are shown, not what it would do over the network.
+    "#);
     assert_eq!(
         place.json(&["preview", "--json"], ""),
         Value::Array(Vec::new())
@@ -92,7 +125,7 @@ fn a_preview_is_applied_by_its_id() {
         shown.stdout
     );
     let listed = previewed(&place, &[]);
-    insta::assert_snapshot!(steady(&place, &listed.stdout), @"");
+    insta::assert_snapshot!(steady(&place, &listed.stdout), @r#"ID  just now    echo new > src/main.js; echo more > more  would change 1 file, add 1 · ~/project"#);
     let applied = previewed(&place, &["--apply", &id[..5]]);
     assert_eq!(
         (applied.code, applied.stdout.as_str()),
@@ -148,7 +181,10 @@ fn a_project_that_changed_meanwhile_is_left_alone() {
     place.write("src/main.js", "mine\n");
     let refused = previewed(&place, &["--apply", &id]);
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
-    insta::assert_snapshot!(refused.stderr, @"");
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: not applied, changed since the preview: src/main.js
+    hint: nothing was changed; run the preview again to see what the command would do now
+    "#);
     assert_eq!(read(&place, "src/main.js"), "mine\n");
     assert!(!place.project().join("other").exists());
 }
@@ -226,7 +262,22 @@ fn mistakes_are_told_with_what_to_do() {
             format!("{} {}", ended.code, ended.stderr)
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    1 error: there is no preview zz
+    hint: `unstuck preview` lists those that are kept, with their ids
+
+    2 error: which preview is meant?
+    hint: `unstuck preview` lists those that are kept, with their ids
+
+    2 error: a command and the id of a preview do not go together
+    hint: put --apply or --drop behind the command: unstuck preview "npm ci" --apply
+
+    2 error: working_dir `../outside` leads out of the project
+    hint: it is a folder from the root of the project
+
+    2 error: `command` contains the character U+202E, which cannot be shown for what it is
+    hint: no such command could be proposed or approved
+    "#);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod tried;
 mod trouble;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -77,6 +78,8 @@ pub(crate) struct PreviewArgs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Proposed {
     pub(crate) command: String,
+    /// The project it is for; that of the current folder where none is named.
+    pub(crate) project: Option<PathBuf>,
     pub(crate) working_dir: Option<String>,
     pub(crate) timeout: Duration,
 }

@@ -94,8 +94,12 @@ fn changes(report: &Report, out: &mut Output) -> Result<()> {
         writeln!(out, "  {DIM}… and {} more{DIM:#}", spaced(report.more_rows))?;
     }
     if report.same > 0 {
-        let files = files(report.same);
-        writeln!(out, "  {DIM}{files} written again as before{DIM:#}")?;
+        let (files, places) = (files(report.same), &report.same_in);
+        let place = match places.as_slice() {
+            [one] if one != "." => format!(" in {one}/"),
+            _ => String::new(),
+        };
+        writeln!(out, "  {DIM}{files}{place} written again as before{DIM:#}")?;
     }
     for path in &report.refused {
         writeln!(

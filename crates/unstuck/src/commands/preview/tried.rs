@@ -42,6 +42,7 @@ impl Wanted {
             Some(proposed) => proposed,
             None => Proposed {
                 command: target.to_owned(),
+                project: None,
                 working_dir: None,
                 timeout: Duration::from_secs(DEFAULT_TIMEOUT.into()),
             },
@@ -51,8 +52,14 @@ impl Wanted {
             timeout: args.timeout.unwrap_or(proposed.timeout),
             ..proposed
         };
-        let here = std::env::current_dir().context("cannot find the current folder")?;
-        let root = Root::open(&project_of(&here))?;
+        let project = match &proposed.project {
+            Some(project) => project.clone(),
+            None => {
+                let here = std::env::current_dir();
+                project_of(&here.context("cannot find the current folder")?)
+            }
+        };
+        let root = Root::open(&project)?;
         let folder = root.folder(proposed.working_dir.as_deref());
         let folder = folder.map_err(|error| {
             hinted(
@@ -82,7 +89,7 @@ impl Wanted {
             // What the owner lets approved commands see is not for one that nobody approved.
             environment: Environment::rebuilt(owner, self.root.path(), &[]),
             network: self.network,
-            own: own(session),
+            own: environment::own_folders(session.store),
             timeout: self.proposed.timeout,
             bounds: Bounds::default(),
         };
@@ -100,20 +107,6 @@ impl Wanted {
             tried.map_err(trouble::of_trial)
         })
     }
-}
-
-/// What of unstuck's own a command does not see.
-fn own(session: &Session<'_>) -> Vec<PathBuf> {
-    let store = session.store.path();
-    let beside = ["-wal", "-shm"].map(|end| {
-        let mut name = store.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    });
-    let mut own = vec![store.to_owned()];
-    own.extend(beside);
-    own.extend(environment::own_folders());
-    own
 }
 
 /// Whether the owner's own configuration says that repairs have the network; the project's word does not count.

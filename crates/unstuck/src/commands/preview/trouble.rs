@@ -41,7 +41,10 @@ pub(super) fn of_trial(error: TrialError) -> anyhow::Error {
     let told = whole(&error);
     match error {
         TrialError::Preview(error) => of_preview(error),
-        TrialError::Command(_) => hinted(told, "no such command could be proposed or approved"),
+        TrialError::Command(_) => hinted(
+            told.trim_start_matches("recovery.json: "),
+            "no such command could be proposed or approved",
+        ),
         TrialError::Repair(RepairError::SetUp { doing, why }) => refused(
             format!("a preview is not possible here: cannot {doing}: {why}"),
             "nothing was run; a preview needs the whole sandbox, with user namespaces and overlays",
