@@ -45,6 +45,10 @@ pub(super) fn of_trial(error: TrialError) -> anyhow::Error {
             told.trim_start_matches("recovery.json: "),
             "no such command could be proposed or approved",
         ),
+        TrialError::AnotherUser(uid) => refused(
+            told,
+            format!("nothing was run; preview it as that user: sudo -u '#{uid}' unstuck preview …"),
+        ),
         TrialError::Repair(RepairError::SetUp { doing, why }) => refused(
             format!("a preview is not possible here: cannot {doing}: {why}"),
             "nothing was run; a preview needs the whole sandbox, with user namespaces and overlays",
