@@ -8,6 +8,7 @@ mod story;
 
 pub(crate) use pipeline_screen::PipelineScreen;
 pub(crate) use screen::{Screen, Told};
+pub(crate) use signals::listen;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};

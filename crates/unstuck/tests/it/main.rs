@@ -15,6 +15,7 @@ mod kill_run;
 mod kinds;
 mod plan;
 mod policy;
+mod preview;
 mod repair;
 mod run;
 mod store;
