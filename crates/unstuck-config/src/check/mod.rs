@@ -29,7 +29,6 @@ impl Config {
         check.order();
         check.looping();
         check.recovery();
-        check.repair();
         check.prompts();
         check.knowledge();
         check.addresses();

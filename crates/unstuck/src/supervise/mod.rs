@@ -324,7 +324,7 @@ fn drive(
 }
 
 /// The project as it was committed before anything ran: what an agent commits, nobody has accepted.
-fn committed(project: Option<&Path>) -> Box<dyn Committed> {
+pub(crate) fn committed(project: Option<&Path>) -> Box<dyn Committed> {
     match project.map(Head::of) {
         Some(Ok(head)) => Box::new(head),
         _ => Box::new(NothingCommitted),
