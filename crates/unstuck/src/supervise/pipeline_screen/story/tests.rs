@@ -260,7 +260,6 @@ fn decided(session: &SessionId, changes: Vec<Changed>) -> Box<DecisionMade> {
             of: 2,
             fell_through: Vec::new(),
             cost: None,
-            repair: None,
             postponed: None,
             stated: false,
             draw: Draw(0),
