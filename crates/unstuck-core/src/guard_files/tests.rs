@@ -38,6 +38,7 @@ fn tools_are_found_wherever_they_are_called() {
         ("find . -name x -exec make {} \\;", "make"),
         ("env -S 'npm install'", "npm"),
         ("pm2 restart all", "overmind"),
+        ("go generate ./...", "go"),
     ] {
         assert!(uses(text).0.contains(&tool), "{text}: {:?}", uses(text));
     }
@@ -151,7 +152,8 @@ fn of_cargo_only_what_is_executed_counts() {
 
 #[test]
 fn of_python_only_what_is_executed_counts() {
-    let requirements = "six==1.16\nrequests[socks]>=2,<3 ; python_version > '3'\n# a comment\n";
+    let requirements = "six==1.16\nrequests[socks]>=2,<3 ; python_version > '3'\n# a comment\n\
+        a==1.0 \\\n    --hash=sha256:0123abcd \\\n    --hash=sha256:0123\n";
     assert_eq!(part("requirements-dev.txt", requirements), "");
     for line in [
         "--index-url https://example.com",
@@ -257,6 +259,36 @@ fn other_tools_have_their_plain_changes_too() {
 }
 
 #[test]
+fn files_name_others_of_their_kind() {
+    let known = GuardKnowledge::built_in();
+    for (path, text, named) in [
+        (
+            "requirements.txt",
+            "six\n-r base/more.txt\n",
+            "base/more.txt",
+        ),
+        ("Makefile", "-include config/settings\n", "config/settings"),
+        ("justfile", "import 'more.just'\n", "more.just"),
+        (
+            "compose.yaml",
+            "services:\n  a:\n    build:\n      dockerfile: ci/Dockerfile\n",
+            "ci/Dockerfile",
+        ),
+        (
+            "app/build.gradle",
+            "apply from: '../x.gradle'\n",
+            "../x.gradle",
+        ),
+    ] {
+        assert_eq!(
+            known.rule(path).followed(text.as_bytes()),
+            [named],
+            "{path}"
+        );
+    }
+}
+
+#[test]
 fn line_ends_and_bytes_that_are_no_text() {
     assert_eq!(
         part("Makefile", "a:\r\n\tb\r\n"),
@@ -272,7 +304,15 @@ fn scripts_are_read_by_name() {
     let text = br#"{"scripts": {"build": "node build.js", "x": 5}, "workspaces": ["a"]}"#;
     let rule = known.rule("package.json");
     assert_eq!(rule.scripts(text)["build"], "node build.js");
-    assert!(rule.has_key(text, "workspaces") && !rule.has_key(text, "pnpm"));
+    assert_eq!(rule.members(text, "workspaces"), Some(vec!["a".to_owned()]));
+    assert_eq!(rule.members(text, "pnpm"), None);
+    assert_eq!(rule.members(b"{ broken", "workspaces"), Some(vec![]));
+    let pnpm = known.rule("pnpm-workspace.yaml");
+    let yaml = b"packages:\n  - 'packages/*'\n  - web # the shop\n";
+    assert_eq!(
+        pnpm.members(yaml, ""),
+        Some(vec!["packages/*".to_owned(), "web".to_owned()])
+    );
     let composer = known.rule("composer.json");
     let scripts = composer.scripts(br#"{"scripts": {"test": ["a", "b"]}}"#);
     assert_eq!(scripts["test"], "a\nb");
