@@ -8,6 +8,7 @@ mod story;
 
 pub(crate) use pipeline_screen::PipelineScreen;
 pub(crate) use screen::{Screen, Told};
+pub(crate) use signals::listen;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
@@ -323,7 +324,7 @@ fn drive(
 }
 
 /// The project as it was committed before anything ran: what an agent commits, nobody has accepted.
-fn committed(project: Option<&Path>) -> Box<dyn Committed> {
+pub(crate) fn committed(project: Option<&Path>) -> Box<dyn Committed> {
     match project.map(Head::of) {
         Some(Ok(head)) => Box::new(head),
         _ => Box::new(NothingCommitted),
