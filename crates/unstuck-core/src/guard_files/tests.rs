@@ -317,3 +317,55 @@ fn scripts_are_read_by_name() {
     let scripts = composer.scripts(br#"{"scripts": {"test": ["a", "b"]}}"#);
     assert_eq!(scripts["test"], "a\nb");
 }
+
+mod laws {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Something like a path of a guard file.
+    fn path() -> impl Strategy<Value = String> {
+        let names = GuardKnowledge::built_in().file.iter();
+        let names: Vec<_> = names
+            .flat_map(|rule| &rule.names)
+            .map(|name| name.replace('*', "x"))
+            .collect();
+        prop::sample::select(names)
+    }
+
+    /// Texts in which the marks of all formats come together.
+    fn text() -> impl Strategy<Value = String> {
+        let pieces = [
+            "{", "}", "[", "]", "\"", "'", "<", ">", "</", "/>", "<!--", "-->", "=", ":", ",",
+            "\n", " ", "\\", "$(", ")", "`", "scripts", "é", "#", "!", "&&", "a", "1", "-m", "./",
+        ];
+        let pieces = prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..60);
+        pieces.prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        /// Whatever stands in a file or a command, it is read to its end, and always in the same way.
+        #[test]
+        fn nothing_in_a_file_or_a_command_ends_the_reading(path in path(), text in text(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let known = GuardKnowledge::built_in();
+            let rule = known.rule(&path);
+            prop_assert_eq!(rule.part(text.as_bytes()), rule.part(text.as_bytes()));
+            let _ = (rule.part(&bytes), rule.scripts(&bytes), rule.followed(&bytes), rule.members(&bytes, "a"));
+            for step in steps(&text) {
+                let _ = step.look(known);
+            }
+        }
+
+        /// What cannot be read as what it should be counts as a whole: no two such texts are the same.
+        #[test]
+        fn a_broken_file_counts_as_a_whole(one in text(), other in text()) {
+            let broken = |text: &str| format!("{{{text}");
+            let rule = GuardKnowledge::built_in().rule("package.json");
+            let (first, second) = (broken(&one), broken(&other));
+            let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
+            if first != second && !is_json(&first) && !is_json(&second) {
+                prop_assert_ne!(rule.part(first.as_bytes()), rule.part(second.as_bytes()));
+            }
+        }
+    }
+}
