@@ -53,6 +53,7 @@ pub mod episode;
 pub mod event;
 pub mod failure;
 pub mod guard;
+pub mod guard_files;
 pub mod knowledge;
 mod moment;
 mod nearest;
@@ -60,6 +61,7 @@ mod needles;
 pub mod pipeline;
 pub mod recovery;
 pub mod redact;
+pub mod repair;
 pub mod stuck;
 
 pub use action::{PlanRequest, PlannedStrategy, Settings, plan};

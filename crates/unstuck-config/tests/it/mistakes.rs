@@ -334,11 +334,15 @@ fn numbers_without_meaning_are_refused() {
 
 #[test]
 fn what_no_version_uses_yet_is_noted() {
-    let config = Place::with("unstuck.toml", "[recovery]\nnetwork = false\n").config();
+    let config = Place::with(
+        "unstuck.toml",
+        "[webhooks]\non_escalation = \"https://example.com/hook\"\n",
+    )
+    .config();
     assert_eq!(config.check(), []);
     let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
     assert!(
-        notes[0].contains("`recovery`: read, not used by this version"),
+        notes[0].contains("`webhooks`: read, not used by this version"),
         "{notes:?}"
     );
 }
@@ -350,11 +354,11 @@ fn a_blank_entry_of_the_lists_is_told() {
         "[recovery]\nauto_approve = [\"npm ci\", \" \"]\n",
         "[recovery]\nauto_approve = [\"\"]\n",
     ] {
-        assert_told(text, &["`recovery.auto_approve`", "has a blank entry"]);
+        assert_told(text, &["`recovery.auto_approve.", "must be a command"]);
     }
     assert_told(
         "[recovery]\nrequire_human = [\"\\t\"]\n",
-        &["`recovery.require_human`", "has a blank entry"],
+        &["`recovery.require_human.1`", "must be a command"],
     );
 }
 
@@ -366,7 +370,7 @@ fn an_approval_that_may_not_be_meant_is_noted() {
     assert_eq!(config.check(), []);
     let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
     let all = notes.join("\n");
-    for words in ["has `npm *`", "has `sh fix.sh`", "`recovery.on_unknown`"] {
+    for words in ["`npm *` is", "`sh fix.sh` runs", "`recovery.on_unknown`"] {
         assert!(all.contains(words), "`{words}` is not in:\n{all}");
     }
     assert!(!all.contains("npm ci`"), "{all}");

@@ -24,6 +24,7 @@ mod steps;
 mod tests;
 
 pub use advice::{Advice, RecoveryRule, advice, recovery_rule};
+pub(crate) use call::is_assignment;
 pub use call::{Call, SimpleCommand};
 pub use change::{DEFAULT_TIMEOUT, Settings};
 pub use excerpt::{cut_middle, tokens};

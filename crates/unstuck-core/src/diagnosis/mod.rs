@@ -24,6 +24,7 @@ use std::time::Duration;
 pub use classifier::Classifier;
 pub(crate) use fingerprint::{fingerprint, template};
 pub use pattern::PatternError;
+pub(crate) use screen::Screen;
 
 use serde::{Deserialize, Serialize};
 

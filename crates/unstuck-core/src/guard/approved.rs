@@ -20,6 +20,8 @@ pub enum ApprovedBy {
     Allowance,
     /// A person approved this very text.
     Person,
+    /// Nobody approved it: it may only be tried on an overlay that takes all that it writes.
+    Preview,
 }
 
 impl Approved {
@@ -37,6 +39,12 @@ impl Approved {
     pub fn by_person(command: &str) -> Result<Self, ProposalError> {
         check_command(command, "command")?;
         Ok(Self::new(command, ApprovedBy::Person))
+    }
+
+    /// A text that nobody approved, to be tried on an overlay; it gets nowhere else.
+    pub fn for_preview(command: &str) -> Result<Self, ProposalError> {
+        check_command(command, "command")?;
+        Ok(Self::new(command, ApprovedBy::Preview))
     }
 
     fn new(text: &str, by: ApprovedBy) -> Self {

@@ -9,6 +9,7 @@ mod damage;
 mod fingerprints;
 mod guard;
 mod redaction;
+mod repairs;
 mod requirements;
 mod samples;
 mod stuck;

@@ -3,3 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod guard;
+mod preview;
+mod sandbox;
+mod scenarios;

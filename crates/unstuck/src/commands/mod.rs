@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
 pub(crate) mod agents;
+mod always;
+pub(crate) mod approve;
 mod case_input;
 pub(crate) mod classify;
 pub(crate) mod config;
@@ -15,8 +17,11 @@ mod line_input;
 pub(crate) mod logs;
 pub(crate) mod plan;
 pub(crate) mod policy;
+pub(crate) mod propose;
+pub(crate) mod repair;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod store;
+pub(crate) mod trust;

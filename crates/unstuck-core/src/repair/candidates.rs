@@ -1,0 +1,143 @@
+//! Built-in commands for a need: from its rule, from the package manager, from the scripts of the project.
+
+use super::book::Book;
+use super::data::{Lack, Manager, StateCommand};
+use super::facts::Facts;
+use super::feasible::chosen_manager;
+use super::fit;
+use super::need::Need;
+use super::paths;
+use crate::action::shell_quote;
+use crate::failure::Kind;
+
+/// A command that may be offered for a need.
+pub(super) struct Candidate {
+    pub(super) command: String,
+    pub(super) folder: String,
+    /// Whether it still has to show that it fits.
+    pub(super) unproven: bool,
+}
+
+/// The built-in commands for a need. Where it is about rights, a full disk or memory there are none.
+pub(super) fn candidates(
+    book: &Book,
+    facts: &Facts,
+    kind: Kind,
+    need: &Need<'_>,
+) -> Vec<Candidate> {
+    let is_for_people = [Kind::PermissionDenied, Kind::DiskFull, Kind::OutOfMemory];
+    if is_for_people.contains(&kind) {
+        return Vec::new();
+    }
+    let mut all: Vec<Candidate> = of_rule(facts, need).collect();
+    match need.lack {
+        Lack::Packages => all.extend(of_manager(book, facts, need)),
+        Lack::Output | Lack::Generated | Lack::Schema | Lack::File => {
+            all.extend(of_scripts(book, facts, need));
+        }
+        _ => {}
+    }
+    all
+}
+
+fn of_rule<'n>(facts: &'n Facts, need: &'n Need<'_>) -> impl Iterator<Item = Candidate> + 'n {
+    let fitting = need.rule.command.iter();
+    let fitting = fitting.filter(|one| one.has.is_empty() || facts.has_any("", &one.has));
+    fitting.filter_map(|template| {
+        Some(Candidate {
+            command: filled(&template.run, need, &shell_quote)?,
+            folder: String::new(),
+            unproven: false,
+        })
+    })
+}
+
+/// Fills a template with what the need is about; none if that is not known.
+pub(super) fn filled(
+    template: &str,
+    need: &Need<'_>,
+    quote: &dyn Fn(&str) -> String,
+) -> Option<String> {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (key, behind) = after.split_once("}}")?;
+        let path = need.path.as_deref();
+        let value = match key.trim() {
+            "path" => path.map(str::to_owned),
+            "folder" => path.map(|path| paths::parent(path).to_owned()),
+            "name" => need.name.clone(),
+            "port" => need.port.map(|port| port.to_string()),
+            _ => None,
+        };
+        text.push_str(before);
+        text.push_str(&quote(&value?));
+        rest = behind;
+    }
+    text.push_str(rest);
+    Some(text)
+}
+
+fn of_manager(book: &Book, facts: &Facts, need: &Need<'_>) -> Vec<Candidate> {
+    if !fit::is_declared(book, facts, need) {
+        return Vec::new();
+    }
+    let Some(manager) = manager_for(book, facts, need) else {
+        return Vec::new();
+    };
+    let fits = |one: &&StateCommand| {
+        let has = one.has.is_empty() || facts.has_any(&need.folder, &one.has);
+        one.states.contains(&need.state) && has && !facts.has_any(&need.folder, &one.lacks)
+    };
+    let first = manager.command.iter().find(fits);
+    first
+        .map(|one| Candidate {
+            command: one.run.clone(),
+            folder: need.folder.clone(),
+            unproven: false,
+        })
+        .into_iter()
+        .collect()
+}
+
+/// The manager that the project uses, or the usual one where its wishes are there.
+fn manager_for<'b>(book: &'b Book, facts: &Facts, need: &Need<'_>) -> Option<&'b Manager> {
+    let chosen = chosen_manager(book, facts, &need.folder, need.ecosystem?);
+    let usual = || {
+        let mut all = fit::managers(book, need);
+        all.find(|manager| manager.usual && facts.has_any(&need.folder, &manager.manifests))
+    };
+    chosen.or_else(usual)
+}
+
+/// Scripts and targets of the project, each as the command that runs it.
+fn of_scripts(book: &Book, facts: &Facts, need: &Need<'_>) -> Vec<Candidate> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_:.-".contains(c);
+    let mut all = Vec::new();
+    for (runner, scripts) in &facts.scripts {
+        let Some(prefix) = prefix(book, facts, runner) else {
+            continue;
+        };
+        let names = scripts.keys().filter(|name| name.chars().all(plain));
+        all.extend(names.map(|name| Candidate {
+            command: format!("{prefix} {name}"),
+            folder: String::new(),
+            unproven: true,
+        }));
+    }
+    let _ = need;
+    all
+}
+
+/// What runs the scripts of a runner.
+fn prefix(book: &Book, facts: &Facts, runner: &str) -> Option<String> {
+    match runner {
+        "package.json" => {
+            let manager = chosen_manager(book, facts, "", "node");
+            let name = manager.map_or("npm", |manager| manager.name.as_str());
+            Some(format!("{name} run"))
+        }
+        "make" | "just" => Some(runner.to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,99 @@
+//! Whether a command can work at all in this project: its programs, scripts and files are there.
+
+use super::book::Book;
+use super::data::{Manager, Work};
+use super::deed::{Deed, Entry};
+use super::facts::{Facts, Thing};
+use super::paths;
+
+/// What keeps a command from working; none if nothing is known to.
+pub(super) fn obstacle(book: &Book, facts: &Facts, entry: &Entry) -> Option<String> {
+    if entry.deeds.is_empty() {
+        return Some("it does nothing that can be told".to_owned());
+    }
+    let mut made: Vec<&String> = Vec::new();
+    for deed in entry.deeds.iter().filter(|deed| deed.depth == 0) {
+        let is_made = |path: &str| made.iter().any(|one| paths::covers(one, path));
+        let found = missing_program(facts, deed, &is_made)
+            .or_else(|| missing_script(facts, deed))
+            .or_else(|| missing_file(facts, deed, &is_made))
+            .or_else(|| wrong_manager(book, facts, deed));
+        if found.is_some() {
+            return found;
+        }
+        if deed.does_any(&[Work::Create, Work::MakeFolder, Work::Build, Work::Generate]) {
+            made.extend(&deed.of);
+        }
+    }
+    None
+}
+
+fn missing_program(facts: &Facts, deed: &Deed, is_made: &dyn Fn(&str) -> bool) -> Option<String> {
+    match &deed.program_path {
+        Some(path) if is_made(path) => None,
+        Some(path) => is_unusable(facts, path).then(|| format!("there is no `{path}`")),
+        None if deed.builtin || deed.program.is_empty() => None,
+        None => (!facts.has_program(&deed.program))
+            .then(|| format!("there is no program `{}`", deed.program)),
+    }
+}
+
+/// A program in a folder whose interpreter is gone cannot run either.
+fn is_unusable(facts: &Facts, path: &str) -> bool {
+    let folder = paths::parent(path);
+    let interpreter = paths::join(folder, "python");
+    facts.is_missing(path)
+        || (folder.ends_with("/bin") && facts.thing(&interpreter) == Some(Thing::Dangling))
+}
+
+fn missing_script(facts: &Facts, deed: &Deed) -> Option<String> {
+    let (runner, name) = deed.script.as_ref()?;
+    let known = facts.script(runner, name).is_some();
+    (!known).then(|| format!("the project has no {runner} script `{name}`"))
+}
+
+fn missing_file(facts: &Facts, deed: &Deed, is_made: &dyn Fn(&str) -> bool) -> Option<String> {
+    let mut needed = deed.reads.iter().chain(&deed.file);
+    let missing = needed
+        .find(|path| !path.contains(['*', '?', '$']) && facts.is_missing(path) && !is_made(path));
+    missing.map(|path| format!("there is no `{path}`"))
+}
+
+/// A package manager that the project does not use, or that contradicts its lockfile.
+fn wrong_manager(book: &Book, facts: &Facts, deed: &Deed) -> Option<String> {
+    let manager = book.manager(deed.manager.as_deref()?)?;
+    let works = [Work::Install, Work::Lock, Work::Rebuild];
+    if !deed.does_any(&works) || !deed.named.is_empty() && manager.manifests.is_empty() {
+        return None;
+    }
+    let folder = deed.folder.as_str();
+    let wanted = manager.manifests.is_empty() || facts.has_any(folder, &manager.manifests);
+    if !wanted {
+        let manifest = manager.manifests.first().map_or("", String::as_str);
+        return Some(format!("there is no `{}`", paths::join(folder, manifest)));
+    }
+    let chosen = chosen_manager(book, facts, folder, &manager.ecosystem)?;
+    let is_it = chosen.name == manager.name || manager.locks.is_empty();
+    (!is_it).then(|| format!("the project uses {}", chosen.name))
+}
+
+/// The package manager of a folder: the one whose lockfile is there, or that the project names itself.
+pub(super) fn chosen_manager<'b>(
+    book: &'b Book,
+    facts: &Facts,
+    folder: &str,
+    ecosystem: &str,
+) -> Option<&'b Manager> {
+    let of_ecosystem = || {
+        let all = book.managers();
+        all.filter(|manager| manager.ecosystem == ecosystem)
+    };
+    let named = facts.package_manager.as_deref();
+    let by_name = of_ecosystem().find(|manager| Some(manager.name.as_str()) == named);
+    let by_lock = || {
+        paths::upwards(folder)
+            .chain(std::iter::once(""))
+            .find_map(|folder| of_ecosystem().find(|one| facts.has_any(folder, &one.locks)))
+    };
+    by_name.or_else(by_lock)
+}

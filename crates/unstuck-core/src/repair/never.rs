@@ -1,0 +1,77 @@
+//! What is never repaired by a command, and which commands are never offered.
+
+use super::book::Book;
+use super::data::{Forbidden, Never};
+use super::deed::Entry;
+use super::facts::Facts;
+use super::message::Message;
+use super::offer::Refusal;
+use crate::diagnosis::Diagnosis;
+use crate::failure::{Category, Failure, Layer};
+
+/// Why a failure is not repaired by any command.
+pub(super) fn refusal(
+    book: &Book,
+    failure: &Failure,
+    diagnosis: &Diagnosis,
+    message: &Message,
+) -> Option<Refusal> {
+    by_rule(book, diagnosis, message).or_else(|| by_category(failure, diagnosis))
+}
+
+fn by_rule(book: &Book, diagnosis: &Diagnosis, message: &Message) -> Option<Refusal> {
+    let text = message.text.as_str();
+    let shown = |rule: &Never| {
+        let of_kind = rule.kinds.is_empty() || rule.kinds.contains(&diagnosis.kind);
+        let excepted = rule.none.iter().any(|pattern| pattern.is_match(text));
+        let by_kind = rule.any.is_empty().then(|| diagnosis.evidence.line.clone());
+        let by_text = || {
+            let place = rule.any.iter().find_map(|pattern| pattern.find(text))?;
+            Some(message.line_at(&place).to_owned())
+        };
+        let line = by_kind.or_else(by_text).filter(|_| of_kind && !excepted)?;
+        Some(Refusal {
+            rule: rule.id.clone(),
+            reason: rule.reason.clone(),
+            line,
+        })
+    };
+    book.never().find_map(shown)
+}
+
+fn by_category(failure: &Failure, diagnosis: &Diagnosis) -> Option<Refusal> {
+    let (rule, reason) = match (failure.layer, diagnosis.category()) {
+        (_, Category::Code) => (
+            "code",
+            "the project's own code is wrong, and no command repairs that",
+        ),
+        (_, Category::Fatal) => ("person", "only a person can give what is missing"),
+        (_, Category::None) => ("no_failure", "nothing failed"),
+        (Layer::Api | Layer::Agent, _) => ("not_the_project", "it is not the project that failed"),
+        _ => return None,
+    };
+    Some(Refusal {
+        rule: rule.to_owned(),
+        reason: reason.to_owned(),
+        line: diagnosis.evidence.line.clone(),
+    })
+}
+
+/// Why a command is never offered; what its scripts run counts, too.
+pub(super) fn forbidden(book: &Book, facts: &Facts, entry: &Entry) -> Option<String> {
+    let bodies = entry
+        .deeds
+        .iter()
+        .filter_map(|deed| match (&deed.script, &deed.file) {
+            (Some((runner, name)), _) => facts.script(runner, name),
+            (None, Some(file)) => facts.path(file)?.text.as_deref(),
+            (None, None) => None,
+        });
+    let texts = std::iter::once(entry.text.as_str()).chain(bodies);
+    let is_forbidden = |rule: &&Forbidden, text: &str| {
+        let hit = rule.any.iter().any(|pattern| pattern.is_match(text));
+        hit && !rule.none.iter().any(|pattern| pattern.is_match(text))
+    };
+    let mut rules = texts.filter_map(|text| book.forbidden().find(|rule| is_forbidden(rule, text)));
+    rules.next().map(|rule| rule.reason.clone())
+}

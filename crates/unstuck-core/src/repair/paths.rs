@@ -1,0 +1,195 @@
+//! Paths as messages and commands write them.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// So many paths of a text are looked at, the last ones.
+const MOST: usize = 150;
+
+/// The path relative to the root; none if it leads elsewhere. What is relative already starts at the folder `at`.
+pub(super) fn relative(roots: &[String], at: &str, path: &str) -> Option<String> {
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    let path = path.replace('\\', "/");
+    if !path.starts_with('/') {
+        let is_home = path.starts_with('~') || path.contains("://");
+        return if is_home { None } else { resolved(at, &path) };
+    }
+    let inside = |root: &String| {
+        let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| rest.to_owned())
+    };
+    let rest = roots.iter().find_map(inside)?;
+    resolved("", &rest)
+}
+
+/// The path, begun at a folder, without `.` and `..`; none if it leads above the root.
+pub(super) fn resolved(folder: &str, path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// A name in a folder; the empty folder is the root.
+pub(super) fn join(folder: &str, name: &str) -> String {
+    match folder {
+        "" => name.to_owned(),
+        folder => format!("{folder}/{name}"),
+    }
+}
+
+/// The folder that a relative path lies in; empty for the root.
+pub(super) fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The last part of a path.
+pub(super) fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The path and every folder above it, the nearest first.
+pub(super) fn upwards(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| {
+        let (folder, _) = path.rsplit_once('/')?;
+        Some(folder)
+    })
+}
+
+/// Whether a path is covered by another: it is that one, lies in it, or is like its pattern.
+pub(super) fn covers(outer: &str, inner: &str) -> bool {
+    if outer.is_empty() {
+        return false;
+    }
+    if !outer.contains(['*', '?']) {
+        let rest = inner.strip_prefix(outer);
+        return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    }
+    let contents = outer.strip_suffix("/*");
+    contents.is_some_and(|folder| covers(folder, inner))
+        || upwards(inner).any(|one| is_like(outer, one))
+}
+
+/// Whether a text is like a pattern in which `*` stands for any characters and `?` for one.
+pub(super) fn is_like(pattern: &str, text: &str) -> bool {
+    fn like(pattern: &[u8], text: &[u8]) -> bool {
+        match (pattern.split_first(), text.split_first()) {
+            (None, None) => true,
+            (Some((b'*', rest)), _) => {
+                like(rest, text) || (!text.is_empty() && like(pattern, &text[1..]))
+            }
+            (Some((b'?', rest)), Some((_, others))) => like(rest, others),
+            (Some((one, rest)), Some((other, others))) => one == other && like(rest, others),
+            _ => false,
+        }
+    }
+    pattern.len() <= 200 && text.len() <= 500 && like(pattern.as_bytes(), text.as_bytes())
+}
+
+/// What looks like a path in a text, as it is written there.
+pub(super) fn mentioned(text: &str) -> BTreeSet<String> {
+    static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r#"'([^'\n]{2,200})'|"([^"\n]{2,200})"|`([^`\n]{2,200})`|([^\s'"`()<>\[\]{},;=|]{2,300})"#).ok()
+    });
+    let Some(word) = WORD.as_ref() else {
+        return BTreeSet::new();
+    };
+    let mut found = Vec::new();
+    for captures in word.captures_iter(text) {
+        let quoted = captures.iter().skip(1).take(3).flatten().next();
+        for part in quoted.into_iter().flat_map(|part| part.as_str().split(' ')) {
+            found.extend(path_in(part));
+        }
+        let whole = quoted.or(captures.get(4)).map(|part| part.as_str());
+        found.extend(whole.and_then(path_in));
+    }
+    let skip = found.len().saturating_sub(MOST);
+    found.into_iter().skip(skip).collect()
+}
+
+/// The path that a word is, without what commonly stands around it.
+pub(super) fn path_in(word: &str) -> Option<String> {
+    let around = |c: char| "'\"`()<>[]{},;:!".contains(c);
+    let word = word.trim_matches(around).trim_end_matches('.');
+    let word = without_position(word);
+    let is_path = word.len() > 1 && (word.contains('/') || is_file_name(word));
+    let plain = |c: char| !c.is_control() && c != ' ';
+    (is_path && word.chars().all(plain) && !word.contains("://")).then(|| word.to_owned())
+}
+
+/// The word without the line and column that may follow a path.
+fn without_position(word: &str) -> &str {
+    let mut word = word;
+    while let Some((before, last)) = word.rsplit_once(':') {
+        if last.is_empty() || !last.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        word = before;
+    }
+    word
+}
+
+fn is_file_name(word: &str) -> bool {
+    let named = |part: &str| {
+        !part.is_empty()
+            && part.len() <= 12
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && part.chars().any(|c| c.is_ascii_alphabetic())
+    };
+    let letters = |c: char| c.is_ascii_alphanumeric() || "_-.@+".contains(c);
+    word.chars().all(letters)
+        && word
+            .rsplit_once('.')
+            .is_some_and(|(_, extension)| named(extension))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_found_however_they_are_written() {
+        let text = "Error: /w/app/node_modules/x/package.json: bad\n  File \"/w/app/a.py\", line 2\nsrc/b.ts(1,17): gone\nsee https://x.org/y and 'out/reports/summary.txt' or .env";
+        let found = mentioned(text);
+        for path in [
+            "/w/app/node_modules/x/package.json",
+            "/w/app/a.py",
+            "src/b.ts",
+            "out/reports/summary.txt",
+            ".env",
+        ] {
+            assert!(found.contains(path), "{path}: {found:?}");
+        }
+        assert!(!found.iter().any(|path| path.contains("x.org")));
+    }
+
+    #[test]
+    fn what_leads_out_of_the_root_is_not_relative() {
+        let roots = ["/w/app".to_owned()];
+        let relative = |path| relative(&roots, "web", path);
+        assert_eq!(relative("/w/app/src/a.rs").as_deref(), Some("src/a.rs"));
+        assert_eq!(relative("../src/./a.rs").as_deref(), Some("src/a.rs"));
+        assert_eq!(relative("a.rs").as_deref(), Some("web/a.rs"));
+        assert_eq!(relative("/w/application/a"), None);
+        assert_eq!(relative("../../etc/passwd"), None);
+        assert_eq!(relative("~/x"), None);
+    }
+
+    #[test]
+    fn a_folder_covers_what_lies_in_it_and_a_pattern_what_is_like_it() {
+        assert!(
+            covers("dist", "dist/a.js") && covers("dist", "dist") && covers("dist/*", "dist/a")
+        );
+        assert!(covers("*.pyc", "a.pyc") && covers("tmp/*.lock", "tmp/x.lock"));
+        assert!(!covers("dist", "distant") && !covers("", "a") && !covers("tmp/*.lock", "x.lock"));
+    }
+}

@@ -1,0 +1,21 @@
+//! The repair files' own samples, each against the whole book.
+
+use unstuck_core::repair::Book;
+
+/// S3-45, S3-46: the package manager comes from the lockfile, and every sample gets the repair that fits it.
+#[test]
+fn every_sample_gets_its_repair_and_no_other() {
+    let book = Book::built_in();
+    let wrong: Vec<_> = book
+        .files()
+        .iter()
+        .flat_map(|file| file.samples().map(move |sample| (file, sample)))
+        .filter_map(|(file, sample)| Some(format!("{}: {}", file.title, sample.problem(book)?)))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} samples are not repaired as they should be:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}

@@ -1,0 +1,48 @@
+//! Gives up every privilege, for good and for all that is started.
+
+use std::io;
+
+use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
+
+use crate::sandbox::profile::Reach;
+
+/// Drops all capabilities but what the reach needs, and lets no program bring any back.
+pub(super) fn drop_all(reach: Reach) -> io::Result<()> {
+    rustix::thread::set_no_new_privs(true)?;
+    let kept = match reach {
+        // Root looks at what its processes have open, and ends them, with these alone.
+        Reach::Looks => CapabilitySet::KILL | CapabilitySet::SYS_PTRACE,
+        Reach::Own | Reach::Signals => CapabilitySet::empty(),
+    };
+    let own = rustix::thread::capabilities(None)?;
+    let kept = kept & own.permitted;
+    if own.effective.contains(CapabilitySet::SETPCAP) {
+        bound(kept)?;
+    }
+    rustix::thread::clear_ambient_capability_set()?;
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// What no program that is started can get back, even where the user is called root.
+fn bound(kept: CapabilitySet) -> io::Result<()> {
+    for number in 0..u64::BITS {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        // The kernel knows fewer than there are bits.
+        let Ok(true) = rustix::thread::capability_is_in_bounding_set(one) else {
+            continue;
+        };
+        if !kept.contains(one) {
+            rustix::thread::remove_capability_from_bounding_set(one)?;
+        }
+    }
+    if kept.is_empty() {
+        let bits = CapabilitiesSecureBits::NO_ROOT | CapabilitiesSecureBits::NO_ROOT_LOCKED;
+        rustix::thread::set_capabilities_secure_bits(bits)?;
+    }
+    Ok(())
+}

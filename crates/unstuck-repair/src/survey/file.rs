@@ -1,0 +1,101 @@
+//! What is at a path.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use unstuck_core::repair::{PathFact, Thing};
+
+use super::tree::Tree;
+
+/// So many paths are looked at.
+const MOST: usize = 1_500;
+/// So much of a file is read.
+const LONGEST: u64 = 32 << 10;
+/// So much of all files is read.
+const LONGEST_OF_ALL: usize = 2 << 20;
+
+/// What is at each of the paths.
+pub(super) fn facts(
+    tree: &Tree,
+    asked: &BTreeSet<String>,
+    open: &Option<BTreeSet<PathBuf>>,
+) -> BTreeMap<String, PathFact> {
+    let mut left = LONGEST_OF_ALL;
+    let plain = asked
+        .iter()
+        .filter(|path| !path.contains(['*', '\0', '$', '\n']));
+    let mut facts = BTreeMap::new();
+    for path in plain.take(MOST) {
+        let Some(mut fact) = fact(tree.root(), path) else {
+            continue;
+        };
+        if fact.what == Thing::File {
+            read_into(&mut fact, tree, path, &mut left);
+        }
+        let real = tree.root().join(path);
+        let is_open = |open: &BTreeSet<PathBuf>| open.contains(&real);
+        fact.in_use = open.as_ref().map(is_open);
+        facts.insert(path.clone(), fact);
+    }
+    facts
+}
+
+/// What the file system says about a path; none if it says nothing.
+fn fact(root: &Path, path: &str) -> Option<PathFact> {
+    let path = root.join(path);
+    let own = match fs::symlink_metadata(&path) {
+        Ok(own) => own,
+        Err(error) => {
+            let gone = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            return gone.then(PathFact::default);
+        }
+    };
+    let Ok(target) = fs::metadata(&path) else {
+        let what = if own.is_symlink() {
+            Thing::Dangling
+        } else {
+            Thing::Other
+        };
+        return Some(PathFact {
+            what,
+            ..PathFact::default()
+        });
+    };
+    let what = match () {
+        () if target.is_file() => Thing::File,
+        () if target.is_dir() => Thing::Folder,
+        () => Thing::Other,
+    };
+    let empty = match what {
+        Thing::File => target.len() == 0,
+        Thing::Folder => fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none()),
+        _ => false,
+    };
+    Some(PathFact {
+        what,
+        executable: target.permissions().mode() & 0o111 != 0,
+        writable: !target.permissions().readonly(),
+        empty,
+        ..PathFact::default()
+    })
+}
+
+fn read_into(fact: &mut PathFact, tree: &Tree, path: &str, left: &mut usize) {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    // Secrets are nobody's business, and nothing here depends on them.
+    let is_secret =
+        name.starts_with(".env") && !name.contains("example") && !name.contains("sample");
+    if *left == 0 || is_secret {
+        return;
+    }
+    let Some(text) = tree.read_text(path, LONGEST) else {
+        return;
+    };
+    *left = left.saturating_sub(text.len());
+    fact.crlf = text.contains("\r\n");
+    fact.lfs_pointer = text.starts_with("version https://git-lfs.github.com/spec/");
+    fact.text = Some(text);
+}

@@ -1,0 +1,72 @@
+//! A look at a project before a repair is offered: what it has, what is broken, who runs.
+//!
+//! Nothing is run and nothing is changed. The look is bounded in what it lists and reads, and it reads no file outside
+//! the project; of a link that leads out only whether it leads anywhere is found out. What cannot be looked at stays
+//! unknown, and what is unknown speaks for nothing.
+
+mod file;
+mod names;
+mod processes;
+mod programs;
+mod scripts;
+mod tree;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use unstuck_core::repair::{Facts, Questions};
+
+use tree::Tree;
+
+/// Looks at a project: at what was asked about, and at what a repair usually depends on.
+///
+/// `at` is the folder in which the failed command ran; `search_path` is where programs are looked for, of which only
+/// absolute folders outside the project count.
+pub fn survey(root: &Path, at: &Path, search_path: Option<&OsStr>, questions: &Questions) -> Facts {
+    let tree = Tree::list(root);
+    let mut facts = Facts {
+        roots: roots(root),
+        listed: tree.names(),
+        scripts: scripts::all(&tree),
+        package_manager: scripts::package_manager(&tree),
+        submodules: scripts::submodules(&tree),
+        programs: search_path.map(|path| programs::existing(path, root, &questions.programs)),
+        ..Facts::default()
+    };
+    facts.at = folder_of(&facts, at);
+    let asked = questions
+        .paths
+        .iter()
+        .filter_map(|path| facts.relative(path));
+    let asked: std::collections::BTreeSet<String> = asked.collect();
+    let open = processes::open_files(root);
+    facts.paths = file::facts(&tree, &asked, &open);
+    facts.named_in = names::lookup(&tree, &questions.names);
+    facts.pid_files = processes::pid_files(&tree, &asked);
+    facts.ports = processes::ports(root, &questions.ports);
+    facts
+}
+
+/// The spellings of the root that a message may use.
+fn roots(root: &Path) -> Vec<String> {
+    let mut roots = vec![root.to_string_lossy().into_owned()];
+    if let Ok(real) = root.canonicalize() {
+        let real = real.to_string_lossy().into_owned();
+        if !roots.contains(&real) {
+            roots.push(real);
+        }
+    }
+    roots
+}
+
+fn folder_of(facts: &Facts, at: &Path) -> String {
+    let given = at.to_string_lossy();
+    let real = at.canonicalize().ok();
+    let real = real.map(|real| real.to_string_lossy().into_owned());
+    let inside = |path: &str| facts.relative(path).filter(|_| at.is_absolute());
+    let found = inside(&given).or_else(|| inside(&real?));
+    found.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,228 @@
+//! Broken projects that are kept outside the repository; without them there is nothing to measure.
+//!
+//! Each folder builds one (`setup.sh`), checks it (`check.sh`) and says in `meta.json` what repairs it, if a command may.
+//! `UNSTUCK_SCENARIOS=DIR:DIR` names where they are, `UNSTUCK_SCENARIO=WORD` takes only those whose name contains it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde::Deserialize;
+use unstuck_core::repair::{Book, Offers, offers, questions};
+use unstuck_core::{Failure, Now, Timestamp, classify};
+
+#[derive(Deserialize)]
+struct Meta {
+    auto_repair: bool,
+    repair_command: Option<String>,
+}
+
+struct Scenario {
+    name: String,
+    folder: PathBuf,
+    meta: Meta,
+}
+
+impl Scenario {
+    fn read(folder: &Path) -> Option<Self> {
+        let meta = fs::read_to_string(folder.join("meta.json")).ok()?;
+        Some(Self {
+            name: folder.file_name()?.to_string_lossy().into_owned(),
+            folder: folder.to_owned(),
+            meta: serde_json::from_str(&meta).unwrap(),
+        })
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "scripts as a person runs them")]
+    fn script(&self, name: &str, at: &Path) -> Output {
+        let mut command = Command::new("timeout");
+        command
+            .args(["-k", "2", "120", "bash"])
+            .arg(self.folder.join(name));
+        in_project(&mut command, at).output().unwrap()
+    }
+
+    /// A fresh broken project; none if it cannot be made on this machine.
+    fn set_up(&self) -> Option<tempfile::TempDir> {
+        let place = tempfile::tempdir().unwrap();
+        let done = self.script("setup.sh", place.path());
+        done.status.success().then_some(place)
+    }
+
+    /// What the check says, as `unstuck exec` sees it.
+    fn failure(&self, at: &Path) -> Option<Failure> {
+        let check = self.script("check.sh", at);
+        let code = check.status.code().unwrap_or(1);
+        let line = format!("bash {}", self.folder.join("check.sh").display());
+        let failure = Failure::tool("bash")
+            .with_command(line)
+            .with_exit_code(code);
+        let failure = failure.with_stdout(check.stdout).with_stderr(check.stderr);
+        (code != 0).then_some(failure)
+    }
+
+    fn offers(&self, at: &Path, entries: &[String]) -> (String, Offers) {
+        let failure = self
+            .failure(at)
+            .unwrap_or_else(|| panic!("{} is not broken", self.name));
+        let diagnosis = classify(&failure, &Now::utc(Timestamp::from_seconds(0)));
+        let book = Book::built_in();
+        let asked = questions(book, &failure, &diagnosis, entries);
+        let path = std::env::var_os("PATH");
+        let facts = unstuck_repair::survey(at, at, path.as_deref(), &asked);
+        let kind = diagnosis.kind.to_string();
+        (kind, offers(book, &failure, &diagnosis, &facts, entries))
+    }
+
+    /// Whether the check passes after a command, in a fresh project.
+    fn is_healed_by(&self, command: &str) -> bool {
+        let Some(place) = self.set_up() else {
+            return false;
+        };
+        let _ = shell(command, place.path());
+        let healed = self.script("check.sh", place.path()).status.success();
+        self.tear_down(place.path());
+        healed
+    }
+
+    fn tear_down(&self, at: &Path) {
+        if self.folder.join("teardown.sh").exists() {
+            self.script("teardown.sh", at);
+        }
+    }
+
+    /// What is wrong with what is offered; none if it is right.
+    fn problem(&self, all: &[String]) -> Result<(), String> {
+        let Some(place) = self.set_up() else {
+            return Ok(());
+        };
+        let own = self.meta.repair_command.clone().unwrap_or_default();
+        let others: Vec<String> = all.iter().filter(|one| **one != own).cloned().collect();
+        let with_own: Vec<String> = others
+            .iter()
+            .chain(&self.meta.repair_command)
+            .cloned()
+            .collect();
+        let (kind, offered) = self.offers(place.path(), &with_own);
+        let (_, without) = self.offers(place.path(), &others);
+        self.tear_down(place.path());
+        let owner = |offers: &Offers| {
+            let mut all = offers.offers.iter().filter(|offer| offer.source.is_owner());
+            all.next().map(|offer| offer.command.clone())
+        };
+        let built_in = without.offers.iter().find(|offer| !offer.source.is_owner());
+        let built_in = built_in.map(|offer| offer.command.as_str());
+        let (first, other) = (owner(&offered), owner(&without));
+        println!(
+            "{:34} {kind:20} first {first:?}, without {other:?}, built in {built_in:?}",
+            self.name
+        );
+        if !self.meta.auto_repair {
+            let touched = offered.offers.iter().map(|offer| offer.command.as_str());
+            let touched: Vec<&str> = touched.collect();
+            return if touched.is_empty() {
+                Ok(())
+            } else {
+                Err(format!("{kind}: must be left alone, offers {touched:?}"))
+            };
+        }
+        let right = |command: &String| *command == own || self.is_healed_by(command);
+        if !first.as_ref().is_some_and(right) {
+            let reasons = offered.passed_over.iter().filter(|one| one.command == own);
+            let reasons: Vec<&str> = reasons.map(|one| one.reason.as_str()).collect();
+            return Err(format!(
+                "{kind}: wants `{own}`, offers {first:?} {reasons:?} {:?}",
+                offered.refused
+            ));
+        }
+        match other.filter(|other| !self.is_healed_by(other)) {
+            Some(other) => Err(format!("{kind}: `{other}` does not heal it")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn in_project<'c>(command: &'c mut Command, at: &Path) -> &'c mut Command {
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "VIRTUAL_ENV",
+        "PYTHONPATH",
+        "NODE_OPTIONS",
+        "CARGO_TARGET_DIR",
+    ] {
+        command.env_remove(name);
+    }
+    command
+        .current_dir(at)
+        .stdin(std::process::Stdio::null())
+        .envs([
+            ("LANG", "C.UTF-8"),
+            ("LC_ALL", "C.UTF-8"),
+            ("NO_COLOR", "1"),
+            ("CARGO_TERM_COLOR", "never"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+        ])
+        .envs([
+            ("npm_config_update_notifier", "false"),
+            ("npm_config_fund", "false"),
+            ("npm_config_audit", "false"),
+            ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+        ])
+}
+
+#[expect(clippy::disallowed_methods, reason = "the repair as a person runs it")]
+fn shell(text: &str, at: &Path) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "2", "120", "sh", "-c", text]);
+    in_project(&mut command, at).output().unwrap()
+}
+
+/// The scenarios of all folders; none where there are no such folders.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "where to measure is said from outside"
+)]
+fn scenarios() -> Vec<Scenario> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/scenarios");
+    let named = std::env::var_os("UNSTUCK_SCENARIOS");
+    let folders: Vec<PathBuf> = match &named {
+        Some(list) => std::env::split_paths(list).collect(),
+        None => vec![beside],
+    };
+    let entries = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flatten();
+    let mut all: Vec<_> = entries
+        .flatten()
+        .filter_map(|one| Scenario::read(&one.path()))
+        .collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all
+}
+
+/// S3-45, S3-53, S3-54: of all that is allowed the command that heals is offered, and nothing where none may.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "which to measure is said from outside"
+)]
+fn of_all_that_is_allowed_the_repair_that_heals_is_offered() {
+    let scenarios = scenarios();
+    let all = scenarios
+        .iter()
+        .filter_map(|one| one.meta.repair_command.clone());
+    let all: Vec<String> = all.collect();
+    let word = std::env::var("UNSTUCK_SCENARIO").unwrap_or_default();
+    let wanted = scenarios.iter().filter(|one| one.name.contains(&word));
+    let wrong: Vec<_> = wanted
+        .filter_map(|one| Some(format!("{}: {}", one.name, one.problem(&all).err()?)))
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} are wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
