@@ -147,6 +147,20 @@ fn the_marks_of_roots_overlays_are_understood() {
 }
 
 #[test]
+fn a_file_of_which_only_the_description_was_written_is_refused() {
+    if !is_root() {
+        println!("skipped: only root can mount such overlays");
+        return;
+    }
+    let place = Place::new(PROJECT);
+    let refused = place.try_preview("chmod 600 run", Marks::Hollow);
+    assert!(
+        matches!(refused, Err(PreviewError::Unknown { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn times_are_those_that_the_command_left() {
     let place = Place::new(PROJECT);
     let preview = place.preview(
