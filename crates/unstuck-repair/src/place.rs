@@ -4,7 +4,8 @@
 //! own rules for staying below the root, and nobody opens it by its path again.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, openat};
@@ -41,7 +42,7 @@ pub enum PlaceError {
 /// A handle on the root of a project.
 #[derive(Debug)]
 pub struct Root {
-    handle: OwnedFd,
+    handle: File,
     identity: Identity,
     /// As it was named, and as it really is.
     names: Vec<PathBuf>,
@@ -52,7 +53,7 @@ pub struct Root {
 /// A handle on a folder of a project.
 #[derive(Debug)]
 pub struct Folder {
-    handle: OwnedFd,
+    handle: File,
     identity: Identity,
     relative: PathBuf,
     place: Place,
@@ -66,8 +67,9 @@ impl Root {
             source,
         };
         let handle = openat(CWD, path, beneath::FOLDER, Mode::empty())
+            .map(File::from)
             .map_err(|error| failed(error.into()))?;
-        let identity = identity(&handle).map_err(|error| failed(error.into()))?;
+        let identity = identity(&handle).map_err(failed)?;
         let mut names = vec![std::path::absolute(path).map_err(failed)?];
         let real = path.canonicalize().map_err(failed)?;
         if !names.contains(&real) {
@@ -117,7 +119,8 @@ impl Root {
             _ => path,
         };
         let (handle, relative) = beneath::open(self.handle.as_fd(), path)?;
-        let identity = identity(&handle).map_err(FolderProblem::Refused)?;
+        let handle = File::from(handle);
+        let identity = identity(&handle).map_err(|_| FolderProblem::Moved)?;
         Ok(Folder {
             handle,
             identity,

@@ -1,17 +1,21 @@
 //! Reads a proposal once. Whatever happens to the file afterwards, what was read is what is judged, shown and run.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
-use rustix::fs::{CWD, FileType, Mode, Stat, fstat, openat};
+use rustix::fs::{CWD, Mode, openat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use unstuck_core::guard::MAX_BYTES;
 
 use crate::beneath;
+
+/// The most bytes that are read.
+const MOST: u64 = MAX_BYTES as u64;
 
 /// The bytes of a proposal, and what they are known by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,9 +73,7 @@ impl ProposalFile {
     /// Reads a file below a folder that is held open; nothing if there is none. No link is followed.
     pub fn read_in(folder: impl AsFd, path: &Path) -> Result<Option<Self>, ProposalFileError> {
         match beneath::open_file(folder.as_fd(), path) {
-            Ok(handle) => {
-                read_once(&mut File::from(handle)).map(|bytes| Some(Self::from_bytes(bytes)))
-            }
+            Ok(mut handle) => read_once(&mut handle).map(|bytes| Some(Self::from_bytes(bytes))),
             Err(Errno::NOENT) => Ok(None),
             // A link on the way, a way that leads out, or a socket.
             Err(Errno::LOOP | Errno::XDEV | Errno::NXIO | Errno::ISDIR) => {
@@ -83,23 +85,18 @@ impl ProposalFile {
 }
 
 fn read_once(file: &mut File) -> Result<Vec<u8>, ProposalFileError> {
-    let before = stat(file)?;
-    if FileType::from_raw_mode(before.st_mode) != FileType::RegularFile {
+    let before = file.metadata().map_err(ProposalFileError::Unreadable)?;
+    if !before.is_file() {
         return Err(ProposalFileError::NotAFile);
     }
-    let size = u64::try_from(before.st_size).unwrap_or(u64::MAX);
-    let most = MAX_BYTES as u64;
-    if size > most {
-        return Err(ProposalFileError::TooLarge { bytes: size });
+    if before.len() > MOST {
+        return Err(ProposalFileError::TooLarge {
+            bytes: before.len(),
+        });
     }
-    let mut bytes = Vec::new();
-    // One more byte than there may be, so that a file that grows is noticed.
-    file.take(most + 1)
-        .read_to_end(&mut bytes)
-        .map_err(ProposalFileError::Unreadable)?;
-    let is_same = bytes.len() as u64 == size
-        && still_holds(file, &bytes).map_err(ProposalFileError::Unreadable)?
-        && version(&before) == version(&stat(file)?);
+    let bytes = all(file).map_err(ProposalFileError::Unreadable)?;
+    let is_same = bytes.len() as u64 == before.len()
+        && is_still(file, &bytes, &before).map_err(ProposalFileError::Unreadable)?;
     if is_same {
         Ok(bytes)
     } else {
@@ -107,23 +104,24 @@ fn read_once(file: &mut File) -> Result<Vec<u8>, ProposalFileError> {
     }
 }
 
-/// Whether the file still holds these bytes: its times alone may be too coarse to tell.
-fn still_holds(file: &mut File, bytes: &[u8]) -> std::io::Result<bool> {
-    let mut again = Vec::with_capacity(bytes.len());
-    file.seek(SeekFrom::Start(0))?;
-    file.take(MAX_BYTES as u64 + 1).read_to_end(&mut again)?;
-    Ok(again == bytes)
+/// One more byte than there may be is read, so that a file that grows is noticed.
+fn all(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MOST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
-fn stat(file: &File) -> Result<Stat, ProposalFileError> {
-    fstat(file).map_err(|error| ProposalFileError::Unreadable(error.into()))
+/// Whether the file is as it was: it is read once more, as its times alone may be too coarse to tell.
+fn is_still(file: &mut File, bytes: &[u8], before: &Metadata) -> std::io::Result<bool> {
+    file.seek(SeekFrom::Start(0))?;
+    Ok(all(file)? == bytes && version(before) == version(&file.metadata()?))
 }
 
 /// What a write to a file changes.
-fn version(stat: &Stat) -> impl PartialEq + use<> {
+fn version(found: &Metadata) -> impl PartialEq + use<> {
     (
-        stat.st_size,
-        (stat.st_mtime, stat.st_mtime_nsec),
-        (stat.st_ctime, stat.st_ctime_nsec),
+        found.len(),
+        (found.mtime(), found.mtime_nsec()),
+        (found.ctime(), found.ctime_nsec()),
     )
 }

@@ -24,7 +24,7 @@ pub(crate) fn line(event: &Event) -> Option<String> {
             "{YELLOW}the agent's proposal of a repair is refused{YELLOW:#}: {}",
             one_line(&one.reason, LONGEST)
         )),
-        Event::RecoveryApproved(one) => Some(format!(
+        Event::RecoveryStarted(one) => Some(format!(
             "repairing: {BOLD}{}{BOLD:#} ({})",
             one_line(&one.command, LONGEST),
             allowed(one.source)

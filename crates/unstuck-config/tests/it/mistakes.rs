@@ -346,3 +346,32 @@ fn what_no_version_uses_yet_is_noted() {
         "{notes:?}"
     );
 }
+
+/// S3-17, S3-43: a blank entry is told, and a section with one approves nothing.
+#[test]
+fn a_blank_entry_of_the_lists_is_told() {
+    for text in [
+        "[recovery]\nauto_approve = [\"npm ci\", \" \"]\n",
+        "[recovery]\nauto_approve = [\"\"]\n",
+    ] {
+        assert_told(text, &["`recovery.auto_approve`", "has a blank entry"]);
+    }
+    assert_told(
+        "[recovery]\nrequire_human = [\"\\t\"]\n",
+        &["`recovery.require_human`", "has a blank entry"],
+    );
+}
+
+/// S3-17: what looks like a pattern is none in `auto_approve`, and the owner is told.
+#[test]
+fn an_approval_that_may_not_be_meant_is_noted() {
+    let text = "[recovery]\nauto_approve = [\"npm ci\", \"npm *\", \"sh fix.sh\"]\non_unknown = \"allow\"\n";
+    let config = Place::with("unstuck.toml", text).config();
+    assert_eq!(config.check(), []);
+    let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
+    let all = notes.join("\n");
+    for words in ["has `npm *`", "has `sh fix.sh`", "`recovery.on_unknown`"] {
+        assert!(all.contains(words), "`{words}` is not in:\n{all}");
+    }
+    assert!(!all.contains("npm ci`"), "{all}");
+}

@@ -125,6 +125,8 @@ pub struct RecoveryStarted {
     pub session: Option<SessionId>,
     /// What it is called in this run.
     pub id: String,
+    /// Who allowed it.
+    pub source: ApprovalSource,
     /// What runs.
     pub command: String,
     /// The work tree before it, where it was kept.

@@ -21,7 +21,7 @@ impl Proposal {
     /// use unstuck_core::guard::Proposal;
     ///
     /// let error = Proposal::parse(b"{\\"version\\": 2}").unwrap_err();
-    /// assert_eq!(error.to_string(), "recovery.json: `version` must be the number 1");
+    /// assert_eq!(error.to_string(), "`version` must be the number 1");
     /// ```
     pub fn parse(bytes: &[u8]) -> Result<Self, ProposalError> {
         let fields = document::object(bytes)?;

@@ -83,7 +83,7 @@ fn trust(standing: &Standing) -> Option<Step> {
     let config = show(standing.untrusted.as_deref()?);
     let says =
         format!("what {config} approves does not count: nobody has trusted it (`unstuck trust`)");
-    Some(step("trust", "trust", Effect::Passes, says))
+    Some(step("trust", "config", Effect::Passes, says))
 }
 
 /// The owner's lists, and what is to happen to a command that is in none.
@@ -190,7 +190,7 @@ fn guard_files(standing: &Standing) -> Step {
     if changed.is_empty() {
         return step(
             "guard files",
-            "guard files",
+            "files",
             Effect::Passes,
             "no file that decides what it does has changed",
         );
@@ -199,7 +199,7 @@ fn guard_files(standing: &Standing) -> Step {
     let says = format!("{} decides what it does, and has changed", names.join(", "));
     step(
         "guard files",
-        "guard files",
+        "files",
         Effect::Asks(AskWhy::GuardFiles(changed.clone())),
         says,
     )

@@ -39,3 +39,4 @@ pub use rules::{OnUnknown, Rules, RulesError};
 pub use script::Script;
 pub use show::{show, show_command};
 pub use verdict::{AskWhy, Effect, Judgement, Place, Standing, Step, Verdict};
+pub use warnings::RulesWarning;

@@ -21,16 +21,16 @@ pub const DEFAULT_TIMEOUT: u32 = 120;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposalError {
     /// It is too large to be looked at.
-    #[error("recovery.json has {bytes} bytes, more than {MAX_BYTES}")]
+    #[error("the proposal has {bytes} bytes, more than {MAX_BYTES}")]
     TooLarge {
         /// How many bytes it has.
         bytes: usize,
     },
     /// It is not one JSON object.
-    #[error("recovery.json is not one plain JSON object: {0}")]
+    #[error("the proposal is not one plain JSON object: {0}")]
     NotJson(String),
     /// A field is missing, of the wrong type, too long or unknown.
-    #[error("recovery.json: `{field}` {problem}")]
+    #[error("`{field}` {problem}")]
     Field {
         /// Where it is, such as `recovery.command`.
         field: String,
@@ -38,9 +38,7 @@ pub enum ProposalError {
         problem: String,
     },
     /// A command or path holds a character that cannot be shown for what it is.
-    #[error(
-        "recovery.json: `{field}` contains the character U+{code:04X}, which cannot be shown for what it is"
-    )]
+    #[error("`{field}` contains the character U+{code:04X}, which cannot be shown for what it is")]
     Character {
         /// Where it is, such as `recovery.command`.
         field: String,

@@ -5,8 +5,15 @@ use super::programs::Programs;
 
 /// Signs between commands; a pattern that contains one is compared with whole lines.
 const OPERATORS: &[char] = &[';', '&', '|', '<', '>', '(', ')', '`', '{', '}'];
-/// Words after which `find` names a program.
-const EXECS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+/// Words after which `find` and `fd` name a program.
+const EXECS: [&str; 6] = [
+    "-exec",
+    "-execdir",
+    "-ok",
+    "-okdir",
+    "--exec",
+    "--exec-batch",
+];
 
 /// A command line, ready to be compared with entries.
 pub(super) struct Line {

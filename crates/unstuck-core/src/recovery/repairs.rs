@@ -89,8 +89,7 @@ impl Repairs {
             }
             Event::RecoveryStarted(started) => {
                 self.turn(&started.id, at, RepairState::Running);
-                let source = self.named(&started.id).and_then(|repair| repair.source);
-                if source == Some(ApprovalSource::Auto) {
+                if started.source == ApprovalSource::Auto {
                     self.auto += 1;
                     self.newest = Some(at);
                 }

@@ -223,6 +223,7 @@ impl World {
         self.happen(RecoveryStarted {
             session: None,
             id: id.clone(),
+            source: ApprovalSource::Auto,
             command: command.clone(),
             tree: None,
         });

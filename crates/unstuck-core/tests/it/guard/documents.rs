@@ -111,7 +111,7 @@ fn a_missing_field_is_named() {
     for (place, key) in required {
         let name = format!("{place}/{key}")[1..].replace('/', ".");
         let told = parse(&without(place, key)).unwrap_err();
-        assert_eq!(told, format!("recovery.json: `{name}` is missing"));
+        assert_eq!(told, format!("`{name}` is missing"));
     }
     for key in ["command", "confidence"] {
         let mut fallback = json!({ "command": "npm install", "confidence": "low" });

@@ -181,7 +181,7 @@ proptest! {
                     prop_assert_eq!(rules.on_unknown, OnUnknown::Allow);
                     prop_assert!(looks_plain(approved.text()));
                 }
-                ApprovedBy::Person => prop_assert!(false, "nobody was asked"),
+                ApprovedBy::Person | ApprovedBy::Preview => prop_assert!(false, "nobody was asked"),
             }
             prop_assert!(rules.enabled);
             prop_assert_eq!(place, Place::Ordinary);

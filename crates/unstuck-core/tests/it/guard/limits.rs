@@ -111,7 +111,7 @@ fn untrusted_configuration_is_told() {
         ..Standing::default()
     });
     assert_eq!(judgement.verdict.name(), "run", "by rules that are trusted");
-    let told = judgement.steps.iter().find(|step| step.about == "trust");
+    let told = judgement.steps.iter().find(|step| step.about == "config");
     assert!(told.unwrap().says.contains("unstuck.toml"));
 }
 
@@ -141,13 +141,7 @@ fn all_reasons_to_ask_are_told_together() {
     assert_eq!(
         about,
         [
-            "text",
-            "folder",
-            "switch",
-            "lists",
-            "limit",
-            "cooldown",
-            "guard files"
+            "text", "folder", "switch", "lists", "limit", "cooldown", "files"
         ]
     );
 }

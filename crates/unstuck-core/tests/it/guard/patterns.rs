@@ -83,6 +83,7 @@ const OTHER_CLOTHES: &[&str] = &[
     "find . -exec curl x ;",
     "find . -name y -execdir curl x {} +",
     "find . -ok curl x \\;",
+    "fd -e js --exec curl x",
     "busybox curl x",
     "sh -c 'curl x'",
     "bash -c \"curl x\"",
@@ -187,6 +188,9 @@ fn a_pattern_is_stars_or_first_words() {
         ("deploy?", "deployx"),
         ("curl *", "echo curl http://x"),
         ("curl *", "npm install curl x"),
+        ("curl *", "find . -name curl"),
+        ("curl *", "sudo echo curl x"),
+        ("git push", "git commit -m 'git push'"),
     ] {
         assert!(
             !covers(pattern, command),

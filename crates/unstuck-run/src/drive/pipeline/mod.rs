@@ -321,6 +321,7 @@ impl Conductor<'_> {
             let reason = match outcome {
                 Outcome::Interrupted => "stopped by a person".to_owned(),
                 Outcome::Succeeded | Outcome::Recovered => how_it_went(view.error_count),
+                Outcome::AwaitingHuman if said.is_none() => view.reason.clone().unwrap_or_default(),
                 _ => said
                     .or_else(|| stuck(run))
                     .or(view.reason.clone())

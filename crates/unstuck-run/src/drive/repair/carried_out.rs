@@ -32,6 +32,7 @@ pub(in crate::drive) fn begun(
     let started = RecoveryStarted {
         session: session.clone(),
         id: id.clone(),
+        source: repair.source.unwrap_or(ApprovalSource::Auto),
         command,
         tree,
     };

@@ -1,7 +1,6 @@
 //! `unstuck exec --repair`.
 
-use super::{NEEDS_FOLDER, project};
-use crate::Place;
+use super::{NEEDS_FOLDER, bare, project};
 
 /// S3-01, S3-02, S3-37, S3-38: what the owner listed and the failure calls for is run, and what failed works.
 #[test]
@@ -46,7 +45,7 @@ fn every_step_of_a_repair_is_in_the_log() {
 /// S3-51: without a section nothing is repaired, and nothing else changes.
 #[test]
 fn without_a_section_and_without_being_asked_nothing_is_repaired() {
-    let place = Place::new();
+    let place = bare();
     let ended = place.go(&["exec", "--retries", "0", "--", "sh", "-c", NEEDS_FOLDER]);
     assert_ne!(ended.code, 0);
     assert!(place.events("recovery_proposed").is_empty());
@@ -90,7 +89,7 @@ fn a_failed_assertion_is_never_repaired() {
 
 #[test]
 fn an_untrusted_section_approves_nothing_and_a_line_says_so() {
-    let place = Place::new();
+    let place = bare();
     place.write(
         "unstuck.toml",
         "[recovery]\nauto_approve = ['mkdir -p out/reports']\n",

@@ -17,7 +17,7 @@ impl Place {
 
 /// A project whose `[recovery]` is trusted, with waits that a test can wait for.
 fn project(recovery: &str) -> Place {
-    let place = Place::new();
+    let place = bare();
     place.write(
         "unstuck.toml",
         &format!(
@@ -29,4 +29,14 @@ fn project(recovery: &str) -> Place {
 }
 
 /// A check that fails until a folder is there, as many programs do.
-const NEEDS_FOLDER: &str = "python3 -c \"open('out/reports/summary.txt', 'w').write('ok')\"";
+const NEEDS_FOLDER: &str = "python3 report.py";
+
+/// A project with nothing but that check.
+fn bare() -> Place {
+    let place = Place::new();
+    place.write(
+        "report.py",
+        "import os, sys\nif not os.path.isdir('out/reports'):\n    sys.exit(\"report: directory 'out/reports' does not exist\")\nopen('out/reports/summary.txt', 'w').write('ok')\n",
+    );
+    place
+}
