@@ -13,13 +13,14 @@ use unstuck_core::{Classifier, RetryPolicy};
 use crate::file::File;
 use crate::policies::Policies;
 use crate::problem::Problem;
+use crate::repairs::RepairWords;
 use crate::section::{
     Budget, ErrorRecovery, Loop, ModelSection, RecoverySection, Role, RunSection, Webhooks,
 };
 use crate::tree::fault::{Fault, What};
 use crate::tree::path;
 use crate::tree::source::{Origin, Sources};
-use crate::tree::{At, Node, Table};
+use crate::tree::{At, Node, SourceId, Table};
 
 /// What is there but could not be read.
 #[derive(Debug, Default)]
@@ -39,6 +40,9 @@ pub struct Config {
     pub(crate) policies: Policies,
     files: Vec<PathBuf>,
     unread: Unread,
+    pub(crate) repair_words: RepairWords,
+    /// The files that agents can write.
+    pub(crate) projects: Vec<SourceId>,
     classifier: OnceLock<Classifier>,
     playbook: OnceLock<Playbook>,
     catalog: OnceLock<Catalog>,
@@ -62,6 +66,15 @@ impl Config {
             policies,
             files,
             ..Self::default()
+        }
+    }
+
+    /// The same, and whose word each file is.
+    pub(crate) fn with_words(self, words: RepairWords, projects: Vec<SourceId>) -> Self {
+        Self {
+            repair_words: words,
+            projects,
+            ..self
         }
     }
 
@@ -148,7 +161,9 @@ impl Config {
         &self.file.stuck
     }
 
-    /// Which repair commands may run; none if nothing is said about it.
+    /// Which repair commands may run, whoever says so; none if nothing is said about it.
+    ///
+    /// What counts is what [`Config::repairs`] makes of it.
     pub fn recovery(&self) -> Option<&RecoverySection> {
         self.file.recovery.as_ref()
     }

@@ -1,10 +1,11 @@
 //! Which sources there are, and in which order they count.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::problem::ConfigError;
+use crate::repairs::{Class, fault};
 
 /// The names that a project's configuration may have.
 pub const PROJECT_FILES: [&str; 4] = [
@@ -94,6 +95,20 @@ impl Layers {
         Ok(files)
     }
 
+    /// The folders in which agents work, and so can write.
+    fn reach(&self) -> Result<Vec<PathBuf>, ConfigError> {
+        let Some(here) = &self.here else {
+            return Ok(Vec::new());
+        };
+        let configured = self.project_file()?;
+        let configured = configured.as_deref().and_then(Path::parent);
+        let mut above = here.ancestors();
+        let repository = above.find(|folder| folder.join(".git").exists());
+        let folders = [Some(here.as_path()), configured, repository];
+        let real = |folder: &Path| folder.canonicalize().unwrap_or(folder.to_owned());
+        Ok(folders.into_iter().flatten().map(real).collect())
+    }
+
     /// The project's configuration.
     pub fn project_file(&self) -> Result<Option<PathBuf>, ConfigError> {
         let Some(here) = &self.here else {
@@ -131,11 +146,42 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// The text of a file; none if it went away meanwhile and nobody named it.
-pub(crate) fn read(owner: Owner, path: &Path) -> Result<Option<String>, ConfigError> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == ErrorKind::NotFound && owner != Owner::Named => Ok(None),
-        Err(error) => Err(ConfigError::unreadable(path, error)),
+/// What a file says, and whose word it is.
+pub(crate) struct Text {
+    pub(crate) text: String,
+    pub(crate) class: Class,
+}
+
+impl Layers {
+    /// Reads the files that there are; one that went away meanwhile and that nobody named is left out.
+    pub(crate) fn read(&self) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
+        let reach = self.reach()?;
+        let mut texts = Vec::new();
+        for (owner, path) in self.files()? {
+            match read(owner, &path, &reach) {
+                Ok(text) => texts.push((owner, path, text)),
+                Err(error) if error.kind() == ErrorKind::NotFound && owner != Owner::Named => {}
+                Err(error) => return Err(ConfigError::unreadable(&path, error)),
+            }
+        }
+        Ok(texts)
     }
+}
+
+fn read(owner: Owner, path: &Path, reach: &[PathBuf]) -> io::Result<Text> {
+    let mut file = File::open(path)?;
+    let data = file.metadata()?;
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    let real = path.canonicalize()?;
+    let is_reached = [path, &real]
+        .iter()
+        .any(|way| reach.iter().any(|folder| way.starts_with(folder)));
+    let class = match owner {
+        Owner::Project => Class::Project,
+        // Agents can write it like the project's own.
+        Owner::User | Owner::Named if is_reached => Class::Project,
+        Owner::User | Owner::Named => fault(path, &data).map_or(Class::Owner, Class::Distrusted),
+    };
+    Ok(Text { text, class })
 }

@@ -34,6 +34,7 @@ mod layers;
 mod load;
 mod policies;
 mod problem;
+mod repairs;
 mod role_chain;
 mod role_policy;
 mod schema;
@@ -48,6 +49,10 @@ pub use effective::{Effective, Leaf};
 pub use layers::{Layers, POLICY, PROJECT_FILES, Setting, USER_FILES, VARIABLES, has_project_file};
 pub use load::Loaded;
 pub use problem::{ConfigError, Place, Problem};
+pub use repairs::{
+    Change, Distrusted, ProjectCommand, ProjectRecovery, ProjectTrust, RecoverySaid, difference,
+    lint, narrowed,
+};
 pub use role_policy::RolePolicy;
 pub use schema::schema;
 pub use tree::source::Origin;

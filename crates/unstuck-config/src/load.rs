@@ -7,9 +7,10 @@ use unstuck_core::nearest;
 
 use crate::config::{Config, Unread};
 use crate::file::File;
-use crate::layers::{self, Layers, Owner, POLICY, Setting};
+use crate::layers::{Layers, Owner, POLICY, Setting, Text};
 use crate::policies::{Forced, Policies};
 use crate::problem::{ConfigError, Problem};
+use crate::repairs::{Class, Distrusted, RepairWords};
 use crate::spelling;
 use crate::tree::fault::{Fault, What};
 use crate::tree::source::{Format, Source, Sources};
@@ -39,12 +40,10 @@ impl Config {
 impl Loaded {
     /// Reads every layer, as far as it can be read.
     pub fn read(layers: &Layers) -> Result<Self, ConfigError> {
-        let files = layers.files()?;
+        let files = layers.read()?;
         let mut reader = Reader::new(layers.here.as_deref());
-        for (owner, path) in files {
-            if let Some(text) = layers::read(owner, &path)? {
-                reader.file(owner, path, text);
-            }
+        for (owner, path, text) in files {
+            reader.file(owner, path, text);
         }
         for setting in &layers.settings {
             reader.setting(setting);
@@ -59,6 +58,8 @@ struct Reader {
     tree: Table,
     files: Vec<PathBuf>,
     forced: Option<Forced>,
+    words: RepairWords,
+    projects: Vec<SourceId>,
     problems: Vec<Problem>,
 }
 
@@ -69,16 +70,23 @@ impl Reader {
             tree: Table::default(),
             files: Vec::new(),
             forced: None,
+            words: RepairWords::default(),
+            projects: Vec::new(),
             problems: Vec::new(),
         }
     }
 
-    fn file(&mut self, owner: Owner, path: PathBuf, text: String) {
+    fn file(&mut self, owner: Owner, path: PathBuf, text: Text) {
+        let Text { text, class } = text;
         let format = Format::of(&path);
         self.files.push(path.clone());
         let id = SourceId(u16::try_from(self.files.len() - 1).unwrap_or(u16::MAX));
         let parsed = parse(format, &text, id);
+        let name = path.clone();
         let id = self.sources.add(Source::File { path, text });
+        if class != Class::Owner {
+            self.projects.push(id);
+        }
         let mut tree = match parsed {
             Ok(tree) => tree,
             Err(errors) => {
@@ -92,13 +100,34 @@ impl Reader {
         for (path, fault) in spelling::settle(&mut tree, folder.as_deref()) {
             self.fault(&path, &fault);
         }
-        if owner != Owner::User
+        for (path, fault) in self.words.hear(&class, &name, &tree) {
+            self.fault(&path, &fault);
+        }
+        if (owner, &class) != (Owner::User, &Class::Owner)
             && let Some(entry) = tree.remove("trust_project_config")
         {
-            let why = "only the user's own configuration may trust projects; move it there";
-            self.tell("trust_project_config", entry.key_at, why.to_owned());
+            self.no_trust(owner, &class, &name, entry.key_at);
         }
         merge::merge(&mut self.tree, tree);
+    }
+
+    /// What others than the user can have written trusts nobody.
+    fn no_trust(&mut self, owner: Owner, class: &Class, file: &Path, at: At) {
+        match (owner, class) {
+            (Owner::User, Class::Project) => self.words.distrust(Distrusted {
+                file: file.to_owned(),
+                why: "is in the project, where agents can write".to_owned(),
+                hint:
+                    "`trust_project_config` counts where your configuration is outside the project"
+                        .to_owned(),
+            }),
+            // Told with what else it does not allow.
+            (Owner::User, _) => {}
+            _ => {
+                let why = "only the user's own configuration may trust projects; move it there";
+                self.tell("trust_project_config", at, why.to_owned());
+            }
+        }
     }
 
     fn setting(&mut self, setting: &Setting) {
@@ -150,7 +179,8 @@ impl Reader {
         unread
             .roles
             .retain(|id| file.role.iter().all(|role| role.id != *id));
-        let config = Config::new(self.sources, self.tree, file, policies, self.files, unread);
+        let config = Config::new(self.sources, self.tree, file, policies, self.files, unread)
+            .with_words(self.words, self.projects);
         Loaded {
             config,
             problems: self.problems,
@@ -164,7 +194,11 @@ impl Reader {
     }
 
     fn fault(&mut self, path: &str, fault: &Fault) {
-        self.problems.push(Problem::of(&self.sources, path, fault));
+        let problem = Problem::of(&self.sources, path, fault);
+        // What is wrong in one layer is wrong in all of them together, and is told once.
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
     }
 }
 

@@ -53,6 +53,7 @@ pub mod episode;
 pub mod event;
 pub mod failure;
 pub mod guard;
+pub mod guard_files;
 pub mod knowledge;
 mod moment;
 mod nearest;

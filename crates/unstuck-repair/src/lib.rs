@@ -3,6 +3,17 @@
 //! Agents diagnose, unstuck executes, and only what a person allowed. Whether a command may run is judged by
 //! [`unstuck_core::guard`], which is pure; this crate brings what that needs from the machine, and confines what runs.
 
+mod beneath;
+pub mod environment;
+pub mod guard_files;
+pub mod lock;
+pub mod place;
+pub mod preview;
+pub mod proposal_file;
+pub mod sandbox;
 pub mod survey;
+pub mod trust;
+mod weigh;
 
 pub use survey::survey;
+pub use weigh::{Judged, Weighed, weigh};

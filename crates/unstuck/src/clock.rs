@@ -31,6 +31,13 @@ pub(crate) fn shown(moment: Timestamp) -> String {
     }
 }
 
+/// The day of a moment, as a person here writes it.
+pub(crate) fn day(moment: Timestamp) -> String {
+    let at = jiff::Timestamp::from_millisecond(moment.millis()).unwrap_or_default();
+    let local = at.to_zoned(jiff::tz::TimeZone::system());
+    local.strftime("%Y-%m-%d").to_string()
+}
+
 /// How long ago a moment was, in one short word.
 pub(crate) fn ago(moment: Timestamp, now: Timestamp) -> String {
     let since = now.since(moment);

@@ -19,6 +19,15 @@ pub(crate) fn load(named: Option<&Path>) -> Result<Config> {
     Config::load(&layers(named)).map_err(explained)
 }
 
+/// Reads every configuration file that counts in a folder.
+pub(crate) fn load_in(folder: &Path, named: Option<&Path>) -> Result<Config> {
+    let layers = Layers {
+        here: Some(folder.to_owned()),
+        ..layers(named)
+    };
+    Config::load(&layers).map_err(explained)
+}
+
 /// Where configuration is looked for.
 pub(crate) fn layers(named: Option<&Path>) -> Layers {
     Layers {

@@ -1,6 +1,7 @@
 //! The one place that reads the environment.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -33,7 +34,7 @@ pub(crate) fn home() -> Option<PathBuf> {
 }
 
 /// Where unstuck keeps what it has to remember.
-fn state_folder() -> Option<PathBuf> {
+pub(crate) fn state_folder() -> Option<PathBuf> {
     let base = variable("XDG_STATE_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute());
@@ -74,6 +75,18 @@ pub(crate) fn all() -> impl Iterator<Item = (String, String)> {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     std::env::vars_os().filter_map(text)
+}
+
+/// All variables, as they are.
+pub(crate) fn whole() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
+/// Unstuck's own folders and files, which nothing that it runs for others may see.
+pub(crate) fn own_folders(store: &Location) -> Vec<PathBuf> {
+    let beside = [store.path().to_owned(), store.path().with_extension("d")];
+    let folders = user_config().into_iter().chain(state_folder());
+    folders.chain(beside).collect()
 }
 
 /// The folders in which programs are looked for by their names.

@@ -10,12 +10,15 @@ mod named;
 mod output;
 mod pipeline_plan;
 mod place;
+mod repair_words;
+mod repairs;
 mod report;
 mod run_words;
 mod runtime;
 mod show_text;
 mod store;
 mod supervise;
+mod trusting;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,8 +29,8 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, classify, demo, diff, exec, explain, kinds, logs, plan, policy, resume,
-    run as run_command, runs, show,
+    agents, approve, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy,
+    preview, propose, repair, resume, run as run_command, runs, show, trust,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -76,6 +79,10 @@ enum Command {
     Exec(Box<exec::ExecArgs>),
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
+    Repair(repair::RepairArgs),
+    Approve(approve::ApproveArgs),
+    Reject(approve::RejectArgs),
+    Propose(propose::ProposeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
@@ -87,13 +94,19 @@ enum Command {
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
+    Preview(preview::PreviewArgs),
+    Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
+    Trust(trust::TrustArgs),
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     // The small processes that unstuck starts of itself read no configuration and know no options.
     if let Some(code) = unstuck_run::reaper::called(&arguments) {
+        return ExitCode::from(code);
+    }
+    if let Some(code) = unstuck_repair::sandbox::called(&arguments) {
         return ExitCode::from(code);
     }
     if let Some(code) = demo::agent_called(&arguments) {
@@ -120,6 +133,9 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     if let Command::Config(args) = &cli.command {
         return config_command::run(args, cli.config.as_deref(), out).map(|()| ExitCode::SUCCESS);
     }
+    if let Command::Guard(args) = &cli.command {
+        return guard::run(args, cli.config.as_deref(), out);
+    }
     let config = config::load(cli.config.as_deref())?;
     let done = match &cli.command {
         Command::Classify(args) => classify::run(args, &config, out),
@@ -127,6 +143,7 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
         Command::Agents(args) => agents::run(args, &config, out),
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
+        Command::Trust(args) => trust::run(args, &config, out),
         other => return with_store(cli, other, &config, out),
     };
     done.map(|()| ExitCode::SUCCESS)
@@ -149,6 +166,14 @@ fn with_store(
         Command::Exec(args) => return exec::run(args, config, &session, out),
         Command::Run(args) => return run_command::run(args, config, &session, out),
         Command::Resume(args) => return resume::run(args, config, &session, out),
+        Command::Preview(args) => {
+            // No escalation proposes a command yet.
+            return preview::run(args, config, &session, &|_| Ok(None), out);
+        }
+        Command::Repair(args) => return repair::run(args, config, &session, out),
+        Command::Approve(args) => return approve::approve(args, config, &session, out),
+        Command::Reject(args) => return approve::reject(args, config, &session, out),
+        Command::Propose(args) => return propose::run(args, config, out),
         Command::Runs(args) => runs::run(args, &session, out),
         Command::Show(args) => show::run(args, &session, out),
         Command::Logs(args) => logs::run(args, &session, out),

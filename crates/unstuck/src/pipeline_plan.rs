@@ -11,12 +11,13 @@ use unstuck_core::action::shell_quote;
 use unstuck_core::event::OnStuck;
 use unstuck_run::blobs::hash;
 use unstuck_run::drive::pipeline::{LoopPlan, Plan, Promise, RolePlan, Until};
-use unstuck_run::drive::{Allowance, Budget, Options};
+use unstuck_run::drive::{Allowance, Budget, Options, RepairWish};
 use unstuck_run::expect::{Expectations, JsonExpectation, Schema};
 use unstuck_run::prompt::PromptSource;
 
 use crate::config::{self, Config};
 use crate::place::project_of;
+use crate::repairs;
 use crate::report::hinted;
 
 /// What a person adds to the configuration.
@@ -30,6 +31,8 @@ pub(crate) struct Wanted {
     pub(crate) max_iterations: Option<u32>,
     /// Whether the process stays when a person is needed.
     pub(crate) wait: bool,
+    /// Whether the environment is repaired.
+    pub(crate) repair: RepairWish,
 }
 
 /// The pipeline that the configuration describes; an error that tells what is missing or wrong.
@@ -63,7 +66,10 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
     let wait = wanted.wait || run.wait_for_human;
     let roles = config.roles().iter();
     let roles: Result<Vec<_>> = roles.map(|role| role_plan(config, role, wait)).collect();
+    let repairs = repairs::terms(config, &project, wanted.repair)?;
     Ok(Plan {
+        repair: repairs.terms,
+        untrusted: repairs.untrusted,
         left_out: Vec::new(),
         cwd: project.clone(),
         command: command_line(wanted),

@@ -3,16 +3,19 @@
 mod agents;
 mod order;
 mod recovery;
+mod repair;
 mod roles;
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use unstuck_core::guard::show_command;
 use unstuck_core::nearest;
 
 use crate::config::Config;
 use crate::problem::Problem;
+use crate::repairs::lint;
 
 impl Config {
     /// Everything that is wrong although each value by itself can be read.
@@ -44,14 +47,33 @@ impl Config {
     /// What is worth knowing although nothing is wrong.
     pub fn notes(&self) -> Vec<Problem> {
         let mut notes = Vec::new();
-        for section in ["recovery", "webhooks", "trust_project_config"] {
-            if self.origin(section).is_some() {
-                notes.push(self.problem_at(section, "read, not used by this version"));
-            }
+        if self.origin("webhooks").is_some() {
+            notes.push(self.problem_at("webhooks", "read, not used by this version"));
         }
+        notes.extend(self.doubtful_approvals());
+        notes.extend(self.distrusted().iter().map(|file| Problem {
+            path: String::new(),
+            message: file.to_string(),
+            place: None,
+        }));
+        notes.extend(self.allowance());
         notes.extend(self.capped());
         notes.extend(self.unknown_models());
         notes
+    }
+
+    /// Approved commands that are worth a second look.
+    fn doubtful_approvals(&self) -> Vec<Problem> {
+        let approved = self.recovery().map(|section| section.auto_approve.iter());
+        let entries = approved.into_iter().flatten().enumerate();
+        let doubts = entries.flat_map(|(at, entry)| {
+            let path = format!("recovery.auto_approve.{}", at + 1);
+            let told = lint(entry)
+                .into_iter()
+                .map(move |why| (path.clone(), format!("`{}` {why}", show_command(entry))));
+            told.map(|(path, text)| self.problem_at(&path, text))
+        });
+        doubts.collect()
     }
 
     /// Retries that the cap takes back.

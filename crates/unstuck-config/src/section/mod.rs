@@ -23,6 +23,7 @@ pub use expect::{Expect, ExpectJson};
 pub use looping::{Loop, OnStuck, Promise, Until};
 pub use models::{ModelPrice, ModelSection, Models};
 pub use prompts::{PromptPlace, PromptSection};
+pub(crate) use recovery::entries;
 pub use recovery::{OnUnknown, RecoverySection, Sandbox};
 pub use role::Role;
 pub use run::{OnFailedAttempt, RunSection};

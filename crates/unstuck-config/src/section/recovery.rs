@@ -3,23 +3,29 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
+pub use unstuck_core::guard::OnUnknown;
+use unstuck_core::guard::{Rules, RulesError};
 
 /// `[recovery]`: which repair commands may run without a person, and how.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct RecoverySection {
     /// Whether repairs are done at all; true by default.
     pub enabled: bool,
     /// Commands that may run without asking, word for word; none by default.
+    #[serde(deserialize_with = "entries")]
     pub auto_approve: Vec<String>,
     /// Patterns of commands that a person must approve; `["*"]` by default.
+    #[serde(deserialize_with = "entries")]
     pub require_human: Vec<String>,
     /// How many repairs may run by themselves in one run; 3 by default.
     pub max_auto_recoveries_per_run: u32,
     /// How many seconds lie between two of them at least; 60 by default.
     pub cooldown_seconds: u64,
     /// What happens to a command that is in no list; a person is asked by default.
+    #[schemars(with = "OnUnknownWritten")]
     pub on_unknown: OnUnknown,
     /// Whether repairs run in a sandbox; where there is one by default.
     pub sandbox: Sandbox,
@@ -28,9 +34,9 @@ pub struct RecoverySection {
     /// Folders of the project that repairs may write to; the whole project where empty.
     #[schemars(with = "Vec<String>")]
     pub allowed_write_paths: Vec<PathBuf>,
-    /// Environment variables that repairs may see.
+    /// Environment variables that repairs may see, besides the usual ones.
     pub env_keep: Vec<String>,
-    /// Whether changes that a repair makes to configuration and secrets are refused; true by default.
+    /// Whether an approved command asks when files that decide what it executes have changed; true by default.
     pub guard_files: bool,
     /// Whether what a repair would change is shown with the question; true by default.
     pub preview: bool,
@@ -55,16 +61,53 @@ impl Default for RecoverySection {
     }
 }
 
-/// What happens to a command that is in no list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnUnknown {
+impl RecoverySection {
+    /// What it says about what may run; an error where one of its entries is blank, and then nothing of it counts.
+    pub fn rules(&self) -> Result<Rules, RulesError> {
+        let rules = Rules {
+            enabled: self.enabled,
+            auto_approve: self.auto_approve.clone(),
+            require_human: self.require_human.clone(),
+            max_auto_recoveries_per_run: self.max_auto_recoveries_per_run,
+            cooldown_seconds: self.cooldown_seconds,
+            on_unknown: self.on_unknown,
+        };
+        rules.check()?;
+        Ok(rules)
+    }
+}
+
+/// Reads a list of commands or patterns; a blank one would match what nobody meant.
+pub(crate) fn entries<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    struct Entry(String);
+
+    impl<'de> Deserialize<'de> for Entry {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(from)?;
+            if text.trim().is_empty() {
+                return Err(D::Error::invalid_value(
+                    Unexpected::Str(&text),
+                    &"a command",
+                ));
+            }
+            Ok(Self(text))
+        }
+    }
+
+    let entries = Vec::<Entry>::deserialize(from)?;
+    Ok(entries.into_iter().map(|entry| entry.0).collect())
+}
+
+/// How [`OnUnknown`] is written.
+#[derive(JsonSchema)]
+#[schemars(rename = "OnUnknown", rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its schema is used: the core has no schemas")]
+enum OnUnknownWritten {
     /// A person is asked.
-    #[default]
     Escalate,
     /// It is refused.
     Deny,
-    /// It runs.
+    /// It runs if it is plain.
     Allow,
 }
 

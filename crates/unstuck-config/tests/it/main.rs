@@ -9,6 +9,7 @@ mod mistakes;
 mod recovery;
 mod schema;
 mod shown;
+mod trust;
 
 use std::fs;
 use std::path::Path;

@@ -334,11 +334,44 @@ fn numbers_without_meaning_are_refused() {
 
 #[test]
 fn what_no_version_uses_yet_is_noted() {
-    let config = Place::with("unstuck.toml", "[recovery]\nnetwork = false\n").config();
+    let config = Place::with(
+        "unstuck.toml",
+        "[webhooks]\non_escalation = \"https://example.com/hook\"\n",
+    )
+    .config();
     assert_eq!(config.check(), []);
     let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
     assert!(
-        notes[0].contains("`recovery`: read, not used by this version"),
+        notes[0].contains("`webhooks`: read, not used by this version"),
         "{notes:?}"
     );
+}
+
+/// S3-17, S3-43: a blank entry is told, and a section with one approves nothing.
+#[test]
+fn a_blank_entry_of_the_lists_is_told() {
+    for text in [
+        "[recovery]\nauto_approve = [\"npm ci\", \" \"]\n",
+        "[recovery]\nauto_approve = [\"\"]\n",
+    ] {
+        assert_told(text, &["`recovery.auto_approve.", "must be a command"]);
+    }
+    assert_told(
+        "[recovery]\nrequire_human = [\"\\t\"]\n",
+        &["`recovery.require_human.1`", "must be a command"],
+    );
+}
+
+/// S3-17: what looks like a pattern is none in `auto_approve`, and the owner is told.
+#[test]
+fn an_approval_that_may_not_be_meant_is_noted() {
+    let text = "[recovery]\nauto_approve = [\"npm ci\", \"npm *\", \"sh fix.sh\"]\non_unknown = \"allow\"\n";
+    let config = Place::with("unstuck.toml", text).config();
+    assert_eq!(config.check(), []);
+    let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
+    let all = notes.join("\n");
+    for words in ["`npm *` is", "`sh fix.sh` runs", "`recovery.on_unknown`"] {
+        assert!(all.contains(words), "`{words}` is not in:\n{all}");
+    }
+    assert!(!all.contains("npm ci`"), "{all}");
 }

@@ -10,7 +10,7 @@ pub use analytics::{FailureAnalytics, MessageCount, Tried};
 pub use run_fold::RunFold;
 pub use run_view::{RunView, Status};
 pub use session_view::SessionView;
-pub use timeline::{AttemptOutcome, AttemptStory, Timeline};
+pub use timeline::{AttemptOutcome, AttemptStory, RepairStory, Timeline};
 
 use serde::{Deserialize, Serialize};
 

@@ -4,6 +4,7 @@ use super::run_view::RunView;
 use super::session_view::SessionView;
 use crate::event::{Event, Recorded, RunStarted, SessionId};
 use crate::pipeline::Pipeline;
+use crate::recovery::Repairs;
 
 /// A run and everything in it at a glance.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +17,8 @@ pub struct RunFold {
     pub sessions: Vec<SessionView>,
     /// Where it stands as a pipeline, if it is one.
     pub pipeline: Option<Pipeline>,
+    /// The repairs that were proposed, and what came of them.
+    pub repairs: Repairs,
 }
 
 impl RunFold {
@@ -29,6 +32,7 @@ impl RunFold {
             view: RunView::begin(first)?,
             sessions: SessionView::all(std::slice::from_ref(first)),
             pipeline: Pipeline::begin(first),
+            repairs: Repairs::default(),
         })
     }
 
@@ -44,6 +48,7 @@ impl RunFold {
     pub fn record(&mut self, recorded: &Recorded) {
         self.view.record(recorded);
         SessionView::take_in(&mut self.sessions, recorded);
+        self.repairs.record(recorded);
         if let Some(pipeline) = &mut self.pipeline {
             pipeline.record(recorded);
         }

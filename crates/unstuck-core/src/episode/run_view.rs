@@ -235,7 +235,7 @@ impl RunView {
                 self.status = Status::Waiting;
                 self.until = Some(wait.until);
             }
-            Event::RecoveryEscalated(asked) => {
+            Event::RecoveryEscalated(asked) if !asked.lets_it_go_on() => {
                 self.status = Status::AwaitingHuman;
                 self.is_hiccup = true;
                 self.reason = Some(asked.reason.clone());

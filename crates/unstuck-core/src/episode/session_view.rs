@@ -159,7 +159,7 @@ impl SessionView {
                 self.asked.push(asked.trigger.clone());
                 self.reason = Some(asked.reason.clone());
             }
-            Event::RecoveryResolved(_) => self.running(),
+            Event::RecoveryResolved(resolved) if resolved.is_by_person() => self.running(),
             Event::SessionFinished(end) => {
                 self.output.clone_from(&end.output);
                 self.finish(&end.end(), recorded.at);

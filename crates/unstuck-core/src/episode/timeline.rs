@@ -7,8 +7,9 @@ use serde::Serialize;
 use crate::decision::EscalationRecord;
 use crate::diagnosis::Diagnosis;
 use crate::event::{
-    Answering, AttemptEnd, AttemptStarted, DecisionMade, Event, Excerpt, Measured, Part, Recorded,
-    RecoveryEscalated, RecoveryResolved, RunStarted, SessionId, SessionSpec, WaitingUntil,
+    Answering, ApprovalSource, AttemptEnd, AttemptStarted, DecisionMade, Event, Excerpt, Measured,
+    Part, Recorded, RecoveryEscalated, RecoveryProposed, RecoveryResolved, RunStarted, SessionId,
+    SessionSpec, WaitingUntil,
 };
 use crate::moment::Timestamp;
 
@@ -101,6 +102,31 @@ pub struct AttemptStory {
     pub escalation: Option<RecoveryEscalated>,
     /// How that was settled.
     pub resolved: Option<RecoveryResolved>,
+    /// The repairs that were proposed because of it, and what came of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repairs: Vec<RepairStory>,
+}
+
+/// What came of one repair.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RepairStory {
+    /// What was proposed, and what the guard said to it.
+    #[serde(flatten)]
+    pub proposed: RecoveryProposed,
+    /// Who allowed it, if somebody did.
+    pub approved: Option<ApprovalSource>,
+    /// Its exit code, if it was run.
+    pub exit_code: Option<i32>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// How it was confined.
+    pub sandbox: Option<String>,
+    /// The end of what it wrote.
+    pub output: String,
+    /// Why it did not help, if it did not.
+    pub failed: Option<String>,
+    /// Whether what had failed works since.
+    pub worked: bool,
 }
 
 /// The story of a run.
@@ -197,9 +223,54 @@ impl Timeline {
             Event::ModelEscalated(model) => newest.model_change = Some(model.change.clone()),
             Event::WaitingUntil(wait) => newest.wait = Some(wait.clone()),
             Event::RecoveryEscalated(asked) => newest.escalation = Some((**asked).clone()),
-            Event::RecoveryResolved(resolved) => newest.resolved = Some(resolved.clone()),
+            Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
+                newest.resolved = Some(resolved.clone());
+            }
+            Event::RecoveryProposed(proposed) => newest.repairs.push(proposed_one(proposed)),
+            other => self.repaired(other),
+        }
+    }
+
+    fn repaired(&mut self, event: &Event) {
+        let id = match event {
+            Event::RecoveryApproved(repair) => &repair.id,
+            Event::RecoveryExecuted(repair) => &repair.id,
+            Event::RecoveryFailed(repair) => &repair.id,
+            Event::RecoveryResolved(resolved) => match &resolved.id {
+                Some(id) => id,
+                None => return,
+            },
+            _ => return,
+        };
+        let all = self.attempts.iter_mut().flat_map(|one| &mut one.repairs);
+        let Some(story) = all.rev().find(|story| story.proposed.id == *id) else {
+            return;
+        };
+        match event {
+            Event::RecoveryApproved(repair) => story.approved = Some(repair.source),
+            Event::RecoveryExecuted(repair) => {
+                story.exit_code = Some(repair.exit_code);
+                story.duration_ms = Some(repair.duration_ms);
+                story.sandbox = Some(repair.sandbox.clone());
+                story.output.clone_from(&repair.output);
+            }
+            Event::RecoveryFailed(repair) => story.failed = Some(repair.error.clone()),
+            Event::RecoveryResolved(_) => story.worked = true,
             _ => {}
         }
+    }
+}
+
+fn proposed_one(proposed: &RecoveryProposed) -> RepairStory {
+    RepairStory {
+        proposed: proposed.clone(),
+        approved: None,
+        exit_code: None,
+        duration_ms: None,
+        sandbox: None,
+        output: String::new(),
+        failed: None,
+        worked: false,
     }
 }
 
@@ -253,5 +324,6 @@ fn begun(id: String, attempt: &AttemptStarted, at: Timestamp) -> AttemptStory {
         wait: None,
         escalation: None,
         resolved: None,
+        repairs: Vec::new(),
     }
 }

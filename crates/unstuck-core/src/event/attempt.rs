@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::SessionId;
+use crate::action::shell_quote;
 use crate::decision::Tokens;
 use crate::diagnosis::Diagnosis;
-use crate::failure::{Kind, Level};
+use crate::failure::{Failure, Kind, Layer, Level};
 
 /// What an attempt is an answer to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +133,57 @@ pub struct AttemptFailed {
     /// The last that it wrote.
     #[serde(default)]
     pub excerpt: Excerpt,
+    /// The check that did not pass afterwards, where that is what failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<FailedCheck>,
+}
+
+/// A check that did not pass after an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedCheck {
+    /// The command line.
+    pub line: String,
+    /// Its exit code.
+    pub exit_code: i32,
+    /// The last that it wrote.
+    #[serde(flatten)]
+    pub excerpt: Excerpt,
+}
+
+impl FailedCheck {
+    /// What was seen of it, as far as it is kept.
+    pub fn failure(&self) -> Failure {
+        Failure {
+            command: Some(self.line.clone()),
+            exit_code: Some(self.exit_code),
+            stdout: Some(self.excerpt.stdout.clone().into()),
+            stderr: Some(self.excerpt.stderr.clone().into()),
+            ..Failure::new(Layer::Infra)
+        }
+    }
+}
+
+impl AttemptFailed {
+    /// What was seen of it, as far as it is kept: of the check where that is what failed.
+    pub fn failure(&self, command: &[String]) -> Failure {
+        let seen = |text: &str| Some(text.to_owned().into());
+        match &self.check {
+            Some(check) => check.failure(),
+            None => Failure {
+                command: Some(quoted(command)),
+                exit_code: self.end.exit_code,
+                signal: self.end.signal,
+                stdout: seen(&self.excerpt.stdout),
+                stderr: seen(&self.excerpt.stderr),
+                ..Failure::new(self.diagnosis.layer)
+            },
+        }
+    }
+}
+
+fn quoted(command: &[String]) -> String {
+    let words: Vec<_> = command.iter().map(|word| shell_quote(word)).collect();
+    words.join(" ")
 }
 
 /// A try did what it should.

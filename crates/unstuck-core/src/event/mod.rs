@@ -8,24 +8,28 @@ mod id;
 mod outcome;
 mod pipeline;
 mod recovery;
+mod repair;
 mod run;
 mod session;
 mod wire;
 
 pub use attempt::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
-    Excerpt, InterruptedBy, Measured,
+    Excerpt, FailedCheck, InterruptedBy, Measured,
 };
 pub use id::{RunId, SessionId};
 pub use outcome::{Outcome, RunFinished};
 pub use pipeline::{
-    IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputReused, PipelineStarted,
-    RoleStarted,
+    DiagnosedCheck, IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputReused,
+    PipelineStarted, RoleStarted,
 };
 pub use recovery::{
     ConfigRejected, ConfigReloaded, DecisionMade, EscalationKind, LimitsInForce, MadeFrom,
-    ModelEscalated, RecoveryApproved, RecoveryEscalated, RecoveryExecuted, RecoveryFailed,
-    RecoveryProposed, RecoveryResolved, WaitingUntil,
+    ModelEscalated, RecoveryEscalated, RecoveryResolved, WaitingUntil,
+};
+pub use repair::{
+    ApprovalSource, GuardWord, Proposer, RecoveryApproved, RecoveryExecuted, RecoveryFailed,
+    RecoveryProposed, RecoveryRejected, RecoveryStarted,
 };
 pub use run::{RunResumed, RunStarted, Work};
 pub use session::{Part, SessionFinished, SessionSpec, SessionStarted};
@@ -126,9 +130,13 @@ events! {
     /// A session went over to another model.
     ModelEscalated "model_escalated" ModelEscalated;
     /// A repair was proposed.
-    RecoveryProposed "recovery_proposed" RecoveryProposed;
+    RecoveryProposed "recovery_proposed" Box<RecoveryProposed>;
+    /// A proposal was refused as a whole.
+    RecoveryRejected "recovery_rejected" RecoveryRejected;
     /// A repair was allowed.
     RecoveryApproved "recovery_approved" RecoveryApproved;
+    /// A repair began.
+    RecoveryStarted "recovery_started" RecoveryStarted;
     /// A repair was run.
     RecoveryExecuted "recovery_executed" RecoveryExecuted;
     /// A repair did not work.
@@ -159,6 +167,12 @@ impl Event {
             Self::DecisionMade(made) => made.session.as_ref(),
             Self::WaitingUntil(wait) => wait.session.as_ref(),
             Self::ModelEscalated(change) => change.session.as_ref(),
+            Self::RecoveryProposed(repair) => repair.session.as_ref(),
+            Self::RecoveryRejected(repair) => repair.session.as_ref(),
+            Self::RecoveryApproved(repair) => repair.session.as_ref(),
+            Self::RecoveryStarted(repair) => repair.session.as_ref(),
+            Self::RecoveryExecuted(repair) => repair.session.as_ref(),
+            Self::RecoveryFailed(repair) => repair.session.as_ref(),
             Self::RecoveryEscalated(asked) => asked.session.as_ref(),
             Self::RecoveryResolved(resolved) => resolved.session.as_ref(),
             _ => None,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::attempt::FailedCheck;
 use super::session::Part;
+use crate::diagnosis::Diagnosis;
 
 /// What a pipeline is, as far as a later process needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,7 +100,7 @@ pub struct IterationStarted {
 }
 
 /// An iteration of a loop is over, and was judged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IterationFinished {
     /// Its number.
     pub iteration: u32,
@@ -116,6 +118,18 @@ pub struct IterationFinished {
     /// How many iterations, this one included, left the same undone and changed nothing.
     #[serde(default)]
     pub unchanged: u32,
+    /// The check that did not pass, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_check: Option<Box<DiagnosedCheck>>,
+}
+
+/// A check of a loop that did not pass, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiagnosedCheck {
+    /// What was seen of it.
+    pub check: FailedCheck,
+    /// What that was found to be.
+    pub diagnosis: Diagnosis,
 }
 
 /// The output of a role of an earlier run was taken over.

@@ -87,49 +87,6 @@ pub struct ModelEscalated {
     pub change: EscalationRecord,
 }
 
-/// A repair was proposed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryProposed {
-    /// What is broken: dependency, config, environment, permissions, network.
-    pub category: String,
-    /// The command.
-    pub command: String,
-    /// How sure the proposer is: high, medium, low.
-    pub confidence: String,
-}
-
-/// A repair was allowed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryApproved {
-    /// By whom: `auto` or `human`.
-    pub source: String,
-    /// The command.
-    pub command: String,
-}
-
-/// A repair was run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryExecuted {
-    /// The command.
-    pub command: String,
-    /// Its exit code.
-    pub exit_code: i32,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
-}
-
-/// A repair did not work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecoveryFailed {
-    /// The command.
-    pub command: String,
-    /// Its exit code.
-    #[serde(default)]
-    pub exit_code: Option<i32>,
-    /// What went wrong.
-    pub error: String,
-}
-
 /// What kind of question a person is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -150,6 +107,7 @@ impl From<Trigger> for EscalationKind {
             Trigger::Hiccup => Self::Hiccup,
             Trigger::CostConfirmation => Self::CostConfirmation,
             Trigger::Stuck => Self::Stuck,
+            Trigger::Recovery => Self::RecoveryApprovalRequired,
         }
     }
 }
@@ -193,9 +151,17 @@ pub struct RecoveryEscalated {
     /// What that is expected to cost more.
     #[serde(default)]
     pub cost: Option<CostEstimate>,
+    /// The repair that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<String>,
 }
 
 impl RecoveryEscalated {
+    /// Whether what it is about goes on meanwhile.
+    pub fn lets_it_go_on(&self) -> bool {
+        self.why == AskWhy::Trust
+    }
+
     /// Whether a person is asked because what a run may use is used up.
     pub fn is_about_budget(&self) -> bool {
         self.question == EscalationKind::CostConfirmation && self.why == AskWhy::MaxCost
@@ -211,9 +177,9 @@ pub struct RecoveryResolved {
     /// The id of the question, where there was one.
     #[serde(default)]
     pub id: Option<String>,
-    /// By whom: `human`.
+    /// By whom: `human`, or `unstuck` where a repair has helped.
     pub by: String,
-    /// How: `manual`, for instance.
+    /// How: `manual`, `approve`, `reject`, `repair`.
     pub method: String,
     /// What they said about it.
     #[serde(default)]
@@ -221,6 +187,22 @@ pub struct RecoveryResolved {
 }
 
 impl RecoveryResolved {
+    /// A repair has helped: what had failed works.
+    pub fn by_repair(session: Option<SessionId>, repair: &str) -> Self {
+        Self {
+            session,
+            id: Some(repair.to_owned()),
+            by: "unstuck".into(),
+            method: "repair".into(),
+            note: String::new(),
+        }
+    }
+
+    /// Whether a person has settled it.
+    pub fn is_by_person(&self) -> bool {
+        self.by == "human"
+    }
+
     /// A person has seen to it by hand.
     pub fn by_hand(session: Option<SessionId>) -> Self {
         Self {
@@ -229,6 +211,17 @@ impl RecoveryResolved {
             by: "human".into(),
             method: "manual".into(),
             note: String::new(),
+        }
+    }
+
+    /// A person has allowed what was proposed, or has not.
+    pub fn about_repair(question: &RecoveryEscalated, method: &str, note: &str) -> Self {
+        Self {
+            session: question.session.clone(),
+            id: Some(question.id.clone()),
+            by: "human".into(),
+            method: method.into(),
+            note: note.into(),
         }
     }
 }

@@ -1,6 +1,63 @@
-//! What an agent proposes: schema version 1 of `recovery.json`.
+//! What an agent proposes: schema version 1 of `recovery.json`. How it is read is in `fields.rs`.
 
 use serde::{Deserialize, Serialize};
+
+/// The largest document that is read.
+pub const MAX_BYTES: usize = 256 * 1024;
+/// The longest command, in bytes.
+pub const MAX_COMMAND: usize = 4096;
+/// The longest `working_dir`, in bytes.
+pub const MAX_WORKING_DIR: usize = 1024;
+/// The longest of the other texts, in bytes.
+pub(super) const MAX_TEXT: usize = 64 * 1024;
+/// How many values may stand inside each other, the document itself included.
+pub(super) const MAX_DEPTH: usize = 32;
+/// The longest time that may be asked for, in seconds.
+pub const MAX_TIMEOUT: u32 = 3600;
+/// The time that a command has where nothing is said, in seconds.
+pub const DEFAULT_TIMEOUT: u32 = 120;
+
+/// Why a proposal is refused as a whole. What it says may be shown: nothing of the document is in it unescaped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProposalError {
+    /// It is too large to be looked at.
+    #[error("the proposal has {bytes} bytes, more than {MAX_BYTES}")]
+    TooLarge {
+        /// How many bytes it has.
+        bytes: usize,
+    },
+    /// It is not one JSON object.
+    #[error("the proposal is not one plain JSON object: {0}")]
+    NotJson(String),
+    /// A field is missing, of the wrong type, too long or unknown.
+    #[error("`{field}` {problem}")]
+    Field {
+        /// Where it is, such as `recovery.command`.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A command or path holds a character that cannot be shown for what it is.
+    #[error("`{field}` contains the character U+{code:04X}, which cannot be shown for what it is")]
+    Character {
+        /// Where it is, such as `recovery.command`.
+        field: String,
+        /// The code point.
+        code: u32,
+    },
+}
+
+impl ProposalError {
+    /// The rule that the proposal breaks, as the guide numbers them.
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } | Self::NotJson(_) => "R0",
+            Self::Field { field, .. } if field.ends_with("timeout_seconds") => "R7",
+            Self::Field { .. } => "R1",
+            Self::Character { .. } => "R2",
+        }
+    }
+}
 
 /// A proposed repair, read and found well-formed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

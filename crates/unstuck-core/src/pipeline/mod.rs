@@ -164,9 +164,10 @@ impl Pipeline {
                     self.parts.insert(end.part.clone(), state);
                 }
             }
+            Event::RecoveryEscalated(asked) if asked.lets_it_go_on() => {}
             Event::RecoveryEscalated(asked) if asked.session.is_none() => self.asked = true,
             Event::RecoveryEscalated(asked) => self.out_of_money |= asked.is_about_budget(),
-            Event::RecoveryResolved(resolved) => {
+            Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
                 self.raised();
                 self.asked &= resolved.session.is_some();
             }

@@ -158,6 +158,7 @@ impl Driven {
             feedback: String::new(),
             fingerprint: Some("no promise".into()),
             tree: Some(tree.to_owned()),
+            failed_check: None,
             unchanged: 0,
         };
         finished.unchanged = self.pipeline.unchanged_with(&finished, before.as_ref());
@@ -300,6 +301,7 @@ fn question(session: &SessionId, why: AskWhy) -> Box<RecoveryEscalated> {
         awaiting: "human".into(),
         proposed: None,
         cost: None,
+        repair: None,
     })
 }
 

@@ -4,15 +4,18 @@
 //! the stored events are recorded again, and the drive goes on from there: there is no second way.
 
 mod plan;
+mod repairs;
 mod situation;
 
 pub use plan::AttemptPlan;
+pub use repairs::{Repair, RepairState, Repairs};
 pub use situation::Means;
 
 use crate::decision::{Chosen, Decision, History, Tokens};
 use crate::duration::in_millis;
 use crate::event::{
-    AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RunFinished, RunId, SessionSpec,
+    ApprovalSource, AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RecoveryExecuted,
+    RecoveryFailed, RunFinished, RunId, SessionSpec,
 };
 use crate::failure::Level;
 use crate::moment::Timestamp;
@@ -28,6 +31,10 @@ pub enum Next {
     NoteInterruption,
     /// Decide what to do about the failure.
     Decide,
+    /// Run the repair that [`Recovery::repair`] names.
+    Repair,
+    /// Note that the repair under way was cut off; only ever after a crash.
+    NoteCutRepair,
     /// Wait until the moment.
     Wait(Timestamp),
     /// Bring the run to this end.
@@ -42,6 +49,7 @@ enum Phase {
     Running,
     Failed,
     Waiting(Timestamp),
+    Repairing,
     Asked,
     PassedOn,
     Done,
@@ -68,6 +76,8 @@ pub struct Recovery {
     used: Tokens,
     spent: f64,
     finished: Option<RunFinished>,
+    /// The repair that a person was asked about last, if it was about one.
+    asked_repair: Option<String>,
 }
 
 impl Recovery {
@@ -100,6 +110,7 @@ impl Recovery {
             used: Tokens::default(),
             spent: 0.0,
             finished: None,
+            asked_repair: None,
         }
     }
 
@@ -140,9 +151,18 @@ impl Recovery {
                 self.phase = Phase::Done;
             }
             Event::DecisionMade(made) => self.decided(&made.decision),
-            Event::RecoveryEscalated(_) => self.phase = Phase::Asked,
+            Event::RecoveryApproved(repair) if repair.source == ApprovalSource::Human => {
+                self.course.allowed(&repair.id, &repair.command);
+            }
+            Event::RecoveryStarted(_) => self.phase = Phase::Repairing,
+            Event::RecoveryExecuted(repair) => self.repaired(repair),
+            Event::RecoveryFailed(repair) => self.not_repaired(repair),
+            Event::RecoveryEscalated(asked) => {
+                self.asked_repair.clone_from(&asked.repair);
+                self.phase = Phase::Asked;
+            }
             // A person has seen to it: what follows is a new beginning with all its retries.
-            Event::RecoveryResolved(_) => {
+            Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
                 self.history = None;
                 self.phase = Phase::Ready;
             }
@@ -150,6 +170,28 @@ impl Recovery {
             Event::SessionFinished(end) => self.finished = Some(end.end()),
             _ => {}
         }
+    }
+
+    /// Whether it helped, the next attempt tells; one that costs money is not made where the repair itself says no.
+    fn repaired(&mut self, repair: &RecoveryExecuted) {
+        self.course.repaired();
+        self.phase = match repair.exit_code == 0 || self.spec.agent.is_none() {
+            true => Phase::Ready,
+            false => Phase::Failed,
+        };
+    }
+
+    fn not_repaired(&mut self, repair: &RecoveryFailed) {
+        let was_due = self.course.repair() == Some(repair.id.as_str());
+        if self.phase != Phase::Repairing && !was_due {
+            return;
+        }
+        self.course.repaired();
+        // Nobody knows what it had done; the attempt tells.
+        self.phase = match repair.cut_off || self.failed.is_none() {
+            true => Phase::Ready,
+            false => Phase::Failed,
+        };
     }
 
     fn ended(&mut self, end: &AttemptEnd) {
@@ -196,11 +238,12 @@ impl Recovery {
             return Next::Nothing;
         }
         match self.phase {
-            Phase::Ready => Next::Attempt,
+            Phase::Waiting(until) if now < until => Next::Wait(until),
+            Phase::Ready | Phase::Waiting(_) if self.course.repair().is_some() => Next::Repair,
+            Phase::Ready | Phase::Waiting(_) => Next::Attempt,
+            Phase::Repairing => Next::NoteCutRepair,
             Phase::Running => Next::NoteInterruption,
             Phase::Failed => Next::Decide,
-            Phase::Waiting(until) if now < until => Next::Wait(until),
-            Phase::Waiting(_) => Next::Attempt,
             Phase::Asked => Next::Finish(Outcome::AwaitingHuman),
             Phase::PassedOn => Next::Finish(Outcome::Failed),
             Phase::Done if self.failed.is_some() => Next::Finish(Outcome::Recovered),
@@ -212,6 +255,16 @@ impl Recovery {
     pub fn plan(&self) -> AttemptPlan {
         let number = self.attempts + u32::from(!self.cut_off);
         self.course.plan(number)
+    }
+
+    /// The repair that is to be run before the next attempt.
+    pub fn repair(&self) -> Option<&str> {
+        self.course.repair()
+    }
+
+    /// The repair that a person is asked about, if that is what they are asked.
+    pub fn asked_repair(&self) -> Option<&str> {
+        self.asked_repair.as_deref().filter(|_| self.is_asked())
     }
 
     /// The id of the run.

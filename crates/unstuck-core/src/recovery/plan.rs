@@ -56,6 +56,8 @@ pub(super) struct Course {
     wrote: bool,
     /// Whether the newest attempt was cut off from outside.
     cut_off: bool,
+    /// The repair that is to be run first.
+    repair: Option<String>,
     answering: Option<Answering>,
     changes: Vec<String>,
 }
@@ -75,6 +77,7 @@ impl Course {
             worked: false,
             wrote: false,
             cut_off: false,
+            repair: None,
             answering: None,
             changes: Vec::new(),
         }
@@ -87,6 +90,7 @@ impl Course {
             worked: self.worked,
             wrote: self.wrote,
             cut_off: self.cut_off,
+            repair: self.repair.take(),
             ..Self::of(spec)
         };
     }
@@ -182,12 +186,33 @@ impl Course {
                 self.output_limit = Some(self.output_limit.unwrap_or(1.0) * factor);
                 self.say("asks for less".into());
             }
-            Changed::Repair => self.say("after a repair".into()),
+            Changed::Repair { id, command } => {
+                self.repair = Some(id.clone());
+                self.say(format!("after the repair `{command}`"));
+            }
         }
     }
 
     fn say(&mut self, change: String) {
         self.changes.push(change);
+    }
+
+    /// The repair that is to be run before the next attempt.
+    pub(super) fn repair(&self) -> Option<&str> {
+        self.repair.as_deref()
+    }
+
+    /// A person has allowed a repair.
+    pub(super) fn allowed(&mut self, id: &str, command: &str) {
+        self.change(&Changed::Repair {
+            id: id.to_owned(),
+            command: command.to_owned(),
+        });
+    }
+
+    /// The repair was run, or cannot be.
+    pub(super) fn repaired(&mut self) {
+        self.repair = None;
     }
 
     pub(super) fn can_resume(&self) -> bool {

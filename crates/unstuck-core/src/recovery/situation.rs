@@ -1,8 +1,8 @@
 //! What a decision about a session is made from: the session's own state, and the means of the one who drives it.
 
 use crate::decision::{
-    Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Odds, Repeat, Situation,
-    Tokens, Upstream, decide,
+    Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Odds, RepairOffer, Repeat,
+    Situation, Tokens, Upstream, decide,
 };
 use crate::event::{DecisionMade, LimitsInForce, MadeFrom};
 use crate::failure::Kind;
@@ -36,6 +36,8 @@ pub struct Means<'a> {
     pub tool: Option<&'a str>,
     /// Whether what failed can be done again at all.
     pub repeat: Repeat,
+    /// The repair that fits, where there is one.
+    pub repair: Option<RepairOffer<'a>>,
 }
 
 impl Recovery {
@@ -61,6 +63,7 @@ impl Recovery {
             timeout: self.course.timeout(),
             caps: means.caps,
             repeat: means.repeat,
+            repair: means.repair,
             can,
             ..Situation::new(
                 policy,

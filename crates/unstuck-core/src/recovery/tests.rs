@@ -6,14 +6,19 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::decision::{Capabilities, Caps, Catalog, Dice, Odds, Repeat, RetryPolicy, template};
+use crate::decision::{
+    AskWhy, Capabilities, Caps, Catalog, Dice, Odds, RepairLeave, RepairOffer, Repeat, RetryPolicy,
+    Trigger, template,
+};
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::episode::SessionView;
 use crate::event::{
-    AttemptInterrupted, AttemptStarted, AttemptSucceeded, InterruptedBy, Measured,
-    RecoveryResolved, RunResumed, RunStarted, VERSION, Work,
+    AttemptInterrupted, AttemptStarted, AttemptSucceeded, GuardWord, InterruptedBy, Measured,
+    Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved, RecoveryStarted, RunResumed,
+    RunStarted, VERSION, Work,
 };
 use crate::failure::{Kind, Layer};
+use crate::guard::{Confidence, RepairCategory};
 use crate::knowledge::Playbook;
 
 struct World {
@@ -22,6 +27,9 @@ struct World {
     recovery: Recovery,
     dice: Dice,
     failures: VecDeque<(Kind, Measured)>,
+    /// Repairs that fit, with their exit codes.
+    offers: VecDeque<(RepairLeave, i32)>,
+    repairs: Repairs,
 }
 
 impl World {
@@ -61,7 +69,14 @@ impl World {
                 .into_iter()
                 .map(|kind| (kind, Measured::default()))
                 .collect(),
+            offers: VecDeque::new(),
+            repairs: Repairs::default(),
         }
+    }
+
+    fn offering(mut self, offers: impl IntoIterator<Item = (RepairLeave, i32)>) -> Self {
+        self.offers = offers.into_iter().collect();
+        self
     }
 
     fn happen(&mut self, event: impl Into<Event>) {
@@ -73,6 +88,7 @@ impl World {
             event: event.into(),
         };
         self.recovery.record(&recorded);
+        self.repairs.record(&recorded);
         self.log.push(recorded);
     }
 
@@ -129,6 +145,7 @@ impl World {
                     diagnosis: diagnosis(kind),
                     validation_errors: Vec::new(),
                     excerpt: Default::default(),
+                    check: None,
                 }));
             }
         }
@@ -149,7 +166,32 @@ impl World {
                     agent_session: None,
                 });
             }
+            Next::Repair => self.repair(),
+            Next::NoteCutRepair => {
+                let id = self.recovery.repair().unwrap().to_owned();
+                self.happen(RecoveryFailed {
+                    session: None,
+                    id,
+                    command: "fix".into(),
+                    exit_code: None,
+                    error: "cut off".into(),
+                    cut_off: true,
+                });
+            }
             Next::Decide => {
+                let number = self.repairs.next_number();
+                let (id, command) = (format!("p{number}"), format!("fix {number}"));
+                let leave = self.offers.front().map(|(leave, _)| *leave);
+                if leave.is_some() {
+                    self.happen(Box::new(proposed(&id, &command)));
+                }
+                let repair = leave.map(|leave| RepairOffer {
+                    id: &id,
+                    command: &command,
+                    leave,
+                    number: 1,
+                    of: 3,
+                });
                 let means = Means {
                     playbook: Playbook::built_in(),
                     catalog: &Catalog::embedded(),
@@ -157,6 +199,7 @@ impl World {
                     can: Capabilities::ALL,
                     caps: Caps::default(),
                     tool: None,
+                    repair,
                     repeat: Repeat::Safe,
                 };
                 let draw = self.dice.roll();
@@ -173,6 +216,32 @@ impl World {
         true
     }
 
+    fn repair(&mut self) {
+        let id = self.recovery.repair().unwrap().to_owned();
+        let command = self.repairs.named(&id).unwrap().proposed.command.clone();
+        let (_, exit_code) = self.offers.pop_front().unwrap();
+        self.happen(RecoveryStarted {
+            session: None,
+            id: id.clone(),
+            source: ApprovalSource::Auto,
+            command: command.clone(),
+            tree: None,
+        });
+        if exit_code == CRASH {
+            return self.crash();
+        }
+        self.happen(RecoveryExecuted {
+            session: None,
+            id,
+            command,
+            exit_code,
+            duration_ms: 5,
+            sandbox: "full".into(),
+            output: String::new(),
+            tree: None,
+        });
+    }
+
     fn run(mut self) -> Self {
         while self.step() {}
         self
@@ -185,6 +254,34 @@ impl World {
     /// A crash: all that is left is the log.
     fn crash(&mut self) {
         self.recovery = Recovery::fold(&self.log).unwrap();
+    }
+}
+
+/// A repair during which everything ends.
+const CRASH: i32 = -9;
+const GRANTED: RepairLeave = RepairLeave::Granted {
+    after: Duration::ZERO,
+};
+
+fn proposed(id: &str, command: &str) -> RecoveryProposed {
+    RecoveryProposed {
+        session: None,
+        id: id.into(),
+        category: RepairCategory::Dependency,
+        command: command.into(),
+        confidence: Confidence::High,
+        working_dir: None,
+        timeout_seconds: 120,
+        by: Proposer::Owner,
+        root_cause: String::new(),
+        evidence: Vec::new(),
+        expected_outcome: String::new(),
+        fingerprint: String::new(),
+        fallback: None,
+        document: None,
+        verdict: GuardWord::Run,
+        reason: String::new(),
+        hash: String::new(),
     }
 }
 
@@ -295,15 +392,105 @@ fn changes_accumulate_from_attempt_to_attempt() {
     );
 }
 
+/// S3-38: what an allowed repair has healed goes on.
+#[test]
+fn a_granted_repair_runs_before_any_other_way() {
+    let world = World::new(standard(), [Kind::MissingDependency]);
+    let world = world.offering([(GRANTED, 0)]).run();
+    assert_eq!(world.finished().outcome, Outcome::Recovered);
+    assert_eq!(world.finished().attempts, 2);
+    let ran = world.repairs.all()[0].state;
+    assert_eq!(ran, RepairState::Executed);
+}
+
+#[test]
+fn an_agent_is_not_called_again_when_the_repair_itself_failed() {
+    let failures = [Kind::MissingDependency, Kind::MissingDependency];
+    let world = World::new(standard(), failures);
+    let world = world.offering([(GRANTED, 1), (GRANTED, 0)]).run();
+    let names: Vec<_> = world.log.iter().map(|one| one.event.name()).collect();
+    let second = names.iter().rposition(|name| *name == "recovery_started");
+    let attempts = names.iter().take(second.unwrap());
+    let attempts = attempts.filter(|name| **name == "attempt_started");
+    assert_eq!(attempts.count(), 1, "{names:?}");
+}
+
+/// S3-39: what nobody has allowed is asked, and what is asked waits.
+#[test]
+fn a_repair_that_somebody_waits_for_is_asked_at_once_and_any_other_at_last() {
+    let asked = |leave| {
+        let world = World::new(standard(), [Kind::CliCrash; 9]).offering([(leave, 0)]);
+        let world = world.run();
+        let made = world.log.iter().filter_map(|one| match &one.event {
+            Event::DecisionMade(made) => Some(&made.decision),
+            _ => None,
+        });
+        let last = made.last().unwrap();
+        let Chosen::Ask { trigger, why, .. } = &last.action else {
+            panic!("nobody was asked: {last:?}");
+        };
+        assert_eq!((*trigger, *why), (Trigger::Recovery, AskWhy::Repair));
+        world.finished().attempts
+    };
+    assert_eq!(asked(RepairLeave::AskedNow), 1);
+    assert!(asked(RepairLeave::AskedLast) > 1);
+}
+
+#[test]
+fn a_repair_that_a_person_allowed_runs_once_and_then_the_attempt_is_made() {
+    let world = World::new(standard(), [Kind::MissingDependency]);
+    let mut world = world.offering([(RepairLeave::AskedNow, 0)]).run();
+    assert_eq!(world.finished().outcome, Outcome::AwaitingHuman);
+    world.happen(RunResumed::as_it_was("a person said yes", 1));
+    world.happen(RecoveryResolved {
+        method: "approve".into(),
+        ..RecoveryResolved::by_hand(None)
+    });
+    world.happen(RecoveryApproved {
+        session: None,
+        id: "p1".into(),
+        source: ApprovalSource::Human,
+        command: "fix 1".into(),
+    });
+    let world = world.run();
+    assert_eq!(world.finished().outcome, Outcome::Recovered);
+    let started = |one: &&Recorded| matches!(one.event, Event::RecoveryStarted(_));
+    assert_eq!(world.log.iter().filter(started).count(), 1);
+}
+
+#[test]
+fn a_repair_that_was_cut_off_is_not_run_again() {
+    let world = World::new(standard(), [Kind::MissingDependency]);
+    let world = world.offering([(GRANTED, CRASH)]).run();
+    assert_eq!(world.finished().outcome, Outcome::Recovered);
+    let started = |one: &&Recorded| matches!(one.event, Event::RecoveryStarted(_));
+    assert_eq!(world.log.iter().filter(started).count(), 1);
+}
+
+#[test]
+fn a_transient_failure_is_repeated_before_anything_is_repaired() {
+    let world = World::new(standard(), [Kind::NetworkError; 2]);
+    let world = world.offering([(GRANTED, 0)]).run();
+    let started = |one: &Recorded| matches!(one.event, Event::RecoveryStarted(_));
+    assert!(!world.log.iter().any(started));
+}
+
 proptest! {
     /// Whatever fails and wherever it crashes: the log tells the same state, and there is an end.
     #[test]
     fn a_replay_equals_the_life_and_every_run_ends(
         failures in proptest::collection::vec(0..Kind::ALL.len(), 0..40),
         crashes in proptest::collection::vec(0..60_usize, 0..6),
+        offers in proptest::collection::vec((0..3_u8, 0..2_i32), 0..6),
     ) {
         let kinds = failures.into_iter().map(|at| Kind::ALL[at]).filter(|kind| *kind != Kind::None);
-        let mut world = World::new(standard(), kinds);
+        let leave = |number| match number {
+            0 => GRANTED,
+            1 => RepairLeave::AskedNow,
+            _ => RepairLeave::AskedLast,
+        };
+        let offers = offers.into_iter().map(|(number, code)| (leave(number), code));
+        let mut world = World::new(standard(), kinds).offering(offers);
         let mut steps = 0;
         while world.step() {
             steps += 1;

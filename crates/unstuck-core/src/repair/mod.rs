@@ -14,6 +14,7 @@ mod deed;
 mod facts;
 mod feasible;
 mod fit;
+mod instructions;
 mod message;
 mod need;
 mod never;
@@ -22,13 +23,16 @@ mod paths;
 mod pattern;
 mod questions;
 mod sample;
+mod usual_check;
 
 pub use book::Book;
 pub use data::RepairFile;
 pub use facts::{Facts, PathFact, PidFile, PortFact, Thing};
+pub use instructions::instructions;
 pub use offer::{Offer, Offers, PassedOver, Refusal, Source};
 pub use questions::{Questions, questions};
 pub use sample::Sample;
+pub use usual_check::usual_check;
 
 use candidates::{Candidate, candidates, filled};
 use data::Work;

@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_secs(400 * 24 * 3600);
     clippy::disallowed_methods,
     reason = "a test has no configuration to take the number from"
 )]
-fn laws() -> ProptestConfig {
+pub(crate) fn laws() -> ProptestConfig {
     let cases = std::env::var("UNSTUCK_CASES")
         .ok()
         .and_then(|cases| cases.parse().ok())

@@ -7,6 +7,7 @@ mod bytes;
 mod corpus;
 mod damage;
 mod fingerprints;
+mod guard;
 mod redaction;
 mod repairs;
 mod requirements;

@@ -1,4 +1,9 @@
-//! Integration tests of what stands between a proposed repair and the machine.
-#![cfg(test)]
+//! What stands between a repair and the machine, tried on the real one.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod environment;
+mod guard;
+mod preview;
+mod sandbox;
 mod scenarios;

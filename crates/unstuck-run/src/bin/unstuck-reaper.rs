@@ -1,8 +1,12 @@
-//! The reaper as a program of its own, for whoever uses the library without the `unstuck` binary.
+//! The reaper and the sandbox as a program of their own, for whoever uses the library without the `unstuck` binary.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let code = unstuck_run::reaper::main(std::env::args_os().skip(1));
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = unstuck_repair::sandbox::called(&arguments) {
+        return ExitCode::from(code);
+    }
+    let code = unstuck_run::reaper::main(arguments.into_iter().skip(1));
     ExitCode::from(u8::try_from(code).unwrap_or(1))
 }

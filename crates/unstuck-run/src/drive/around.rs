@@ -142,5 +142,6 @@ fn asked(
         awaiting: "human".into(),
         proposed: None,
         cost: None,
+        repair: None,
     }
 }

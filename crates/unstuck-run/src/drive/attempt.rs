@@ -23,12 +23,13 @@ use super::input::Input;
 use super::judge::{Case, Judged};
 use super::lease::lost;
 use super::log::Log;
+use super::repair::documents;
 use super::report::{Channel, Reporter};
 use super::supervisors::Taken;
 use crate::folder::{self, Log as Kept};
 use crate::process::{
-    Captured, Discard, Ended, Limits, ProcessId, Recorded, Sink, Spec, Status, Stdin, Stop,
-    Supervisor, Wiring,
+    Captured, Discard, Ended, Inherits, Limits, ProcessId, Recorded, Sink, Spec, Status, Stdin,
+    Stop, Supervisor, Wiring,
 };
 
 /// How much of a role's output others can build on: 16 MiB.
@@ -88,6 +89,7 @@ impl<'a> Engine<'a> {
         let judged = self.judged(log, &plan, &line, &seen);
         let failed = matches!(judged.event, Event::AttemptFailed(_));
         log.note_judged(self.clock.at(), judged);
+        self.after_attempt(log, !failed);
         if let Some(before) = before.filter(|_| failed) {
             self.roll_back(log, before).await;
         }
@@ -121,6 +123,7 @@ impl<'a> Engine<'a> {
             plan,
             prompts,
             steps: None,
+            refused: log.refused(),
         };
         changer.line(input.as_deref(), self.draws)
     }
@@ -220,6 +223,11 @@ impl<'a> Engine<'a> {
             variable("UNSTUCK_SESSION", session.session.as_str().to_owned()),
             variable("UNSTUCK_ATTEMPT", plan.number.to_string()),
         ];
+        let folder = log.journal().attempt_folder(log.as_part(), plan.number);
+        if let Some(folder) = folder.filter(|_| self.repairer.is_some()) {
+            let path = documents::path_in(&folder).display().to_string();
+            set.push(variable("UNSTUCK_RECOVERY_FILE", path));
+        }
         if let (Some(role), Some(part)) = (self.role, log.as_part()) {
             set.push(variable("UNSTUCK_ROLE", part.role.clone()));
             set.push(variable("UNSTUCK_ITERATION", part.iteration.to_string()));
@@ -228,6 +236,7 @@ impl<'a> Engine<'a> {
             set.extend(own.map(|(name, value)| variable(name, value.clone())));
         }
         Spec {
+            inherits: Inherits::All,
             program: words.next().unwrap_or_default(),
             arguments: words.collect(),
             folder: Some(PathBuf::from(&session.cwd)),

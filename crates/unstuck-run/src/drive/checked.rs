@@ -1,7 +1,9 @@
 //! A check that must pass, and what is told when it does not.
 
+use unstuck_core::event::{Excerpt, FailedCheck};
 use unstuck_core::{Failure, Layer};
 
+use super::judge::EXCERPT;
 use super::tail::end_of;
 use crate::process::Ended;
 
@@ -28,22 +30,31 @@ impl Checked {
         }
     }
 
-    /// What is wrong, with the end of what the check wrote.
-    pub(super) fn complaint(&self) -> String {
-        self.complaint_with("")
+    /// What is kept of it.
+    pub(super) fn kept(&self) -> FailedCheck {
+        FailedCheck {
+            line: self.line.clone(),
+            exit_code: self.ended.status.code(),
+            excerpt: Excerpt {
+                stdout: end_of(&self.ended.stdout.text(), EXCERPT),
+                stderr: end_of(&self.ended.stderr.text(), EXCERPT),
+            },
+        }
     }
 
-    /// The same, with what else is known behind the exit code.
-    pub(super) fn complaint_with(&self, known: &str) -> String {
-        let written = [self.ended.stdout.text(), self.ended.stderr.text()].join("\n");
-        let code = self.ended.status.code();
-        let text = format!(
-            "the check `{}` failed with exit code {code}{known}",
-            self.line
-        );
-        match written.trim() {
-            "" => text,
-            written => format!("{text}:\n{}", end_of(written, COMPLAINT)),
-        }
+    /// What is wrong, with the end of what the check wrote.
+    pub(super) fn complaint(&self) -> String {
+        complaint(&self.kept(), "")
+    }
+}
+
+/// What is wrong according to a check, with what else is known behind the exit code and the end of what it wrote.
+pub(super) fn complaint(check: &FailedCheck, known: &str) -> String {
+    let written = [check.excerpt.stdout.as_str(), check.excerpt.stderr.as_str()].join("\n");
+    let (line, code) = (&check.line, check.exit_code);
+    let text = format!("the check `{line}` failed with exit code {code}{known}");
+    match written.trim() {
+        "" => text,
+        written => format!("{text}:\n{}", end_of(written, COMPLAINT)),
     }
 }

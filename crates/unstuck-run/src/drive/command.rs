@@ -54,6 +54,8 @@ pub(super) struct Changer<'a> {
     pub(super) prompts: &'a Prompts,
     /// A way out that the agent is told, as a list of steps.
     pub(super) steps: Option<String>,
+    /// Why what it proposed was refused.
+    pub(super) refused: Vec<String>,
 }
 
 impl Changer<'_> {
@@ -114,7 +116,17 @@ impl Changer<'_> {
     pub(super) fn message(&self) -> Result<String, RunError> {
         let context = self.context();
         let limits = PromptLimits::default();
-        Ok(self.prompts.message(CONTINUE, &context, &limits)?)
+        let message = self.prompts.message(CONTINUE, &context, &limits)?;
+        Ok(self.with_refusals(message))
+    }
+
+    /// A text that also says why what the agent proposed was refused.
+    fn with_refusals(&self, mut text: String) -> String {
+        for why in &self.refused {
+            let said = "Your recovery.json was refused as a whole, and nothing of it was run";
+            text = format!("{}\n\n{said}: {why}\n", text.trim_end());
+        }
+        text
     }
 
     /// A prompt with the additions that the plan asks for.
@@ -142,7 +154,7 @@ impl Changer<'_> {
             let said = self.prompts.message(CUT_OFF, &context, &limits)?;
             prompt = format!("{}\n\n{prompt}", said.trim_end());
         }
-        Ok(prompt)
+        Ok(self.with_refusals(prompt))
     }
 
     fn context(&self) -> PromptContext {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::watch;
 use unstuck_core::agent::{Agent, Invocation};
-use unstuck_core::decision::{Chosen, Draw, Repeat};
+use unstuck_core::decision::{Chosen, Draw, Proposed, Repeat};
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
     DecisionMade, EscalationKind, InterruptedBy, ModelEscalated, Outcome, RecoveryEscalated,
@@ -23,6 +23,7 @@ use super::journal::Journal;
 use super::knowledge::Knowledge;
 use super::lease::{Held, lost};
 use super::log::Log;
+use super::repair::{Best, Repairer};
 use super::report::Reporter;
 use super::request::Request;
 use super::role_work::RoleWork;
@@ -61,6 +62,8 @@ pub struct Engine<'a> {
     pub state: &'a Path,
     /// The call of a role; none where the command line is all that is known.
     pub role: Option<RoleWork<'a>>,
+    /// Repairs the environment, where that is allowed.
+    pub repairer: Option<Repairer<'a>>,
 }
 
 impl Engine<'_> {
@@ -132,6 +135,8 @@ impl Engine<'_> {
                 Next::Attempt => self.attempt(log).await?,
                 Next::NoteInterruption => self.note_crash(log)?,
                 Next::Decide => self.decide(log).await?,
+                Next::Repair => self.repair(log).await?,
+                Next::NoteCutRepair => self.note_cut_repair(log),
                 Next::Wait(until) => {
                     self.flush(log).await?;
                     self.wait(log, until).await?;
@@ -169,6 +174,7 @@ impl Engine<'_> {
 
     async fn decide(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
         let odds = self.store.odds(self.clock.at()).await?;
+        let best = self.best_repair(log).await?;
         let spec = log.recovery().spec();
         let tool = spec.command.first().map(String::as_str);
         let means = Means {
@@ -182,6 +188,7 @@ impl Engine<'_> {
                 Input::TooLarge => Repeat::Unsafe,
                 _ => Repeat::Safe,
             },
+            repair: best.as_ref().map(Best::offer),
         };
         let now = self.clock.at();
         let draw = (self.draws)();
@@ -219,6 +226,10 @@ impl Engine<'_> {
                 proposed,
             } if !self.is_optional() => {
                 let question = trigger.into();
+                let repair = proposed
+                    .as_ref()
+                    .and_then(Proposed::repair)
+                    .map(str::to_owned);
                 let id = question_id(log);
                 log.note(
                     now,
@@ -233,6 +244,7 @@ impl Engine<'_> {
                         awaiting: "human".into(),
                         proposed,
                         cost: decision.cost,
+                        repair,
                     }),
                 );
             }

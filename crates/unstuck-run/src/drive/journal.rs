@@ -134,7 +134,13 @@ impl<'a> Journal<'a> {
         let asks = |recorded: &Recorded| matches!(&recorded.event, Event::RecoveryEscalated(asked) if asked.session.as_ref() == Some(session));
         let since = all.iter().rposition(asks).unwrap_or(0);
         let answers = all.into_iter().skip(since);
-        let answers = answers.filter(|one| matches!(one.event, Event::RecoveryResolved(_)));
+        let is_answer = |one: &Recorded| {
+            matches!(
+                one.event,
+                Event::RecoveryResolved(_) | Event::RecoveryApproved(_)
+            )
+        };
+        let answers = answers.filter(is_answer);
         Ok(answers.collect())
     }
 

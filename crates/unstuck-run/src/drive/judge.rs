@@ -4,7 +4,7 @@ use unstuck_core::action::shell_quote;
 use unstuck_core::agent::{Agent, Report};
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
-    Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, Measured,
+    Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, FailedCheck, Measured,
 };
 use unstuck_core::stuck::{StuckSign, asks_back};
 use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId};
@@ -16,7 +16,7 @@ use super::tail::end_of;
 use crate::process::{Ended, Limit, Status};
 
 /// How much of the end of each stream an event keeps.
-const EXCERPT: usize = 4000;
+pub(super) const EXCERPT: usize = 4000;
 
 /// What an attempt is judged by.
 pub(super) struct Case<'a> {
@@ -83,7 +83,7 @@ impl Case<'_> {
             false => None,
         };
         if let Some(sign) = self.stuck.cloned().or_else(asks) {
-            return failed(end, sign.diagnosis(), Vec::new(), (stdout, stderr));
+            return failed(end, sign.diagnosis(), Vec::new(), (stdout, stderr), None);
         }
         let cut = self.is_cut(text, stdout);
         if self.is_plainly_fine(text, &wrong) {
@@ -100,7 +100,14 @@ impl Case<'_> {
         if diagnosis.kind == Kind::None && self.ended.status.is_success() {
             return succeeded(end, diagnosis.truncated || cut);
         }
-        failed(end, diagnosis, failure.validation_errors, (stdout, stderr))
+        let check = self.failed_check().map(Checked::kept);
+        failed(
+            end,
+            diagnosis,
+            failure.validation_errors,
+            (stdout, stderr),
+            check,
+        )
     }
 
     /// What failed; of some agents only the answer tells it.
@@ -280,6 +287,7 @@ fn failed(
     diagnosis: Diagnosis,
     validation_errors: Vec<String>,
     (stdout, stderr): (&str, &str),
+    check: Option<FailedCheck>,
 ) -> Event {
     Event::from(Box::new(AttemptFailed {
         end,
@@ -289,6 +297,7 @@ fn failed(
             stdout: end_of(stdout, EXCERPT),
             stderr: end_of(stderr, EXCERPT),
         },
+        check,
     }))
 }
 

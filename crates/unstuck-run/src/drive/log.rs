@@ -116,6 +116,13 @@ impl<'j, 'a> Log<'j, 'a> {
         self.part.as_ref()
     }
 
+    /// Why what the agent proposed in its newest attempt was refused.
+    pub(super) fn refused(&self) -> Vec<String> {
+        let session = &self.recovery.spec().session;
+        self.journal
+            .know(|run| run.repairs.refused(session).map(str::to_owned).collect())
+    }
+
     /// Notes what happened. It counts from now on, and is written by the next flush.
     pub(super) fn note(&mut self, at: Timestamp, event: impl Into<Event>) {
         let recorded = Recorded {

@@ -3,6 +3,7 @@
 //! The state is a fold over events ([`Recovery`](unstuck_core::Recovery)). The drive asks it what is to be done, does
 //! it, and notes what happened. What decides is on disk before it is acted on.
 
+mod answer;
 mod around;
 mod attempt;
 mod budget;
@@ -18,6 +19,7 @@ mod knowledge;
 mod lease;
 mod log;
 pub mod pipeline;
+mod repair;
 mod report;
 mod request;
 mod resume;
@@ -27,14 +29,16 @@ mod steps;
 mod supervisors;
 mod tail;
 
+pub use answer::OpenRepair;
 pub use budget::{Allowance, Budget};
 pub use engine::Engine;
 pub use error::RunError;
 pub use finished::Finished;
 pub use knowledge::{Knowledge, Known};
 pub use lease::is_alive;
+pub use repair::{RepairMode, RepairTerms, Repairer, Workshop, label_before};
 pub use report::{Channel, Reporter, RunReporter};
-pub use request::{Options, Request};
+pub use request::{Options, RepairWish, Request};
 pub use resume::answer;
 pub use role_work::{RoleCall, RoleWork};
 pub use supervisors::Supervisors;

@@ -49,6 +49,23 @@ pub struct Options {
     pub max_attempts: u32,
     /// Whether the process stays when a person is needed.
     pub wait: bool,
+    /// Whether the environment is repaired.
+    pub repair: RepairWish,
+}
+
+/// Whether the environment is repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RepairWish {
+    /// As the configuration says: where it says something about repairs.
+    #[default]
+    Configured,
+    /// What the owner allows runs by itself.
+    Auto,
+    /// A person is asked about each.
+    Ask,
+    /// Nothing is repaired.
+    Off,
 }
 
 impl Default for Options {
@@ -60,12 +77,14 @@ impl Default for Options {
             grace_ms: 5000,
             max_attempts: Caps::default().attempts,
             wait: false,
+            repair: RepairWish::default(),
         }
     }
 }
 
 impl Options {
-    pub(super) fn grace(&self) -> Duration {
+    /// How long a child has between the request to end and its end.
+    pub fn grace(&self) -> Duration {
         Duration::from_millis(self.grace_ms)
     }
 

@@ -54,6 +54,7 @@ impl Engine<'_> {
             plan,
             prompts: self.knowledge.prompts(),
             steps,
+            refused: log.refused(),
         };
         let prompt = with_limit(
             changer.prompt(&role.prompt)?,

@@ -5,6 +5,7 @@
 
 mod checkpoint;
 mod log;
+mod repairs;
 mod state;
 
 pub use log::{LOG_LIMIT, Log};
@@ -161,7 +162,18 @@ impl RunFolder {
             Event::AttemptFailed(attempt) => self.used(recorded.at, &attempt.end),
             Event::AttemptSucceeded(attempt) => self.used(recorded.at, &attempt.end),
             Event::RecoveryEscalated(asked) => self.asked(recorded, asked, clean),
-            Event::RecoveryResolved(resolved) => self.answered(resolved.session.as_ref()),
+            Event::RecoveryResolved(resolved) => {
+                self.counted(recorded, clean.run)?;
+                match resolved.is_by_person() {
+                    true => self.answered(resolved.session.as_ref()),
+                    false => Ok(()),
+                }
+            }
+            Event::RecoveryProposed(_)
+            | Event::RecoveryRejected(_)
+            | Event::RecoveryApproved(_)
+            | Event::RecoveryExecuted(_)
+            | Event::RecoveryFailed(_) => self.counted(recorded, clean.run),
             Event::SessionFinished(end) => {
                 self.episode(Some(&end.session), &end.end(), recorded.at, clean)
             }
@@ -221,6 +233,12 @@ impl RunFolder {
             "timestamp": at, "session": end.session, "attempt": end.number, "model": end.model,
             "cost_usd": end.used.cost_usd, "tokens": end.used.tokens,
         });
+        self.add_line("usage.jsonl", &line)
+    }
+
+    /// Adds to `usage.jsonl` what has come of repairs so far.
+    fn counted(&self, recorded: &Recorded, run: &RunFold) -> io::Result<()> {
+        let line = repairs::Line::of(recorded, &run.repairs);
         self.add_line("usage.jsonl", &line)
     }
 

@@ -75,6 +75,10 @@ impl<'a> Escalation<'a> {
             None => session.map_or(0, |session| session.attempts),
         };
         let role = session.and_then(|session| session.part.as_ref());
+        let repair = asked.repair.as_deref();
+        let repair = repair.and_then(|repair| run.repairs.named(repair));
+        let proposal = repair.map(|repair| &repair.proposed);
+        let id = &asked.id;
         let run = recorded.run.as_str();
         Self {
             timestamp: recorded.at,
@@ -83,13 +87,25 @@ impl<'a> Escalation<'a> {
             role: role.map(|part| part.role.as_str()),
             asked,
             status: "pending",
-            recovery_proposal: json!(asked.proposed),
+            recovery_proposal: match proposal {
+                Some(proposal) => json!(proposal),
+                None => json!(asked.proposed),
+            },
             evidence: failed.map(|failed| &*failed.evidence.line),
             hint: failed.map(|failed| &*failed.hint),
-            actions: json!({
-                "manual": format!("unstuck resume {run}"),
-                "explain": format!("unstuck explain {run}"),
-            }),
+            actions: match proposal {
+                Some(_) => json!({
+                    "approve": format!("unstuck approve {id}"),
+                    "reject": format!("unstuck reject {id}"),
+                    "manual": format!("unstuck resume {run}"),
+                    "preview": format!("unstuck preview {id}"),
+                    "explain": format!("unstuck explain {run}"),
+                }),
+                None => json!({
+                    "manual": format!("unstuck resume {run}"),
+                    "explain": format!("unstuck explain {run}"),
+                }),
+            },
         }
     }
 }

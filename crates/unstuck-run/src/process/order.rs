@@ -6,7 +6,7 @@ use crate::reaper::wire::{Leadership, Order, Raw};
 
 use super::orphans;
 use super::reaper_handle::ReaperHandle;
-use super::spec::{Spec, Wiring};
+use super::spec::{Inherits, Spec, Wiring};
 use super::streams::Streams;
 
 /// The order for a spec; in addition to its own variables the child gets the one by which it can be found again.
@@ -18,6 +18,7 @@ pub(super) fn order(spec: &Spec, streams: &Streams<'_>, reaper: &ReaperHandle) -
         program: raw(&program),
         arguments: arguments.iter().map(raw).collect(),
         folder: spec.folder.as_ref().map(raw),
+        inherits: spec.inherits == Inherits::All,
         set: set.map(|(name, value)| (raw(name), raw(value))).collect(),
         remove: spec.remove.iter().map(raw).collect(),
         leadership: match spec.wiring {

@@ -10,7 +10,7 @@ use crate::host::{ProcessId, kill, table};
 use crate::reaper::cgroup::Cgroup;
 
 /// The variable that every child carries: whose it is.
-pub(super) const COOKIE: &str = "UNSTUCK_REAPER";
+pub(crate) const COOKIE: &str = "UNSTUCK_REAPER";
 
 /// How long the search goes on.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -14,6 +14,16 @@ pub enum Wiring {
     Pty,
 }
 
+/// What of our environment a child gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Inherits {
+    /// All of it.
+    #[default]
+    All,
+    /// None of it; only what is set for it.
+    Nothing,
+}
+
 /// How long an attempt may take; nothing is limited by default, the grace is 5 s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -51,7 +61,9 @@ pub struct Spec {
     pub arguments: Vec<OsString>,
     /// The folder it runs in; ours by default.
     pub folder: Option<PathBuf>,
-    /// Variables in addition to ours.
+    /// What of our variables it gets.
+    pub inherits: Inherits,
+    /// Variables in addition to those.
     pub set: Vec<(OsString, OsString)>,
     /// Variables of ours that it does not get.
     pub remove: Vec<OsString>,

@@ -71,6 +71,6 @@ pub struct Values {
     pub feedback: String,
     /// The id of the run.
     pub run: String,
-    /// How an agent proposes a repair; empty in this version.
+    /// How an agent proposes a repair; empty where nothing is repaired.
     pub recovery_instructions: String,
 }

@@ -87,6 +87,13 @@ fn owner(name: &str) -> Option<ProcessId> {
     })
 }
 
+/// Whether this process is in a cgroup that a reaper made.
+pub(crate) fn is_inside_one() -> bool {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut names = groups.lines().flat_map(|line| line.split('/'));
+    names.any(|name| owner(name).is_some())
+}
+
 /// The folder of the cgroup that this process is in.
 fn present() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;

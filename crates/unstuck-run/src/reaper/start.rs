@@ -20,6 +20,9 @@ pub(super) fn start(order: &Order, streams: Vec<OwnedFd>) -> Result<u32, Status>
     let folder = order.folder.clone().map(PathBuf::from);
     let mut command = command(&program);
     command.args(order.arguments.iter().cloned().map(OsString::from));
+    if !order.inherits {
+        command.env_clear();
+    }
     for name in &order.remove {
         command.env_remove(OsString::from(name.clone()));
     }

@@ -70,6 +70,8 @@ pub(crate) struct Order {
     pub(crate) program: Raw,
     pub(crate) arguments: Vec<Raw>,
     pub(crate) folder: Option<Raw>,
+    /// Whether it gets the variables of the reaper.
+    pub(crate) inherits: bool,
     pub(crate) set: Vec<(Raw, Raw)>,
     pub(crate) remove: Vec<Raw>,
     pub(crate) leadership: Leadership,

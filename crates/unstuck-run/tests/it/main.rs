@@ -4,11 +4,14 @@
 
 mod cleanup;
 mod ends;
+mod guard_files;
 mod limits;
 mod output;
 mod reaper_death;
+mod repair;
 mod stdin;
 mod support;
 mod terminal;
+mod trial;
 mod tty;
 mod worktree;

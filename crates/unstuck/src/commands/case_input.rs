@@ -1,15 +1,16 @@
 //! Reads failures from flags, files and standard input, the same way for every command that takes one.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use unstuck_core::failure::signal_number;
 use unstuck_core::{Case, Failure, Layer, Now, Timestamp};
 
+use super::line_input;
 use crate::clock;
 use crate::output::Output;
 use crate::report::hinted;
@@ -185,58 +186,17 @@ impl FailureArgs {
     }
 }
 
-/// Answers each line of a file or of standard input, in order; what is wrong with a line is told in its place.
+/// Answers each case of a file or of standard input, one a line.
 pub(crate) fn each_line(
     file: Option<&Path>,
     out: &mut Output,
     mut answer: impl FnMut(Case, Now) -> Result<Value>,
 ) -> Result<()> {
-    let input: Box<dyn Read> = match file.filter(|path| *path != Path::new("-")) {
-        Some(path) => Box::new(
-            fs::File::open(path).with_context(|| format!("cannot read {}", path.display()))?,
-        ),
-        None => Box::new(io::stdin()),
-    };
-    for (number, line) in (1_usize..).zip(BufReader::new(input).split(b'\n')) {
-        let line = line.context("cannot read the cases")?;
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let (id, answered) = one_line(&line, &mut answer);
-        let fields = match answered {
-            Ok(Value::Object(fields)) => fields,
-            Ok(other) => Map::from_iter([("answer".to_owned(), other)]),
-            Err(error) => Map::from_iter([
-                ("line".to_owned(), number.into()),
-                ("error".to_owned(), format!("{error:#}").into()),
-            ]),
-        };
-        let with_id = Value::Object(
-            std::iter::once(("id".to_owned(), id))
-                .chain(fields)
-                .collect(),
-        );
-        writeln!(out, "{with_id}")?;
-    }
-    Ok(())
-}
-
-fn one_line(
-    line: &[u8],
-    answer: &mut impl FnMut(Case, Now) -> Result<Value>,
-) -> (Value, Result<Value>) {
-    let value: Value = match serde_json::from_str(&String::from_utf8_lossy(line)) {
-        Ok(value) => value,
-        Err(error) => return (Value::Null, Err(anyhow::anyhow!("not JSON: {error}"))),
-    };
-    let id = value.get("id").cloned().unwrap_or(Value::Null);
-    let answered = serde_json::from_value::<Case>(value)
-        .map_err(Into::into)
-        .and_then(|case| {
-            let now = now(case.now.as_deref())?;
-            answer(case, now)
-        });
-    (id, answered)
+    line_input::each_line(file, out, |line| {
+        let case: Case = serde_json::from_value(line)?;
+        let now = now(case.now.as_deref())?;
+        answer(case, now)
+    })
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

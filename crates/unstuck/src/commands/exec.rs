@@ -11,13 +11,14 @@ use clap::Args;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::template;
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
-use unstuck_run::drive::{Options, Request};
+use unstuck_run::drive::{Options, RepairWish, Request};
 use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
 
 use super::ended::tell;
 use crate::config::Config;
 use crate::output::Output;
 use crate::place::project_of;
+use crate::repairs::{self, Repair};
 use crate::report::hinted;
 use crate::supervise::{self, Session, Told};
 
@@ -31,6 +32,7 @@ use crate::supervise::{self, Session, Told};
   unstuck exec --timeout 30m --idle-timeout 5m -- codex exec \"write the docs\"
   unstuck exec --expect-section '# Review' --check 'npm test' -- claude -p \"review the change\"
   unstuck exec --retries 5 -- sh -c 'curl -fsS https://example.com/health'
+  unstuck exec --repair auto -- npm test          (repairs what your [recovery] allows, then tries again)
   unstuck exec --policy off -- make deploy        (only supervises and records)
 
 Exit codes:
@@ -58,9 +60,10 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     no_gateway: bool,
 
-    /// Allow repairs of the environment (this version knows none yet)
-    #[arg(long)]
-    repair: bool,
+    /// Repair the environment when that is what failed: auto runs what your [recovery] allows, ask asks about each, off
+    /// repairs nothing [default: auto where the configuration has a [recovery], else off]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    repair: Option<Repair>,
 
     /// Say nothing but what the command says
     #[arg(long, short)]
@@ -157,11 +160,8 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     let request = request(args, config)?;
     let told = if args.quiet { Told::Nothing } else { Told::All };
-    let mut warnings = Vec::new();
-    if args.repair {
-        warnings.push("--repair: this version of unstuck repairs nothing yet".to_owned());
-    }
-    let finished = supervise::start(session, config, request, told, &warnings)?;
+    let repairs = repairs::allowed(config, &request.project, request.options.repair, told)?;
+    let finished = supervise::start(session, config, request, told, repairs)?;
     tell(&finished, args.json, out)
 }
 
@@ -208,6 +208,39 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             grace_ms: duration::in_millis(args.far.grace),
             wait: args.wait,
             max_attempts: most_attempts(args.far.retries),
+            repair: Repair::wish(args.repair),
+        },
+    })
+}
+
+/// A check that is run as it is: repeated only after a repair.
+pub(crate) fn check_request(
+    command: Vec<String>,
+    config: &Config,
+    repair: RepairWish,
+) -> Result<Request> {
+    let cwd = std::env::current_dir().context("cannot tell the current folder")?;
+    let far = HowFar {
+        policy: None,
+        retries: Some(0),
+        timeout: None,
+        idle_timeout: None,
+        grace: Options::default().grace(),
+        max_wait: None,
+    };
+    let (policy, origins) = policy(&far, config)?;
+    Ok(Request {
+        command,
+        project: project_of(&cwd),
+        cwd,
+        agent: None,
+        policy,
+        origins,
+        timeout: None,
+        idle_timeout: None,
+        options: Options {
+            repair,
+            ..Options::default()
         },
     })
 }

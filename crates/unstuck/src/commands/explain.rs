@@ -16,7 +16,7 @@ use crate::named::{Named, attempt_name};
 use crate::output::{BOLD, DIM, Output};
 use crate::show_text::{one_line, wrapped};
 use crate::supervise::Session;
-use crate::{completion, runtime};
+use crate::{completion, repair_words, runtime};
 
 /// Explain decisions: the rule that matched, the policy's values and their origin, the ways that lost
 #[derive(Debug, Args)]
@@ -73,6 +73,7 @@ fn as_json(timeline: &Timeline, attempt: &AttemptStory) -> Value {
         "diagnosis": attempt.diagnosis,
         "decision": attempt.decision.as_ref().map(|made| &made.decision),
         "made_from": attempt.decision.as_ref().map(|made| &made.made_from),
+        "repairs": attempt.repairs,
         "policy": spec.map(|spec| &spec.policy),
         "origins": spec.map(|spec| &spec.origins),
     });
@@ -102,6 +103,16 @@ fn explain(timeline: &Timeline, attempt: &AttemptStory, out: &mut Output) -> Res
         limits(spec, kind, made, out)?;
     }
     lost(made, out)?;
+    if !attempt.repairs.is_empty() {
+        part("repairs", out)?;
+    }
+    for repair in &attempt.repairs {
+        fact(&repair_words::outcome(repair), out)?;
+        fact(
+            &format!("  the guard: {}", one_line(&repair.proposed.reason, 200)),
+            out,
+        )?;
+    }
     part("replay", out)?;
     fact(
         &format!(

@@ -1,7 +1,7 @@
 //! `unstuck resume`: takes up a run that was cut off, stopped, or waited for a person.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -11,7 +11,7 @@ use unstuck_core::event::PipelineStarted;
 use unstuck_core::pipeline::{GONE, RoleChange};
 use unstuck_core::redact::Redactor;
 use unstuck_run::drive::pipeline::{Again, Plan};
-use unstuck_run::drive::{self, Finished, RunError};
+use unstuck_run::drive::{self, Finished, Options, RunError};
 
 use super::ended::{tell, tell_with_roles};
 use crate::config::Config;
@@ -19,6 +19,7 @@ use crate::history::History;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
+use crate::repairs::{self, Repairs};
 use crate::report::refused;
 use crate::supervise::{self, Conducted, Pipelined, Session, Told};
 use crate::{clock, completion, runtime};
@@ -113,7 +114,7 @@ pub(crate) fn newest_pipeline(
 }
 
 /// Takes up the first run that can be.
-fn first_of(
+pub(crate) fn first_of(
     candidates: Vec<RunView>,
     taken: &Taken<'_>,
     config: &Config,
@@ -150,7 +151,10 @@ fn resumed(
 ) -> Result<ExitCode> {
     let done = match run.roles {
         Some(_) => conducted(run, taken, session),
-        None => supervise::resume(session, config, run.id.clone(), taken.told),
+        None => {
+            let repairs = repairs_of(run, config, session)?;
+            supervise::resume(session, config, run.id.clone(), taken.told, repairs)
+        }
     };
     match done {
         Err(error) if is_driven(&error) && runtime::block_on(still_asks(session, run))? => {
@@ -166,6 +170,29 @@ fn resumed(
         Ok(finished) if run.roles.is_some() => tell_with_roles(&finished, taken.json, session, out),
         Ok(finished) => tell(&finished, taken.json, out),
     }
+}
+
+/// What may be repaired in the project of a run, as it was asked for when it began.
+fn repairs_of(run: &RunView, config: &Config, session: &Session<'_>) -> Result<(Repairs, PathBuf)> {
+    let timeline = runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        history.timeline(&run.id).await
+    })?;
+    let spec = timeline.run.sole_session();
+    let options = spec.map(|spec| serde_json::from_value::<Options>(spec.options.clone()));
+    let wish = options.and_then(Result::ok).unwrap_or_default().repair;
+    let project = PathBuf::from(&run.project);
+    let here = std::env::current_dir().unwrap_or_default();
+    let repairs = match project_of(&here) == project {
+        true => repairs::terms(config, &project, wish)?,
+        // What counts is what the project itself says.
+        false => repairs::terms(
+            &crate::config::load_in(&project, session.config)?,
+            &project,
+            wish,
+        )?,
+    };
+    Ok((repairs, project))
 }
 
 /// Takes up a pipeline with the configuration that it was run by, as it is now.
@@ -199,6 +226,7 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         plan: planned(&config)?,
         how: Conducted::Again(run.id.clone(), again),
         reload: &reload,
+        notes: Vec::new(),
     };
     supervise::conduct(session, &config, pipeline, taken.told)
 }

@@ -13,6 +13,8 @@ use super::resume;
 use crate::config::{self, Config};
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
+use crate::place::project_of;
+use crate::repairs::{self, Repair};
 use crate::report::{hinted, refused};
 use crate::supervise::{self, Conducted, Pipelined, Session, Told};
 
@@ -72,6 +74,11 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     wait: bool,
 
+    /// Repair the environment: auto runs what your [recovery] allows, ask asks about each, off repairs nothing
+    /// [default: auto where the configuration has a [recovery], else off]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    repair: Option<Repair>,
+
     /// Take up the newest run of this project that is not done, and reuse what succeeded
     #[arg(long, conflicts_with_all = ["only", "from"])]
     resume_from_failure: bool,
@@ -112,6 +119,7 @@ impl RunArgs {
             parallel: self.parallel,
             max_iterations: self.max_iterations,
             wait: self.wait,
+            repair: Repair::wish(self.repair),
         }
     }
 }
@@ -133,6 +141,12 @@ pub(crate) fn run(
         return resume::newest_pipeline(&again, config, session, out);
     }
     let here = std::env::current_dir().context("cannot tell the current folder")?;
+    let repairs = repairs::allowed(
+        config,
+        &project_of(&here),
+        Repair::wish(args.repair),
+        args.told(),
+    )?;
     let (plan, selection) = selected(args, config, &here)?;
     let reload = || {
         let config = config::load(session.config)?;
@@ -142,6 +156,7 @@ pub(crate) fn run(
         plan,
         how: Conducted::Start(selection),
         reload: &reload,
+        notes: repairs.notes,
     };
     let done = supervise::conduct(session, config, pipeline, args.told());
     let done = done.map_err(|error| match error.downcast_ref() {

@@ -8,8 +8,9 @@ mod story;
 
 pub(crate) use pipeline_screen::PipelineScreen;
 pub(crate) use screen::{Screen, Told};
+pub(crate) use signals::listen;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -21,21 +22,27 @@ use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::redact::{Redactor, secret_values};
+use unstuck_core::repair::Book;
 use unstuck_core::{Classifier, RunId};
+use unstuck_repair::guard_files::{Committed, NothingCommitted};
 use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
 use unstuck_run::drive::{
-    Engine, Finished, Knowledge, Known, Reporter, Request, RunError, RunReporter, Supervisors,
+    Engine, Finished, Knowledge, Known, RepairTerms, Repairer, Reporter, Request, RunError,
+    RunReporter, Supervisors, Workshop,
 };
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
+use unstuck_run::worktree::Head;
 use unstuck_store::{Location, Store};
 
 use crate::config::Config;
 use crate::environment;
 use crate::output::Color;
 use crate::place::homely;
+use crate::repairs::Repairs;
 use crate::report::hinted;
+use crate::trusting;
 
 /// What every command that runs something starts from.
 #[derive(Debug)]
@@ -72,12 +79,27 @@ enum Task<'a> {
     Conduct(Box<Pipelined<'a>>, &'a mut dyn RunReporter),
 }
 
+impl Task<'_> {
+    /// The project of a pipeline in which something may be repaired.
+    fn project(&self) -> Option<PathBuf> {
+        match self {
+            Self::Conduct(pipeline, _) => {
+                let plan = &pipeline.plan;
+                plan.repair.as_ref().map(|_| plan.project.clone())
+            }
+            Self::Start(..) | Self::Resume(..) => None,
+        }
+    }
+}
+
 /// A pipeline that is to be conducted.
 pub(crate) struct Pipelined<'a> {
     pub(crate) plan: Plan,
     pub(crate) how: Conducted,
     /// Reads its configuration again.
     pub(crate) reload: &'a dyn Fn() -> Result<Plan>,
+    /// What is told before anything runs.
+    pub(crate) notes: Vec<String>,
 }
 
 /// How a pipeline is conducted.
@@ -92,6 +114,8 @@ pub(crate) enum Conducted {
 struct Setting<'a> {
     known: ConfiguredKnown<'a>,
     stdin: Stdin,
+    /// What may be repaired, and in which project.
+    repair: Option<(RepairTerms, PathBuf)>,
 }
 
 /// What is known, with the user's own additions.
@@ -145,15 +169,16 @@ pub(crate) fn start(
     config: &Config,
     request: Request,
     told: Told,
-    warnings: &[String],
+    repairs: Repairs,
 ) -> Result<Finished> {
     let mut screen = Screen::new(session, told, request.options.tty);
-    for warning in warnings {
-        screen.warn(warning);
+    for note in &repairs.notes {
+        screen.say(note);
     }
     let setting = Setting {
         known: ConfiguredKnown::new(config, config.agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
+        repair: repairs.terms.map(|terms| (terms, request.project.clone())),
     };
     let task = Task::Start(Box::new(request), &mut screen);
     drive(session, setting, 1, task)
@@ -171,6 +196,7 @@ pub(crate) fn stage(
     let setting = Setting {
         known: ConfiguredKnown::new(&config, agents),
         stdin: Stdin::null(),
+        repair: None,
     };
     drive(
         session,
@@ -186,11 +212,17 @@ pub(crate) fn resume(
     config: &Config,
     run: RunId,
     told: Told,
+    repairs: (Repairs, PathBuf),
 ) -> Result<Finished> {
     let mut screen = Screen::new(session, told, false);
+    let (repairs, project) = repairs;
+    for note in &repairs.notes {
+        screen.say(note);
+    }
     let setting = Setting {
         known: ConfiguredKnown::new(config, config.agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
+        repair: repairs.terms.map(|terms| (terms, project)),
     };
     drive(session, setting, 1, Task::Resume(run, &mut screen))
 }
@@ -203,9 +235,14 @@ pub(crate) fn conduct(
     told: Told,
 ) -> Result<Finished> {
     let mut screen = PipelineScreen::new(session, told);
+    for note in &pipeline.notes {
+        screen.warn(note);
+    }
     let setting = Setting {
         known: ConfiguredKnown::new(config, config.agents()),
         stdin: Stdin::null(),
+        // The plan tells what may be repaired.
+        repair: None,
     };
     let parallel = pipeline.plan.parallel;
     let task = Task::Conduct(Box::new(pipeline), &mut screen);
@@ -227,12 +264,36 @@ fn drive(
         let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
         let (stop, stopped) = watch::channel(Stop::No);
         signals::listen(stop, supervisors.remote())?;
+        let (environment, newest) = (environment::whole(), Cell::new(None));
+        let state = state_folder(session.store);
+        let project = setting.repair.as_ref().map(|(_, project)| project.clone());
+        let project = project.or_else(|| task.project());
+        let committed = committed(project.as_deref());
+        let config = setting.known.config;
+        let at_start = trusting::accepted_at_start(config, project.as_deref(), &*committed);
+        let accepted = |project: &Path| {
+            let mut accepted = at_start.clone();
+            accepted.extend(trusting::accepted(project));
+            accepted
+        };
+        let workshop = Workshop {
+            book: Book::built_in(),
+            state: &state,
+            committed: &*committed,
+            accepted: &accepted,
+            own: &environment::own_folders(session.store),
+            environment: &environment,
+            newest: &newest,
+        };
+        let repair = setting.repair.as_ref();
         let around = Around {
+            workshop,
+            repairer: repair.map(|(terms, project)| workshop.repairer(terms, project)),
             store: &store,
             redactor: &redactor,
             supervisors: &supervisors,
             known: &setting.known,
-            state: &state_folder(session.store),
+            state: &state,
             stop: stopped,
         };
         let mut draw = chance::draw;
@@ -262,6 +323,14 @@ fn drive(
     })
 }
 
+/// The project as it was committed before anything ran: what an agent commits, nobody has accepted.
+pub(crate) fn committed(project: Option<&Path>) -> Box<dyn Committed> {
+    match project.map(Head::of) {
+        Some(Ok(head)) => Box::new(head),
+        _ => Box::new(NothingCommitted),
+    }
+}
+
 /// What a run finds around it.
 struct Around<'a> {
     store: &'a Store,
@@ -270,6 +339,8 @@ struct Around<'a> {
     known: &'a dyn Known,
     state: &'a Path,
     stop: watch::Receiver<Stop>,
+    workshop: Workshop<'a>,
+    repairer: Option<Repairer<'a>>,
 }
 
 impl<'a> Around<'a> {
@@ -299,6 +370,7 @@ impl<'a> Around<'a> {
             draws,
             state: self.state,
             role: None,
+            repairer: self.repairer,
         }
     }
 
@@ -321,6 +393,7 @@ impl<'a> Around<'a> {
             state: self.state,
             plan: RefCell::new(Rc::new(plan)),
             reload,
+            workshop: self.workshop,
         }
     }
 }

@@ -9,6 +9,7 @@ use unstuck_core::{Kind, Recovery};
 
 use crate::clock;
 use crate::output::{BOLD, GREEN, RED, YELLOW};
+use crate::repair_words;
 use crate::show_text::{one_line, signed_usd};
 
 /// How much of a line of evidence is shown; all of it was just printed by the child.
@@ -43,7 +44,7 @@ pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<Str
                 .unwrap_or_default()
         )],
         Event::RunFinished(end) => finished(end, recovery, option),
-        _ => Vec::new(),
+        other => repair_words::line(other).into_iter().collect(),
     }
 }
 
@@ -151,7 +152,13 @@ fn question(reason: &str, recovery: &Recovery, option: &str) -> Vec<String> {
     {
         lines.push(format!("{BOLD}hint{BOLD:#}: {}", failed.diagnosis.hint));
     }
+    if recovery.asked_repair().is_some() {
+        lines.extend(repair_words::answers(short, option));
+    }
     lines.push(match &recovery.spec().unrepeatable {
+        None if recovery.asked_repair().is_some() => {
+            format!("repaired by hand: unstuck resume {short}{option}")
+        }
         None => format!("then: unstuck resume {short}{option}"),
         Some(why) => format!("it cannot be resumed: {why}; start it again"),
     });

@@ -144,8 +144,7 @@ fn a_configuration_that_is_in_order_is_told_in_short() {
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
     assert_eq!(
         ended.stdout,
-        "note: unstuck.toml:26:1: `recovery`: read, not used by this version\n\
-         ok: unstuck.toml is in order: 3 roles, a loop of at most 5 iterations, policy `pipeline`\n\
+        "ok: unstuck.toml is in order: 3 roles, a loop of at most 5 iterations, policy `pipeline`\n\
          \u{20}   planner → builder, tester\n"
     );
 }

@@ -9,13 +9,17 @@ mod demo;
 mod diff;
 mod documents;
 mod exec;
+mod guard;
 mod history;
 mod kill_run;
 mod kinds;
 mod plan;
 mod policy;
+mod preview;
+mod repair;
 mod run;
 mod store;
+mod trust;
 mod views;
 
 use std::path::{Path, PathBuf};
@@ -125,5 +129,39 @@ impl Place {
         let ended = self.run(args, stdin);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
         serde_json::from_str(&ended.stdout).unwrap()
+    }
+}
+
+impl Place {
+    /// The events of the only run that have this name.
+    fn events(&self, name: &str) -> Vec<serde_json::Value> {
+        let all = self.of_run("events.jsonl");
+        let all = all.lines().map(|line| serde_json::from_str(line).unwrap());
+        all.filter(|event: &serde_json::Value| event["event"] == name)
+            .collect()
+    }
+
+    /// What the scripts wrote to a file of the project, line by line; nothing where it is not there.
+    fn lines(&self, name: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.project().join(name)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// A file of the project, without the line end at its end.
+    fn text(&self, name: &str) -> String {
+        let text = std::fs::read_to_string(self.project().join(name)).unwrap();
+        text.trim_end().to_owned()
+    }
+}
+
+impl Ended {
+    /// That it ended like this, and told all of these.
+    #[track_caller]
+    fn told(&self, code: i32, parts: &[&str]) -> &Self {
+        assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part} in {}", self.stderr);
+        }
+        self
     }
 }

@@ -193,7 +193,8 @@ impl<'a> Deciding<'a, '_> {
                 changed
             }
             Change::Session(choice) => Changed::Session(*choice),
-            Change::Repair => Changed::Repair,
+            // One that fits is taken before the chain is walked.
+            Change::Repair => return Err(Capability::Repair.lack().into()),
         });
         Ok(())
     }

@@ -171,8 +171,13 @@ pub enum Changed {
     },
     /// The conversation that it belongs to.
     Session(SessionChoice),
-    /// An allowed repair command is run first.
-    Repair,
+    /// A repair is run first.
+    Repair {
+        /// What it is called in this run.
+        id: String,
+        /// The command.
+        command: String,
+    },
     /// A person's words are added.
     Words(String),
 }
@@ -196,6 +201,16 @@ pub struct Proposed {
     pub changes: Vec<Changed>,
 }
 
+impl Proposed {
+    /// The repair that it is, by what it is called in its run.
+    pub fn repair(&self) -> Option<&str> {
+        self.changes.iter().find_map(|change| match change {
+            Changed::Repair { id, .. } => Some(id.as_str()),
+            _ => None,
+        })
+    }
+}
+
 /// A way that was passed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FellThrough {
@@ -215,6 +230,8 @@ pub enum Trigger {
     CostConfirmation,
     /// An agent goes in circles.
     Stuck,
+    /// A repair needs a person's word.
+    Recovery,
 }
 
 /// Why a person is asked.
@@ -239,6 +256,10 @@ pub enum AskWhy {
     MaxCost,
     /// A dearer model costs more than may be spent without asking.
     DearerModel,
+    /// A repair is proposed that nobody has allowed yet.
+    Repair,
+    /// The project allows more than its owner has trusted.
+    Trust,
 }
 
 /// Why nothing is done.

@@ -4,6 +4,8 @@
 //!   then a person is asked (level 4).
 //! - Systematic failures start with the chain; fatal ones ask at once.
 //! - An unknown failure gets one plain retry.
+//! - A repair that fits and may run comes before any other way; one that a person must allow comes last, unless somebody
+//!   proposed it.
 //! - `code` and `none` are not ours, and neither is anything while the policy is off.
 //! - Level 3 is only ever a person's choice: [`clarify`].
 //!
@@ -13,6 +15,7 @@
 mod alternative;
 mod made;
 mod reason;
+mod repair;
 mod situation;
 mod wait;
 
@@ -20,7 +23,8 @@ pub use made::{
     AskWhy, Changed, Chosen, Decision, FellThrough, PostponedBy, Proposed, StopWhy, Trigger,
 };
 pub use situation::{
-    Capabilities, Capability, Caps, ModelUse, Repeat, Situation, Strategies, Upstream,
+    Capabilities, Capability, Caps, ModelUse, RepairLeave, RepairOffer, Repeat, Situation,
+    Strategies, Upstream,
 };
 
 use std::borrow::Cow;
@@ -105,6 +109,11 @@ impl Deciding<'_, '_> {
         if self.s.history.executions() >= self.s.caps.attempts {
             return self.ask(AskWhy::MaxAttempts);
         }
+        if self.kind.category() != Category::Transient
+            && let Some(decision) = self.repair()
+        {
+            return decision;
+        }
         match self.s.diagnosis.level {
             Some(Level::Same) => self.same(),
             Some(Level::Alternative) => self.alternative(),
@@ -153,6 +162,11 @@ impl Deciding<'_, '_> {
 
     fn after_same(&mut self, why: Cow<'static, str>) -> Decision {
         self.fall("same", why);
+        if self.kind.category() == Category::Transient
+            && let Some(decision) = self.repair()
+        {
+            return decision;
+        }
         let unsafe_to_repeat = self.s.repeat == Repeat::Unsafe;
         match self.kind.category() {
             Category::Unknown if unsafe_to_repeat => self.ask(AskWhy::NotRepeatable),
@@ -198,8 +212,16 @@ impl Deciding<'_, '_> {
         cost: Option<CostEstimate>,
         reason: String,
     ) -> Decision {
+        if let Some(offer) = self
+            .s
+            .repair
+            .filter(|offer| repair::is_last_resort(offer, why))
+        {
+            return self.ask_to_repair(offer);
+        }
         let trigger = match (why, self.kind) {
             (AskWhy::DearerModel, _) => Trigger::CostConfirmation,
+            (AskWhy::Repair, _) => Trigger::Recovery,
             (_, Kind::Stuck) => Trigger::Stuck,
             _ => Trigger::Hiccup,
         };

@@ -75,7 +75,9 @@ pub(super) fn ask(s: &Situation<'_>, why: AskWhy) -> String {
         AskWhy::NotRepeatable => format!(
             "{title}: it may already have had an effect, so a person is asked before it is done again."
         ),
-        AskWhy::Chain => format!("{title}: what is left to try needs a person."),
+        AskWhy::Chain | AskWhy::Repair | AskWhy::Trust => {
+            format!("{title}: what is left to try needs a person.")
+        }
         AskWhy::WaitTooLong => format!(
             "{title}: the stated wait of {} is longer than the {} that may be waited without asking.",
             Human(s.diagnosis.retry_after.unwrap_or_default()),

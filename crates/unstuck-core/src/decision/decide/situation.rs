@@ -52,6 +52,8 @@ pub struct Situation<'a> {
     pub permitted: &'a [String],
     /// Whether what failed may be done again unchanged.
     pub repeat: Repeat,
+    /// The repair that fits, where there is one.
+    pub repair: Option<RepairOffer<'a>>,
     /// The present moment.
     pub now: Timestamp,
 }
@@ -84,9 +86,39 @@ impl<'a> Situation<'a> {
             forbidden: &[],
             permitted: &[],
             repeat: Repeat::Safe,
+            repair: None,
             now,
         }
     }
+}
+
+/// A repair that fits the failure, with what the guard says to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RepairOffer<'a> {
+    /// What it is called in this run.
+    pub id: &'a str,
+    /// The command.
+    pub command: &'a str,
+    /// What may be done with it.
+    pub leave: RepairLeave,
+    /// Which repair of this run it would be, from 1.
+    pub number: u32,
+    /// How many may run by themselves.
+    pub of: u32,
+}
+
+/// What may be done with a repair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RepairLeave {
+    /// It may run, when this time has passed since the one before.
+    Granted {
+        /// How long is waited first.
+        after: Duration,
+    },
+    /// A person is asked at once: somebody proposed it, and waits for an answer.
+    AskedNow,
+    /// A person is asked when nothing else can be tried.
+    AskedLast,
 }
 
 /// Where strategies are looked up by their id.
@@ -201,7 +233,7 @@ impl Capability {
             Self::Model => "the model cannot be changed here",
             Self::Resume => "the conversation cannot be resumed here",
             Self::Fresh => "a new conversation cannot be started here",
-            Self::Repair => "no repair command may run here",
+            Self::Repair => "no repair that fits may run here",
             Self::Steps => "steps of tool calls cannot be carried out here",
         }
     }

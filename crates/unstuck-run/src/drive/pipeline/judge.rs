@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use unstuck_core::Kind;
-use unstuck_core::event::{IterationFinished, Outcome};
+use unstuck_core::event::{DiagnosedCheck, IterationFinished, Outcome};
 
 use super::{Conductor, LoopPlan, Stage, Until};
 use crate::blobs::{Blobs, hash};
-use crate::drive::checked::Checked;
+use crate::drive::checked::{Checked, complaint};
 use crate::drive::error::RunError;
 use crate::process::{Discard, Limits, Spec, Stdin};
 use crate::worktree::{self, undoing};
@@ -22,6 +22,8 @@ struct Undone {
     said: String,
     /// By what the same is known again.
     fingerprint: String,
+    /// The check that found it, where one did.
+    check: Option<Box<DiagnosedCheck>>,
 }
 
 impl Conductor<'_> {
@@ -54,6 +56,7 @@ impl Conductor<'_> {
     ) -> IterationFinished {
         let said: Vec<_> = undone.iter().map(|one| one.said.as_str()).collect();
         let marks: Vec<_> = undone.iter().map(|one| one.fingerprint.as_str()).collect();
+        let failed_check = undone.iter().find_map(|one| one.check.clone());
         let mut finished = IterationFinished {
             iteration: self.know(stage.journal, unstuck_core::Pipeline::iteration),
             done,
@@ -64,6 +67,7 @@ impl Conductor<'_> {
             fingerprint: (!done && !marks.is_empty()).then(|| hash(marks.join("\n").as_bytes())),
             tree: worktree::fingerprint(&self.plan().project, self.state).ok(),
             unchanged: 0,
+            failed_check,
         };
         let before = stage.judged_before();
         finished.unchanged = self.know(stage.journal, |pipeline| {
@@ -105,6 +109,7 @@ impl Conductor<'_> {
                         .trim_end()
                         .to_owned(),
                     fingerprint: diagnosis.map_or("", |found| &found.fingerprint).to_owned(),
+                    check: None,
                 }
             });
             told.collect()
@@ -136,6 +141,7 @@ impl Conductor<'_> {
                     undone.push(Undone {
                         fingerprint: said.clone(),
                         said,
+                        check: None,
                     });
                 }
             }
@@ -177,6 +183,25 @@ impl Conductor<'_> {
 
     /// Runs the command that says whether all is done; what it complains about if it is not.
     async fn check(&self, line: &str) -> Result<Option<Undone>, RunError> {
+        let Some(failed) = self.run_check(line).await? else {
+            return Ok(None);
+        };
+        let kind = match failed.diagnosis.kind {
+            Kind::None | Kind::Unknown => String::new(),
+            kind => format!(" ({kind})"),
+        };
+        Ok(Some(Undone {
+            said: complaint(&failed.check, &kind),
+            fingerprint: failed.diagnosis.fingerprint.clone(),
+            check: Some(failed),
+        }))
+    }
+
+    /// Runs a check of the loop; what failed, if it did.
+    pub(super) async fn run_check(
+        &self,
+        line: &str,
+    ) -> Result<Option<Box<DiagnosedCheck>>, RunError> {
         let spec = Spec {
             folder: Some(PathBuf::from(&self.plan().cwd)),
             limits: Limits {
@@ -200,14 +225,10 @@ impl Conductor<'_> {
             .knowledge
             .classifier()
             .diagnose(&checked.failure(), &self.clock.now());
-        let kind = match found.kind {
-            Kind::None | Kind::Unknown => String::new(),
-            kind => format!(" ({kind})"),
-        };
-        Ok(Some(Undone {
-            said: checked.complaint_with(&kind),
-            fingerprint: found.fingerprint,
-        }))
+        Ok(Some(Box::new(DiagnosedCheck {
+            check: checked.kept(),
+            diagnosis: found,
+        })))
     }
 }
 

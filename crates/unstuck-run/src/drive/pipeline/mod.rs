@@ -3,6 +3,7 @@
 //! Where a pipeline stands is a fold over its events ([`Pipeline`]). Each role is a session that is driven like a
 //! single command; what they have in common is the journal of the run.
 
+mod between;
 mod judge;
 mod part;
 mod plan;
@@ -36,12 +37,15 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Kind, Pipeline, Recorded, RunId};
 use unstuck_store::Store;
 
+use between::Between;
+
 use super::engine::{ASKED, INTERRUPTED, stopped};
 use super::error::RunError;
 use super::finished::Finished;
 use super::journal::Journal;
 use super::knowledge::Knowledge;
 use super::lease::Held;
+use super::repair::Workshop;
 use super::report::RunReporter;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
@@ -75,6 +79,8 @@ pub struct Conductor<'a> {
     pub plan: RefCell<Rc<Plan>>,
     /// Reads the configuration again, or tells why it cannot be taken over.
     pub reload: &'a dyn Fn() -> Result<Plan, String>,
+    /// What repairs need beside what the plan allows.
+    pub workshop: Workshop<'a>,
 }
 
 /// One run that is being conducted.
@@ -145,7 +151,10 @@ impl Conductor<'_> {
                 None => Step::Nothing,
             });
             match self.unless_stopped(step, &parts) {
-                Step::Iterate(iteration) => self.iterate(&journal, iteration).await?,
+                Step::Iterate(iteration) => match self.repaired(&stage, iteration).await? {
+                    Between::Ready(told) => self.iterate(&journal, iteration, &told).await?,
+                    Between::Undecided => {}
+                },
                 Step::Run(ready) => {
                     for part in ready {
                         parts.insert(part.clone());
@@ -221,16 +230,21 @@ impl Conductor<'_> {
         }
     }
 
-    async fn iterate(&self, journal: &Journal<'_>, iteration: u32) -> Result<(), RunError> {
-        if iteration > 1 {
-            self.reload(journal).await?;
-        }
-        let feedback = self.know(journal, |pipeline| {
+    async fn iterate(
+        &self,
+        journal: &Journal<'_>,
+        iteration: u32,
+        repaired: &[String],
+    ) -> Result<(), RunError> {
+        let mut feedback = self.know(journal, |pipeline| {
             let judged = pipeline.judged();
             judged
                 .map(|judged| judged.feedback.clone())
                 .unwrap_or_default()
         });
+        for told in repaired {
+            feedback = format!("{feedback}\n\n{told}").trim_start().to_owned();
+        }
         let started = IterationStarted {
             iteration,
             feedback,
@@ -274,6 +288,7 @@ impl Conductor<'_> {
             awaiting: "human".into(),
             proposed: None,
             cost: None,
+            repair: None,
         };
         self.write(journal, vec![Box::new(asked).into()]).await?;
         Ok(())
@@ -306,6 +321,7 @@ impl Conductor<'_> {
             let reason = match outcome {
                 Outcome::Interrupted => "stopped by a person".to_owned(),
                 Outcome::Succeeded | Outcome::Recovered => how_it_went(view.error_count),
+                Outcome::AwaitingHuman if said.is_none() => view.reason.clone().unwrap_or_default(),
                 _ => said
                     .or_else(|| stuck(run))
                     .or(view.reason.clone())

@@ -87,6 +87,7 @@ impl Conductor<'_> {
                 rollback: self.plan().rollback,
                 purse: &purse,
             }),
+            repairer: self.repairer(&plan),
         };
         engine.drive(&mut log).await?;
         Ok(part)
@@ -119,7 +120,10 @@ impl Conductor<'_> {
             outputs,
             feedback: feedback.clone(),
             run: stage.journal.run().to_string(),
-            ..Values::default()
+            recovery_instructions: match self.plan().repair {
+                Some(_) => unstuck_core::repair::instructions().to_owned(),
+                None => String::new(),
+            },
         };
         let files = ProjectFiles::new(&self.plan().project);
         let (mut prompt, fault) = match role.prompt.render(&values, &files) {

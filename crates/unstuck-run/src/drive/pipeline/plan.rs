@@ -11,6 +11,7 @@ use unstuck_core::knowledge::Playbook;
 use unstuck_core::stuck::StuckLimits;
 
 use crate::drive::budget::Budget;
+use crate::drive::repair::RepairTerms;
 use crate::drive::request::Options;
 use crate::prompt::PromptSource;
 
@@ -47,6 +48,10 @@ pub struct Plan {
     pub snapshots: bool,
     /// Whether what a failed attempt changed is undone.
     pub rollback: bool,
+    /// What the owner allows to repair; none where nothing is repaired.
+    pub repair: Option<RepairTerms>,
+    /// What the project would allow beyond that if its owner trusted it, in words.
+    pub untrusted: Vec<String>,
 }
 
 /// A role with all that is needed to call it.

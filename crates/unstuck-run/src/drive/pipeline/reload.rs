@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use unstuck_core::event::{ConfigRejected, ConfigReloaded};
+use unstuck_core::Kind;
+use unstuck_core::decision::AskWhy;
+use unstuck_core::event::{ConfigRejected, ConfigReloaded, EscalationKind, RecoveryEscalated};
 use unstuck_core::pipeline::changes;
 
 use super::Conductor;
@@ -17,6 +19,7 @@ impl Conductor<'_> {
         let path = path
             .map(|path| path.display().to_string())
             .unwrap_or_default();
+        let mut question = None;
         let event = match (self.reload)() {
             Err(error) => ConfigRejected { path, error }.into(),
             Ok(mut now) => {
@@ -39,11 +42,38 @@ impl Conductor<'_> {
                     changes: told.collect(),
                     pipeline: Some(Box::new(described)),
                 };
+                if now.untrusted != before.untrusted && !now.untrusted.is_empty() {
+                    question = Some(self.about_trust(journal, &now.untrusted));
+                }
                 self.plan.replace(Rc::new(now));
                 event.into()
             }
         };
-        self.write(journal, vec![event]).await?;
+        let question = question.map(|question| Box::new(question).into());
+        let events = [event].into_iter().chain(question).collect();
+        self.write(journal, events).await?;
         Ok(())
+    }
+
+    /// The project allows more than before, and nobody has trusted that: it does not count until somebody does.
+    fn about_trust(&self, journal: &Journal<'_>, wider: &[String]) -> RecoveryEscalated {
+        let question = EscalationKind::RecoveryApprovalRequired;
+        let now = self.clock.at();
+        RecoveryEscalated {
+            session: None,
+            id: format!("{}-t{}", journal.run(), now.millis()),
+            question,
+            trigger: question.trigger().into(),
+            kind: Kind::None,
+            why: AskWhy::Trust,
+            reason: format!(
+                "the project's [recovery] was widened while it ran, which does not count until `unstuck trust`: {}",
+                wider.join("; ")
+            ),
+            awaiting: "human".into(),
+            proposed: None,
+            cost: None,
+            repair: None,
+        }
     }
 }

@@ -69,6 +69,11 @@ impl Stdin {
             .to("look at the standard input")
     }
 
+    /// A descriptor that the child gets as it is: nothing is read from it before, and nothing kept.
+    pub fn handed_over(descriptor: OwnedFd) -> Self {
+        Self(Source::Device(descriptor))
+    }
+
     /// An empty input.
     pub fn null() -> Self {
         Self(Source::Null)

@@ -10,6 +10,7 @@ use unstuck_core::event::Excerpt;
 
 use crate::clock;
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
+use crate::repair_words;
 use crate::show_text::{last_lines, one_line, signed_usd, wrapped};
 
 /// Where the facts about an attempt begin, behind their labels.
@@ -107,6 +108,9 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
                 more.unwrap_or_default()
             ),
         )?;
+    }
+    for repair in &attempt.repairs {
+        line("repair", &repair_words::outcome(repair))?;
     }
     if let Some(wait) = &attempt.wait {
         line("waited", &format!("until {}", clock::shown(wait.until)))?;

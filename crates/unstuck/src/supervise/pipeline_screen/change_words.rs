@@ -80,7 +80,7 @@ fn changed(changes: &[Changed], cost: Option<&CostEstimate>, prompts: &Prompts) 
         },
         Changed::OutputLimit { to: Some(to), .. } => format!("asking for at most {to} characters"),
         Changed::OutputLimit { to: None, .. } => "asking for a shorter output".to_owned(),
-        Changed::Repair => "running an allowed repair first".to_owned(),
+        Changed::Repair { command, .. } => format!("repairing with `{command}` first"),
         Changed::Words(_) => "adding a person's words".to_owned(),
     });
     format!("{}…", words.collect::<Vec<_>>().join(", "))
@@ -98,7 +98,7 @@ fn another_way(decision: &Decision) -> String {
 
 const fn place(change: &Changed) -> u8 {
     match change {
-        Changed::Repair => 0,
+        Changed::Repair { .. } => 0,
         Changed::Timeout { .. } => 1,
         Changed::Model { .. } => 2,
         Changed::Session(_) => 3,

@@ -20,6 +20,7 @@ use super::change_words;
 use crate::clock;
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW};
 use crate::place::homely;
+use crate::repair_words;
 use crate::show_text::{one_line, plain_width};
 
 /// How much of a text is shown where no terminal bounds it.
@@ -238,7 +239,7 @@ impl Scene<'_> {
             Event::RecoveryEscalated(asked) => self.question(asked),
             Event::SessionFinished(end) => self.role_ended(end).into_iter().collect(),
             Event::RunFinished(end) => self.finished(end),
-            _ => Vec::new(),
+            other => self.repair(other).into_iter().collect(),
         }
     }
 
@@ -399,6 +400,11 @@ impl Scene<'_> {
                 lines.push(format!("  {BOLD}hint{BOLD:#}: {}", found.hint));
             }
         }
+        if asked.repair.is_some() {
+            let (short, option) = (self.pipeline.id().short(), &self.story.option);
+            let answers = repair_words::answers(short, option);
+            lines.extend(answers.map(|line| format!("  {line}")));
+        }
         if self.story.waits_for_person {
             let resume = self.command("resume");
             lines.push(format!(
@@ -410,6 +416,14 @@ impl Scene<'_> {
         let about = about.unwrap_or_default();
         lines.push(format!("  why: unstuck explain {short}{about}{option}"));
         lines
+    }
+
+    fn repair(&self, event: &Event) -> Option<String> {
+        let line = repair_words::line(event)?;
+        Some(match event.session() {
+            Some(session) => format!("{}: {line}", self.name(session)),
+            None => format!("{BOLD}Environment{BOLD:#}: {line}"),
+        })
     }
 
     fn role_ended(&self, end: &SessionFinished) -> Option<String> {

@@ -17,7 +17,6 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStderr, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
 
 use crate::{Ended, Place};
 
@@ -41,39 +40,6 @@ fn project(config: &str) -> Place {
 
 fn configure(place: &Place, config: &str) {
     place.write("unstuck.toml", &format!("{config}\n{QUICK}"));
-}
-
-impl Place {
-    /// The events of the only run that have this name.
-    fn events(&self, name: &str) -> Vec<Value> {
-        let all = self.of_run("events.jsonl");
-        let all = all.lines().map(|line| serde_json::from_str(line).unwrap());
-        all.filter(|event: &Value| event["event"] == name).collect()
-    }
-
-    /// What the scripts wrote to a file of the project, line by line; nothing where it is not there.
-    fn lines(&self, name: &str) -> Vec<String> {
-        let text = std::fs::read_to_string(self.project().join(name)).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-
-    /// A file of the project, without the line end at its end.
-    fn text(&self, name: &str) -> String {
-        let text = std::fs::read_to_string(self.project().join(name)).unwrap();
-        text.trim_end().to_owned()
-    }
-}
-
-impl Ended {
-    /// That it ended like this, and told all of these.
-    #[track_caller]
-    fn told(&self, code: i32, parts: &[&str]) -> &Self {
-        assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
-        for part in parts {
-            assert!(self.stderr.contains(part), "{part} in {}", self.stderr);
-        }
-        self
-    }
 }
 
 /// A command of unstuck that is under way.

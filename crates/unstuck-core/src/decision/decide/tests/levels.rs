@@ -145,7 +145,7 @@ fn what_the_caller_cannot_do_and_what_the_user_forbids_falls_through() {
     assert_eq!(
         why,
         [
-            "no repair command may run here",
+            "no repair that fits may run here",
             "steps of tool calls cannot be carried out here",
             "`sudo` is forbidden"
         ]

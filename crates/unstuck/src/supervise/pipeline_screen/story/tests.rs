@@ -179,6 +179,7 @@ impl Told {
             },
             validation_errors: Vec::new(),
             excerpt: unstuck_core::event::Excerpt::default(),
+            check: None,
         }))
     }
 
@@ -367,6 +368,7 @@ fn iterations_are_told_with_what_was_left_undone() {
         feedback: String::new(),
         fingerprint: None,
         tree: None,
+        failed_check: None,
         unchanged,
     };
     assert_eq!(told.happen(judged(false, 1)), [""; 0]);
@@ -394,6 +396,7 @@ fn a_question_says_what_was_seen_and_how_to_go_on() {
         awaiting: "human".into(),
         proposed: None,
         cost: None,
+        repair: None,
     });
     assert_eq!(
         told.happen(asked),

@@ -1,0 +1,58 @@
+//! What else the project's own files let run: agents, their arguments, and checks.
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::config::Config;
+use crate::tree::{Node, SourceId, Value, path};
+
+/// The keys of a role that decide what is run.
+const OF_ROLES: [&str; 6] = [
+    "agent",
+    "command",
+    "args",
+    "env",
+    "allowed_tools",
+    "expect.check",
+];
+
+/// Something that the project's own files let run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProjectCommand {
+    /// Its path, such as `role.builder.expect.check`.
+    pub path: String,
+    /// What is set there.
+    pub value: Json,
+}
+
+impl Config {
+    /// What the project's own files let run beside repairs, by path.
+    ///
+    /// Whoever takes over a changed configuration while agents work should hold these against the ones before: an agent
+    /// can have written them.
+    pub fn project_commands(&self) -> Vec<ProjectCommand> {
+        let roles = self.roles().iter();
+        let mut paths: Vec<_> = roles
+            .flat_map(|role| OF_ROLES.map(|key| format!("role.{}.{key}", role.id)))
+            .collect();
+        paths.push("loop.until.check".to_owned());
+        paths.extend(self.file.agents.keys().map(|id| format!("agents.{id}")));
+        paths.sort();
+        let set = paths.into_iter().filter_map(|path| {
+            let node = path::find(&self.tree, &path)?;
+            let value = node.to_json();
+            is_from(node, &self.projects).then_some(ProjectCommand { path, value })
+        });
+        set.collect()
+    }
+}
+
+/// Whether anything of a value comes from one of these sources.
+fn is_from(node: &Node, sources: &[SourceId]) -> bool {
+    let inside = match &node.value {
+        Value::List(list) => list.iter().any(|one| is_from(one, sources)),
+        Value::Table(table) => table.0.iter().any(|entry| is_from(&entry.node, sources)),
+        _ => false,
+    };
+    inside || sources.contains(&node.at.source)
+}

@@ -1,0 +1,400 @@
+//! Whose word counts about repairs: the owner's at once, the project's once it is trusted.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use unstuck_config::section::{OnUnknown, RecoverySection, Sandbox};
+use unstuck_config::{
+    Config, Layers, ProjectRecovery, ProjectTrust, RecoverySaid, difference, narrowed,
+};
+
+use crate::Place;
+
+const APPROVES: &str = "[recovery]\nauto_approve = [\"npm ci\"]\nrequire_human = [\"rm *\"]\n";
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+impl Place {
+    /// The user's own file, which nobody else can write.
+    fn owner(&self, text: &str) -> &Self {
+        self.user("config.toml", text);
+        mode(&self.path().join("user"), 0o700);
+        mode(&self.path().join("user/config.toml"), 0o600);
+        self
+    }
+}
+
+fn trusted(config: &Config) -> RecoverySection {
+    config.repairs(ProjectTrust::Trusted).unwrap()
+}
+
+fn untrusted(config: &Config) -> RecoverySection {
+    config.repairs(ProjectTrust::Untrusted).unwrap()
+}
+
+/// S3-51: without the section nothing about repairs counts.
+#[test]
+fn nobody_says_anything_about_repairs_by_default() {
+    let config = Place::with("unstuck.toml", "[run]\nparallel = 2\n").config();
+    assert_eq!(config.repairs(ProjectTrust::Trusted), None);
+    assert!(config.project_recovery().is_none() && !config.project_widens());
+}
+
+#[test]
+fn a_project_approves_nothing_until_it_is_trusted() {
+    let config = Place::with("unstuck.toml", APPROVES).config();
+    assert_eq!(trusted(&config).auto_approve, ["npm ci"]);
+    assert_eq!(untrusted(&config).auto_approve, [""; 0]);
+    assert_eq!(untrusted(&config).require_human, ["*", "rm *"]);
+    assert!(config.project_widens());
+}
+
+#[test]
+fn a_project_that_only_narrows_counts_at_once() {
+    let place = Place::with(
+        "unstuck.toml",
+        "[recovery]\nnetwork = false\nsandbox = \"required\"\nmax_auto_recoveries_per_run = 1\n",
+    );
+    place.owner("[recovery]\nauto_approve = [\"npm ci\"]\n");
+    let config = place.config();
+    assert!(!config.project_widens());
+    let counts = untrusted(&config);
+    assert_eq!((counts.network, counts.sandbox), (false, Sandbox::Required));
+    assert_eq!(counts.auto_approve, ["npm ci"]);
+    assert_eq!(counts.max_auto_recoveries_per_run, 1);
+}
+
+#[test]
+fn the_owners_word_counts_without_trust_and_the_project_cannot_add_to_it() {
+    let place = Place::with(
+        "unstuck.toml",
+        "[recovery]\nauto_approve = [\" npm ci \", \"curl x | sh\"]\non_unknown = \"allow\"\nsandbox = \"off\"\n\
+         cooldown_seconds = 0\nenv_keep = [\"HOME2\", \"TOKEN\"]\nguard_files = false\nmax_auto_recoveries_per_run = 99\n\
+         allowed_write_paths = [\"/\", \"..\", \"dist\"]\n",
+    );
+    place.owner(
+        "[recovery]\nauto_approve = [\"npm ci\", \"npm install\"]\nenv_keep = [\"HOME2\"]\n",
+    );
+    let config = place.config();
+    let counts = untrusted(&config);
+    assert_eq!(counts.auto_approve, ["npm ci"]);
+    assert_eq!(counts.env_keep, ["HOME2"]);
+    assert_eq!(counts.allowed_write_paths, [PathBuf::from("dist")]);
+    let rest = RecoverySection {
+        auto_approve: counts.auto_approve.clone(),
+        env_keep: counts.env_keep.clone(),
+        allowed_write_paths: counts.allowed_write_paths.clone(),
+        ..RecoverySection::default()
+    };
+    assert_eq!(counts, rest);
+}
+
+/// S3-43: whoever wants it takes changes of projects as they come.
+#[test]
+fn only_a_file_that_is_really_the_users_trusts_projects() {
+    let place = Place::with("unstuck.toml", APPROVES);
+    place.owner("trust_project_config = true\n");
+    assert!(place.config().trusts_projects());
+    mode(&place.path().join("user/config.toml"), 0o666);
+    let config = place.config();
+    assert!(!config.trusts_projects());
+    let told = config.distrusted()[0].to_string();
+    assert!(told.contains("can be written by others"), "{told}");
+    assert!(told.contains("chmod go-w"), "{told}");
+}
+
+#[test]
+fn a_file_that_others_can_write_allows_nothing_but_may_forbid() {
+    let place = Place::with("unstuck.toml", APPROVES);
+    place.owner("[recovery]\nauto_approve = [\"npm ci\"]\nnetwork = false\n");
+    assert_eq!(untrusted(&place.config()).auto_approve, ["npm ci"]);
+    for (path, bits) in [("user/config.toml", 0o620), ("user", 0o770)] {
+        place.owner("[recovery]\nauto_approve = [\"npm ci\"]\nnetwork = false\n");
+        mode(&place.path().join(path), bits);
+        let config = place.config();
+        let counts = untrusted(&config);
+        assert_eq!(counts.auto_approve, [""; 0], "{path}");
+        assert!(!counts.network && !trusted(&config).network, "{path}");
+        assert_eq!(trusted(&config).auto_approve, ["npm ci"], "the project's");
+        let notes = format!("{:?}", config.notes());
+        assert!(notes.contains("what it allows does not count"), "{notes}");
+    }
+}
+
+#[test]
+fn a_file_of_another_user_allows_nothing() {
+    let place = Place::new();
+    place.owner("[recovery]\nauto_approve = [\"npm ci\"]\n");
+    let file = place.path().join("user/config.toml");
+    if std::os::unix::fs::chown(&file, Some(65534), None).is_err() {
+        eprintln!("skipped: only root can give a file away");
+        return;
+    }
+    let config = place.config();
+    assert_eq!(untrusted(&config).auto_approve, [""; 0]);
+    assert!(config.distrusted()[0].why.contains("another user"));
+}
+
+#[test]
+fn a_named_file_is_the_owners_word_outside_the_project_and_the_projects_inside() {
+    let place = Place::new();
+    let outside = place.path().join("mine.toml");
+    let inside = place.path().join("project/mine.toml");
+    for file in [&outside, &inside] {
+        fs::write(file, APPROVES).unwrap();
+        mode(file, 0o600);
+    }
+    let named = |file: &Path| {
+        let layers = Layers {
+            named: Some(file.to_owned()),
+            ..place.layers()
+        };
+        Config::load(&layers).unwrap()
+    };
+    assert_eq!(untrusted(&named(&outside)).auto_approve, ["npm ci"]);
+    assert_eq!(untrusted(&named(&inside)).auto_approve, [""; 0]);
+    assert_eq!(named(&inside).project_recovery().unwrap().files, [inside]);
+}
+
+#[test]
+fn the_users_file_is_the_projects_word_where_the_project_holds_it() {
+    let place = Place::with("unstuck.toml", "[run]\nparallel = 2\n");
+    let user = place.path().join("project/.config/unstuck");
+    fs::create_dir_all(&user).unwrap();
+    let text = format!("trust_project_config = true\n{APPROVES}");
+    fs::write(user.join("config.toml"), text).unwrap();
+    mode(&user.join("config.toml"), 0o600);
+    let config = Config::load(&Layers {
+        user: Some(user),
+        ..place.layers()
+    })
+    .unwrap();
+    assert_eq!(untrusted(&config).auto_approve, [""; 0]);
+    assert!(!config.trusts_projects());
+    assert!(config.distrusted()[0].why.contains("is in the project"));
+}
+
+/// S3-43: what counts is what is said, not how it is written.
+#[test]
+fn comments_order_and_format_do_not_change_the_content() {
+    let hash = |name: &str, text: &str| {
+        let config = Place::with(name, text).config();
+        config.project_recovery().unwrap().hash()
+    };
+    let first = hash(
+        "unstuck.toml",
+        "[recovery]\nauto_approve = [\"npm ci\", \"npm install\"]\nnetwork = true\n",
+    );
+    let second = hash(
+        "unstuck.json",
+        r#"{"recovery": {"network": true, "auto_approve": ["npm install", "npm ci "]}}"#,
+    );
+    assert_eq!(first, second);
+    assert_eq!(first.len(), 64);
+    let other = hash(
+        "unstuck.toml",
+        "# npm install\n[recovery]\nauto_approve = [\"npm ci\", \"npm  install\"]\nnetwork = true\n",
+    );
+    assert_ne!(first, other);
+}
+
+#[test]
+fn a_content_can_be_read_back() {
+    let config = Place::with("unstuck.toml", APPROVES).config();
+    let project = config.project_recovery().unwrap();
+    let said = ProjectRecovery::said_in(&project.content()).unwrap();
+    assert_eq!(said, project.said);
+    assert_eq!(ProjectRecovery::said_in("{\"auto_approve\": 5}"), None);
+}
+
+/// S3-43: a section that cannot be read is told, wherever it stands, and approves nothing.
+#[test]
+fn a_broken_section_is_told_in_every_layer() {
+    let place = Place::with("unstuck.toml", APPROVES);
+    place.owner("[recovery]\nauto_approve = 5\n");
+    let problems = place.problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains("`recovery.auto_approve` is 5"));
+    for (text, told) in [
+        ("auto_approve = [\" \"]", "a command"),
+        ("auto_approve = [\"npm ci\", 3]", "a text"),
+        ("on_unknown = \"run\"", "\"escalate\""),
+        ("cooldown_seconds = -1", "-1"),
+        ("auto_aprove = []", "did you mean `auto_approve`?"),
+    ] {
+        let place = Place::with("unstuck.toml", &format!("[recovery]\n{text}\n"));
+        let problems = place.problems();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].contains(told), "{problems:?}");
+    }
+}
+
+/// S3-54: all that an owner has to maintain is a boundary, and what crosses it is told in words.
+#[test]
+fn a_difference_says_what_changes_and_whether_it_allows_more() {
+    let old = RecoverySection {
+        auto_approve: vec!["npm ci".into()],
+        require_human: vec!["rm *".into()],
+        ..RecoverySection::default()
+    };
+    let new = RecoverySection {
+        auto_approve: vec!["npm ci".into(), "npm install".into()],
+        require_human: vec!["git *".into()],
+        sandbox: Sandbox::Off,
+        network: false,
+        cooldown_seconds: 5,
+        allowed_write_paths: vec!["dist".into()],
+        on_unknown: OnUnknown::Deny,
+        guard_files: false,
+        ..RecoverySection::default()
+    };
+    let told: Vec<_> = difference(&old, &new)
+        .into_iter()
+        .map(|change| format!("{} {}", if change.widens { '+' } else { '-' }, change.what))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "+ `npm install` may run without asking",
+            "- `git *` asks",
+            "+ `rm *` is no longer among what must ask",
+            "+ 5 seconds lie between two repairs, not 60",
+            "- a command that is in no list is refused",
+            "+ repairs run without a sandbox",
+            "- repairs may not use the network",
+            "- of the project repairs may write only to dist",
+            "+ an approved command runs also when scripts and settings of tools have changed",
+        ]
+    );
+    assert_eq!(difference(&old, &old), []);
+}
+
+#[test]
+fn folders_with_nothing_in_common_let_nothing_run_by_itself() {
+    let owner = RecoverySection {
+        auto_approve: vec!["npm ci".into()],
+        allowed_write_paths: vec!["node_modules".into()],
+        ..RecoverySection::default()
+    };
+    let other = RecoverySaid {
+        allowed_write_paths: Some(vec!["src".into()]),
+        ..RecoverySaid::default()
+    };
+    let counts = narrowed(&owner, &other);
+    assert_eq!(counts.auto_approve, [""; 0]);
+    assert_eq!(counts.allowed_write_paths, owner.allowed_write_paths);
+    let inside = RecoverySaid {
+        allowed_write_paths: Some(vec!["./node_modules/.cache".into(), "src".into()]),
+        ..RecoverySaid::default()
+    };
+    let counts = narrowed(&owner, &inside);
+    assert_eq!(
+        counts.allowed_write_paths,
+        [PathBuf::from("./node_modules/.cache")]
+    );
+    assert_eq!(counts.auto_approve, ["npm ci"]);
+}
+
+/// What a project's files let run is known, so that a change of it can be seen.
+#[test]
+fn commands_of_the_project_are_known_by_their_paths() {
+    let place = Place::new();
+    place.owner("[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt = \"x\"\n");
+    place.project(
+        "unstuck.toml",
+        "[[role]]\nid = \"a\"\nenv = { A = \"1\" }\nexpect.check = \"make test\"\n[loop]\nuntil = { check = \"true\" }\nmax_iterations = 2\n",
+    );
+    let commands = place.config().project_commands();
+    let paths: Vec<_> = commands.iter().map(|one| one.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["loop.until.check", "role.a.env", "role.a.expect.check"]
+    );
+    assert_eq!(commands[2].value, "make test");
+}
+
+#[test]
+fn entries_that_are_worth_a_second_look_are_noted() {
+    let config = Place::with(
+        "unstuck.toml",
+        "[recovery]\nauto_approve = [\n  \"npm ci\",\n  \"rm -rf /tmp/x\",\n]\n",
+    )
+    .config();
+    let notes = config.notes();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let told = notes[0].to_string();
+    assert!(told.starts_with("unstuck.toml:4:3: "), "{told}");
+    assert!(told.contains("deletes outside the project"), "{told}");
+}
+
+fn entries() -> impl Strategy<Value = Vec<String>> {
+    let words = prop::sample::select(vec!["npm ci", "npm install", "make", "rm *", "*"]);
+    prop::collection::vec(words.prop_map(str::to_owned), 0..4)
+}
+
+fn paths() -> impl Strategy<Value = Vec<PathBuf>> {
+    let words = prop::sample::select(vec!["a", "a/b", "./a", "c", "..", "/", "a/../.."]);
+    prop::collection::vec(words.prop_map(PathBuf::from), 0..3)
+}
+
+fn said() -> impl Strategy<Value = RecoverySaid> {
+    let lists = (
+        prop::option::of(entries()),
+        prop::option::of(entries()),
+        prop::option::of(paths()),
+        prop::option::of(entries()),
+    );
+    let numbers = (prop::option::of(0..5u32), prop::option::of(0..5u64));
+    let unknown =
+        prop::sample::select(vec![OnUnknown::Allow, OnUnknown::Deny, OnUnknown::Escalate]);
+    let sandbox = prop::sample::select(vec![Sandbox::Off, Sandbox::Required, Sandbox::BestEffort]);
+    let choices = (prop::option::of(unknown), prop::option::of(sandbox));
+    let flags = prop::collection::vec(prop::option::of(any::<bool>()), 4);
+    (lists, numbers, choices, flags).prop_map(|(lists, numbers, choices, flags)| RecoverySaid {
+        enabled: flags[0],
+        auto_approve: lists.0,
+        require_human: lists.1,
+        max_auto_recoveries_per_run: numbers.0,
+        cooldown_seconds: numbers.1,
+        on_unknown: choices.0,
+        sandbox: choices.1,
+        network: flags[1],
+        allowed_write_paths: lists.2,
+        env_keep: lists.3,
+        guard_files: flags[2],
+        preview: flags[3],
+    })
+}
+
+proptest! {
+    /// Whatever a project says, it cannot widen what its owner allows.
+    #[test]
+    fn narrowing_never_widens(owner in said(), project in said()) {
+        let owner = owner.over(&RecoverySection::default());
+        let counts = narrowed(&owner, &project);
+        let widening = difference(&owner, &counts).into_iter().filter(|change| change.widens);
+        prop_assert_eq!(widening.collect::<Vec<_>>(), vec![]);
+    }
+
+    /// What makes it stricter counts wherever it comes from.
+    #[test]
+    fn narrowing_is_at_least_as_strict_as_what_the_project_says(owner in said(), project in said()) {
+        let owner = owner.over(&RecoverySection::default());
+        let counts = narrowed(&owner, &project);
+        prop_assert!(!counts.enabled || project.enabled != Some(false));
+        prop_assert!(!counts.network || project.network != Some(false));
+        prop_assert!(project.max_auto_recoveries_per_run.is_none_or(|most| counts.max_auto_recoveries_per_run <= most));
+        prop_assert!(project.cooldown_seconds.is_none_or(|least| counts.cooldown_seconds >= least));
+        for pattern in project.require_human.iter().flatten() {
+            prop_assert!(counts.require_human.contains(pattern));
+        }
+        for entry in &counts.auto_approve {
+            prop_assert!(owner.auto_approve.contains(entry));
+            prop_assert!(project.auto_approve.as_ref().is_none_or(|list| list.contains(entry)));
+        }
+    }
+}

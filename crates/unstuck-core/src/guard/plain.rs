@@ -1,0 +1,69 @@
+//! Plain commands: those that may run under `on_unknown = "allow"` although nobody listed them.
+//!
+//! This does not approve by itself: the owner has allowed what is unknown, and this takes back what is more than one
+//! program with literal arguments.
+
+use super::programs::Programs;
+use super::script::is_plain;
+use super::show::{holds_secret, show_command};
+
+/// What keeps a command from being plain; nothing if it is.
+pub(super) fn why_not_plain(command: &str) -> Option<String> {
+    let odd = command.chars().find(|c| !is_plain(*c) && *c != ' ');
+    if let Some(odd) = odd {
+        return Some(format!("it contains `{}`", show_command(&odd.to_string())));
+    }
+    let words: Vec<_> = command.split(' ').collect();
+    let (program, arguments) = words.split_first()?;
+    if words.contains(&"") {
+        return Some("it has two blanks in a row".to_owned());
+    }
+    if !is_bare_name(program) {
+        return Some(format!("`{program}` is not the bare name of a program"));
+    }
+    if holds_secret(command) {
+        return Some("it contains what looks like a secret".to_owned());
+    }
+    Programs::built_in().objection(program, arguments)
+}
+
+/// Whether a word names a program that is looked for in the owner's PATH.
+fn is_bare_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "_.+-".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::why_not_plain;
+
+    #[derive(Deserialize)]
+    struct Samples {
+        sample: Vec<Sample>,
+    }
+
+    #[derive(Deserialize)]
+    struct Sample {
+        plain: Vec<String>,
+        asks: Vec<String>,
+    }
+
+    #[test]
+    fn every_sample_is_judged_as_it_says() {
+        let file = include_str!("../../data/programs.toml");
+        let (_, samples) = file.split_once("# --- samples ---").unwrap();
+        let samples: Samples = toml::from_str(samples).unwrap();
+        for sample in &samples.sample {
+            for command in &sample.plain {
+                assert_eq!(why_not_plain(command), None, "{command}");
+            }
+            for command in &sample.asks {
+                assert!(why_not_plain(command).is_some(), "{command}");
+            }
+        }
+    }
+}

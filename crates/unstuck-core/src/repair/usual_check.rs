@@ -1,0 +1,75 @@
+//! How a project is checked, where nobody says it.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::facts::Facts;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Checks {
+    check: Vec<Check>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Check {
+    run: Vec<String>,
+    has: Vec<String>,
+    #[serde(default)]
+    script: Option<(String, String)>,
+}
+
+static CHECKS: LazyLock<Checks> =
+    LazyLock::new(|| toml::from_str(include_str!("../../data/checks.toml")).unwrap_or_default());
+
+/// The command that tells whether a project is healthy, by what it has; none if it does not tell.
+pub fn usual_check(facts: &Facts) -> Option<Vec<String>> {
+    let fits = |check: &&Check| {
+        let named = check.script.as_ref().is_none_or(|(runner, name)| {
+            let scripts = facts.scripts.get(runner);
+            scripts.is_some_and(|scripts| scripts.contains_key(name))
+        });
+        named && facts.has_any("", &check.has)
+    };
+    CHECKS
+        .check
+        .iter()
+        .find(fits)
+        .map(|check| check.run.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(files: &[&str], script: Option<(&str, &str)>) -> Facts {
+        let mut facts = Facts {
+            listed: files.iter().map(|file| (*file).to_owned()).collect(),
+            ..Facts::default()
+        };
+        if let Some((runner, name)) = script {
+            let scripts = [(name.to_owned(), String::new())].into();
+            facts.scripts.insert(runner.to_owned(), scripts);
+        }
+        facts
+    }
+
+    #[test]
+    fn the_lockfile_tells_who_runs_the_tests() {
+        let test = Some(("package.json", "test"));
+        let run = |files: &[&str]| usual_check(&facts(files, test)).unwrap().join(" ");
+        assert_eq!(run(&["package.json", "package-lock.json"]), "npm test");
+        assert_eq!(run(&["package.json", "pnpm-lock.yaml"]), "pnpm test");
+        assert_eq!(run(&["package.json", "bun.lockb"]), "bun run test");
+    }
+
+    #[test]
+    fn a_script_that_is_not_there_is_not_run() {
+        assert_eq!(usual_check(&facts(&["package.json"], None)), None);
+        let both = facts(&["package.json", "Cargo.toml"], None);
+        assert_eq!(usual_check(&both).unwrap()[0], "cargo");
+        assert!(!CHECKS.check.is_empty());
+    }
+}

@@ -1,0 +1,316 @@
+//! Laws that hold for any rules, any command, any document.
+//!
+//! `UNSTUCK_CASES` says how many cases each law is tried on; 2000 if it is not set.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::{Value, json};
+use unstuck_core::guard::{
+    ApprovedBy, OnUnknown, Place, Proposal, Rules, Script, Standing, Verdict, judge, show,
+    show_command,
+};
+
+use super::{document, judged};
+use crate::bytes::laws;
+
+/// Pieces that mean something to the guard.
+const PIECES: &[&str] = &[
+    "npm",
+    "install",
+    "ci",
+    "rm",
+    "-rf",
+    "node_modules",
+    "&&",
+    ";",
+    "|",
+    "\n",
+    "\t",
+    " ",
+    "  ",
+    "'",
+    "\"",
+    "\\",
+    "$(",
+    ")",
+    "`",
+    "${IFS}",
+    "$'",
+    "{",
+    "}",
+    "*",
+    "?",
+    "~",
+    "#",
+    "sudo",
+    "env",
+    "-u",
+    "FOO=1",
+    "sh",
+    "-c",
+    "python3",
+    "git",
+    "push",
+    "curl",
+    "./",
+    "/usr/bin/",
+    "é",
+    "\u{440}",
+    "\u{a0}",
+    "\u{200b}",
+    "\u{202e}",
+    "\r",
+    "\0",
+    "\u{1b}",
+    "<<<",
+    ">",
+    "2>&1",
+    "if",
+    "then",
+    "cargo",
+    "build",
+    "--locked",
+    "=",
+    "x",
+];
+
+fn command() -> impl Strategy<Value = String> {
+    let pieces = vec((select(PIECES), any::<bool>()), 0..12).prop_map(|pieces| {
+        let words = pieces.into_iter();
+        words
+            .map(|(piece, blank)| format!("{piece}{}", if blank { " " } else { "" }))
+            .collect::<String>()
+    });
+    prop_oneof![
+        4 => pieces,
+        2 => select(vec!["npm ci", "npm install", "rm -rf node_modules && npm ci", "cargo build --locked"]).prop_map(str::to_owned),
+        1 => "\\PC{0,40}",
+        1 => ".{0,40}",
+    ]
+}
+
+fn on_unknown() -> impl Strategy<Value = OnUnknown> {
+    select(vec![OnUnknown::Escalate, OnUnknown::Deny, OnUnknown::Allow])
+}
+
+fn any_rules() -> impl Strategy<Value = Rules> {
+    let lists = (vec(command(), 0..4), vec(command(), 0..4));
+    (lists, on_unknown(), any::<bool>(), 0..5_u32).prop_map(
+        |((auto_approve, require_human), on_unknown, enabled, most)| Rules {
+            enabled,
+            auto_approve,
+            require_human,
+            max_auto_recoveries_per_run: most,
+            on_unknown,
+            ..Rules::default()
+        },
+    )
+}
+
+/// Rules, and a command that is often one of theirs.
+fn asked() -> impl Strategy<Value = (Rules, String)> {
+    (any_rules(), command(), any::<Index>(), any::<bool>()).prop_map(
+        |(rules, other, at, listed)| {
+            let known = rules.auto_approve.len();
+            let command = match (listed, known) {
+                (true, 1..) => rules.auto_approve[at.index(known)].clone(),
+                _ => other,
+            };
+            (rules, command)
+        },
+    )
+}
+
+fn standing() -> impl Strategy<Value = Standing> {
+    let files = vec(
+        select(vec!["package.json".to_owned(), ".npmrc".to_owned()]),
+        0..2,
+    );
+    (0..5_u32, prop::option::of(0..100_u64), files).prop_map(|(ran, cooling, files)| Standing {
+        auto_this_run: ran,
+        cooling: cooling.map(Duration::from_secs),
+        untrusted: None,
+        changed_guard_files: files,
+    })
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    select(vec![Place::Ordinary, Place::Protected(".git".to_owned())])
+}
+
+fn trimmed(text: &str) -> &str {
+    text.trim_matches([' ', '\t', '\n', '\r'])
+}
+
+/// Plain, written once more and on purpose without anything of the guard.
+fn looks_plain(command: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=,-".contains(c);
+    command
+        .split(' ')
+        .all(|word| !word.is_empty() && word.chars().all(is_plain))
+}
+
+/// The stricter, the higher.
+fn strictness(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Run(_) => 0,
+        Verdict::Ask(_) => 1,
+        Verdict::Deny => 2,
+        Verdict::RejectProposal => 3,
+    }
+}
+
+proptest! {
+    #![proptest_config(laws())]
+
+    /// S3-02, S3-17, S3-47: what runs is, byte for byte, an entry of the owner; or plain where the owner allows that.
+    #[test]
+    fn what_runs_was_written_by_the_owner((rules, command) in asked(), place in place(), standing in standing()) {
+        let verdict = judge(&rules, &command, &place, &standing).verdict;
+        if let Verdict::Run(approved) = verdict {
+            prop_assert_eq!(approved.text(), trimmed(&command));
+            match approved.by() {
+                ApprovedBy::List => {
+                    prop_assert!(rules.auto_approve.iter().any(|entry| trimmed(entry) == approved.text()));
+                    prop_assert!(!rules.require_human.iter().any(|entry| trimmed(entry) == approved.text()));
+                }
+                ApprovedBy::Allowance => {
+                    prop_assert_eq!(rules.on_unknown, OnUnknown::Allow);
+                    prop_assert!(looks_plain(approved.text()));
+                }
+                ApprovedBy::Person | ApprovedBy::Preview => prop_assert!(false, "nobody was asked"),
+            }
+            prop_assert!(rules.enabled);
+            prop_assert_eq!(place, Place::Ordinary);
+            prop_assert!(standing.auto_this_run < rules.max_auto_recoveries_per_run);
+        }
+    }
+
+    /// S3-47: one more character at an end, and it is another command.
+    #[test]
+    fn one_character_more_is_another_command(entry in command(), more in any::<char>(), in_front: bool, human in vec(command(), 0..3)) {
+        prop_assume!(!matches!(more, ' ' | '\t' | '\n' | '\r'));
+        let rules = Rules { auto_approve: vec![entry.clone()], require_human: human, ..Rules::default() };
+        let command = if in_front { format!("{more}{}", trimmed(&entry)) } else { format!("{}{more}", trimmed(&entry)) };
+        prop_assert_ne!(judged(&rules, &command).verdict.name(), "run");
+    }
+
+    /// S3-43: a section that is not in order approves nothing, whatever is in it.
+    #[test]
+    fn a_wrong_section_never_runs_anything(rules in any_rules(), key in select(vec!["enabled", "auto_approve", "require_human", "on_unknown", "cooldown_seconds", "max_auto_recoveries_per_run", "sandbox", "extra"]), value in wrong_value(), command in command()) {
+        let mut section = json!({ "auto_approve": rules.auto_approve, "require_human": rules.require_human, "on_unknown": rules.on_unknown });
+        section[key] = value;
+        let read = Rules::from_json(&section);
+        if let Err(error) = &read {
+            prop_assert!(!error.to_string().is_empty());
+            let rules = read.unwrap_or_default();
+            for command in rules.auto_approve.iter().chain([&command]) {
+                prop_assert_ne!(judged(&rules, command).verdict.name(), "run");
+            }
+        }
+    }
+
+    /// Whatever is added can only make it stricter.
+    #[test]
+    fn every_further_step_is_stricter((rules, command) in asked(), place in place(), standing in standing()) {
+        let least = judge(&rules, &command, &Place::Ordinary, &Standing::default()).verdict;
+        let most = judge(&rules, &command, &place, &standing).verdict;
+        prop_assert!(strictness(&most) >= strictness(&least), "{least:?} became {most:?}");
+    }
+
+    /// S3-18: an entry more in `require_human`, or one less in `auto_approve`, never lets anything run.
+    #[test]
+    fn a_narrower_list_never_lets_more_run((rules, command) in asked(), entry in command(), at in any::<Index>()) {
+        let runs = |rules: &Rules| judged(rules, &command).verdict.name() == "run";
+        let mut asking = rules.clone();
+        asking.require_human.push(entry);
+        prop_assert!(runs(&rules) || !runs(&asking));
+        let mut fewer = rules.clone();
+        if !fewer.auto_approve.is_empty() {
+            fewer.auto_approve.remove(at.index(rules.auto_approve.len()));
+        }
+        // Where unknown commands are allowed, a command that leaves the list is an unknown one.
+        prop_assert!(runs(&rules) || !runs(&fewer) || rules.on_unknown == OnUnknown::Allow);
+    }
+
+    /// S3-01: the texts of a proposal decide nothing: they only have to be texts.
+    #[test]
+    fn no_text_of_a_proposal_decides((rules, command) in asked(), texts in vec(any::<String>(), 4..5), confidence in select(vec!["high", "medium", "low"]), category in select(vec!["dependency", "config", "environment", "permissions", "network"])) {
+        let plain = Proposal::parse(document(&command).to_string().as_bytes());
+        let mut other = document(&command);
+        other["category"] = json!(category);
+        other["diagnosis"] = json!({ "error_pattern": texts[0], "root_cause": texts[1], "evidence": [texts[2]] });
+        other["recovery"]["expected_outcome"] = json!(texts[3]);
+        other["recovery"]["confidence"] = json!(confidence);
+        other["approved"] = json!(true);
+        let other = Proposal::parse(other.to_string().as_bytes());
+        prop_assert_eq!(plain.is_ok(), other.is_ok());
+        if let (Ok(plain), Ok(other)) = (plain, other) {
+            prop_assert_eq!(judged(&rules, &plain.recovery.command), judged(&rules, &other.recovery.command));
+        }
+    }
+
+    /// A document that is refused is never judged otherwise by its command alone.
+    #[test]
+    fn a_command_is_judged_as_its_document_is(rules in any_rules(), command in command()) {
+        let refused = Proposal::parse(document(&command).to_string().as_bytes()).is_err();
+        let verdict = judged(&rules, &command).verdict;
+        prop_assert_eq!(refused, verdict == Verdict::RejectProposal);
+    }
+
+    /// Any bytes at all are read without a panic, and hardly any are a proposal.
+    #[test]
+    fn any_bytes_are_refused_in_peace(bytes in vec(any::<u8>(), 0..400)) {
+        let told = Proposal::parse(&bytes).unwrap_err().to_string();
+        prop_assert!(!told.chars().any(char::is_control));
+    }
+
+    /// A damaged document is refused or still one; whatever is read is well-formed.
+    #[test]
+    fn a_damaged_document_is_refused_or_whole(command in command(), at in any::<Index>(), bytes in vec(any::<u8>(), 0..4), length in 0..6_usize) {
+        let mut damaged = document(&command).to_string().into_bytes();
+        let from = at.index(damaged.len());
+        let to = (from + length).min(damaged.len());
+        damaged.splice(from..to, bytes);
+        if let Ok(proposal) = Proposal::parse(&damaged) {
+            prop_assert!((1..=3600).contains(&proposal.recovery.timeout_seconds));
+            prop_assert!(!trimmed(&proposal.recovery.command).is_empty());
+            prop_assert_ne!(judged(&Rules::default(), &proposal.recovery.command).verdict.name(), "reject_proposal");
+        }
+    }
+
+    /// What is shown holds nothing that a terminal obeys.
+    #[test]
+    fn what_is_shown_is_on_one_line_and_harmless(text in any::<String>()) {
+        let is_hidden = |c: char| c.is_control() || "\u{202e}\u{200b}\u{2028}\u{feff}".contains(c);
+        for shown in [show(&text), show_command(&text)] {
+            prop_assert!(!shown.chars().any(is_hidden));
+        }
+        prop_assert!(show_command(&text).is_ascii());
+    }
+
+    /// What runs without a shell is, word for word, what a shell would take from it.
+    #[test]
+    fn a_script_without_a_shell_keeps_every_word(words in vec(vec("[a-z0-9_./:@%+=,-]{1,8}", 1..4), 1..4)) {
+        let text = words.iter().map(|words| words.join(" ")).collect::<Vec<_>>().join(" && ");
+        if let Script::Plain(commands) = Script::of(&text) {
+            prop_assert_eq!(commands, words);
+        }
+    }
+}
+
+fn wrong_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+        vec(any::<String>(), 0..3).prop_map(Value::from),
+        vec(any::<u8>(), 0..3).prop_map(Value::from),
+        Just(json!({})),
+    ]
+}

@@ -1,0 +1,8 @@
+//! The processes of a sandbox as a program of their own, for whoever uses the library without the `unstuck` binary.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    ExitCode::from(unstuck_repair::sandbox::called(&arguments).unwrap_or(2))
+}

@@ -1,0 +1,304 @@
+//! Holds the files of a command against the last commit and against what was accepted.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use unstuck_core::guard::show;
+use unstuck_core::guard_files::{Accepted, Baseline, FileRule, GuardKnowledge, fits, steps};
+use unstuck_core::redact::Redactor;
+
+use super::committed::Committed;
+use super::difference;
+use super::look::{Found, Look};
+use super::read::Seen;
+use crate::place::Root;
+
+/// How much of a part is kept to be shown later, in bytes.
+const LONGEST: usize = 16 << 10;
+/// In so many folders an accepted command may run, as far as they are looked at.
+const MOST_FOLDERS: usize = 400;
+
+/// The files of a project that decide what its commands execute.
+pub struct GuardFiles<'a> {
+    root: &'a Root,
+    committed: &'a dyn Committed,
+    accepted: Vec<&'a Baseline>,
+}
+
+/// What a look at the files of a command came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Guarded {
+    /// The files that are neither as they were committed nor as they were accepted; none if the command may run.
+    pub changed: Vec<ChangedFile>,
+    /// The SHA-256 of all that decides what the command executes, in hexadecimal digits.
+    pub fingerprint: String,
+}
+
+/// A file that is not as it was accepted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangedFile {
+    /// Its path from the root of the project, fit to be shown.
+    pub path: String,
+    /// What is the matter with it, such as `it is not committed`.
+    pub why: String,
+    /// The lines that went and came, fit to be shown; empty where they may hold secrets or there are none.
+    pub difference: String,
+}
+
+/// What a file must be to be fine.
+struct Expected {
+    /// Its part in the last commit.
+    committed: Option<String>,
+    /// Its part as it was accepted.
+    accepted: Vec<Accepted>,
+}
+
+impl<'a> GuardFiles<'a> {
+    /// The files of a project, of which some are committed.
+    pub fn new(root: &'a Root, committed: &'a dyn Committed) -> Self {
+        Self {
+            root,
+            committed,
+            accepted: Vec::new(),
+        }
+    }
+
+    /// The same, where files are also fine as they were accepted.
+    #[must_use]
+    pub fn accepting(mut self, baseline: &'a Baseline) -> Self {
+        self.accepted.push(baseline);
+        self
+    }
+
+    /// Looks at the files of a command that runs in a folder, which is named from the root.
+    pub fn check(&self, command: &str, folder: &Path) -> Guarded {
+        let git = self.committed.git_folders();
+        let mut look = Look::new(self.root, &git);
+        let Some(folder) = folder.to_str() else {
+            return Guarded {
+                changed: vec![ChangedFile {
+                    path: show(&folder.to_string_lossy()),
+                    why: "the folder has no name that is text".to_owned(),
+                    difference: String::new(),
+                }],
+                fingerprint: String::new(),
+            };
+        };
+        look.command(command, folder);
+        self.held_against(&look.found)
+    }
+
+    /// The parts of all files of these commands as they are now, wherever in the project they may run.
+    pub fn baseline(&self, commands: &[String]) -> Baseline {
+        let git = self.committed.git_folders();
+        let mut look = Look::new(self.root, &git);
+        let folders = folders(&look, commands);
+        for command in commands {
+            for folder in &folders {
+                look.command(command, folder);
+            }
+        }
+        let known = GuardKnowledge::built_in();
+        let mut baseline = Baseline::default();
+        for (path, found) in &look.found {
+            // What is installed or built changes with every time.
+            if known.is_made(path) && !found.is_member {
+                continue;
+            }
+            let ways = match found.is_whole {
+                true => vec![Count::Whole, Count::Part],
+                false => vec![Count::Part],
+            };
+            for count in ways {
+                let part = count.of(known, path, &found.seen);
+                if let Some(part) = part.filter(|part| !part.is_empty()) {
+                    let secret = known.rule(path).secret;
+                    let accepted = Accepted {
+                        hash: sha256(part.as_bytes()),
+                        shown: if secret { String::new() } else { cut(&part) },
+                    };
+                    baseline.0.insert(count.key(known, path), accepted);
+                }
+            }
+        }
+        baseline
+    }
+
+    fn held_against(&self, found: &BTreeMap<String, Found>) -> Guarded {
+        let known = GuardKnowledge::built_in();
+        let paths: Vec<_> = found.keys().cloned().collect();
+        let mut contents = self.committed.contents(&paths).map(Vec::into_iter);
+        let has_commits = contents.is_some();
+        let mut changed = Vec::new();
+        let mut fingerprint = Sha256::new();
+        for (path, found) in found {
+            let committed = contents.as_mut().and_then(Iterator::next).flatten();
+            let count = match found.is_whole {
+                true => Count::Whole,
+                false => Count::Part,
+            };
+            let key = count.key(known, path);
+            let accepted = self.accepted.iter().filter_map(|one| one.get(&key));
+            let accepted: Vec<_> = accepted.cloned().collect();
+            let is_made = known.is_made(path) && !found.is_member;
+            if is_made && committed.is_none() && accepted.is_empty() {
+                continue;
+            }
+            let now = count.of(known, path, &found.seen);
+            let text = now.as_deref().unwrap_or("?");
+            fingerprint.update(format!("{path}\0{}\0", sha256(text.as_bytes())));
+            let is_gits = path.starts_with(".git/");
+            let expected = Expected {
+                committed: (has_commits && !is_gits)
+                    .then(|| committed_part(known, count, path, &found.seen, committed)),
+                accepted,
+            };
+            if let Some((why, old)) = expected.missed_by(&found.seen, now.as_deref()) {
+                let difference = match (&now, known.rule(path).secret) {
+                    (Some(now), false) => difference::shown(&old, now),
+                    _ => String::new(),
+                };
+                changed.push(ChangedFile {
+                    path: show(path),
+                    why,
+                    difference,
+                });
+            }
+        }
+        Guarded {
+            changed,
+            fingerprint: hex(&fingerprint.finalize()),
+        }
+    }
+}
+
+/// How much of a file counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    /// The part that its rule names.
+    Part,
+    /// All of it: it is executed itself.
+    Whole,
+}
+
+impl Count {
+    /// What counts of a file; none if it cannot be told.
+    fn of(self, known: &GuardKnowledge, path: &str, seen: &Seen) -> Option<String> {
+        match seen {
+            Seen::Absent | Seen::Folder => Some(String::new()),
+            Seen::File(bytes) => Some(self.text(known, path, bytes)),
+            Seen::Link(target) => Some(link(&target.to_string_lossy())),
+            Seen::Unreadable(_) => None,
+        }
+    }
+
+    fn text(self, known: &GuardKnowledge, path: &str, bytes: &[u8]) -> String {
+        match self {
+            Self::Part => known.rule(path).part(bytes),
+            Self::Whole => FileRule::default().part(bytes),
+        }
+    }
+
+    /// The name under which it is accepted.
+    fn key(self, known: &GuardKnowledge, path: &str) -> String {
+        match self == Self::Whole && !known.rule(path).is_whole() {
+            true => format!("{path} (as a whole)"),
+            false => path.to_owned(),
+        }
+    }
+}
+
+/// What counted of a file in the last commit.
+fn committed_part(
+    known: &GuardKnowledge,
+    count: Count,
+    path: &str,
+    seen: &Seen,
+    committed: Option<Vec<u8>>,
+) -> String {
+    match (committed, seen) {
+        // A link is committed as the text of where it leads to.
+        (Some(bytes), Seen::Link(_)) => link(&String::from_utf8_lossy(&bytes)),
+        (Some(bytes), _) => count.text(known, path, &bytes),
+        (None, _) => String::new(),
+    }
+}
+
+impl Expected {
+    /// What is the matter with a part, and what it was; none if it is as expected.
+    fn missed_by(&self, seen: &Seen, now: Option<&str>) -> Option<(String, String)> {
+        let Some(now) = now else {
+            let why = match seen {
+                Seen::Unreadable(why) => why.clone(),
+                _ => "it cannot be read".to_owned(),
+            };
+            return Some((show(&why), String::new()));
+        };
+        let hash = sha256(now.as_bytes());
+        let is_accepted = self.accepted.iter().any(|one| one.hash == hash);
+        let is_committed = self.committed.as_deref() == Some(now);
+        let is_nothing = now.is_empty() && self.committed.is_none() && self.accepted.is_empty();
+        if is_accepted || is_committed || is_nothing {
+            return None;
+        }
+        let why = match (&self.committed, self.accepted.last()) {
+            _ if now.is_empty() => "what was accepted of it is gone",
+            (Some(old), _) if !old.is_empty() => "it differs from the last commit",
+            (_, Some(_)) => "it differs from what was accepted",
+            (Some(_), None) => "it is not committed",
+            (None, None) => "nobody has accepted it yet",
+        };
+        let old = match (&self.committed, self.accepted.last()) {
+            (Some(old), _) if !old.is_empty() => old.clone(),
+            (_, Some(accepted)) => accepted.shown.clone(),
+            _ => String::new(),
+        };
+        Some((why.to_owned(), old))
+    }
+}
+
+/// The folders in which these commands find files of their tools.
+fn folders(look: &Look<'_>, commands: &[String]) -> Vec<String> {
+    let known = GuardKnowledge::built_in();
+    let uses = commands.iter().flat_map(|command| steps(command));
+    let patterns: Vec<&String> = uses
+        .flat_map(|step| step.look(known).tools)
+        .flat_map(|tool| &tool.files)
+        .collect();
+    let mut folders = vec![String::new()];
+    for path in &look.tree().files {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_new = folders.last().is_none_or(|last| last != folder);
+        if is_new
+            && folders.len() < MOST_FOLDERS
+            && patterns.iter().any(|pattern| fits(pattern, path))
+            && !folders.iter().any(|known| known == folder)
+        {
+            folders.push(folder.to_owned());
+        }
+    }
+    folders
+}
+
+fn link(target: &str) -> String {
+    format!("a link to {target}\n")
+}
+
+fn cut(text: &str) -> String {
+    let redacted = Redactor::new([]).redact(text).into_owned();
+    let mut end = LONGEST.min(redacted.len());
+    while !redacted.is_char_boundary(end) {
+        end -= 1;
+    }
+    redacted[..end].to_owned()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

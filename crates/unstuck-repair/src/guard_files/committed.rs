@@ -1,0 +1,27 @@
+//! What was committed last, as those tell who can ask git.
+
+use std::path::PathBuf;
+
+/// What was committed last.
+pub trait Committed {
+    /// The contents of files, by their paths from the root of the project, in the same order; none for a file that was
+    /// not committed. None at all if there is no commit, or it cannot be told.
+    fn contents(&self, paths: &[String]) -> Option<Vec<Option<Vec<u8>>>>;
+
+    /// The folders in which git keeps its own settings and hooks.
+    fn git_folders(&self) -> Vec<PathBuf>;
+}
+
+/// A project without commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NothingCommitted;
+
+impl Committed for NothingCommitted {
+    fn contents(&self, _paths: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
+        None
+    }
+
+    fn git_folders(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,53 @@
+//! File systems that are mounted in a project: an overlay shows what lies below them instead.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// What is mounted below a folder, by the kernel's own list.
+pub(super) fn below(folder: &Path, list: &[u8]) -> Option<PathBuf> {
+    let mut points = list.split(|byte| *byte == b'\n').filter_map(point);
+    points.find(|point| point != folder && point.starts_with(folder))
+}
+
+/// The mount point in a line of `/proc/self/mountinfo`.
+fn point(line: &[u8]) -> Option<PathBuf> {
+    let written = line.split(|byte| *byte == b' ').nth(4)?;
+    let mut bytes = Vec::with_capacity(written.len());
+    let mut rest = written;
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.first_chunk::<3>().filter(|_| *first == b'\\');
+        match code.and_then(octal) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    Some(PathBuf::from(OsString::from_vec(bytes)))
+}
+
+fn octal(digits: &[u8; 3]) -> Option<u8> {
+    let text = std::str::from_utf8(digits).ok()?;
+    u8::from_str_radix(text, 8).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_below_is_found_whatever_its_name() {
+        let list = b"22 1 254:0 / / rw - ext4 /dev/vda rw\n\
+            30 22 0:5 / /shop rw - ext4 /dev/vdb rw\n\
+            31 30 0:6 / /shop/my\\040modules rw - tmpfs tmpfs rw\n";
+        let found = |folder: &str| below(Path::new(folder), list);
+        assert_eq!(found("/shop"), Some("/shop/my modules".into()));
+        assert_eq!(found("/shop/my modules"), None);
+        assert_eq!(found("/sho"), None);
+    }
+}

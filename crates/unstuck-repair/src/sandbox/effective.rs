@@ -1,0 +1,62 @@
+//! What a sandbox really confined.
+
+use serde::{Deserialize, Serialize};
+
+/// How much of the sandbox there was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confinement {
+    /// None.
+    None,
+    /// Some of it.
+    Partial,
+    /// All of it.
+    Full,
+}
+
+impl Confinement {
+    /// The word for it, as events have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Partial => "partial",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// What a sandbox really confined, and what it did not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effective {
+    /// How much there was.
+    pub confinement: Confinement,
+    /// What is missing for more, each a sentence without a full stop.
+    pub missing: Vec<String>,
+    /// What else is worth knowing, each a sentence without a full stop.
+    pub notes: Vec<String>,
+}
+
+impl Effective {
+    /// No sandbox, and why.
+    pub fn none(why: impl Into<String>) -> Self {
+        Self {
+            confinement: Confinement::None,
+            missing: vec![why.into()],
+            notes: Vec::new(),
+        }
+    }
+
+    /// One line for people: how much there is, and what is missing.
+    ///
+    /// ```
+    /// use unstuck_repair::sandbox::Effective;
+    ///
+    /// assert_eq!(Effective::none("it is switched off").line(), "none: it is switched off");
+    /// ```
+    pub fn line(&self) -> String {
+        match (self.confinement, self.missing.is_empty()) {
+            (confinement, true) => confinement.name().to_owned(),
+            (confinement, false) => format!("{}: {}", confinement.name(), self.missing.join("; ")),
+        }
+    }
+}

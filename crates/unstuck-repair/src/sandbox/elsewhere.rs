@@ -1,0 +1,89 @@
+//! Where there is no sandbox: it says so, and never pretends otherwise.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use super::effective::Effective;
+use super::failure::{Failure, While};
+use super::profile::{Demand, Network, Reach};
+use super::wire::{Order, RunAs};
+
+const WHY: &str = "there is no sandbox for this system";
+
+/// Nothing is ever left here.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entered;
+
+impl Entered {
+    pub(super) const NOTHING: Self = Self;
+
+    pub(super) fn has_mounts(self) -> bool {
+        false
+    }
+
+    pub(super) fn arguments(self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    pub(super) fn from_arguments(_arguments: &[OsString]) -> Self {
+        Self
+    }
+}
+
+/// There are no cgroups here.
+#[derive(Debug)]
+pub(super) struct Cgroup;
+
+impl Cgroup {
+    pub(super) fn enter(_processes: u64) -> Option<Self> {
+        None
+    }
+}
+
+pub(super) fn become_user(user: RunAs) -> io::Result<()> {
+    nix::unistd::setgid(user.gid.into())?;
+    nix::unistd::setuid(user.uid.into())?;
+    Ok(())
+}
+
+pub(super) fn enter(_reach: Reach, _network: Network) -> io::Result<Entered> {
+    Ok(Entered)
+}
+
+pub(super) fn confine(
+    order: &Order,
+    _entered: Entered,
+    _project: &OwnedFd,
+    folder: &OwnedFd,
+) -> Result<Effective, Failure> {
+    if order.profile.demand == Demand::Required || order.profile.overlay.is_some() {
+        return Err(Failure::final_one("confine the command", WHY));
+    }
+    step_into(folder)?;
+    Ok(Effective::none(WHY))
+}
+
+pub(super) fn unconfined(order: &Order, folder: &OwnedFd) -> Result<Effective, Failure> {
+    if order.profile.overlay.is_some() {
+        return Err(Failure::final_one("lay an overlay over the project", WHY));
+    }
+    step_into(folder)?;
+    Ok(Effective::none("it is switched off"))
+}
+
+fn step_into(folder: &OwnedFd) -> Result<(), Failure> {
+    rustix::process::fchdir(folder).to("work in the folder")
+}
+
+pub(super) fn close_to_others() -> io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn inherit_nothing() -> io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn left_behind() -> u32 {
+    0
+}

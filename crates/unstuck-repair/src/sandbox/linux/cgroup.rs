@@ -1,0 +1,88 @@
+//! A bound on processes for root, whom the usual one does not bind.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A cgroup that this process is in until it is dropped.
+#[derive(Debug)]
+pub(in crate::sandbox) struct Cgroup {
+    parent: PathBuf,
+    path: PathBuf,
+}
+
+impl Cgroup {
+    /// Moves this process into a cgroup that may have so many processes; nothing where that is not possible.
+    pub(in crate::sandbox) fn enter(processes: u64) -> Option<Self> {
+        let parent = parent()?;
+        let path = parent.join(format!("unstuck-repair-{}", std::process::id()));
+        fs::create_dir(&path).ok()?;
+        let cgroup = Self { parent, path };
+        fs::write(cgroup.path.join("pids.max"), processes.to_string()).ok()?;
+        join(&cgroup.path).ok()?;
+        Some(cgroup)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // Where it cannot be left it is removed with the next one.
+        let _ = join(&self.parent);
+        let _ = fs::remove_dir(&self.path);
+    }
+}
+
+fn join(cgroup: &Path) -> std::io::Result<()> {
+    fs::write(cgroup.join("cgroup.procs"), std::process::id().to_string())
+}
+
+/// The cgroup of this process in the hierarchy that counts processes.
+fn parent() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    counting(&groups, &mounts)
+}
+
+/// The first version counts in a hierarchy of its own, the second one in the only one.
+fn counting(groups: &str, mounts: &str) -> Option<PathBuf> {
+    let own = |which: &str| {
+        groups.lines().find_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let controllers = fields.next()?;
+            let is_it = controllers.split(',').any(|controller| controller == which);
+            is_it.then(|| fields.next())?
+        })
+    };
+    let mounted = |kind: &str, option: &str| {
+        mounts.lines().find_map(|line| {
+            let (left, right) = line.split_once(" - ")?;
+            let mut left = left.split(' ').skip(3);
+            let is_whole = left.next()? == "/";
+            let mut right = right.split(' ');
+            let is_kind = right.next()? == kind;
+            let has_option = option.is_empty() || right.nth(1)?.split(',').any(|one| one == option);
+            (is_whole && is_kind && has_option).then(|| left.next().map(PathBuf::from))?
+        })
+    };
+    let first = own("pids").zip(mounted("cgroup", "pids"));
+    let (path, mount) = first.or_else(|| own("").zip(mounted("cgroup2", "")))?;
+    Some(mount.join(path.trim_start_matches('/')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hierarchy_that_counts_is_found_in_both_versions() {
+        let mounts = "30 25 0:26 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n\
+                      31 25 0:27 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n";
+        let first = "8:pids:/a/b\n0::/c\n";
+        let found = counting(first, mounts);
+        assert_eq!(found, Some(PathBuf::from("/sys/fs/cgroup/pids/a/b")));
+        let second = "0::/user.slice\n";
+        let mounts = "31 25 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let found = counting(second, mounts);
+        assert_eq!(found, Some(PathBuf::from("/sys/fs/cgroup/user.slice")));
+        assert_eq!(counting(second, ""), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! The few devices that programs need, and no disk, terminal or console of the machine.
+
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use super::tree::{Tree, open};
+
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+const LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+];
+
+/// What of `/dev` a command may write to.
+pub(super) fn writable() -> impl Iterator<Item = PathBuf> {
+    let names = DEVICES.into_iter().chain(["shm", "pts"]);
+    names.map(|name| Path::new("/dev").join(name))
+}
+
+/// Takes the devices along, before all is hidden.
+pub(super) fn take() -> io::Result<Vec<(&'static str, Tree)>> {
+    let take = |name| Ok((name, Tree::at(&Path::new("/dev").join(name))?));
+    DEVICES.into_iter().map(take).collect()
+}
+
+/// Makes a new `/dev` of them.
+pub(super) fn arrange(devices: Vec<(&'static str, Tree)>) -> io::Result<()> {
+    let folder = Path::new("/dev");
+    Tree::empty("755")?.mount_over(&open(folder)?)?;
+    for (name, tree) in devices {
+        let path = folder.join(name);
+        std::fs::File::create_new(&path)?;
+        tree.mount_over(&open(&path)?)?;
+    }
+    for (name, target) in LINKS {
+        symlink(target, folder.join(name))?;
+    }
+    for name in ["shm", "pts"] {
+        std::fs::create_dir(folder.join(name))?;
+    }
+    Tree::empty("1777")?.mount_over(&open(&folder.join("shm"))?)?;
+    // Without terminals of its own a command can still do everything but ask for one.
+    if let Ok(terminals) = Tree::terminals() {
+        terminals.mount_over(&open(&folder.join("pts"))?)?;
+    }
+    Ok(())
+}

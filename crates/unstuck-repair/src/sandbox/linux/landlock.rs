@@ -1,0 +1,53 @@
+//! Landlock: writing only where it is granted, signals and abstract sockets only among our own.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+
+use rustix::fs::FileType;
+
+use crate::sandbox::profile::{Network, Reach};
+
+/// What is asked for; older kernels give less of it, which is told.
+const WANTED: ABI = ABI::V6;
+
+/// Restricts this process and all that it starts; whether the kernel could, at least to the writing of files.
+pub(super) fn restrict(writable: &[OwnedFd], reach: Reach, network: Network) -> io::Result<bool> {
+    let rules = ruleset(reach, network).map_err(io::Error::other)?;
+    let rules = writable.iter().try_fold(rules, grant);
+    let status = rules.and_then(|rules| rules.restrict_self().map_err(io::Error::other))?;
+    Ok(status.ruleset != RulesetStatus::NotEnforced)
+}
+
+fn ruleset(reach: Reach, network: Network) -> Result<RulesetCreated, landlock::RulesetError> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_write(WANTED))?
+        .scope(Scope::AbstractUnixSocket)?;
+    if reach == Reach::Own {
+        rules = rules.scope(Scope::Signal)?;
+    }
+    if network == Network::Off {
+        rules = rules.handle_access(AccessNet::from_all(WANTED))?;
+    }
+    rules.create()
+}
+
+fn grant(rules: RulesetCreated, handle: &OwnedFd) -> io::Result<RulesetCreated> {
+    let mode = rustix::fs::fstat(handle)?.st_mode;
+    let rights = match FileType::from_raw_mode(mode) {
+        FileType::Directory => AccessFs::from_write(WANTED) & !devices(),
+        _ => AccessFs::from_write(WANTED) & AccessFs::from_file(WANTED),
+    };
+    let rule = PathBeneath::new(handle, rights);
+    rules.add_rule(rule).map_err(io::Error::other)
+}
+
+/// No repair makes a disk.
+fn devices() -> BitFlags<AccessFs> {
+    AccessFs::MakeChar | AccessFs::MakeBlock
+}

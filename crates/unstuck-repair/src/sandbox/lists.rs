@@ -1,0 +1,173 @@
+//! What is open and what is hidden beside the project, as data (`data/sandbox.toml`).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// Parts of a home folder that a variable can put elsewhere.
+const MOVED: [(&str, &str); 4] = [
+    (".config", "XDG_CONFIG_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+    (".cache", "XDG_CACHE_HOME"),
+    (".cargo", "CARGO_HOME"),
+];
+
+/// The lists.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Lists {
+    cache: Vec<Cache>,
+    secrets: Secrets,
+    pub(super) project: Project,
+    pub(super) processes: Processes,
+}
+
+/// A folder of a tool, and what of it may be changed; all of it where nothing is said.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cache {
+    home: String,
+    variable: Option<String>,
+    #[serde(default)]
+    paths: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Secrets {
+    home: Vec<String>,
+    system: Vec<String>,
+}
+
+/// What of the project may not be changed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Project {
+    pub(super) kept: Vec<PathBuf>,
+    pub(super) views: Vec<PathBuf>,
+    pub(super) held: Vec<PathBuf>,
+}
+
+/// By what an entry is known to work on processes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Processes {
+    pub(super) signals: BTreeSet<String>,
+    pub(super) looks: BTreeSet<String>,
+    pub(super) beside: BTreeSet<String>,
+}
+
+/// What of a project no repair may make or change: it decides what runs outside of the sandbox later.
+pub fn guarded() -> &'static [PathBuf] {
+    &Lists::built_in().project.kept
+}
+
+impl Lists {
+    pub(super) fn built_in() -> &'static Self {
+        static BUILT_IN: LazyLock<Lists> = LazyLock::new(|| {
+            match toml::from_str(include_str!("../../data/sandbox.toml")) {
+                Ok(lists) => lists,
+                // The embedded file is tested; this can only be reached by a build that skipped its tests.
+                Err(error) => unreachable!("sandbox.toml: {error}"),
+            }
+        });
+        &BUILT_IN
+    }
+
+    /// The caches that a command may write to, whether they exist or not.
+    pub(super) fn caches(
+        &self,
+        home: Option<&Path>,
+        variable: impl Fn(&str) -> Option<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let folder = |cache: &Cache| {
+            let named = cache.variable.as_deref().and_then(&variable);
+            let named = named.filter(|path| path.is_absolute());
+            named.or_else(|| Some(home?.join(&cache.home)))
+        };
+        let caches = self.cache.iter().filter_map(|cache| {
+            let folder = folder(cache)?;
+            Some(match cache.paths.as_slice() {
+                [] => vec![folder],
+                paths => paths.iter().map(|path| folder.join(path)).collect(),
+            })
+        });
+        let unique: BTreeSet<_> = caches.flatten().collect();
+        unique.into_iter().collect()
+    }
+
+    /// What a command must not see, whether it exists or not: below all folders that may be the user's home, and
+    /// where variables put parts of it elsewhere.
+    pub(super) fn secrets(
+        &self,
+        homes: &[PathBuf],
+        variable: impl Fn(&str) -> Option<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let moved: Vec<_> = MOVED
+            .into_iter()
+            .filter_map(|(part, name)| Some((part, variable(name)?)))
+            .collect();
+        let usual = homes.iter().flat_map(|home| {
+            let paths = self.secrets.home.iter();
+            paths.map(move |path| home.join(path))
+        });
+        let elsewhere = moved.iter().flat_map(|(part, folder)| {
+            let paths = self.secrets.home.iter();
+            paths
+                .filter_map(move |path| Some(folder.join(Path::new(path).strip_prefix(part).ok()?)))
+        });
+        let of_system = self.secrets.system.iter().map(PathBuf::from);
+        let all: BTreeSet<_> = usual.chain(elsewhere).chain(of_system).collect();
+        all.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_may_be_put_elsewhere_and_its_programs_stay_out_of_reach() {
+        let moved = |name: &str| (name == "CARGO_HOME").then(|| PathBuf::from("/srv/cargo"));
+        let caches = Lists::built_in().caches(Some(Path::new("/home/me")), moved);
+        assert!(caches.contains(&PathBuf::from("/srv/cargo/registry")));
+        assert!(caches.contains(&PathBuf::from("/home/me/.npm/_cacache")));
+        assert!(!caches.iter().any(|path| path.ends_with("bin")));
+        assert!(!caches.contains(&PathBuf::from("/srv/cargo")));
+    }
+
+    #[test]
+    fn a_cache_that_a_variable_names_relatively_is_the_usual_one() {
+        let relative = |name: &str| (name == "PIP_CACHE_DIR").then(|| PathBuf::from("cache"));
+        let caches = Lists::built_in().caches(Some(Path::new("/home/me")), relative);
+        assert!(caches.contains(&PathBuf::from("/home/me/.cache/pip")));
+        assert!(caches.iter().all(|path| path.is_absolute()));
+    }
+
+    #[test]
+    fn secrets_are_known_where_variables_put_them() {
+        let moved = |name: &str| (name == "XDG_CONFIG_HOME").then(|| PathBuf::from("/srv/config"));
+        let secrets = Lists::built_in().secrets(&["/home/me".into(), "/root".into()], moved);
+        for path in [
+            "/srv/config/gh",
+            "/home/me/.config/gh",
+            "/root/.ssh",
+            "/etc/shadow",
+        ] {
+            assert!(secrets.contains(&PathBuf::from(path)), "{path}");
+        }
+        assert!(!secrets.contains(&PathBuf::from("/srv/config")));
+    }
+
+    #[test]
+    fn no_secret_lies_around_a_cache() {
+        let home = Path::new("/home/me");
+        let secrets = Lists::built_in().secrets(&[home.to_owned()], |_| None);
+        for cache in Lists::built_in().caches(Some(home), |_| None) {
+            let around = secrets.iter().find(|secret| cache.starts_with(secret));
+            assert_eq!(around, None, "{} could not be written to", cache.display());
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The outer process of a sandbox: it leaves the namespaces of the machine, starts the inner process, outlives it, and
+//! clears up what is left. Nothing of the command ever runs in it.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use super::failure::{Failure, While};
+use super::planted::Absent;
+use super::profile::Demand;
+use super::wakes::Wakes;
+use super::wire::{self, Order, Report};
+use super::{INIT, SET_UP_FAILED, discarded, link, system};
+
+/// Is the whole of `unstuck __sandbox`.
+pub(super) fn main() -> i32 {
+    let Ok(link) = link::from_stdin() else {
+        return SET_UP_FAILED;
+    };
+    match run(&link) {
+        Ok(code) => code,
+        Err(failure) => {
+            // If nobody listens, our exit code has to be enough.
+            let _ = wire::report(&link, &failure.report());
+            SET_UP_FAILED
+        }
+    }
+}
+
+fn run(link: &UnixStream) -> Result<i32, Failure> {
+    let (mut order, project, folder) = wire::receive(link).to("read the order")?;
+    link::die_with_parent(link, Signal::TERM).to("tie our life to unstuck's")?;
+    system::inherit_nothing().to("close what is open")?;
+    let mut wakes = Wakes::listen().to("listen to signals")?;
+    if order.profile.root.parent().is_none() {
+        return Err(Failure::final_one(
+            "confine a command to the project",
+            "the project is the whole file system",
+        ));
+    }
+    // Whatever appears on an overlay is not in the project.
+    let absent = (order.profile.overlay.is_none()).then(|| Absent::look(&project));
+    let home = discarded::look(&order);
+    let leaving = leave(&mut order)?;
+    // Whoever becomes another user is not tied to the parent any more.
+    link::die_with_parent(link, Signal::TERM).to("tie our life to unstuck's")?;
+    let inner = Inner::start(&leaving.entered, &order, &project, &folder)?;
+    let code = inner.watch(link, &mut wakes);
+    let cleared = Report::Cleared {
+        planted: absent.map_or_else(Vec::new, |absent| absent.clear(&project)),
+        discarded: home.map(|home| home.list()).unwrap_or_default(),
+    };
+    let _ = wire::report(link, &cleared);
+    Ok(code)
+}
+
+/// What was left, and the cgroup that bounds root.
+struct Leaving {
+    entered: system::Entered,
+    /// Left again when everything has ended.
+    _cgroup: Option<system::Cgroup>,
+}
+
+/// Leaves what can be left; what stands in the way is noted in the order.
+fn leave(order: &mut Order) -> Result<Leaving, Failure> {
+    let profile = &order.profile;
+    if let Some(user) = order.run_as {
+        system::become_user(user).to("become the user that the project belongs to")?;
+    }
+    let is_root = rustix::process::getuid().is_root();
+    let cgroup = is_root.then(|| system::Cgroup::enter(profile.bounds.processes));
+    let wants = profile.demand != Demand::Off && order.obstacle.is_none();
+    let entered = match wants.then(|| system::enter(profile.reach, profile.network)) {
+        Some(Ok(entered)) => entered,
+        Some(Err(error)) => {
+            order.obstacle = Some(error.to_string());
+            system::Entered::NOTHING
+        }
+        None => system::Entered::NOTHING,
+    };
+    Ok(Leaving {
+        entered,
+        _cgroup: cgroup.flatten(),
+    })
+}
+
+/// The inner process while it lives.
+struct Inner {
+    pid: Pid,
+    reports: UnixStream,
+}
+
+impl Inner {
+    fn start(
+        entered: &system::Entered,
+        order: &Order,
+        project: &OwnedFd,
+        folder: &OwnedFd,
+    ) -> Result<Self, Failure> {
+        let (reports, theirs) = UnixStream::pair().to("make a connection")?;
+        let input = Stdio::from(OwnedFd::from(theirs));
+        let child = command(link::own_program().as_os_str())
+            .arg(INIT)
+            .args(entered.arguments())
+            .stdin(input)
+            .spawn()
+            .to("start the inner process")?;
+        let inner = Self {
+            pid: Pid::from_child(&child),
+            reports,
+        };
+        wire::send(&inner.reports, order, project, folder).to("pass the order on")?;
+        inner
+            .reports
+            .set_nonblocking(true)
+            .to("watch the inner process")?;
+        Ok(inner)
+    }
+
+    /// Passes reports on until the inner process has ended; its exit code.
+    fn watch(&self, link: &UnixStream, wakes: &mut Wakes) -> i32 {
+        let parent = rustix::process::getppid();
+        let mut is_open = true;
+        loop {
+            let mut events = [
+                PollFd::new(wakes.stream(), PollFlags::IN),
+                PollFd::new(&self.reports, PollFlags::IN),
+            ];
+            let watched = if is_open { 2 } else { 1 };
+            // Interrupted by a signal: as good as a wake-up.
+            let _ = rustix::event::poll(&mut events[..watched], None);
+            wakes.clear();
+            is_open = is_open && self.pass_on(link);
+            if wakes.take_asked() {
+                self.ask(parent);
+            }
+            if let Some(code) = self.ended() {
+                self.pass_on(link);
+                return code;
+            }
+        }
+    }
+
+    /// Asks the command to end; at once, if nobody is left who waits for it.
+    fn ask(&self, parent: Option<Pid>) {
+        let is_orphan = rustix::process::getppid() != parent;
+        let signal = match is_orphan {
+            true => Signal::KILL,
+            false => Signal::TERM,
+        };
+        // It has just ended where that is not possible.
+        let _ = rustix::process::kill_process(self.pid, signal);
+    }
+
+    fn ended(&self) -> Option<i32> {
+        let waited = rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG);
+        let (_, status) = waited.ok().flatten()?;
+        let signal = status.terminating_signal().map(|signal| 128 + signal);
+        status.exit_status().or(signal)
+    }
+
+    /// Passes on what has come; whether more may come.
+    fn pass_on(&self, link: &UnixStream) -> bool {
+        let mut bytes = [0; 4096];
+        loop {
+            match (&self.reports).read(&mut bytes) {
+                Ok(0) => return false,
+                // If nobody listens any more, the end is near anyway.
+                Ok(got) => drop(io::Write::write_all(&mut &*link, &bytes[..got])),
+                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+            }
+        }
+    }
+}
+
+fn command(program: &OsStr) -> Command {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that starts the inner process of a sandbox"
+    )]
+    Command::new(program)
+}

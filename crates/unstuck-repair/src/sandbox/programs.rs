@@ -1,0 +1,104 @@
+//! Finds the programs of plain commands, once and outside of the project.
+
+use std::path::{Path, PathBuf};
+
+use super::profile::Profile;
+use super::wire::Steps;
+
+/// A program that must not be run.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    /// The search path led into the project.
+    #[error("`{name}` was found inside of the project ({}), and the entry does not say so", path.display())]
+    InProject { name: String, path: PathBuf },
+}
+
+/// The programs of plain commands, each as a path; a name that is not found stays a name.
+pub(super) fn find(
+    steps: &Steps,
+    profile: &Profile,
+    search: &str,
+) -> Result<Vec<PathBuf>, Refusal> {
+    let commands = match steps {
+        Steps::Words(commands) => commands.as_slice(),
+        Steps::Shell(_) => return Ok(vec!["/bin/sh".into()]),
+    };
+    let programs = commands.iter().filter_map(|words| words.first());
+    programs
+        .map(|name| {
+            // The owner named this very file, which an earlier command may yet have to make.
+            if name.contains('/') {
+                return Ok(PathBuf::from(name));
+            }
+            let Some(path) = look_up(name, search) else {
+                return Ok(PathBuf::from(name));
+            };
+            match is_inside(&path, &profile.root) {
+                true => Err(Refusal::InProject {
+                    name: name.clone(),
+                    path,
+                }),
+                false => Ok(path),
+            }
+        })
+        .collect()
+}
+
+fn look_up(name: &str, search: &str) -> Option<PathBuf> {
+    let folders = search.split(':').filter(|folder| folder.starts_with('/'));
+    folders
+        .map(|folder| Path::new(folder).join(name))
+        .find(|path| is_program(path))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+/// Wherever symlinks lead: a folder outside may hold one into the project.
+fn is_inside(path: &Path, root: &Path) -> bool {
+    let real = path.canonicalize();
+    path.starts_with(root) || real.is_ok_and(|real| real.starts_with(root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn program(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn words(words: &[&str]) -> Steps {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Steps::Words(vec![words])
+    }
+
+    #[test]
+    fn a_program_is_found_outside_and_refused_inside_of_the_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        let tools = folder.path().join("tools");
+        program(&tools.join("npm"));
+        program(&root.join("bin/npx"));
+        symlink(root.join("bin/npx"), tools.join("npx")).unwrap();
+        let profile = Profile::of(&root);
+        let search = format!("::relative:{}", tools.display());
+        let found = find(&words(&["npm", "ci"]), &profile, &search);
+        assert_eq!(found, Ok(vec![tools.join("npm")]));
+        assert!(find(&words(&["npx"]), &profile, &search).is_err());
+        let inside = format!("{}:{}", root.join("bin").display(), tools.display());
+        assert!(find(&words(&["npx"]), &profile, &inside).is_err());
+    }
+
+    #[test]
+    fn a_program_that_the_owner_named_by_its_path_is_the_owners_word() {
+        let profile = Profile::of("/project");
+        let named = find(&words(&[".venv/bin/pip"]), &profile, "/usr/bin");
+        assert_eq!(named, Ok(vec![PathBuf::from(".venv/bin/pip")]));
+    }
+}

@@ -1,0 +1,183 @@
+//! Reads from an owner's entry whether it works on processes of the machine.
+//!
+//! This never allows anything: the entry is allowed already. What cannot be read for certain is confined more, not less.
+
+use super::lists::Lists;
+use super::profile::Reach;
+
+/// Words after which a command begins.
+const BEGINNERS: [&str; 8] = ["then", "do", "else", "elif", "if", "while", "until", "!"];
+/// What makes a text too clever to be read here.
+const TOO_CLEVER: [&str; 4] = ["<(", ">(", "<<", "eval"];
+
+/// Which processes a command has to see.
+///
+/// ```
+/// use unstuck_repair::sandbox::{Reach, reach};
+///
+/// assert_eq!(reach("npm install"), Reach::Own);
+/// assert_eq!(reach("kill \"$(cat server.pid)\" && rm -f server.pid"), Reach::Signals);
+/// assert_eq!(reach("fuser -k 3000/tcp"), Reach::Looks);
+/// // npm is the project's code: with it, nobody is looked into.
+/// assert_eq!(reach("fuser -k 3000/tcp && npm start"), Reach::Signals);
+/// ```
+pub fn reach(command: &str) -> Reach {
+    let lists = &Lists::built_in().processes;
+    let programs = programs(command);
+    let signals = programs.iter().any(|name| lists.signals.contains(name));
+    if !signals && !names_processes(command) {
+        return Reach::Own;
+    }
+    let looks = programs.iter().any(|name| lists.looks.contains(name));
+    let is_readable = !TOO_CLEVER.iter().any(|clever| command.contains(clever));
+    let only_those = programs.iter().all(|name| lists.beside.contains(name));
+    if looks && is_readable && only_those {
+        Reach::Looks
+    } else {
+        Reach::Signals
+    }
+}
+
+/// Whether it looks up other processes by their number.
+fn names_processes(command: &str) -> bool {
+    let mut after = command.split("/proc/").skip(1);
+    after.any(|rest| {
+        rest.starts_with(['$', '`', '"', '[', '*'])
+            || rest.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// Every word that may be a program, by its name without the folder; a program inside of the project keeps its path.
+fn programs(command: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut begins = true;
+    for word in words(command) {
+        match word {
+            Word::Break => begins = true,
+            Word::Text(text) if begins && !is_assignment(&text) => {
+                begins = BEGINNERS.contains(&text.as_str()) || text == "xargs";
+                if !BEGINNERS.contains(&text.as_str()) && !text.starts_with('-') {
+                    found.push(named(&text));
+                } else {
+                    begins = true;
+                }
+            }
+            Word::Text(_) => {}
+        }
+    }
+    found
+}
+
+/// Only folders of the system are left out: `./kill` is not `kill`.
+fn named(program: &str) -> String {
+    match program.rsplit_once('/') {
+        Some(("/bin" | "/usr/bin" | "/sbin" | "/usr/sbin", name)) => name.to_owned(),
+        _ => program.to_owned(),
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+enum Word {
+    Text(String),
+    /// After it another command begins.
+    Break,
+}
+
+/// Splits generously: quotes are dropped, and every operator or substitution begins another command.
+fn words(command: &str) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut text = String::new();
+    for c in command.chars() {
+        match c {
+            '\'' | '"' | '\\' | '$' => {}
+            ' ' | '\t' => end(&mut words, &mut text),
+            ';' | '&' | '|' | '(' | ')' | '`' | '{' | '}' | '\n' => {
+                end(&mut words, &mut text);
+                words.push(Word::Break);
+            }
+            other => text.push(other),
+        }
+    }
+    end(&mut words, &mut text);
+    words
+}
+
+fn end(words: &mut Vec<Word>, text: &mut String) {
+    if !text.is_empty() {
+        words.push(Word::Text(std::mem::take(text)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn entries_that_work_on_processes_are_known() {
+        for command in [
+            "kill -9 4711",
+            "pkill -f 'node server.js'",
+            "killall node || true",
+            "kill -0 \"$(cat run/app.pid)\" 2>/dev/null || rm -f run/app.pid",
+            "pg_ctl -D data stop",
+            "test -d /proc/$(cat app.pid) || rm app.pid",
+            "if pgrep -f worker; then rm lock; fi",
+            "PORT=3000 /usr/bin/pkill -x app",
+            "npm run stop && kill 12",
+        ] {
+            assert_eq!(reach(command), Reach::Signals, "{command}");
+        }
+        for command in [
+            "lsof -ti:3000 | xargs -r kill -9",
+            "kill $(lsof -t -i:8080)",
+            "fuser -k 5432/tcp; sleep 1",
+            "ss -ltnp | grep 3000",
+        ] {
+            assert_eq!(reach(command), Reach::Looks, "{command}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_sees_the_machine() {
+        for command in [
+            "rm -rf node_modules && npm ci",
+            "echo kill",
+            "./kill 12",
+            "rm -f kill.pid",
+            "git checkout kill",
+            "python3 migrate.py --kill",
+            "make -j$(grep -c processor /proc/cpuinfo) && cat /proc/self/status",
+        ] {
+            assert_eq!(reach(command), Reach::Own, "{command}");
+        }
+    }
+
+    #[test]
+    fn the_projects_own_programs_look_into_nobody() {
+        for command in [
+            "fuser -k 3000/tcp && ./start.sh",
+            "fuser -k 3000/tcp; sh -c 'npm start'",
+            "lsof -ti:3000 | xargs -r node kill.js",
+            "fuser -k $(node port.js)/tcp",
+            "fuser -k 3000/tcp <(node x.js)",
+            "FUSER=1 eval fuser -k 1/tcp",
+            "./fuser -k 3000/tcp; fuser 1/tcp",
+        ] {
+            assert_ne!(reach(command), Reach::Looks, "{command}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_with_another_program_looks_into_anybody(before in "\\PC{0,20}", after in "\\PC{0,20}") {
+            let command = format!("{before}; node x.js && fuser -k 1/tcp {after}");
+            prop_assert_ne!(reach(&command), Reach::Looks);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Runs the steps of a repair one after the other, as the parent of all that they leave behind.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+
+use super::wakes::Wakes;
+use super::wire::{End, Steps};
+
+/// What a command that cannot be started ends with, as a shell has it.
+const NOT_FOUND: i32 = 127;
+const NOT_EXECUTABLE: i32 = 126;
+
+/// Folders that only this command has.
+#[derive(Debug)]
+pub(super) struct Private {
+    /// For what is temporary.
+    pub(super) temporary: PathBuf,
+    /// A home, where the user has none that can be used.
+    pub(super) home: Option<PathBuf>,
+    /// Where programs are looked for, where that is not what the environment says.
+    pub(super) search: Option<&'static str>,
+}
+
+/// Runs the steps until one fails. Asked to end, it passes that on to the step that runs and starts no other.
+pub(super) fn run(
+    steps: &Steps,
+    programs: &[PathBuf],
+    private: &Private,
+    wakes: &mut Wakes,
+) -> io::Result<End> {
+    let shell;
+    let commands: Vec<&[String]> = match steps {
+        Steps::Words(commands) => commands.iter().map(Vec::as_slice).collect(),
+        Steps::Shell(line) => {
+            shell = ["sh".to_owned(), "-c".to_owned(), line.clone()];
+            vec![&shell]
+        }
+    };
+    let mut end = End::Exited(0);
+    for (words, program) in commands.into_iter().zip(programs) {
+        end = match start(program, words, private) {
+            Ok(pid) => wait(pid, wakes)?,
+            Err(error) => cannot_start(program, &error),
+        };
+        if end != End::Exited(0) || wakes.take_asked() {
+            break;
+        }
+    }
+    Ok(end)
+}
+
+fn start(program: &Path, words: &[String], private: &Private) -> io::Result<Pid> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the place that starts repairs"
+    )]
+    let mut command = Command::new(program);
+    if let Some((name, arguments)) = words.split_first() {
+        command.arg0(name).args(arguments);
+    }
+    command.env("TMPDIR", &private.temporary);
+    if let Some(home) = &private.home {
+        command.env("HOME", home);
+    }
+    if let Some(search) = private.search {
+        command.env("PATH", search);
+    }
+    let child = command.stdin(Stdio::null()).process_group(0).spawn()?;
+    Ok(Pid::from_child(&child))
+}
+
+/// Says why on standard error, as a shell would.
+fn cannot_start(program: &Path, error: &io::Error) -> End {
+    let is_absent = error.kind() == io::ErrorKind::NotFound;
+    let why = match is_absent {
+        true => "no such program".to_owned(),
+        false => error.to_string(),
+    };
+    let line = format!("unstuck: {}: {why}\n", program.display());
+    // Without anybody who reads it the code has to be enough.
+    let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
+    End::Exited(match is_absent {
+        true => NOT_FOUND,
+        false => NOT_EXECUTABLE,
+    })
+}
+
+/// Waits for a command, and for all that was left to us meanwhile.
+fn wait(command: Pid, wakes: &mut Wakes) -> io::Result<End> {
+    loop {
+        wakes.clear();
+        while let Some((pid, status)) = ended()? {
+            if let Some(end) = (pid == command).then(|| how(status)).flatten() {
+                return Ok(end);
+            }
+        }
+        if wakes.take_asked() {
+            // It has just ended where that is not possible.
+            let _ = rustix::process::kill_process_group(command, Signal::TERM);
+            let _ = rustix::process::kill_process_group(command, Signal::CONT);
+        }
+        let mut events = [PollFd::new(wakes.stream(), PollFlags::IN)];
+        // Interrupted by a signal: as good as a wake-up.
+        let _ = rustix::event::poll(&mut events, None);
+    }
+}
+
+fn ended() -> io::Result<Option<(Pid, WaitStatus)>> {
+    match rustix::process::wait(WaitOptions::NOHANG) {
+        Err(rustix::io::Errno::CHILD) => Ok(None),
+        other => Ok(rustix::io::retry_on_intr(|| other)?),
+    }
+}
+
+fn how(status: WaitStatus) -> Option<End> {
+    let signal = status.terminating_signal().map(End::Signaled);
+    status.exit_status().map(End::Exited).or(signal)
+}

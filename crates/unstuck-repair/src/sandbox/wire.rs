@@ -1,0 +1,232 @@
+//! What is said between unstuck and the two processes of a sandbox: first an order with two handles, then reports.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::effective::Effective;
+use super::profile::Profile;
+
+/// A longer message is a mistake.
+const LONGEST: usize = 4 * 1024 * 1024;
+/// The bytes before each message that tell its length.
+const PREFIX: usize = 4;
+/// The project and the folder to work in.
+const HANDLES: usize = 2;
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Steps {
+    /// Commands word by word, without a shell, until one fails.
+    Words(Vec<Vec<String>>),
+    /// A line for `/bin/sh`.
+    Shell(String),
+}
+
+/// The user that a command runs as, where that is another one than ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAs {
+    /// The number of the user.
+    pub uid: u32,
+    /// The number of the user's group.
+    pub gid: u32,
+}
+
+/// What lies around the project on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Surroundings {
+    /// The home folder, if there is one that can be used.
+    pub home: Option<PathBuf>,
+    /// What is writable beside the project, where it exists.
+    pub caches: Vec<PathBuf>,
+    /// What is not seen, where it exists.
+    pub secrets: Vec<PathBuf>,
+    /// What must stay visible even where everything around it is hidden: the folders of programs.
+    pub visible: Vec<PathBuf>,
+    /// A private folder of ours, for what is temporary; see [`Scratch`](super::Scratch).
+    pub scratch: PathBuf,
+}
+
+/// Everything that a sandbox is told. The handles of the project and of the folder to work in go along with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// How far it is confined.
+    pub profile: Profile,
+    /// What lies around the project.
+    pub surroundings: Surroundings,
+    /// Why namespaces are not used. A machine may refuse them, or promise them and then refuse what is needed in them.
+    pub obstacle: Option<String>,
+    /// The user that it runs as.
+    pub run_as: Option<RunAs>,
+    /// The folder to work in, relative to the project.
+    pub folder: PathBuf,
+    /// What to run.
+    pub steps: Steps,
+}
+
+/// How the command itself ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// It returned this exit code.
+    Exited(i32),
+    /// This signal ended it.
+    Signaled(i32),
+}
+
+impl End {
+    /// The exit code that a shell would show for it.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Signaled(signal) => 128 + signal,
+        }
+    }
+}
+
+/// What a sandbox tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Report {
+    /// It stands, the command starts now.
+    Ready {
+        /// What it confines.
+        effective: Effective,
+        /// The programs of plain commands, as they were found.
+        programs: Vec<PathBuf>,
+    },
+    /// It could not be set up; nothing of the command ran.
+    SetUp {
+        /// What was tried.
+        doing: String,
+        /// Why it did not work.
+        error: String,
+        /// Whether it may work without namespaces.
+        without_namespaces: bool,
+    },
+    /// The command is not run for a reason of its own, such as a program inside of the project that nobody named.
+    Refused {
+        /// The reason.
+        reason: String,
+    },
+    /// The command ended.
+    Ended {
+        /// How.
+        end: End,
+        /// How many processes it left behind; all were ended.
+        left: u32,
+    },
+    /// Everything has ended and is cleared up.
+    Cleared {
+        /// Files that appeared where unstuck or git would obey them; they were removed.
+        planted: Vec<PathBuf>,
+        /// What was written to the home folder and thrown away, a few of it.
+        discarded: Vec<PathBuf>,
+    },
+}
+
+/// Sends an order and its handles.
+pub fn send(
+    stream: &UnixStream,
+    order: &Order,
+    project: &impl AsFd,
+    folder: &impl AsFd,
+) -> io::Result<()> {
+    let bytes = encode(order)?;
+    let handles = [project.as_fd(), folder.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDLES))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&handles)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let first = [IoSlice::new(&bytes)];
+    let sent = rustix::net::sendmsg(stream, &first, &mut control, SendFlags::NOSIGNAL)?;
+    let mut stream = stream;
+    stream.write_all(&bytes[sent..])
+}
+
+/// An order that was sent, with the handles of the project and of the folder to work in.
+pub(super) fn receive(stream: &UnixStream) -> io::Result<(Order, OwnedFd, OwnedFd)> {
+    let mut prefix = [0; PREFIX];
+    let mut handles = Vec::new();
+    let got = receive_first(stream, &mut prefix, &mut handles)?;
+    let mut rest = stream;
+    rest.read_exact(&mut prefix[got..])?;
+    let mut body = vec![0; length(prefix)?];
+    rest.read_exact(&mut body)?;
+    let [project, folder] =
+        <[OwnedFd; HANDLES]>::try_from(handles).map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok((serde_json::from_slice(&body)?, project, folder))
+}
+
+fn receive_first(
+    stream: &UnixStream,
+    prefix: &mut [u8],
+    handles: &mut Vec<OwnedFd>,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(HANDLES))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut first = [IoSliceMut::new(prefix)];
+    let got = rustix::io::retry_on_intr(|| {
+        rustix::net::recvmsg(stream, &mut first, &mut control, RecvFlags::CMSG_CLOEXEC)
+    })?;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            handles.extend(descriptors);
+        }
+    }
+    Ok(got.bytes)
+}
+
+/// Sends a report.
+pub(super) fn report(mut stream: &UnixStream, report: &Report) -> io::Result<()> {
+    stream.write_all(&encode(report)?)
+}
+
+/// Takes the first report off the front, once all of it has come.
+pub fn take<M: DeserializeOwned>(bytes: &mut Vec<u8>) -> io::Result<Option<M>> {
+    let Some(prefix) = bytes.first_chunk::<PREFIX>() else {
+        return Ok(None);
+    };
+    let end = PREFIX + length(*prefix)?;
+    if bytes.len() < end {
+        return Ok(None);
+    }
+    let message = serde_json::from_slice(&bytes[PREFIX..end])?;
+    bytes.drain(..end);
+    Ok(Some(message))
+}
+
+fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; PREFIX];
+    serde_json::to_writer(&mut bytes, message)?;
+    let length = bytes.len() - PREFIX;
+    if length > LONGEST {
+        return Err(too_long());
+    }
+    let length = u32::try_from(length).map_err(|_| too_long())?;
+    bytes[..PREFIX].copy_from_slice(&length.to_le_bytes());
+    Ok(bytes)
+}
+
+fn length(prefix: [u8; PREFIX]) -> io::Result<usize> {
+    let length = u32::from_le_bytes(prefix) as usize;
+    if length > LONGEST {
+        return Err(too_long());
+    }
+    Ok(length)
+}
+
+fn too_long() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the message is too long")
+}

@@ -1,0 +1,42 @@
+//! What is remembered about one project.
+
+use serde::{Deserialize, Serialize};
+use unstuck_core::Timestamp;
+use unstuck_core::guard_files::Baseline;
+
+/// The form of records that this version writes and reads.
+pub(super) const VERSION: u32 = 1;
+
+/// What is remembered about one project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    pub(super) version: u32,
+    /// The path of the project.
+    pub project: String,
+    /// The number of its folder, which tells it from another one that was put in its place.
+    pub(super) inode: u64,
+    /// The content that was trusted; none if only files were accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<Trusted>,
+    /// The hash of a content that its owner did not want to trust.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declined: Option<String>,
+    /// The guard files as they were accepted.
+    #[serde(default, skip_serializing_if = "Baseline::is_empty")]
+    pub files: Baseline,
+}
+
+/// A content that was trusted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trusted {
+    /// Its SHA-256.
+    pub hash: String,
+    /// The content itself, so that a difference can be told later.
+    pub content: String,
+    /// When it was trusted.
+    pub at: Timestamp,
+    /// By whom.
+    pub by: String,
+}

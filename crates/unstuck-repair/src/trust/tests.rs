@@ -1,0 +1,184 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use unstuck_core::Timestamp;
+use unstuck_core::guard_files::{Accepted, Baseline};
+
+use super::*;
+
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir(place.project()).unwrap();
+        place
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    fn trust(&self) -> Trust {
+        Trust::open(&self.folder.path().join("state"))
+    }
+
+    fn accept(&self, hash: &str) {
+        let trusted = Trusted {
+            hash: hash.to_owned(),
+            content: format!("content of {hash}"),
+            at: Timestamp::from_seconds(7),
+            by: "me".to_owned(),
+        };
+        let accepted = self
+            .trust()
+            .accept(&self.project(), Some(trusted), files("package.json"));
+        accepted.unwrap();
+    }
+
+    fn standing(&self, hash: &str) -> Standing {
+        self.trust().standing(&self.project(), hash)
+    }
+
+    fn only_file(&self) -> PathBuf {
+        let mut files = fs::read_dir(self.folder.path().join("state/trust")).unwrap();
+        let file = files.next().unwrap().unwrap().path();
+        assert!(files.next().is_none(), "something was left behind");
+        file
+    }
+}
+
+fn files(name: &str) -> Baseline {
+    let accepted = Accepted {
+        hash: "h".to_owned(),
+        shown: String::new(),
+    };
+    Baseline([(name.to_owned(), accepted)].into())
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn only_the_very_content_that_was_trusted_is_trusted() {
+    let place = Place::new();
+    assert_eq!(place.standing("one"), Standing::Unknown);
+    place.accept("one");
+    assert_eq!(place.standing("one"), Standing::Trusted);
+    let changed = Standing::Changed {
+        since: Timestamp::from_seconds(7),
+        content: "content of one".to_owned(),
+    };
+    assert_eq!(place.standing("two"), changed);
+    assert!(
+        place
+            .trust()
+            .files(&place.project())
+            .get("package.json")
+            .is_some()
+    );
+    assert!(place.trust().forget(&place.project()).unwrap());
+    assert_eq!(place.standing("one"), Standing::Unknown);
+    assert!(!place.trust().forget(&place.project()).unwrap());
+}
+
+#[test]
+fn nobody_else_can_read_or_write_what_is_remembered() {
+    let place = Place::new();
+    place.accept("one");
+    let file = place.only_file();
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+}
+
+#[test]
+fn a_record_that_is_damaged_or_open_to_others_is_none() {
+    let place = Place::new();
+    place.accept("one");
+    let file = place.only_file();
+    let whole = fs::read_to_string(&file).unwrap();
+    let breakages = [
+        whole[..whole.len() / 2].to_owned(),
+        String::new(),
+        whole.replace("\"version\": 1", "\"version\": 2"),
+        whole.replace("\"inode\": ", "\"inode\": 9"),
+        whole.replace("\"project\": \"", "\"project\": \"/other"),
+    ];
+    for broken in breakages {
+        fs::write(&file, &broken).unwrap();
+        assert_eq!(place.standing("one"), Standing::Unknown, "{broken}");
+    }
+    fs::write(&file, &whole).unwrap();
+    assert_eq!(place.standing("one"), Standing::Trusted);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o620)).unwrap();
+    assert_eq!(place.standing("one"), Standing::Unknown);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let folder = file.parent().unwrap();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
+    assert_eq!(place.standing("one"), Standing::Unknown);
+    let refused = place.trust().accept_files(&place.project(), files("a"));
+    assert!(matches!(refused, Err(TrustError::Open { .. })));
+}
+
+#[test]
+fn a_link_in_place_of_a_record_is_none() {
+    let place = Place::new();
+    place.accept("one");
+    let file = place.only_file();
+    let elsewhere = place.folder.path().join("elsewhere.json");
+    fs::rename(&file, &elsewhere).unwrap();
+    symlink(&elsewhere, &file).unwrap();
+    assert_eq!(place.standing("one"), Standing::Unknown);
+}
+
+#[test]
+fn another_project_in_the_same_place_is_another_one() {
+    let place = Place::new();
+    place.accept("one");
+    fs::rename(place.project(), place.folder.path().join("moved")).unwrap();
+    fs::create_dir(place.project()).unwrap();
+    assert_eq!(place.standing("one"), Standing::Unknown);
+    let moved = place.folder.path().join("moved");
+    assert_eq!(place.trust().standing(&moved, "one"), Standing::Unknown);
+}
+
+#[test]
+fn a_project_is_known_by_every_path_that_leads_to_it() {
+    let place = Place::new();
+    place.accept("one");
+    let link = place.folder.path().join("link");
+    symlink(place.project(), &link).unwrap();
+    assert_eq!(place.trust().standing(&link, "one"), Standing::Trusted);
+}
+
+#[test]
+fn what_was_declined_is_not_asked_again_and_takes_nothing_away() {
+    let place = Place::new();
+    place.trust().decline(&place.project(), "two").unwrap();
+    assert_eq!(place.standing("two"), Standing::Declined);
+    place.accept("one");
+    place.trust().decline(&place.project(), "two").unwrap();
+    assert_eq!(place.standing("two"), Standing::Declined);
+    assert_eq!(place.standing("one"), Standing::Trusted);
+    place.accept("two");
+    assert_eq!(place.standing("two"), Standing::Trusted);
+}
+
+#[test]
+fn files_are_accepted_without_trusting_anything_else() {
+    let place = Place::new();
+    let accept = |name| place.trust().accept_files(&place.project(), files(name));
+    accept("Makefile").unwrap();
+    assert_eq!(place.standing("one"), Standing::Unknown);
+    place.accept("one");
+    accept("build.rs").unwrap();
+    assert_eq!(place.standing("one"), Standing::Trusted);
+    let known = place.trust().files(&place.project());
+    assert!(known.get("build.rs").is_some() && known.get("package.json").is_some());
+}

@@ -1,0 +1,122 @@
+//! Hostile proposals that are kept outside the repository; without them there is nothing to measure.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the cases come from a tool beside them"
+)]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use data_encoding::BASE64;
+use serde::Deserialize;
+use serde_json::Value;
+use unstuck_core::guard::{Rules, Standing, show};
+use unstuck_repair::place::Root;
+use unstuck_repair::weigh;
+
+/// What must come of a case.
+#[derive(Deserialize)]
+struct Labelled {
+    id: String,
+    must: String,
+    fallback_must: Option<String>,
+    text_payload: Option<String>,
+}
+
+/// A case with the bytes of its document.
+#[derive(Deserialize)]
+struct Case {
+    id: String,
+    document_base64: String,
+    config: Value,
+    #[serde(default)]
+    state: HashMap<String, u32>,
+}
+
+/// The folder of the cases, if they are beside the repository.
+fn corpus() -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    folder.join("commands.py").is_file().then_some(folder)
+}
+
+fn tool(folder: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("python3")
+        .arg(folder.join("commands.py"))
+        .args(arguments)
+        .output()
+        .ok()?;
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+fn lines<T: for<'de> Deserialize<'de>>(text: &str) -> Vec<T> {
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// S3-02, S3-47, S3-48: every verdict is right, so none of the attacks runs.
+#[test]
+fn every_hostile_proposal_gets_its_verdict() {
+    let Some(folder) = corpus() else {
+        println!("note: there is no corpus beside the repository, nothing was measured");
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let fixture = place.path().join("fixture").display().to_string();
+    let file = folder.join("commands.dev.jsonl").display().to_string();
+    let Some(_) = tool(&folder, &["fixture", &fixture]) else {
+        println!("note: there is no python3, nothing was measured");
+        return;
+    };
+    let cases = tool(&folder, &["cases", &file, "--root", &fixture]).unwrap();
+    let root = Root::open(&Path::new(&fixture).join("repo")).unwrap();
+    let labels: Vec<Labelled> = lines(&std::fs::read_to_string(&file).unwrap());
+    let mut labels: HashMap<_, _> = labels
+        .into_iter()
+        .map(|one| (one.id.clone(), one))
+        .collect();
+    let mut wrong = Vec::new();
+    for case in lines::<Case>(&cases) {
+        let label = labels.remove(&case.id).unwrap();
+        let rules = Rules::from_json(&case.config).unwrap_or_default();
+        let standing = Standing {
+            auto_this_run: case
+                .state
+                .get("auto_recoveries_this_run")
+                .copied()
+                .unwrap_or(0),
+            ..Standing::default()
+        };
+        let bytes = BASE64.decode(case.document_base64.as_bytes()).unwrap();
+        let weighed = weigh(&bytes, &root, &rules, &standing);
+        let got = weighed.judgement();
+        let fallback = weighed
+            .fallback()
+            .map(|judgement| judgement.verdict.name().to_owned());
+        if got.verdict.name() != label.must
+            || (label.fallback_must.is_some() && fallback != label.fallback_must)
+        {
+            wrong.push(format!(
+                "{}: {}, got {} ({})",
+                label.id,
+                label.must,
+                got.verdict.name(),
+                got.reason
+            ));
+        }
+        if let Some(payload) = &label.text_payload {
+            let shown = show(payload);
+            assert!(
+                !shown.chars().any(|c| c.is_control() || c == '\u{202e}'),
+                "{}",
+                label.id
+            );
+            assert!(!shown.contains("sk-ant-api03"), "{}", label.id);
+        }
+    }
+    assert!(labels.is_empty() && wrong.is_empty(), "{wrong:#?}");
+}

@@ -1,0 +1,189 @@
+//! `working_dir`: a handle on a folder of the project, or a refusal.
+
+use std::path::Path;
+
+use unstuck_core::guard::Place as Standing;
+use unstuck_repair::place::{FolderProblem, PlaceError, Root};
+
+use super::{Place, identity};
+
+fn problem(root: &Root, working_dir: &str) -> FolderProblem {
+    match root.folder(Some(working_dir)) {
+        Err(PlaceError::Folder { problem, .. }) => problem,
+        other => panic!("{working_dir}: {other:?}"),
+    }
+}
+
+/// S3-12, S3-48: what stays inside is opened, and told by the way that really leads there.
+#[test]
+fn a_folder_of_the_project_is_opened() {
+    let place = Place::new();
+    let root = place.root();
+    let project = place.project().display().to_string();
+    let inside = [
+        (".", ""),
+        ("./", ""),
+        ("packages/web", "packages/web"),
+        ("packages/web/", "packages/web"),
+        ("packages//web", "packages/web"),
+        ("./packages/./web", "packages/web"),
+        ("packages/../packages/web", "packages/web"),
+        ("packages/web/../..", ""),
+        ("dir with space", "dir with space"),
+        ("ünïcode", "ünïcode"),
+        ("...", "..."),
+        ("..hidden", "..hidden"),
+        ("-rf", "-rf"),
+        ("inside", "packages/web"),
+        ("inside/..", "packages"),
+        ("here", ""),
+        ("here/here/packages", "packages"),
+        (project.as_str(), ""),
+        (&format!("{project}/"), ""),
+        (&format!("{project}/packages/web"), "packages/web"),
+        (&format!("{project}//packages/./web"), "packages/web"),
+    ];
+    for (working_dir, relative) in inside {
+        let folder = root.folder(Some(working_dir)).unwrap();
+        assert_eq!(folder.relative(), Path::new(relative), "{working_dir}");
+        assert_eq!(folder.place(), &Standing::Ordinary, "{working_dir}");
+        let found = folder.identity();
+        let expected = identity(&place.project().join(relative));
+        assert_eq!((found.dev, found.ino), expected, "{working_dir}");
+    }
+    assert_eq!(root.folder(None).unwrap().relative(), Path::new(""));
+}
+
+/// S3-48: nothing leads out, and nothing is expanded.
+#[test]
+fn what_leads_out_or_is_no_folder_is_refused() {
+    let place = Place::new();
+    let root = place.root();
+    let project = place.project().display().to_string();
+    let name = "project";
+    for working_dir in [
+        "..",
+        "../",
+        "../outside",
+        "packages/../..",
+        "packages/web/../../../outside",
+        &format!("../{name}"),
+        &format!("../{name}/packages/web"),
+        "/",
+        "//",
+        "/tmp",
+        "/etc",
+        "/proc/self/cwd",
+        &format!("{project}/.."),
+        &format!("{project}/../outside"),
+        &format!("{project}/../{name}"),
+        &format!("{project}-evil"),
+        &format!("{project}evil"),
+        "out",
+        "out/",
+        "up",
+        "beside",
+        "beside/deep",
+        "chain",
+        "proc",
+        "packages/up",
+        "absolute",
+    ] {
+        assert_eq!(
+            problem(&root, working_dir),
+            FolderProblem::Outside,
+            "{working_dir}"
+        );
+    }
+    for missing in [
+        "nowhere",
+        "dangling",
+        "packages/web/missing/..",
+        "PACKAGES/web",
+        "~",
+        "~root",
+        "$HOME",
+        "$(pwd)",
+        "`pwd`",
+        "packages/*",
+        "%2e%2e/outside",
+        "packages\\web",
+        "packages/web;id",
+        " packages/web",
+        "packages/web ",
+    ] {
+        assert_eq!(problem(&root, missing), FolderProblem::Missing, "{missing}");
+    }
+    assert_eq!(problem(&root, ""), FolderProblem::Empty);
+    assert_eq!(problem(&root, "README.md"), FolderProblem::NotAFolder);
+    assert_eq!(problem(&root, "README.md/x"), FolderProblem::NotAFolder);
+    assert_eq!(problem(&root, "loop"), FolderProblem::Loops);
+    assert!(matches!(
+        problem(&root, &"a".repeat(300)),
+        FolderProblem::Refused(_)
+    ));
+    assert!(matches!(
+        problem(&root, "packages/web\0"),
+        FolderProblem::Refused(_)
+    ));
+    let told = root.folder(Some("\u{1b}[2J")).unwrap_err().to_string();
+    assert_eq!(told, r"working_dir `\u{1b}[2J` does not exist");
+}
+
+/// S3-48: inside `.git`, `node_modules` and our own state no approval counts, by whatever way one gets there.
+#[test]
+fn protected_folders_are_told_by_where_they_really_are() {
+    let place = Place::new();
+    let root = place
+        .root()
+        .protecting(&place.project().join("state/unstuck"));
+    for (working_dir, part) in [
+        (".git", ".git"),
+        (".git/hooks", ".git"),
+        ("git", ".git"),
+        ("git/hooks", ".git"),
+        ("packages/../.git", ".git"),
+        ("node_modules", "node_modules"),
+        ("node_modules/evil", "node_modules"),
+        (".unstuck", ".unstuck"),
+        (".unstuck/runs", ".unstuck"),
+        ("state/unstuck", "state/unstuck"),
+    ] {
+        let folder = root.folder(Some(working_dir)).unwrap();
+        assert_eq!(
+            folder.place(),
+            &Standing::Protected(part.to_owned()),
+            "{working_dir}"
+        );
+    }
+    for ordinary in [".git/..", "git/..", "state", "node_modules/.."] {
+        let folder = root.folder(Some(ordinary)).unwrap();
+        assert_eq!(folder.place(), &Standing::Ordinary, "{ordinary}");
+    }
+}
+
+#[test]
+fn a_project_that_is_not_there_is_told() {
+    let place = Place::new();
+    let told = Root::open(&place.project().join("nowhere")).unwrap_err();
+    assert!(
+        told.to_string().starts_with("cannot open the project"),
+        "{told}"
+    );
+    assert!(Root::open(&place.project().join("README.md")).is_err());
+}
+
+/// A project that is named by a link is the same project under both names.
+#[test]
+fn a_project_behind_a_link_is_known_by_both_names() {
+    let place = Place::new();
+    let link = place.folder.path().join("link");
+    std::os::unix::fs::symlink(place.project(), &link).unwrap();
+    let root = Root::open(&link).unwrap();
+    for name in [link, place.project()] {
+        let working_dir = name.join("packages").display().to_string();
+        let folder = root.folder(Some(&working_dir)).unwrap();
+        assert_eq!(folder.relative(), Path::new("packages"));
+    }
+    assert_eq!(root.path(), place.project().canonicalize().unwrap());
+}

@@ -1,0 +1,55 @@
+//! What runs without a shell does what a shell would have done.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "here real processes are the point"
+)]
+
+use std::process::Command;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use unstuck_core::guard::Script;
+
+fn output(mut command: Command) -> String {
+    let output = command.output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn by_shell(text: &str) -> String {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", text]);
+    output(command)
+}
+
+fn by_words(commands: &[Vec<String>]) -> String {
+    let each = commands.iter().map(|words| {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        output(command)
+    });
+    each.collect()
+}
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[A-Za-z0-9_./:@%+=,-]{1,6}",
+        2 => "'[ -&(-~]{0,6}'",
+        2 => "\"[ -&(-~]{0,6}\"",
+        1 => "[ -~]{1,6}",
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// S3-47: whatever is taken for plain is, word for word, what `/bin/sh` makes of it.
+    #[test]
+    fn a_shell_would_take_the_same_words(lines in vec(vec(word(), 0..5), 1..3)) {
+        let lines = lines.iter().map(|words| format!("/usr/bin/printf '%s\\n' {}", words.join(" ")));
+        let text = lines.collect::<Vec<_>>().join(" && ");
+        if let Script::Plain(commands) = Script::of(text.trim_end()) {
+            prop_assert_eq!(by_words(&commands), by_shell(text.trim_end()));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What happens when applying is killed.
+
+use unstuck_repair::preview::End;
+
+use super::*;
+
+/// How many files the preview changes.
+const FILES: usize = 60;
+/// Tells the child which place it is to work in.
+const PLACE: &str = "UNSTUCK_TEST_PLACE";
+
+/// Not a test: what the child of the test below does.
+#[test]
+#[ignore = "it is started by another test"]
+fn applies_in_a_child() {
+    let Some(folder) = std::env::var_os(PLACE) else {
+        return;
+    };
+    let previews = Previews::at(&PathBuf::from(folder).join("state"));
+    let id = previews.list().remove(0).id;
+    previews.find(&id).unwrap().apply().unwrap();
+}
+
+/// A project of many files that all change, and what it will be.
+fn place() -> (Place, String) {
+    let place = Place::new(&format!(
+        "for n in $(seq {FILES}); do echo old > f$n; done; mkdir d; echo old > d/x; echo old > gone"
+    ));
+    let preview = place.preview(&format!(
+        "for n in $(seq {FILES}); do echo new > f$n; done; echo new > added; rm -rf d gone; mkdir d; echo new > d/y"
+    ));
+    let id = preview.report().id.clone();
+    (place, id)
+}
+
+/// Whether all files are old or all are new.
+fn is_all(place: &Place, word: &str) -> bool {
+    let files = (1..=FILES).map(|n| place.project().join(format!("f{n}")));
+    let are = files.map(|file| fs::read_to_string(file).unwrap() == format!("{word}\n"));
+    are.into_iter().all(|is| is)
+        && place.project().join("added").exists() == (word == "new")
+        && place.project().join("gone").exists() == (word == "old")
+        && place.project().join("d/y").exists() == (word == "new")
+        && place.project().join("d/x").exists() == (word == "old")
+}
+
+/// Kills the child as soon as something is to be seen.
+fn killed_when(place: &Place, seen: impl Fn(&Place) -> bool) {
+    let own = std::env::current_exe().unwrap();
+    let mut child = command(own.to_str().unwrap())
+        .args([
+            "--exact",
+            "preview::crashes::applies_in_a_child",
+            "--ignored",
+        ])
+        .env(PLACE, place.folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !seen(place) && child.try_wait().unwrap().is_none() {}
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_all_or_nothing() {
+    let mut ends = BTreeMap::new();
+    for round in 0..rounds() {
+        let (place, id) = place();
+        let journal = place
+            .folder
+            .path()
+            .join("state/previews")
+            .join(&id)
+            .join("journal.json");
+        let beside = |place: &Place, number: usize| {
+            place
+                .project()
+                .join(format!(".unstuck-{id}-{number}"))
+                .exists()
+        };
+        let is_new = |place: &Place, number: usize| {
+            let text = fs::read(place.project().join(format!("f{number}")));
+            text.is_ok_and(|text| text == b"new\n")
+        };
+        let number = 1 + round * 7 % FILES;
+        match round % 4 {
+            0 => killed_when(&place, |_| journal.exists()),
+            1 => killed_when(&place, |place| beside(place, number)),
+            2 => killed_when(&place, |place| is_new(place, number)),
+            _ => killed_when(&place, |place| {
+                place.project().join("added").exists() && !beside(place, 0)
+            }),
+        }
+        let settled = place.previews().settle();
+        let end = match settled.first().map(|settled| &settled.end) {
+            Some(End::Finished) => "finished",
+            Some(End::Undone) => "undone",
+            Some(other) => panic!("{other:?}"),
+            None => "nothing to do",
+        };
+        *ends.entry(end).or_insert(0) += 1;
+        let word = if is_all(&place, "new") { "new" } else { "old" };
+        assert!(
+            is_all(&place, word),
+            "round {round}: half is old, half is new"
+        );
+        if end != "nothing to do" {
+            assert_eq!(word == "new", end == "finished", "round {round}");
+        }
+        let names = fs::read_dir(place.project()).unwrap();
+        let left = names.filter(|name| {
+            let name = name.as_ref().unwrap().file_name();
+            name.to_str().unwrap().starts_with(".unstuck")
+        });
+        assert_eq!(left.count(), 0, "round {round}: copies are left");
+    }
+    println!("{ends:?}");
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long to test is asked for by the environment"
+)]
+fn rounds() -> usize {
+    let asked = std::env::var("UNSTUCK_KILLS");
+    asked.ok().and_then(|asked| asked.parse().ok()).unwrap_or(8)
+}

@@ -1,0 +1,4 @@
+//! A sandbox, tried from the inside.
+
+mod basics;
+mod support;

@@ -1,0 +1,123 @@
+//! Runs commands in a sandbox without anything around it.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+use unstuck_repair::sandbox::wire::{self, End, Order, Report, Steps};
+use unstuck_repair::sandbox::{Effective, Profile, SANDBOX, Scratch, surroundings};
+
+/// A project with a home folder beside it, below a folder that is gone afterwards.
+pub(crate) struct Place {
+    pub(crate) folder: TempDir,
+    pub(crate) profile: Profile,
+    pub(crate) obstacle: Option<String>,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        for name in ["project", "home", "outside"] {
+            std::fs::create_dir(path.join(name)).unwrap();
+        }
+        let profile = Profile::of(path.join("project"));
+        Self {
+            folder,
+            profile,
+            obstacle: None,
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    /// Writes a file and the folders around it.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let path = std::env::var_os("PATH").unwrap();
+        vec![
+            ("HOME".into(), self.path("home").into()),
+            ("PATH".into(), path),
+            ("LC_ALL".into(), "C".into()),
+        ]
+    }
+
+    pub(crate) fn shell(&self, line: &str) -> Tried {
+        self.run(Steps::Shell(line.to_owned()))
+    }
+
+    pub(crate) fn run(&self, steps: Steps) -> Tried {
+        let scratch = Scratch::make(Path::new("/tmp"), None).unwrap();
+        let environment = self.environment();
+        let order = Order {
+            profile: self.profile.clone(),
+            surroundings: surroundings(&environment, scratch.path(), None),
+            obstacle: self.obstacle.clone(),
+            run_as: None,
+            folder: PathBuf::new(),
+            steps,
+        };
+        let project = File::open(&self.profile.root).unwrap();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it is tried without anything around it"
+        )]
+        let child = Command::new(env!("CARGO_BIN_EXE_unstuck-sandbox"))
+            .arg(SANDBOX)
+            .env_clear()
+            .envs(environment)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wire::send(&ours, &order, &project, &project).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let mut bytes = Vec::new();
+        (&ours).read_to_end(&mut bytes).unwrap();
+        let mut reports = Vec::new();
+        while let Some(report) = wire::take(&mut bytes).unwrap() {
+            reports.push(report);
+        }
+        Tried {
+            reports,
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        }
+    }
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    pub(crate) reports: Vec<Report>,
+    pub(crate) stdout: String,
+}
+
+impl Tried {
+    pub(crate) fn end(&self) -> Option<End> {
+        self.reports.iter().find_map(|report| match report {
+            Report::Ended { end, .. } => Some(*end),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn effective(&self) -> Option<&Effective> {
+        self.reports.iter().find_map(|report| match report {
+            Report::Ready { effective, .. } => Some(effective),
+            _ => None,
+        })
+    }
+}

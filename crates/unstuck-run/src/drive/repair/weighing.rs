@@ -1,0 +1,156 @@
+//! What the guard says to a candidate, with all that it is judged by; the same when it is proposed and when it is run.
+
+use std::time::Duration;
+
+use serde_json::json;
+use unstuck_core::Timestamp;
+use unstuck_core::event::{ApprovalSource, GuardWord};
+use unstuck_core::guard::{Approved, Judgement, Standing, Verdict, judge};
+use unstuck_core::recovery::{Repair, Repairs};
+use unstuck_repair::guard_files::{GuardFiles, Guarded};
+use unstuck_repair::place::{Folder, Root};
+
+use super::candidate::Candidate;
+use super::repairer::Repairer;
+use crate::blobs::hash;
+
+/// A candidate that the guard has seen.
+pub(super) struct Weighed {
+    judgement: Judgement,
+    folder: Folder,
+    /// What an answer binds to.
+    pub(super) hash: String,
+}
+
+/// A repair that may run, with the handle of the folder that it runs in.
+pub(in crate::drive) struct Allowed {
+    pub(super) approved: Approved,
+    pub(super) root: Root,
+    pub(super) folder: Folder,
+    pub(super) timeout: Duration,
+}
+
+impl Allowed {
+    /// What runs.
+    pub(in crate::drive) fn text(&self) -> &str {
+        self.approved.text()
+    }
+}
+
+impl Weighed {
+    pub(super) fn word(&self) -> GuardWord {
+        match self.judgement.verdict {
+            Verdict::Run(_) => GuardWord::Run,
+            Verdict::Ask(_) => GuardWord::Ask,
+            Verdict::Deny | Verdict::RejectProposal => GuardWord::Deny,
+        }
+    }
+
+    pub(super) fn reason(&self) -> &str {
+        &self.judgement.reason
+    }
+}
+
+impl Repairer<'_> {
+    /// Asks the guard; an error where the folder cannot be used, or the text is none that could be shown.
+    pub(super) fn weigh(
+        &self,
+        root: &Root,
+        candidate: &Candidate,
+        repairs: &Repairs,
+    ) -> Result<Weighed, String> {
+        let folder = root
+            .folder(candidate.working_dir.as_deref())
+            .map_err(|error| error.to_string())?;
+        let mut standing = Standing {
+            auto_this_run: repairs.auto(),
+            cooling: None,
+            untrusted: self.terms.untrusted.clone(),
+            changed_guard_files: Vec::new(),
+        };
+        let rules = &self.terms.rules;
+        let judged =
+            |standing: &Standing| judge(rules, &candidate.command, folder.place(), standing);
+        let mut judgement = judged(&standing);
+        let guarded = self.guard_files(root, &folder, &candidate.command);
+        if matches!(judgement.verdict, Verdict::Run(_)) && !guarded.changed.is_empty() {
+            let names = guarded.changed.iter().map(|file| file.path.clone());
+            standing.changed_guard_files = names.collect();
+            judgement = judged(&standing);
+        }
+        if judgement.verdict == Verdict::RejectProposal {
+            return Err(judgement.reason);
+        }
+        let hash = self.bound(candidate, &folder, &guarded.fingerprint);
+        Ok(Weighed {
+            judgement,
+            folder,
+            hash,
+        })
+    }
+
+    /// What the files that decide what a command does are like, against what was committed or accepted.
+    fn guard_files(&self, root: &Root, folder: &Folder, command: &str) -> Guarded {
+        if !self.terms.guard_files {
+            return Guarded {
+                changed: Vec::new(),
+                fingerprint: String::new(),
+            };
+        }
+        let accepted = (self.workshop.accepted)(self.project);
+        let files = GuardFiles::new(root, self.workshop.committed).accepting(&accepted);
+        files.check(command, folder.relative())
+    }
+
+    /// What an answer binds to: whatever decides what would happen, so that another answer is needed if it changes.
+    fn bound(&self, candidate: &Candidate, folder: &Folder, guarded: &str) -> String {
+        let place = folder.identity();
+        let terms = self.terms;
+        let all = json!({
+            "command": candidate.command,
+            "folder": folder.relative(),
+            "device": place.dev,
+            "inode": place.ino,
+            "timeout_seconds": candidate.timeout_seconds,
+            "document": candidate.document,
+            "network": terms.network,
+            "sandbox": terms.sandbox,
+            "write_paths": terms.write_paths,
+            "env_keep": terms.env_keep,
+            "guard_files": guarded,
+        });
+        hash(all.to_string().as_bytes())
+    }
+
+    /// Whether a repair may run now: by the owner's list as it is at this moment, or by the word of a person about
+    /// exactly what would run.
+    pub(in crate::drive) fn allowed(
+        &self,
+        repair: &Repair,
+        repairs: &Repairs,
+        now: Timestamp,
+    ) -> Result<Allowed, String> {
+        let proposed = &repair.proposed;
+        let root = Root::open(self.project).map_err(|error| error.to_string())?;
+        let weighed = self.weigh(&root, &Candidate::told(proposed), repairs)?;
+        let by_person = repair.source == Some(ApprovalSource::Human);
+        let approved = match weighed.judgement.verdict {
+            Verdict::Deny | Verdict::RejectProposal => return Err(weighed.judgement.reason),
+            _ if by_person && weighed.hash != proposed.hash => {
+                return Err("what would run is not what you were shown any more".to_owned());
+            }
+            _ if by_person => {
+                Approved::by_person(&proposed.command).map_err(|error| error.to_string())?
+            }
+            Verdict::Run(approved) if self.cooling(repairs, now).is_zero() => approved,
+            Verdict::Run(_) => return Err("the last repair was too short a time ago".to_owned()),
+            Verdict::Ask(_) => return Err(weighed.judgement.reason),
+        };
+        Ok(Allowed {
+            approved,
+            root,
+            folder: weighed.folder,
+            timeout: Duration::from_secs(proposed.timeout_seconds.into()),
+        })
+    }
+}

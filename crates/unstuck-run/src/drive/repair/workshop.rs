@@ -1,0 +1,43 @@
+//! What all repairs of a process share.
+
+use std::cell::Cell;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use tokio::time::Instant;
+use unstuck_core::guard_files::Baseline;
+use unstuck_core::repair::Book;
+use unstuck_repair::guard_files::Committed;
+
+use super::repairer::Repairer;
+use super::terms::RepairTerms;
+
+/// What all repairs of a process share.
+#[derive(Clone, Copy)]
+pub struct Workshop<'a> {
+    /// What is known about repairs.
+    pub book: &'a Book,
+    /// Where what is needed to take a run up again is kept, outside the project.
+    pub state: &'a Path,
+    /// Folders and files of unstuck's own, which no repair sees.
+    pub own: &'a [PathBuf],
+    /// The owner's environment.
+    pub environment: &'a [(OsString, OsString)],
+    /// The project's files as they were committed before anything ran.
+    pub committed: &'a dyn Committed,
+    /// The files that the owner has accepted as they were.
+    pub accepted: &'a dyn Fn(&Path) -> Baseline,
+    /// When the newest repair of this process began, by a clock that nobody can set.
+    pub newest: &'a Cell<Option<Instant>>,
+}
+
+impl<'a> Workshop<'a> {
+    /// One who repairs a project on these terms.
+    pub fn repairer(self, terms: &'a RepairTerms, project: &'a Path) -> Repairer<'a> {
+        Repairer {
+            terms,
+            project,
+            workshop: self,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Whether this program runs inside a supervised agent, which must not decide about what it may do itself.
+//!
+//! Every supervised process carries variables of unstuck and descends from a reaper. Whoever clears the variables still
+//! has ancestors that carry them, and however it detaches itself, the reaper becomes its parent. An agent that has more
+//! rights than unstuck, or makes itself a world of its own where no ancestor is seen, is not found.
+
+use std::fs;
+
+use crate::host::table;
+use crate::process::COOKIE;
+use crate::reaper::{REAPER, cgroup};
+
+/// The variables that supervised processes carry.
+const VARIABLES: [&str; 3] = ["UNSTUCK_RUN", "UNSTUCK_SESSION", COOKIE];
+
+/// No process has so many ancestors.
+const MOST: usize = 4096;
+
+/// What shows that this program runs inside a supervised agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Inside {
+    /// A process carries a variable of unstuck.
+    Variable {
+        /// The variable.
+        name: String,
+        /// The process: this one, or one that it descends from.
+        pid: u32,
+    },
+    /// It descends from a reaper of unstuck.
+    Reaper {
+        /// The reaper.
+        pid: u32,
+    },
+    /// It is in a group of processes that unstuck made.
+    Group,
+}
+
+impl std::fmt::Display for Inside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Variable { name, pid } if *pid == std::process::id() => {
+                write!(f, "{name} is set")
+            }
+            Self::Variable { name, pid } => write!(f, "{name} is set in process {pid} above"),
+            Self::Reaper { pid } => write!(f, "process {pid} above is a reaper of unstuck"),
+            Self::Group => f.write_str("this process is in a cgroup of unstuck"),
+        }
+    }
+}
+
+/// Whether this program runs inside a supervised agent; none if nothing shows it.
+pub fn supervised_agent() -> Option<Inside> {
+    let pid = std::process::id();
+    let is_set = |name: &&str| std::env::var_os(name).is_some();
+    let carried = VARIABLES.into_iter().find(is_set);
+    carried
+        .map(|name| Inside::Variable {
+            name: name.to_owned(),
+            pid,
+        })
+        .or_else(|| ancestors(pid).into_iter().find_map(shown_by))
+        .or_else(|| cgroup::is_inside_one().then_some(Inside::Group))
+}
+
+/// A process and all that it descends from.
+fn ancestors(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut here = pid;
+    while let Some(entry) = table::entry(here).filter(|entry| entry.parent != 0) {
+        here = entry.parent;
+        if found.contains(&here) || found.len() > MOST {
+            break;
+        }
+        found.push(here);
+    }
+    found
+}
+
+fn shown_by(pid: u32) -> Option<Inside> {
+    let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let names: Vec<_> = variables
+        .split(|byte| *byte == 0)
+        .filter_map(|one| one.split(|byte| *byte == b'=').next())
+        .collect();
+    let is_set = |name: &&str| names.contains(&name.as_bytes());
+    match VARIABLES.into_iter().find(is_set) {
+        Some(name) => Some(Inside::Variable {
+            name: name.to_owned(),
+            pid,
+        }),
+        None if is_reaper(pid) => Some(Inside::Reaper { pid }),
+        None => None,
+    }
+}
+
+/// A reaper is known by its first argument, which it cannot lose.
+fn is_reaper(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(REAPER.as_bytes())
+}

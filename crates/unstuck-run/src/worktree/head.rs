@@ -1,0 +1,175 @@
+//! The files of a project as they were committed.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use unstuck_repair::guard_files::{Committed, NothingCommitted};
+
+use super::error::WorktreeError;
+use super::repository::Repository;
+
+/// Larger files are not looked at.
+const LARGEST: u64 = 8 << 20;
+/// So many paths fit into one call of git.
+const AT_ONCE: usize = 500;
+
+/// The files of a project as they were at one commit.
+#[derive(Debug, Clone)]
+pub struct Head {
+    repository: Repository,
+    /// The way from the repository's root to the project.
+    prefix: String,
+    commit: String,
+    folders: Vec<PathBuf>,
+}
+
+/// What was committed last in a project, be it nothing.
+pub fn committed(project: &Path) -> Box<dyn Committed> {
+    match Head::of(project) {
+        Ok(head) => Box::new(head),
+        Err(_) => Box::new(NothingCommitted),
+    }
+}
+
+/// A file in a commit.
+struct Blob {
+    id: String,
+    path: String,
+}
+
+impl Head {
+    /// The project as it is in the commit that is checked out now.
+    ///
+    /// Whoever lets agents work should keep this from before they began: what an agent commits, nobody has accepted.
+    pub fn of(project: &Path) -> Result<Self, WorktreeError> {
+        Self::at(project, "HEAD")
+    }
+
+    /// The project as it was in a commit.
+    pub fn at(project: &Path, commit: &str) -> Result<Self, WorktreeError> {
+        let repository = Repository::of(project)?;
+        let wanted = format!("{commit}^{{commit}}");
+        let call = repository.git("find the commit");
+        let commit = call
+            .args([
+                "rev-parse",
+                "--verify",
+                "--quiet",
+                "--end-of-options",
+                &wanted,
+            ])
+            .line()?;
+        let root = repository
+            .root
+            .canonicalize()
+            .unwrap_or(repository.root.clone());
+        let real = project.canonicalize().unwrap_or(project.to_owned());
+        let prefix = real.strip_prefix(&root).unwrap_or(Path::new(""));
+        Ok(Self {
+            prefix: prefix.to_string_lossy().into_owned(),
+            commit,
+            folders: folders(&repository)?,
+            repository,
+        })
+    }
+
+    /// The id of the commit.
+    pub fn commit(&self) -> &str {
+        &self.commit
+    }
+
+    fn blobs(&self, paths: &[String]) -> Result<Vec<Blob>, WorktreeError> {
+        let mut blobs = Vec::new();
+        for some in paths.chunks(AT_ONCE) {
+            let call = self.repository.git("list what was committed");
+            let call = call.args(["--literal-pathspecs", "ls-tree", "-z", "-l", "--full-tree"]);
+            let call = call.args([self.commit.as_str(), "--"]);
+            let output = call.args(some.iter().map(String::as_str)).output()?;
+            let lines = output.split(|byte| *byte == 0);
+            blobs.extend(lines.filter_map(blob));
+        }
+        Ok(blobs)
+    }
+
+    fn read(&self, paths: &[String]) -> Result<Vec<Option<Vec<u8>>>, WorktreeError> {
+        let whole = |path: &String| match self.prefix.is_empty() {
+            true => path.clone(),
+            false => format!("{}/{path}", self.prefix),
+        };
+        let paths: Vec<_> = paths.iter().map(whole).collect();
+        let blobs = self.blobs(&paths)?;
+        let wanted: String = blobs.iter().map(|blob| format!("{}\n", blob.id)).collect();
+        let call = self.repository.git("read what was committed");
+        let call = call
+            .args(["cat-file", "--batch"])
+            .input(wanted.into_bytes());
+        let contents = contents(&call.output()?);
+        let by_path: HashMap<_, _> = blobs
+            .iter()
+            .filter_map(|blob| Some((blob.path.as_str(), contents.get(&blob.id)?)))
+            .collect();
+        let of = |path: &String| by_path.get(path.as_str()).map(|bytes| (*bytes).clone());
+        Ok(paths.iter().map(of).collect())
+    }
+}
+
+impl Committed for Head {
+    fn contents(&self, paths: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
+        if paths.is_empty() {
+            return Some(Vec::new());
+        }
+        self.read(paths).ok()
+    }
+
+    fn git_folders(&self) -> Vec<PathBuf> {
+        self.folders.clone()
+    }
+}
+
+/// The folder of the work tree's own settings, and that of the whole repository's.
+fn folders(repository: &Repository) -> Result<Vec<PathBuf>, WorktreeError> {
+    let mut folders = Vec::new();
+    for which in ["--git-dir", "--git-common-dir"] {
+        let call = repository.git("find the repository's settings");
+        let found = call.args(["rev-parse", which]).line()?;
+        let folder = repository.root.join(found);
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    Ok(folders)
+}
+
+/// Reads a line such as `100644 blob 1f7a… 120<TAB>path`.
+fn blob(line: &[u8]) -> Option<Blob> {
+    let line = std::str::from_utf8(line).ok()?;
+    let (data, path) = line.split_once('\t')?;
+    let mut fields = data.split_ascii_whitespace().skip(1);
+    let (kind, id, size) = (fields.next()?, fields.next()?, fields.next()?);
+    let is_small = size.parse::<u64>().is_ok_and(|size| size <= LARGEST);
+    (kind == "blob" && is_small).then(|| Blob {
+        id: id.to_owned(),
+        path: path.to_owned(),
+    })
+}
+
+/// Takes apart what `cat-file --batch` writes.
+fn contents(mut output: &[u8]) -> HashMap<String, Vec<u8>> {
+    let mut found = HashMap::new();
+    while let Some(end) = output.iter().position(|byte| *byte == b'\n') {
+        let head = String::from_utf8_lossy(&output[..end]).into_owned();
+        output = &output[end + 1..];
+        let mut fields = head.split(' ');
+        let (Some(id), Some("blob"), Some(size)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let size = size.parse::<usize>().unwrap_or(usize::MAX);
+        let Some(bytes) = output.get(..size) else {
+            break;
+        };
+        found.insert(id.to_owned(), bytes.to_vec());
+        output = output.get(size + 1..).unwrap_or_default();
+    }
+    found
+}

@@ -1,0 +1,305 @@
+//! Commands that nobody approved, tried on overlays in the whole sandbox.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::watch;
+use unstuck_core::Timestamp;
+use unstuck_core::guard::Approved;
+use unstuck_core::redact::Redactor;
+use unstuck_repair::environment::Environment;
+use unstuck_repair::place::Root;
+use unstuck_repair::preview::{Bounds, Preview, PreviewError, Previews, Report};
+use unstuck_repair::sandbox::{Demand, Network};
+use unstuck_run::process::Stop;
+use unstuck_run::repair::{Executor, Job, RepairError, Trial, TrialError};
+
+use crate::support;
+
+/// A project, a home and a state folder.
+struct Place {
+    folder: TempDir,
+    bounds: Bounds,
+    network: Network,
+    timeout: Duration,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self {
+            folder: tempfile::tempdir().unwrap(),
+            bounds: Bounds::default(),
+            network: Network::Off,
+            timeout: Duration::from_secs(60),
+        };
+        for name in ["project/sub", "home/.npm/_cacache", "state", "tmp"] {
+            fs::create_dir_all(place.path(name)).unwrap();
+        }
+        fs::write(place.path("project/file"), "old\n").unwrap();
+        fs::write(place.path("home/.npm/_cacache/entry"), "cached\n").unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn previews(&self) -> Previews {
+        Previews::at(&self.path("state"))
+    }
+
+    fn environment(&self) -> Environment {
+        let owner = [
+            ("PATH", "/usr/bin:/bin".into()),
+            ("HOME", self.path("home").into_os_string()),
+        ];
+        let owner = owner.map(|(name, value): (&str, OsString)| (name.into(), value));
+        Environment::rebuilt(owner, &self.path("project"), &[])
+    }
+
+    fn executor(&self) -> Executor {
+        let (state, temporary) = (self.path("state"), self.path("tmp"));
+        Executor::start(&support::program(), &state, &temporary, Redactor::new([])).unwrap()
+    }
+
+    async fn tried(&self, command: &str) -> Result<Preview, TrialError> {
+        self.tried_in(command, None).await
+    }
+
+    async fn tried_in(&self, command: &str, folder: Option<&str>) -> Result<Preview, TrialError> {
+        let root = Root::open(&self.path("project")).unwrap();
+        let trial = Trial {
+            command,
+            root: &root,
+            folder: &root.folder(folder).unwrap(),
+            environment: self.environment(),
+            network: self.network,
+            own: Vec::new(),
+            timeout: self.timeout,
+            bounds: self.bounds,
+        };
+        let (_keep, stop) = watch::channel(Stop::No);
+        let now = Timestamp::from_seconds(1_794_777_000);
+        let mut executor = self.executor();
+        executor.preview(&trial, &self.previews(), now, stop).await
+    }
+}
+
+fn rows(report: &Report) -> Vec<String> {
+    let rows = report.rows.iter();
+    rows.map(|row| format!("{} {}", row.what.name(), row.path))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_command_is_tried_and_the_project_stays_until_it_is_applied() {
+    let place = Place::new();
+    let line = "echo new > file; echo more > sub/more; echo said; echo wrong >&2; exit 3";
+    let preview = place.tried(line).await.unwrap();
+    let report = preview.report();
+    assert_eq!(rows(report), ["change file", "add sub/more"]);
+    assert_eq!((report.ran.exit_code, report.ran.network), (3, false));
+    assert_eq!(report.ran.output, ["said", "wrong"]);
+    assert_eq!(place.read("project/file"), "old\n");
+    assert!(!place.path("project/sub/more").exists());
+    preview.apply().unwrap();
+    assert_eq!(place.read("project/file"), "new\n");
+    assert_eq!(place.read("project/sub/more"), "more\n");
+}
+
+#[tokio::test]
+async fn a_command_runs_in_the_folder_that_was_named() {
+    let place = Place::new();
+    let preview = place.tried_in("touch here", Some("sub")).await.unwrap();
+    assert_eq!(rows(preview.report()), ["add sub/here"]);
+    assert_eq!(preview.report().ran.working_dir, "sub");
+}
+
+#[tokio::test]
+async fn nothing_outside_of_the_project_is_really_written() {
+    let place = Place::new();
+    let preview = place
+        .tried("echo evil > ~/.npm/_cacache/entry && echo evil > ~/.npm/_cacache/other && cat ~/.npm/_cacache/entry")
+        .await
+        .unwrap();
+    let report = preview.report();
+    // It sees what it wrote, as it would if it really ran.
+    assert_eq!(
+        (report.ran.exit_code, &report.ran.output[..]),
+        (0, &["evil".to_owned()][..])
+    );
+    assert!(report.is_empty());
+    assert_eq!(place.read("home/.npm/_cacache/entry"), "cached\n");
+    assert!(!place.path("home/.npm/_cacache/other").exists());
+    assert!(
+        !report.ran.discarded.is_empty(),
+        "it is told that something was thrown away"
+    );
+    let outside = place.path("outside");
+    let line = format!("echo evil > {}", outside.display());
+    place.tried(&line).await.unwrap();
+    assert!(!outside.exists());
+}
+
+#[tokio::test]
+async fn the_previews_themselves_are_out_of_reach() {
+    let place = Place::new();
+    let kept = place.tried("echo one > file").await.unwrap();
+    let id = kept.report().id.clone();
+    drop(kept);
+    let state = place.path("state").display().to_string();
+    let line = format!("ls -A {state}; echo evil > {state}/previews/{id}/upper/file");
+    let second = place.tried(&line).await.unwrap();
+    assert_ne!(second.report().ran.exit_code, 0);
+    place.previews().find(&id).unwrap().apply().unwrap();
+    assert_eq!(place.read("project/file"), "one\n");
+}
+
+#[tokio::test]
+async fn there_is_no_network_unless_it_is_asked_for() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let line = format!("bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'");
+    let mut place = Place::new();
+    let off = place.tried(&line).await.unwrap();
+    assert_ne!(off.report().ran.exit_code, 0);
+    place.network = Network::On;
+    let on = place.tried(&line).await.unwrap();
+    assert_eq!(
+        (on.report().ran.exit_code, on.report().ran.network),
+        (0, true)
+    );
+}
+
+#[tokio::test]
+async fn what_would_be_obeyed_later_is_not_applied() {
+    let place = Place::new();
+    fs::create_dir(place.path("project/.git")).unwrap();
+    let line =
+        "echo '[recovery]' > unstuck.toml; mkdir -p .git/hooks; touch .git/hooks/pre-commit x";
+    let preview = place.tried(line).await.unwrap();
+    assert_eq!(preview.report().refused, [".git/hooks", "unstuck.toml"]);
+    assert_eq!(rows(preview.report()), ["add x"]);
+    preview.apply().unwrap();
+    assert!(!place.path("project/unstuck.toml").exists());
+    assert!(!place.path("project/.git/hooks").exists());
+}
+
+#[tokio::test]
+async fn a_configuration_that_its_owner_writes_meanwhile_stays() {
+    let place = Place::new();
+    let (project, written) = (place.path("project"), place.path("project/unstuck.json"));
+    let line = "touch started-it; while ! test -e ready; do sleep 0.01; done; echo done";
+    let owner = async {
+        // The command sees what appears below, so this is how it is told.
+        while fs::read_dir(place.path("state/previews")).is_err() {
+            tokio::task::yield_now().await;
+        }
+        fs::write(&written, "{}").unwrap();
+        fs::write(project.join("ready"), "").unwrap();
+    };
+    let (preview, ()) = tokio::join!(place.tried(line), owner);
+    preview.unwrap();
+    assert_eq!(fs::read_to_string(&written).unwrap(), "{}");
+}
+
+#[tokio::test]
+async fn whoever_writes_without_an_end_is_stopped() {
+    let mut place = Place::new();
+    place.bounds.bytes = 20_000_000;
+    let endless = "while :; do head -c 1000000 /dev/zero >> large; done";
+    let refused = place.tried(endless).await;
+    let too_much = matches!(refused, Err(TrialError::Preview(PreviewError::TooMuch(_))));
+    assert!(too_much, "{refused:?}");
+    let left = fs::read_dir(place.path("state/previews")).unwrap();
+    assert_eq!(left.count(), 0);
+}
+
+#[tokio::test]
+async fn what_takes_too_long_is_shown_as_far_as_it_came() {
+    let mut place = Place::new();
+    place.timeout = Duration::from_millis(1500);
+    let preview = place.tried("echo new > file; sleep 60").await.unwrap();
+    assert!(preview.report().ran.timed_out);
+    assert_eq!(rows(preview.report()), ["change file"]);
+}
+
+#[tokio::test]
+async fn what_could_not_be_proposed_cannot_be_previewed() {
+    let place = Place::new();
+    for command in ["", "  ", "echo \u{1b}[2J", "echo a\u{202e}b"] {
+        let refused = place.tried(command).await;
+        assert!(
+            matches!(refused, Err(TrialError::Command(_))),
+            "{command:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_approved_runs_nowhere_else() {
+    let place = Place::new();
+    let root = Root::open(&place.path("project")).unwrap();
+    let folder = root.folder(None).unwrap();
+    let unseen = Approved::for_preview("echo evil > file").unwrap();
+    for demand in [Demand::Required, Demand::BestEffort, Demand::Off] {
+        let mut job = Job::new(&unseen, &root, &folder, place.environment());
+        job.profile.demand = demand;
+        let (_keep, stop) = watch::channel(Stop::No);
+        let refused = place.executor().run(&job, stop).await;
+        assert!(
+            matches!(refused, Err(RepairError::Refused { .. })),
+            "{demand:?}"
+        );
+    }
+    assert_eq!(place.read("project/file"), "old\n");
+}
+
+#[tokio::test]
+async fn without_a_sandbox_there_is_no_overlay_and_nothing_runs() {
+    let place = Place::new();
+    let root = Root::open(&place.path("project")).unwrap();
+    let folder = root.folder(None).unwrap();
+    let approved = Approved::by_person("echo evil > file").unwrap();
+    let now = Timestamp::from_seconds(1_794_777_000);
+    let draft = place
+        .previews()
+        .prepare(root.path(), place.bounds, now)
+        .unwrap();
+    let mut job = Job::new(&approved, &root, &folder, place.environment());
+    job.profile.demand = Demand::Off;
+    job.profile.overlay = Some(unstuck_repair::sandbox::Overlay {
+        lower: draft.project().to_owned(),
+        upper: draft.upper(),
+        work: draft.work(),
+    });
+    let (_keep, stop) = watch::channel(Stop::No);
+    let refused = place.executor().run(&job, stop).await;
+    assert!(
+        matches!(refused, Err(RepairError::SetUp { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(place.read("project/file"), "old\n");
+}
+
+#[tokio::test]
+async fn a_project_of_another_user_is_left_to_that_user() {
+    let place = Place::new();
+    let (project, nobody) = (place.path("project"), Some(65534));
+    if std::os::unix::fs::chown(project, nobody, nobody).is_err() {
+        println!("skipped: only root can give a project away");
+        return;
+    }
+    let refused = place.tried("touch x").await;
+    assert!(
+        matches!(refused, Err(TrialError::AnotherUser(65534))),
+        "{refused:?}"
+    );
+}

@@ -1,0 +1,291 @@
+//! `unstuck guard`: may this repair run?
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use data_encoding::BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use unstuck_core::guard::{
+    AskWhy, Judgement, Rules, Script, Standing, Step, Verdict, show_command,
+};
+use unstuck_repair::place::Root;
+use unstuck_repair::{Weighed, weigh};
+
+use super::line_input;
+use crate::config::{self, Config};
+use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
+use crate::place::project_of;
+use crate::report::hinted;
+use crate::{repairs, trusting};
+
+/// Tell whether a repair command may run, and why
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  unstuck guard check \"npm ci\"
+  unstuck guard check \"rm -rf node_modules && npm ci\" --working-dir packages/web --json
+  unstuck guard --jsonl --root path/to/project < proposals.jsonl"
+)]
+pub(crate) struct GuardArgs {
+    #[command(subcommand)]
+    command: Option<GuardCommand>,
+
+    /// Read one proposal a line (JSON: id, document_base64, config, state) from FILE or standard input, print one verdict a line
+    ///
+    /// `config` is the `[recovery]` section, `state` says `auto_recoveries_this_run`. Trust, guard files and the cooldown count as satisfied.
+    #[arg(long, requires = "root")]
+    jsonl: bool,
+
+    /// The root folder of the project that the proposals are meant for
+    #[arg(long, value_name = "DIR", requires = "jsonl")]
+    root: Option<PathBuf>,
+
+    /// The file to read [default: standard input]
+    #[arg(value_name = "FILE", requires = "jsonl")]
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum GuardCommand {
+    /// Explain step by step whether a command would run here; runs nothing
+    ///
+    /// Exit code: 0 it would run by itself, 3 a person would be asked, 1 it would be denied or the proposal rejected, 2 an error of our own.
+    Check(CheckArgs),
+}
+
+#[derive(Debug, Args)]
+struct CheckArgs {
+    /// The command, as a proposal would name it
+    command: String,
+
+    /// The folder to run it in, from the root of the project [default: the root]
+    #[arg(long, value_name = "DIR")]
+    working_dir: Option<String>,
+
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &GuardArgs, named: Option<&Path>, out: &mut Output) -> Result<ExitCode> {
+    match (&args.command, &args.root) {
+        (Some(GuardCommand::Check(check)), _) => check_one(check, &config::load(named)?, out),
+        (None, Some(root)) => each_line(root, args.file.as_deref(), out),
+        (None, None) => Err(hinted(
+            "nothing to do",
+            "`unstuck guard check \"npm ci\"` explains what would happen to a command",
+        )),
+    }
+}
+
+/// One proposal of a list.
+#[derive(Deserialize)]
+struct Line {
+    document_base64: String,
+    #[serde(default)]
+    config: Value,
+    #[serde(default)]
+    state: State,
+}
+
+#[derive(Deserialize, Default)]
+struct State {
+    #[serde(default)]
+    auto_recoveries_this_run: u32,
+}
+
+fn each_line(root: &Path, file: Option<&Path>, out: &mut Output) -> Result<ExitCode> {
+    let root = Root::open(root)?;
+    line_input::each_line(file, out, |line| {
+        let line: Line = serde_json::from_value(line)?;
+        let bytes = BASE64
+            .decode(line.document_base64.as_bytes())
+            .context("document_base64 is not Base64")?;
+        Ok(answer(&bytes, &root, &line.config, line.state))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn answer(bytes: &[u8], root: &Root, config: &Value, state: State) -> Value {
+    let (rules, unread) = match Rules::from_json(config) {
+        Ok(rules) => (rules, None),
+        Err(_) if config.is_null() => (Rules::default(), None),
+        Err(error) => (Rules::default(), Some(unusable(&error.to_string()))),
+    };
+    let standing = Standing {
+        auto_this_run: state.auto_recoveries_this_run,
+        ..Standing::default()
+    };
+    let weighed = weigh(bytes, root, &rules, &standing);
+    let judgement = weighed.judgement();
+    let mut answer = json!({
+        "verdict": judgement.verdict.name(),
+        "reason": unread.map_or_else(|| judgement.reason.clone(), |unread| format!("{unread}; {}", judgement.reason)),
+    });
+    let fallback = match &weighed {
+        Weighed::Rejected(judgement) => Some(judgement),
+        Weighed::Judged(judged) => judged.fallback.as_ref(),
+    };
+    if let Some(fallback) = fallback {
+        answer["fallback_verdict"] = fallback.verdict.name().into();
+    }
+    answer
+}
+
+fn unusable(problem: &str) -> String {
+    format!("nothing of [recovery] counts, because {problem}")
+}
+
+/// What `guard check --json` prints.
+#[derive(Serialize)]
+struct Checked<'c> {
+    verdict: &'static str,
+    reason: &'c str,
+    command: &'c str,
+    /// From the root of the project; none if the proposal is rejected.
+    folder: Option<String>,
+    /// How it would run: argv by argv, or by a shell.
+    runs: Option<Runs>,
+    asks_because: &'c [AskWhy],
+    steps: Vec<CheckedStep<'c>>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Runs {
+    Argv(Vec<Vec<String>>),
+    Shell(String),
+}
+
+#[derive(Serialize)]
+struct CheckedStep<'c> {
+    rule: &'static str,
+    about: &'static str,
+    effect: &'static str,
+    says: &'c str,
+}
+
+fn check_one(args: &CheckArgs, config: &Config, out: &mut Output) -> Result<ExitCode> {
+    let here = std::env::current_dir().context("cannot tell the current folder")?;
+    let root = Root::open(&project_of(&here))?;
+    let (rules, notes) = rules(config, root.path());
+    let document = document(&args.command, args.working_dir.as_deref());
+    let standing = repairs::standing(config, &root, &args.command, args.working_dir.as_deref());
+    let weighed = weigh(document.to_string().as_bytes(), &root, &rules, &standing);
+    let judgement = weighed.judgement();
+    if args.json {
+        out.json(&checked(args, &weighed, notes))?;
+    } else {
+        explain(args, judgement, &notes, out)?;
+    }
+    Ok(ExitCode::from(match judgement.verdict {
+        Verdict::Run(_) => 0,
+        Verdict::Ask(_) => 3,
+        Verdict::Deny | Verdict::RejectProposal => 1,
+    }))
+}
+
+/// The rules that count here, and what is worth knowing about them.
+fn rules(config: &Config, project: &Path) -> (Rules, Vec<String>) {
+    let Some(section) = config.repairs(trusting::standing(config, project)) else {
+        let note =
+            "there is no [recovery] section here, so nothing is approved and everything asks";
+        return (Rules::default(), vec![note.to_owned()]);
+    };
+    match section.rules() {
+        Ok(rules) => (rules, Vec::new()),
+        Err(error) => (Rules::default(), vec![unusable(&error.to_string())]),
+    }
+}
+
+/// A proposal of just this command: what is explained goes the way of every proposal.
+fn document(command: &str, working_dir: Option<&str>) -> Value {
+    json!({
+        "version": 1,
+        "timestamp": "2026-01-01T00:00:00Z",
+        "category": "environment",
+        "severity": "blocking",
+        "diagnosis": { "error_pattern": "", "root_cause": "", "evidence": [] },
+        "recovery": { "command": command, "working_dir": working_dir, "expected_outcome": "", "confidence": "low" },
+    })
+}
+
+fn checked<'c>(args: &'c CheckArgs, weighed: &'c Weighed, notes: Vec<String>) -> Checked<'c> {
+    let judgement = weighed.judgement();
+    let step = |step: &'c Step| CheckedStep {
+        rule: step.rule,
+        about: step.about,
+        effect: step.effect.name(),
+        says: &step.says,
+    };
+    Checked {
+        verdict: judgement.verdict.name(),
+        reason: &judgement.reason,
+        command: &args.command,
+        folder: match weighed {
+            Weighed::Rejected(_) => None,
+            Weighed::Judged(judged) => Some(judged.folder.relative().display().to_string()),
+        },
+        runs: match &judgement.verdict {
+            Verdict::Run(approved) => Some(match Script::of(approved.text()) {
+                Script::Plain(commands) => Runs::Argv(commands),
+                Script::Shell(text) => Runs::Shell(text),
+            }),
+            _ => None,
+        },
+        asks_because: match &judgement.verdict {
+            Verdict::Ask(whys) => whys,
+            _ => &[],
+        },
+        steps: judgement.steps.iter().map(step).collect(),
+        notes,
+    }
+}
+
+fn explain(
+    args: &CheckArgs,
+    judgement: &Judgement,
+    notes: &[String],
+    out: &mut Output,
+) -> Result<()> {
+    let (style, word) = match &judgement.verdict {
+        Verdict::Run(_) => (GREEN, "would run"),
+        Verdict::Ask(_) => (YELLOW, "would ask"),
+        Verdict::Deny => (RED, "denied"),
+        Verdict::RejectProposal => (RED, "rejected"),
+    };
+    let command = show_command(&args.command);
+    writeln!(out, "{style}{word}{style:#}  {BOLD}{command}{BOLD:#}")?;
+    writeln!(out, "  {DIM}{:<10}{DIM:#}{}", "because", judgement.reason)?;
+    for step in &judgement.steps {
+        let (about, effect) = (step.about, step.effect.name());
+        writeln!(
+            out,
+            "  {DIM}{about:<10}{DIM:#}{effect:<9} {} {DIM}({}){DIM:#}",
+            step.says, step.rule
+        )?;
+    }
+    if let Verdict::Run(approved) = &judgement.verdict {
+        let how = match Script::of(approved.text()) {
+            Script::Plain(_) => "without a shell",
+            Script::Shell(_) => "by /bin/sh -c",
+        };
+        writeln!(
+            out,
+            "  {DIM}{:<10}{DIM:#}{} ({how})",
+            "runs",
+            show_command(approved.text())
+        )?;
+    }
+    for note in notes {
+        writeln!(out, "{YELLOW}note{YELLOW:#}: {note}")?;
+    }
+    Ok(())
+}

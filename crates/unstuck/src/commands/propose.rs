@@ -1,0 +1,212 @@
+//! `unstuck propose`: an agent proposes a repair, without writing JSON by hand.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use unstuck_core::guard::{Proposal, show};
+use unstuck_repair::place::Root;
+use unstuck_repair::proposal_file::ProposalFile;
+use unstuck_repair::weigh;
+
+use crate::config::Config;
+use crate::environment;
+use crate::output::{BOLD, Output};
+use crate::place::project_of;
+use crate::report::{hinted, refused};
+use crate::{clock, repairs};
+
+/// Propose a repair of the environment; for agents, when tests cannot even run
+///
+/// Nothing is run by this. Inside a supervised agent the proposal is put where unstuck looks for it when the agent has
+/// ended; it is then judged by the owner's rules. Elsewhere it is checked, and what the rules say is told.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck propose --command 'npm ci' --category dependency --root-cause 'node_modules is incomplete' \\
+    --pattern 'Cannot find module' --evidence \"test.log:12: Cannot find module 'is-odd'\" --confidence high
+  unstuck propose recovery.json
+  unstuck propose - < recovery.json
+
+Exit codes: 0 put where unstuck looks for it, or it would run; 3 it would ask a person; 1 refused.")]
+pub(crate) struct ProposeArgs {
+    /// A proposal as JSON; `-` for standard input
+    #[arg(
+        value_name = "FILE",
+        conflicts_with = "command",
+        required_unless_present = "command"
+    )]
+    file: Option<PathBuf>,
+
+    /// The command that would repair it
+    #[arg(long, value_name = "CMD", requires_all = ["root_cause", "evidence"])]
+    command: Option<String>,
+
+    /// What is broken
+    #[arg(long, value_enum, default_value = "dependency", value_name = "WHAT")]
+    category: Category,
+
+    /// What is behind the failure
+    #[arg(long, value_name = "TEXT")]
+    root_cause: Option<String>,
+
+    /// Where that is seen, such as test.log:12: …; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    evidence: Vec<String>,
+
+    /// A regular expression that fits the failure's text
+    #[arg(long, value_name = "REGEX", default_value = "")]
+    pattern: String,
+
+    /// What is hoped for
+    #[arg(long, value_name = "TEXT", default_value = "the tests can run")]
+    expected: String,
+
+    /// How sure you are: high if you have seen this very pattern, low for a guess
+    #[arg(long, value_enum, default_value = "medium", value_name = "HOW")]
+    confidence: Sure,
+
+    /// The folder to run it in, from the root of the project
+    #[arg(long, value_name = "DIR")]
+    working_dir: Option<String>,
+
+    /// How many seconds it may take
+    #[arg(long, value_name = "N", default_value_t = 120)]
+    timeout: u32,
+
+    /// What to run if that does not help
+    #[arg(long, value_name = "CMD")]
+    fallback: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Category {
+    Dependency,
+    Config,
+    Environment,
+    Permissions,
+    Network,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Sure {
+    High,
+    Medium,
+    Low,
+}
+
+pub(crate) fn run(args: &ProposeArgs, config: &Config, out: &mut Output) -> Result<ExitCode> {
+    let bytes = document(args)?;
+    let proposal = Proposal::parse(&bytes).map_err(|error| {
+        refused(
+            format!("the proposal is refused as a whole: {error}"),
+            "`unstuck propose --help` shows one that is taken",
+        )
+    })?;
+    if let Some(path) = environment::variable("UNSTUCK_RECOVERY_FILE") {
+        put(Path::new(&path), &bytes)?;
+        writeln!(
+            out,
+            "proposed: {BOLD}{}{BOLD:#}; unstuck looks at it when you have ended",
+            show(&proposal.recovery.command)
+        )?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let here = std::env::current_dir().context("cannot tell the current folder")?;
+    let root = Root::open(&project_of(&here))?;
+    let rules = repairs::rules(config, root.path())?;
+    let file = ProposalFile::from_bytes(bytes);
+    let (command, folder) = (&proposal.recovery.command, &proposal.recovery.working_dir);
+    let standing = repairs::standing(config, &root, command, folder.as_deref());
+    let weighed = weigh(&file.bytes, &root, &rules, &standing);
+    let judged = weighed.judgement();
+    writeln!(
+        out,
+        "{BOLD}{}{BOLD:#}: {}",
+        judged.verdict.name(),
+        judged.reason
+    )?;
+    writeln!(
+        out,
+        "nothing was run: `unstuck repair -- CHECK` runs a check, and what may repair it"
+    )?;
+    Ok(repairs::exit_code(&judged.verdict))
+}
+
+fn document(args: &ProposeArgs) -> Result<Vec<u8>> {
+    match (&args.file, &args.command) {
+        (Some(path), _) if path.as_os_str() == "-" => {
+            let mut bytes = Vec::new();
+            let most = unstuck_core::guard::MAX_BYTES as u64 + 1;
+            let read = std::io::stdin().take(most).read_to_end(&mut bytes);
+            read.context("cannot read standard input")?;
+            Ok(bytes)
+        }
+        (Some(path), _) => match ProposalFile::read(path) {
+            Ok(Some(file)) => Ok(file.bytes),
+            Ok(None) => Err(hinted(
+                format!("there is no file {}", path.display()),
+                "name a file with a proposal, or give --command, --root-cause and --evidence",
+            )),
+            Err(error) => Err(refused(
+                format!("{}: {error}", path.display()),
+                "`unstuck propose --help` shows one that is taken",
+            )),
+        },
+        (None, Some(command)) => Ok(serde_json::to_vec_pretty(&described(args, command))?),
+        (None, None) => Err(hinted(
+            "there is nothing to propose",
+            "unstuck propose --help",
+        )),
+    }
+}
+
+fn described(args: &ProposeArgs, command: &str) -> Value {
+    let category = match args.category {
+        Category::Dependency => "dependency",
+        Category::Config => "config",
+        Category::Environment => "environment",
+        Category::Permissions => "permissions",
+        Category::Network => "network",
+    };
+    let confidence = match args.confidence {
+        Sure::High => "high",
+        Sure::Medium => "medium",
+        Sure::Low => "low",
+    };
+    let mut recovery = json!({
+        "command": command,
+        "timeout_seconds": args.timeout,
+        "expected_outcome": args.expected,
+        "confidence": confidence,
+    });
+    if let Some(folder) = &args.working_dir {
+        recovery["working_dir"] = json!(folder);
+    }
+    let mut document = json!({
+        "version": 1,
+        "timestamp": clock::now().at,
+        "category": category,
+        "severity": "blocking",
+        "diagnosis": {
+            "error_pattern": args.pattern,
+            "root_cause": args.root_cause,
+            "evidence": args.evidence,
+        },
+        "recovery": recovery,
+    });
+    if let Some(command) = &args.fallback {
+        document["fallback"] = json!({ "command": command, "confidence": "low" });
+    }
+    document
+}
+
+/// Puts the proposal where unstuck looks for it, whole or not at all.
+fn put(path: &Path, bytes: &[u8]) -> Result<()> {
+    let beside = path.with_extension("json.new");
+    let done = fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    done.with_context(|| format!("cannot write {}", path.display()))
+}

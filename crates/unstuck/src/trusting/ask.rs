@@ -1,0 +1,128 @@
+//! Asks the person at the terminal once whether they trust what the project says about repairs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+
+use anstream::{AutoStream, ColorChoice};
+use anyhow::Result;
+use unstuck_repair::trust::Standing;
+use unstuck_run::inside::supervised_agent;
+
+use super::view::{self, Shown};
+use super::{Project, Word};
+use crate::clock;
+use crate::config::Config;
+use crate::output::{BOLD, DIM, YELLOW};
+
+/// More than this nobody answers.
+const LONGEST: usize = 100;
+
+/// Asks the person at the terminal about what the project allows, if that is new, and remembers the answer.
+///
+/// Without a terminal, inside a supervised agent, or where it was declined before, nobody is asked.
+pub(crate) fn ask_trust(config: &Config, root: &Path) -> Result<()> {
+    let project = Project::new(config, root);
+    if let Word::Not(standing) = project.word()
+        && standing != Standing::Declined
+        && supervised_agent().is_none()
+        && let Some(terminal) = terminal()
+        && let Some(shown) = Shown::of(&project)?
+    {
+        let text = question(&project, &standing, &shown);
+        match asked(terminal, &text)? {
+            true => project.accept(shown.baseline)?,
+            false => project.decline()?,
+        }
+    }
+    Ok(())
+}
+
+/// The terminal that a person sits at, if this program may talk to it now.
+fn terminal() -> Option<File> {
+    if !io::stderr().is_terminal() {
+        return None;
+    }
+    // Standard input is for the command that is run.
+    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");
+    let terminal = terminal.ok()?;
+    // Whoever reads in the background is stopped.
+    let foreground = rustix::termios::tcgetpgrp(&terminal).ok()?;
+    (foreground == rustix::process::getpgrp()).then_some(terminal)
+}
+
+fn question(project: &Project<'_>, standing: &Standing, shown: &Shown) -> String {
+    let files = project.files();
+    let mut lines = Vec::new();
+    match standing {
+        Standing::Changed { since, .. } => {
+            let since = clock::shown(*since);
+            lines.push(format!(
+                "{BOLD}{files} has changed what it allows in [recovery]{BOLD:#} since you trusted it ({since}):"
+            ));
+            lines.extend(view::changed(&project.changes(standing)));
+            lines.push(format!("{DIM}+ allows more, - allows less{DIM:#}"));
+        }
+        _ => {
+            lines.push(format!(
+                "{BOLD}{files} says in [recovery] which repairs may run.{BOLD:#} Nobody has trusted it yet."
+            ));
+            lines.extend(view::allowed(&shown.section));
+        }
+    }
+    lines.extend(shown.file_lines());
+    let warnings = shown.warnings.iter();
+    lines.extend(warnings.map(|warning| format!("{YELLOW}note{YELLOW:#}: {warning}")));
+    lines.push(
+        "Without trust it approves nothing; `unstuck trust` does the same at any time.".to_owned(),
+    );
+    lines.join("\n")
+}
+
+fn asked(mut terminal: File, text: &str) -> Result<bool> {
+    let mut to = AutoStream::new(terminal.try_clone()?, ColorChoice::Auto);
+    write!(to, "{text}\nTrust it as it is now? [y/N] ")?;
+    to.flush()?;
+    Ok(is_yes(&line(&mut terminal)))
+}
+
+/// One line that is typed; nothing where the terminal is gone.
+fn line(from: &mut impl Read) -> String {
+    let mut typed = Vec::new();
+    let mut byte = [0];
+    while typed.len() < LONGEST && from.read(&mut byte).is_ok_and(|count| count == 1) {
+        if byte[0] == b'\n' {
+            break;
+        }
+        typed.push(byte[0]);
+    }
+    String::from_utf8_lossy(&typed).into_owned()
+}
+
+/// Everything but a clear yes is a no.
+fn is_yes(answer: &str) -> bool {
+    matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_but_a_clear_yes_is_a_no() {
+        for answer in ["y", "Y", " yes ", "YES"] {
+            assert!(is_yes(answer), "{answer}");
+        }
+        for answer in ["", "n", "no", "yn", "yess", "j", "1", "y y"] {
+            assert!(!is_yes(answer), "{answer}");
+        }
+    }
+
+    #[test]
+    fn one_line_is_read_and_no_more() {
+        let mut typed = io::Cursor::new(b"yes\nrm -rf /\n".to_vec());
+        assert_eq!(line(&mut typed), "yes");
+        assert_eq!(line(&mut io::Cursor::new(b"y")), "y");
+        assert_eq!(line(&mut io::empty()), "");
+    }
+}

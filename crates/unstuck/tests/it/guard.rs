@@ -1,0 +1,230 @@
+//! `unstuck guard`: may this repair run?
+
+use serde_json::{Value, json};
+
+use crate::Place;
+
+const CONFIG: &str = r#"[recovery]
+auto_approve = ["npm ci", "rm -rf node_modules && npm ci", "rm -f x || true"]
+require_human = ["git push", "curl *"]
+"#;
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("unstuck.toml", CONFIG);
+    place.write("packages/web/x", "");
+    place.write(".git/hooks/x", "");
+    place
+}
+
+/// A line of `--jsonl`; the documents have no character that JSON or Base64 would have to escape otherwise.
+fn line(id: &str, document: &str, config: Value) -> String {
+    let document_base64 = base64(document.as_bytes());
+    json!({ "id": id, "document_base64": document_base64, "config": config }).to_string()
+}
+
+fn base64(bytes: &[u8]) -> String {
+    data_encoding::BASE64.encode(bytes)
+}
+
+fn document(command: &str) -> Value {
+    json!({
+        "version": 1, "timestamp": "2026-01-23T05:36:33Z", "category": "dependency", "severity": "blocking",
+        "diagnosis": { "error_pattern": "x", "root_cause": "x", "evidence": [] },
+        "recovery": { "command": command, "expected_outcome": "x", "confidence": "high" },
+    })
+}
+
+/// S3-02, S3-17, S3-54: what would happen is told by the exit code, too.
+#[test]
+fn the_exit_code_tells_the_verdict() {
+    let place = place();
+    for (arguments, code, word) in [
+        (&["npm ci"][..], 0, "would run  npm ci"),
+        (&[" npm ci\n"], 0, "would run"),
+        (&["npm ci", "--working-dir", "packages/web"], 0, "would run"),
+        (&["npm ci --force"], 3, "would ask  npm ci --force"),
+        (&["git push -f"], 3, "would ask"),
+        (
+            &["npm ci", "--working-dir", ".git/hooks"],
+            3,
+            "no approval counts inside .git",
+        ),
+        (&["npm\u{202e}ci"], 1, "rejected"),
+        (&[""], 1, "is blank"),
+        (
+            &["npm ci", "--working-dir", ".."],
+            1,
+            "leads out of the project",
+        ),
+        (&["npm ci", "--working-dir", "nowhere"], 1, "does not exist"),
+    ] {
+        let ended = place.run(&[&["guard", "check"], arguments].concat(), "");
+        assert_eq!(
+            ended.code, code,
+            "{arguments:?}\n{}{}",
+            ended.stdout, ended.stderr
+        );
+        assert!(
+            ended.stdout.contains(word),
+            "{arguments:?}\n{}",
+            ended.stdout
+        );
+    }
+    place.write(
+        "unstuck.toml",
+        "[recovery]\nenabled = false\nauto_approve = [\"npm ci\"]\n",
+    );
+    let ended = place.run(&["guard", "check", "npm ci"], "");
+    assert_eq!(ended.code, 1, "{}", ended.stdout);
+    assert!(ended.stdout.contains("denied") && ended.stdout.contains("switched off"));
+}
+
+#[test]
+fn every_step_is_explained() {
+    let shown = place()
+        .run(&["guard", "check", "rm -rf node_modules && npm ci"], "")
+        .stdout;
+    assert_eq!(
+        shown,
+        "would run  rm -rf node_modules && npm ci
+  because   it is, byte for byte, an entry of auto_approve
+  text      passes    every character of it can be seen (R2)
+  folder    passes    the folder is inside the project (R6)
+  switch    passes    repairs are switched on (R10)
+  lists     approves  it is, byte for byte, an entry of auto_approve (R4)
+  limit     passes    0 of at most 3 repairs ran by themselves in this run (R10)
+  cooldown  passes    the last repair is long enough ago (R10)
+  files     passes    no file that decides what it does has changed (guard files)
+  runs      rm -rf node_modules && npm ci (without a shell)
+"
+    );
+    let shown = place().run(&["guard", "check", "n\u{440}m ci"], "").stdout;
+    assert!(shown.starts_with("would ask  n\\u{440}m ci\n"), "{shown}");
+    assert!(shown.contains("beyond ASCII"), "{shown}");
+}
+
+#[test]
+fn machines_get_the_same_as_json() {
+    let place = place();
+    let told = place.json(
+        &[
+            "guard",
+            "check",
+            "rm -rf node_modules && npm ci",
+            "--working-dir",
+            "packages/web",
+            "--json",
+        ],
+        "",
+    );
+    assert_eq!(told["verdict"], "run");
+    assert_eq!(told["folder"], "packages/web");
+    assert_eq!(
+        told["runs"],
+        json!({ "argv": [["rm", "-rf", "node_modules"], ["npm", "ci"]] })
+    );
+    assert_eq!(told["steps"][3]["effect"], "approves");
+    let told = place.json(&["guard", "check", "rm -f x || true", "--json"], "");
+    assert_eq!(told["runs"], json!({ "shell": "rm -f x || true" }));
+    let ended = place.run(&["guard", "check", "git push -f", "--json"], "");
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(ended.code, 3);
+    assert_eq!(
+        told["asks_because"],
+        json!([{ "require_human": "git push" }])
+    );
+    assert_eq!(told["runs"], Value::Null);
+}
+
+/// S3-51: where there is no section nothing is approved, and that is told.
+#[test]
+fn without_a_section_everything_asks() {
+    let ended = Place::new().run(&["guard", "check", "npm ci"], "");
+    assert_eq!(ended.code, 3, "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("there is no [recovery] section here"),
+        "{}",
+        ended.stdout
+    );
+}
+
+/// S3-02, S3-06, S3-15, S3-19: one verdict a line, and what is wrong with a line in its place.
+#[test]
+fn proposals_are_judged_line_by_line() {
+    let place = place();
+    let config = json!({ "auto_approve": ["npm ci"], "require_human": [] });
+    let mut with_fallback = document("npm ci");
+    with_fallback["fallback"] = json!({ "command": "npm ci; id", "confidence": "low" });
+    let mut late: Value = serde_json::from_str(&line(
+        "late",
+        &document("npm ci").to_string(),
+        config.clone(),
+    ))
+    .unwrap();
+    late["state"] = json!({ "auto_recoveries_this_run": 3 });
+    let lines = [
+        line("run", &document("npm ci").to_string(), config.clone()),
+        line("ask", &document("npm install").to_string(), config.clone()),
+        line("both", &with_fallback.to_string(), config.clone()),
+        line("reject", "{}", config.clone()),
+        line(
+            "invalid",
+            &document("npm ci").to_string(),
+            json!({ "auto_approve": "npm ci" }),
+        ),
+        line("none", &document("npm ci").to_string(), Value::Null),
+        late.to_string(),
+        r#"{"id": "odd", "document_base64": "?"}"#.to_owned(),
+        "not JSON".to_owned(),
+    ];
+    let project = place.project();
+    let ended = place.run(
+        &["guard", "--jsonl", "--root", project.to_str().unwrap()],
+        lines.join("\n"),
+    );
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let answers: Vec<Value> = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let verdict = |at: usize| (answers[at]["id"].as_str(), answers[at]["verdict"].as_str());
+    assert_eq!(verdict(0), (Some("run"), Some("run")));
+    assert_eq!(verdict(1), (Some("ask"), Some("ask")));
+    assert_eq!(verdict(2), (Some("both"), Some("run")));
+    assert_eq!(answers[2]["fallback_verdict"], "ask");
+    assert_eq!(answers[0].get("fallback_verdict"), None);
+    assert_eq!(verdict(3), (Some("reject"), Some("reject_proposal")));
+    assert_eq!(verdict(4), (Some("invalid"), Some("ask")));
+    assert!(
+        answers[4]["reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("nothing of [recovery] counts")
+    );
+    assert_eq!(verdict(5), (Some("none"), Some("ask")));
+    assert_eq!(verdict(6), (Some("late"), Some("ask")));
+    assert_eq!(
+        answers[7]["error"]
+            .as_str()
+            .map(|told| told.contains("Base64")),
+        Some(true)
+    );
+    assert_eq!(answers[8]["line"], 9);
+    assert_eq!(answers.len(), 9);
+}
+
+/// S3-51: a wrong section in a project's own file is an error of its own; nothing is judged by it.
+#[test]
+fn a_configuration_that_cannot_be_read_is_no_verdict() {
+    let place = Place::new();
+    place.write("unstuck.toml", "[recovery]\nauto_approve = \"npm ci\"\n");
+    let ended = place.run(&["guard", "check", "npm ci"], "");
+    assert_eq!(ended.code, 2, "{}", ended.stdout);
+    assert!(
+        ended.stderr.contains("recovery.auto_approve"),
+        "{}",
+        ended.stderr
+    );
+}

@@ -1,0 +1,102 @@
+//! What nobody has allowed waits for a person's word.
+
+use super::{NEEDS_FOLDER, project};
+
+/// S3-35, S3-42 in part: an unlisted repair asks, and the answer runs exactly that.
+#[test]
+fn an_unlisted_repair_asks_and_approve_runs_it() {
+    let place = project("");
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
+    place
+        .go(&exec)
+        .told(3, &["mkdir -p out/reports", "unstuck approve"]);
+    assert!(!place.project().join("out").exists());
+    let asked = place.json_of_run("escalation.json");
+    assert_eq!(asked["type"], "recovery_approval_required");
+    assert_eq!(
+        asked["recovery_proposal"]["command"],
+        "mkdir -p out/reports"
+    );
+    assert!(
+        asked["actions"]["approve"]
+            .as_str()
+            .unwrap()
+            .starts_with("unstuck approve")
+    );
+    place
+        .go(&["approve"])
+        .told(0, &["you allowed it", "recovered"]);
+    assert_eq!(place.text("out/reports/summary.txt"), "ok");
+    assert_eq!(place.events("recovery_approved")[0]["source"], "human");
+    place.go(&["approve"]).told(2, &["no repair waits"]);
+}
+
+#[test]
+fn a_rejected_repair_is_not_run_and_not_offered_again() {
+    let place = project("");
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
+    place.go(&exec).told(3, &[]);
+    let ended = place.go(&["reject", "--note", "not this way"]);
+    assert_ne!(ended.code, 0);
+    assert!(!place.project().join("out").exists());
+    assert!(place.events("recovery_started").is_empty());
+    let commands: Vec<_> = place
+        .events("recovery_proposed")
+        .iter()
+        .filter(|one| one["command"] == "mkdir -p out/reports")
+        .cloned()
+        .collect();
+    assert_eq!(commands.len(), 1);
+}
+
+#[test]
+fn approve_always_makes_it_run_by_itself_the_next_time() {
+    let place = project("");
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
+    place.go(&exec).told(3, &[]);
+    place.go(&["approve", "--always"]).told(0, &[]);
+    assert!(
+        place
+            .text("unstuck.toml")
+            .contains("\"mkdir -p out/reports\"")
+    );
+    std::fs::remove_dir_all(place.project().join("out")).unwrap();
+    place.go(&exec).told(0, &["it stands in your auto_approve"]);
+}
+
+/// What a person has allowed and what worked is offered first the next time, with its record.
+#[test]
+fn what_worked_before_is_remembered() {
+    let place = project("");
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
+    place.go(&exec).told(3, &[]);
+    place.go(&["approve"]).told(0, &[]);
+    std::fs::remove_dir_all(place.project().join("out")).unwrap();
+    place.go(&exec).told(3, &["worked 1 of 1 time here"]);
+}
+
+#[test]
+fn an_agent_cannot_answer_for_a_person() {
+    let place = project("");
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
+    place.go(&exec).told(3, &[]);
+    let own = env!("CARGO_BIN_EXE_unstuck");
+    let inside = place.go(&["exec", "--policy", "off", "--", own, "approve"]);
+    assert_eq!(inside.code, 1, "{}", inside.stderr);
+    assert!(inside.stderr.contains("only a person"), "{}", inside.stderr);
+    let hidden = place.go(&[
+        "exec",
+        "--policy",
+        "off",
+        "--",
+        "env",
+        "-u",
+        "UNSTUCK_RUN",
+        "-u",
+        "UNSTUCK_SESSION",
+        own,
+        "approve",
+    ]);
+    assert_eq!(hidden.code, 1, "{}", hidden.stderr);
+    assert!(!place.project().join("out").exists());
+}

@@ -1,0 +1,124 @@
+//! `unstuck exec --repair`.
+
+use super::{NEEDS_FOLDER, bare, project};
+
+/// S3-01, S3-02, S3-37, S3-38: what the owner listed and the failure calls for is run, and what failed works.
+#[test]
+fn a_listed_repair_that_fits_runs_and_the_check_passes() {
+    let place = project("auto_approve = ['npm ci', 'mkdir -p out/reports', 'cargo clean']");
+    let ended = place.go(&["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER]);
+    ended.told(
+        0,
+        &[
+            "repairing: mkdir -p out/reports",
+            "auto_approve",
+            "recovered",
+        ],
+    );
+    assert_eq!(place.text("out/reports/summary.txt"), "ok");
+    let executed = place.events("recovery_executed");
+    assert_eq!(executed.len(), 1);
+    assert_eq!(executed[0]["command"], "mkdir -p out/reports");
+    assert_eq!(executed[0]["exit_code"], 0);
+    assert!(executed[0]["duration_ms"].is_u64());
+}
+
+/// S3-31 to S3-33, S3-40: every step is in the log.
+#[test]
+fn every_step_of_a_repair_is_in_the_log() {
+    let place = project("auto_approve = ['mkdir -p out/reports']");
+    place
+        .go(&["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER])
+        .told(0, &[]);
+    let proposed = &place.events("recovery_proposed")[0];
+    assert_eq!(proposed["command"], "mkdir -p out/reports");
+    assert_eq!(proposed["by"], "owner");
+    assert!(proposed["category"].is_string() && proposed["confidence"].is_string());
+    let approved = &place.events("recovery_approved")[0];
+    assert_eq!(
+        (&approved["source"], &approved["command"]),
+        (&"auto".into(), &"mkdir -p out/reports".into())
+    );
+    assert_eq!(place.events("recovery_resolved")[0]["method"], "repair");
+}
+
+/// S3-51: without a section nothing is repaired, and nothing else changes.
+#[test]
+fn without_a_section_and_without_being_asked_nothing_is_repaired() {
+    let place = bare();
+    let ended = place.go(&["exec", "--retries", "0", "--", "sh", "-c", NEEDS_FOLDER]);
+    assert_ne!(ended.code, 0);
+    assert!(place.events("recovery_proposed").is_empty());
+    assert!(!place.project().join("out").exists());
+}
+
+#[test]
+fn repairs_can_be_left_out() {
+    let place = project("auto_approve = ['mkdir -p out/reports']");
+    let ended = place.go(&[
+        "exec",
+        "--repair",
+        "off",
+        "--retries",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        NEEDS_FOLDER,
+    ]);
+    assert_ne!(ended.code, 0);
+    assert!(!place.project().join("out").exists());
+}
+
+/// S3-29: a failed assertion is not the environment's fault, whatever it talks about.
+#[test]
+fn a_failed_assertion_is_never_repaired() {
+    let place = project(
+        "auto_approve = ['mkdir -p out/reports', 'npm ci']\non_unknown = 'allow'\nrequire_human = []",
+    );
+    place.write(
+        "test_it.py",
+        "import unittest\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual('No such file or directory: out/reports', 'run npm ci')\n",
+    );
+    let ended = place.go(&[
+        "exec", "--repair", "auto", "--", "python3", "-m", "unittest", "-q", "test_it",
+    ]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(place.events("recovery_started").is_empty());
+}
+
+#[test]
+fn an_untrusted_section_approves_nothing_and_a_line_says_so() {
+    let place = bare();
+    place.write(
+        "unstuck.toml",
+        "[recovery]\nauto_approve = ['mkdir -p out/reports']\n",
+    );
+    let ended = place.go(&["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER]);
+    ended.told(3, &["unstuck trust"]);
+    assert!(!place.project().join("out").exists());
+}
+
+/// A repair that ends well but does not help is told as such, and a person is asked.
+#[test]
+fn success_is_what_the_check_says() {
+    let place = project("auto_approve = ['mkdir -p out/reports']");
+    let check = "test -d out/reports && exit 5; ".to_owned() + NEEDS_FOLDER;
+    let ended = place.go(&[
+        "exec",
+        "--repair",
+        "auto",
+        "--retries",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        &check,
+    ]);
+    assert_ne!(ended.code, 0);
+    let failed = &place.events("recovery_failed")[0];
+    assert!(
+        failed["error"].as_str().unwrap().contains("still fails"),
+        "{failed}"
+    );
+}

@@ -1,0 +1,75 @@
+//! Repairs in `unstuck run`: the next iteration starts repaired.
+
+use super::proposals::document;
+use crate::Place;
+
+fn looping(recovery: &str, check: &str, script: &str) -> Place {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        &format!(
+            "[recovery]\ncooldown_seconds = 0\n{recovery}\n\n[loop]\nmax_iterations = 3\nuntil.check = '''{check}'''\n\n[[role]]\nid = \"tester\"\nagent = \"command\"\ncommand = [\"sh\", \"-c\", '''{script}''']\n"
+        ),
+    );
+    place.go(&["trust"]).told(0, &[]);
+    place
+}
+
+/// S3-05, S3-38: a tester that succeeds and proposes is heard, and the next iteration starts repaired.
+#[test]
+fn a_proposal_of_a_role_is_run_before_the_next_iteration() {
+    let script = "echo $UNSTUCK_ITERATION >> ran; test -e healed || cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
+    let place = looping(
+        "auto_approve = ['touch healed']",
+        "test -e healed && test \"$(wc -l < ran)\" = 2",
+        script,
+    );
+    place.write("recovery.json", &document("touch healed", None));
+    place.go(&["run"]).told(0, &["repairing: touch healed"]);
+    assert_eq!(place.lines("ran"), ["1", "2"]);
+}
+
+/// What the check of the loop complains about is repaired without any agent, and counts at once.
+#[test]
+fn a_broken_check_is_repaired_between_iterations() {
+    let check = "python3 -c \"open('out/reports/x', 'w')\"";
+    let place = looping(
+        "auto_approve = ['mkdir -p out/reports']",
+        check,
+        "echo $UNSTUCK_ITERATION >> ran; echo tested",
+    );
+    place
+        .go(&["run"])
+        .told(0, &["repairing: mkdir -p out/reports"]);
+    assert_eq!(place.lines("ran"), ["1"], "no agent had to be called again");
+}
+
+/// S3-04, S3-05: what nobody listed pauses the loop; the answer goes on.
+#[test]
+fn an_unlisted_proposal_pauses_the_loop_until_it_is_answered() {
+    let script = "echo $UNSTUCK_ITERATION >> ran; test -e healed || cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
+    let place = looping("", "test -e healed", script);
+    place.write("recovery.json", &document("touch healed", None));
+    place
+        .go(&["run"])
+        .told(3, &["touch healed", "needs your word"]);
+    assert_eq!(place.json_of_run("state.json")["status"], "awaiting_human");
+    assert!(!place.project().join("healed").exists());
+    place.go(&["approve"]).told(0, &["you allowed it"]);
+    assert_eq!(place.lines("ran"), ["1"]);
+}
+
+/// S3-28: a role is told how to propose, where its prompt asks for it.
+#[test]
+fn a_prompt_can_tell_how_to_propose() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[recovery]\n\n[[role]]\nid = \"tester\"\nagent = \"command\"\ncommand = [\"cat\"]\nprompt = \"Test it.\\n{{ unstuck.recovery_instructions }}\"\n",
+    );
+    place.go(&["run"]).told(0, &[]);
+    let prompt = place.of_run("roles/tester/prompt.md");
+    for part in ["UNSTUCK_RECOVERY_FILE", "\"version\": 1", "confidence"] {
+        assert!(prompt.contains(part), "{part} in {prompt}");
+    }
+}
