@@ -343,7 +343,13 @@ impl Reader<'_> {
             values.filter_map(path).collect()
         };
         let of = values(&does.of_options).into_iter();
-        let of = of.map(|one| if does.anywhere { format!("**/{one}") } else { one });
+        let of = of.map(|one| {
+            if does.anywhere {
+                format!("**/{one}")
+            } else {
+                one
+            }
+        });
         deed.of.extend(of);
         deed.reads.extend(values(&does.reads_options));
     }
