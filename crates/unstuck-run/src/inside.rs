@@ -50,11 +50,14 @@ impl std::fmt::Display for Inside {
 
 /// Whether this program runs inside a supervised agent; none if nothing shows it.
 pub fn supervised_agent() -> Option<Inside> {
-    let own = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let mut own = own.filter(|name| VARIABLES.contains(&name.as_str()));
     let pid = std::process::id();
-    let carried = own.next().map(|name| Inside::Variable { name, pid });
+    let is_set = |name: &&str| std::env::var_os(name).is_some();
+    let carried = VARIABLES.into_iter().find(is_set);
     carried
+        .map(|name| Inside::Variable {
+            name: name.to_owned(),
+            pid,
+        })
         .or_else(|| ancestors(pid).into_iter().find_map(shown_by))
         .or_else(|| cgroup::is_inside_one().then_some(Inside::Group))
 }
@@ -75,15 +78,16 @@ fn ancestors(pid: u32) -> Vec<u32> {
 
 fn shown_by(pid: u32) -> Option<Inside> {
     let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let mut names = variables
+    let names: Vec<_> = variables
         .split(|byte| *byte == 0)
-        .filter_map(|one| one.split(|byte| *byte == b'=').next());
-    let carried = names.find_map(|name| {
-        let known = VARIABLES.iter().find(|known| known.as_bytes() == name)?;
-        Some((*known).to_owned())
-    });
-    match carried {
-        Some(name) => Some(Inside::Variable { name, pid }),
+        .filter_map(|one| one.split(|byte| *byte == b'=').next())
+        .collect();
+    let is_set = |name: &&str| names.contains(&name.as_bytes());
+    match VARIABLES.into_iter().find(is_set) {
+        Some(name) => Some(Inside::Variable {
+            name: name.to_owned(),
+            pid,
+        }),
         None if is_reaper(pid) => Some(Inside::Reaper { pid }),
         None => None,
     }

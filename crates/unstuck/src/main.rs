@@ -30,7 +30,7 @@ use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
     agents, approve, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy,
-    propose, repair, resume, run as run_command, runs, show, trust,
+    preview, propose, repair, resume, run as run_command, runs, show, trust,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -94,6 +94,7 @@ enum Command {
     Plan(Box<plan::PlanArgs>),
     Kinds(kinds::KindsArgs),
     Policy(policy::PolicyArgs),
+    Preview(preview::PreviewArgs),
     Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
     Trust(trust::TrustArgs),
@@ -165,6 +166,10 @@ fn with_store(
         Command::Exec(args) => return exec::run(args, config, &session, out),
         Command::Run(args) => return run_command::run(args, config, &session, out),
         Command::Resume(args) => return resume::run(args, config, &session, out),
+        Command::Preview(args) => {
+            // No escalation proposes a command yet.
+            return preview::run(args, config, &session, &|_| Ok(None), out);
+        }
         Command::Repair(args) => return repair::run(args, config, &session, out),
         Command::Approve(args) => return approve::approve(args, config, &session, out),
         Command::Reject(args) => return approve::reject(args, config, &session, out),

@@ -8,12 +8,14 @@ use clap::ValueEnum;
 use unstuck_config::section::{RecoverySection, Sandbox};
 use unstuck_config::{ProjectTrust, difference};
 use unstuck_core::guard::{Rules, Standing, Verdict};
+use unstuck_repair::guard_files::GuardFiles;
+use unstuck_repair::place::Root;
 use unstuck_repair::sandbox::Demand;
 use unstuck_run::drive::{RepairMode, RepairTerms, RepairWish};
 
 use crate::config::Config;
 use crate::report::hinted;
-use crate::supervise::Told;
+use crate::supervise::{self, Told};
 use crate::trusting;
 
 /// When the environment is repaired.
@@ -150,9 +152,33 @@ fn demand(sandbox: Sandbox) -> Demand {
     }
 }
 
-/// Where a command stands that is only asked about.
-pub(crate) fn standing() -> Standing {
-    Standing::default()
+/// Where a command stands that is only asked about: whether its files are as they were accepted.
+pub(crate) fn standing(
+    config: &Config,
+    root: &Root,
+    command: &str,
+    working_dir: Option<&str>,
+) -> Standing {
+    let project = root.path();
+    let trust = trusting::standing(config, project);
+    let section = config.repairs(trust).unwrap_or_default();
+    let untrusted = wider(config, trust, &section);
+    let folder = root.folder(working_dir);
+    let changed = match folder.ok().filter(|_| section.guard_files) {
+        None => Vec::new(),
+        Some(folder) => {
+            let committed = supervise::committed(Some(project));
+            let mut accepted = trusting::accepted_at_start(config, Some(project), &*committed);
+            accepted.extend(trusting::accepted(project));
+            let files = GuardFiles::new(root, &*committed).accepting(&accepted);
+            files.check(command, folder.relative()).changed
+        }
+    };
+    Standing {
+        untrusted: project_file(config).filter(|_| !untrusted.is_empty()),
+        changed_guard_files: changed.into_iter().map(|file| file.path).collect(),
+        ..Standing::default()
+    }
 }
 
 /// The exit code that tells a verdict.

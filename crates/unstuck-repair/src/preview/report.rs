@@ -21,6 +21,8 @@ pub struct Report {
     pub counts: Counts,
     /// How many files were written again exactly as they were.
     pub same: u64,
+    /// Where they are: names in the root of the project.
+    pub same_in: Vec<String>,
     /// What it would change, in few lines.
     pub rows: Vec<Row>,
     /// How many lines more there would be.

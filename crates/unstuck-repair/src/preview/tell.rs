@@ -1,5 +1,6 @@
 //! Turns what differs into what a person is shown.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use unstuck_core::Timestamp;
@@ -48,6 +49,7 @@ pub(super) fn report(
         ran: neutral(told.ran),
         counts,
         same: changes.rewritten.iter().map(|folder| folder.files).sum(),
+        same_in: same_in(changes),
         rows,
         more_rows,
         texts: texts.texts,
@@ -73,6 +75,15 @@ fn with_text(
         row.note = rows::note(change, counted);
     }
     Ok(row)
+}
+
+/// The folders in the root of the project in which files were written again as they were.
+fn same_in(changes: &Changes) -> Vec<String> {
+    let folders = changes.rewritten.iter();
+    let tops = folders.map(|one| one.folder.parts().next().unwrap_or(b".").to_vec());
+    let tops: BTreeSet<_> = tops.collect();
+    let tops = tops.iter().map(|name| TreePath::from_bytes(name).shown());
+    tops.collect()
 }
 
 /// What is in the way of applying it: what changed since the command began.

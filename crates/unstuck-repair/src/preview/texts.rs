@@ -73,6 +73,9 @@ impl Texts {
     }
 
     fn keep(&mut self, path: &TreePath, mut lines: Vec<String>) {
+        if lines.is_empty() {
+            return;
+        }
         let room = LINES.min(ALL_LINES - self.shown);
         if room == 0 {
             self.more += 1;

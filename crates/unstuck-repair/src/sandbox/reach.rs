@@ -25,7 +25,7 @@ pub fn reach(command: &str) -> Reach {
     let lists = &Lists::built_in().processes;
     let programs = programs(command);
     let signals = programs.iter().any(|name| lists.signals.contains(name));
-    if !signals && !command.contains("/proc/") {
+    if !signals && !names_processes(command) {
         return Reach::Own;
     }
     let looks = programs.iter().any(|name| lists.looks.contains(name));
@@ -36,6 +36,15 @@ pub fn reach(command: &str) -> Reach {
     } else {
         Reach::Signals
     }
+}
+
+/// Whether it looks up other processes by their number.
+fn names_processes(command: &str) -> bool {
+    let mut after = command.split("/proc/").skip(1);
+    after.any(|rest| {
+        rest.starts_with(['$', '`', '"', '[', '*'])
+            || rest.starts_with(|c: char| c.is_ascii_digit())
+    })
 }
 
 /// Every word that may be a program, by its name without the folder; a program inside of the project keeps its path.
@@ -143,6 +152,7 @@ mod tests {
             "rm -f kill.pid",
             "git checkout kill",
             "python3 migrate.py --kill",
+            "make -j$(grep -c processor /proc/cpuinfo) && cat /proc/self/status",
         ] {
             assert_eq!(reach(command), Reach::Own, "{command}");
         }

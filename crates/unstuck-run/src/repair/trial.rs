@@ -9,7 +9,7 @@ use unstuck_core::guard::{Approved, ProposalError};
 use unstuck_repair::environment::Environment;
 use unstuck_repair::place::{Folder, Root};
 use unstuck_repair::preview::{self, Draft, Preview, PreviewError, Previews};
-use unstuck_repair::sandbox::{Confinement, Network, Overlay, Profile, guarded};
+use unstuck_repair::sandbox::{Confinement, Network, Overlay, Profile, guarded, user_of};
 
 use crate::process::{Sink, Stop};
 
@@ -56,6 +56,9 @@ pub enum TrialError {
     /// What it left cannot be shown.
     #[error(transparent)]
     Preview(#[from] PreviewError),
+    /// We are root and the project is not: its owner, as whom it would run, cannot reach the folders of an overlay.
+    #[error("the project belongs to another user (uid {0})")]
+    AnotherUser(u32),
     /// Somebody stopped it.
     #[error("it was stopped before its end")]
     Stopped,
@@ -74,6 +77,9 @@ impl Executor {
         stop: watch::Receiver<Stop>,
     ) -> Result<Preview, TrialError> {
         let approved = Approved::for_preview(trial.command)?;
+        if let Some(user) = user_of(trial.root.path()) {
+            return Err(TrialError::AnotherUser(user.uid));
+        }
         let draft = previews.prepare(trial.root.path(), trial.bounds, now)?;
         let environment = trial.environment.clone();
         let job = Job {

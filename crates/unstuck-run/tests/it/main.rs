@@ -8,6 +8,7 @@ mod guard_files;
 mod limits;
 mod output;
 mod reaper_death;
+mod repair;
 mod stdin;
 mod support;
 mod terminal;

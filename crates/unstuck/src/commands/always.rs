@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
+use unstuck_config::ProjectTrust;
 use unstuck_core::guard::show;
+use unstuck_repair::guard_files::GuardFiles;
+use unstuck_repair::place::Root;
 use unstuck_run::drive::OpenRepair;
 
-use crate::clock;
 use crate::report::hinted;
+use crate::{clock, config, supervise, trusting};
 
 /// The file that it is written to.
 const FILE: &str = "unstuck.toml";
@@ -35,14 +38,34 @@ pub(crate) fn write(project: &Path, open: &OpenRepair, note: &str) -> Result<Str
     let Some(changed) = added(&text, command, &comment)? else {
         return Ok(format!("it stands in {} already", path.display()));
     };
+    let before = config::load_in(project, None)?;
+    let was_trusted = trusting::standing(&before, project) == ProjectTrust::Trusted;
     let beside = path.with_extension("toml.new");
     fs::write(&beside, changed)
         .and_then(|()| fs::rename(&beside, &path))
         .with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(format!(
-        "from now on it runs by itself: added to auto_approve in {}",
-        path.display()
-    ))
+    let told = format!("added to auto_approve in {}", path.display());
+    match was_trusted {
+        true => {
+            trust(project, command)?;
+            Ok(format!("from now on it runs by itself: {told}"))
+        }
+        // What else stands there, nobody has looked at.
+        false => Ok(format!(
+            "{told}; it runs by itself once `unstuck trust` has trusted that"
+        )),
+    }
+}
+
+/// Trusts what the owner has just added, with the files that decide what it does as they are now.
+fn trust(project: &Path, command: &str) -> Result<()> {
+    let config = config::load_in(project, None)?;
+    let root = Root::open(project)?;
+    let committed = supervise::committed(Some(project));
+    let own = GuardFiles::new(&root, &*committed).baseline(&[command.to_owned()]);
+    let mut files = trusting::accepted(project);
+    files.extend(own);
+    trusting::Project::new(&config, project).accept(files)
 }
 
 /// The configuration that it is written to; other formats are a person's own business.

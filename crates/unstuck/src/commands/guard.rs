@@ -20,6 +20,7 @@ use crate::config::{self, Config};
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::place::project_of;
 use crate::report::hinted;
+use crate::{repairs, trusting};
 
 /// Tell whether a repair command may run, and why
 #[derive(Debug, Args)]
@@ -174,14 +175,10 @@ struct CheckedStep<'c> {
 fn check_one(args: &CheckArgs, config: &Config, out: &mut Output) -> Result<ExitCode> {
     let here = std::env::current_dir().context("cannot tell the current folder")?;
     let root = Root::open(&project_of(&here))?;
-    let (rules, notes) = rules(config);
+    let (rules, notes) = rules(config, root.path());
     let document = document(&args.command, args.working_dir.as_deref());
-    let weighed = weigh(
-        document.to_string().as_bytes(),
-        &root,
-        &rules,
-        &Standing::default(),
-    );
+    let standing = repairs::standing(config, &root, &args.command, args.working_dir.as_deref());
+    let weighed = weigh(document.to_string().as_bytes(), &root, &rules, &standing);
     let judgement = weighed.judgement();
     if args.json {
         out.json(&checked(args, &weighed, notes))?;
@@ -196,8 +193,8 @@ fn check_one(args: &CheckArgs, config: &Config, out: &mut Output) -> Result<Exit
 }
 
 /// The rules that count here, and what is worth knowing about them.
-fn rules(config: &Config) -> (Rules, Vec<String>) {
-    let Some(section) = config.recovery() else {
+fn rules(config: &Config, project: &Path) -> (Rules, Vec<String>) {
+    let Some(section) = config.repairs(trusting::standing(config, project)) else {
         let note =
             "there is no [recovery] section here, so nothing is approved and everything asks";
         return (Rules::default(), vec![note.to_owned()]);

@@ -17,6 +17,7 @@ mod line_input;
 pub(crate) mod logs;
 pub(crate) mod plan;
 pub(crate) mod policy;
+pub(crate) mod preview;
 pub(crate) mod propose;
 pub(crate) mod repair;
 pub(crate) mod resume;

@@ -119,7 +119,9 @@ pub(crate) fn run(args: &ProposeArgs, config: &Config, out: &mut Output) -> Resu
     let root = Root::open(&project_of(&here))?;
     let rules = repairs::rules(config, root.path())?;
     let file = ProposalFile::from_bytes(bytes);
-    let weighed = weigh(&file.bytes, &root, &rules, &repairs::standing());
+    let (command, folder) = (&proposal.recovery.command, &proposal.recovery.working_dir);
+    let standing = repairs::standing(config, &root, command, folder.as_deref());
+    let weighed = weigh(&file.bytes, &root, &rules, &standing);
     let judged = weighed.judgement();
     writeln!(
         out,

@@ -47,7 +47,7 @@ pub(crate) struct TrustArgs {
 struct Row<'a> {
     project: String,
     standing: &'static str,
-    files: String,
+    config: String,
     hash: Option<String>,
     #[serde(flatten)]
     shown: &'a Shown,
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result
         return out.json(&Row {
             project: root.display().to_string(),
             standing: standing(&word),
-            files: project.files(),
+            config: project.files(),
             hash: config.project_recovery().map(|said| said.hash()),
             shown: &shown,
         });

@@ -8,6 +8,7 @@ mod story;
 
 pub(crate) use pipeline_screen::PipelineScreen;
 pub(crate) use screen::{Screen, Told};
+pub(crate) use signals::listen;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
@@ -266,12 +267,20 @@ fn drive(
         let (environment, newest) = (environment::whole(), Cell::new(None));
         let state = state_folder(session.store);
         let project = setting.repair.as_ref().map(|(_, project)| project.clone());
-        let committed = committed(project.or_else(|| task.project()).as_deref());
+        let project = project.or_else(|| task.project());
+        let committed = committed(project.as_deref());
+        let config = setting.known.config;
+        let at_start = trusting::accepted_at_start(config, project.as_deref(), &*committed);
+        let accepted = |project: &Path| {
+            let mut accepted = at_start.clone();
+            accepted.extend(trusting::accepted(project));
+            accepted
+        };
         let workshop = Workshop {
             book: Book::built_in(),
             state: &state,
             committed: &*committed,
-            accepted: &trusting::accepted,
+            accepted: &accepted,
             own: &environment::own_folders(session.store),
             environment: &environment,
             newest: &newest,
@@ -315,7 +324,7 @@ fn drive(
 }
 
 /// The project as it was committed before anything ran: what an agent commits, nobody has accepted.
-fn committed(project: Option<&Path>) -> Box<dyn Committed> {
+pub(crate) fn committed(project: Option<&Path>) -> Box<dyn Committed> {
     match project.map(Head::of) {
         Some(Ok(head)) => Box::new(head),
         _ => Box::new(NothingCommitted),

@@ -9,7 +9,7 @@ use unstuck_run::process::{Remote, Stop};
 const PASSED_ON: [SignalKind; 2] = [SignalKind::user_defined1(), SignalKind::user_defined2()];
 
 /// Listens for signals for as long as the runtime lives.
-pub(super) fn listen(stop: watch::Sender<Stop>, child: Option<Remote>) -> Result<()> {
+pub(crate) fn listen(stop: watch::Sender<Stop>, child: Option<Remote>) -> Result<()> {
     let ends = [
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,

@@ -12,6 +12,8 @@ use std::path::Path;
 
 use unstuck_config::ProjectTrust;
 use unstuck_core::guard_files::Baseline;
+use unstuck_repair::guard_files::{Committed, GuardFiles};
+use unstuck_repair::place::Root;
 use unstuck_repair::trust::Trust;
 use unstuck_run::inside::supervised_agent;
 
@@ -37,6 +39,26 @@ pub(crate) fn accepted(project: &Path) -> Baseline {
     store()
         .map(|trust| trust.files(project))
         .unwrap_or_default()
+}
+
+/// The guard files as they are before anything runs, where the user trusts all projects and nothing else says how they
+/// should be: there is no commit, and nobody has accepted any.
+pub(crate) fn accepted_at_start(
+    config: &Config,
+    project: Option<&Path>,
+    committed: &dyn Committed,
+) -> Baseline {
+    let Some(project) = project.filter(|_| config.trusts_projects()) else {
+        return Baseline::default();
+    };
+    let section = config.repairs(ProjectTrust::Trusted);
+    let (Some(section), Ok(root)) = (section, Root::open(project)) else {
+        return Baseline::default();
+    };
+    match committed.contents(&[]).is_none() && accepted(project).is_empty() {
+        true => GuardFiles::new(&root, committed).baseline(&section.auto_approve),
+        false => Baseline::default(),
+    }
 }
 
 /// Where it is remembered what was trusted.

@@ -15,9 +15,11 @@ mod kill_run;
 mod kinds;
 mod plan;
 mod policy;
+mod preview;
 mod repair;
 mod run;
 mod store;
+mod trust;
 mod views;
 
 use std::path::{Path, PathBuf};

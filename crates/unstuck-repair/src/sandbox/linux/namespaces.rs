@@ -9,6 +9,8 @@ use rustix::process::{DumpableBehavior, getgid, getuid};
 use crate::sandbox::profile::{Network, Reach};
 use crate::sandbox::wire::RunAs;
 
+use super::privileges;
+
 /// What was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sandbox) struct Entered {
@@ -88,6 +90,7 @@ pub(in crate::sandbox) fn enter(reach: Reach, network: Network) -> io::Result<En
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+    privileges::hand_down()?;
     Ok(Entered {
         mounts: true,
         processes: reach == Reach::Own,

@@ -1,10 +1,21 @@
-//! Gives up every privilege, for good and for all that is started.
+//! Hands the privileges in a namespace of our own down to the inner process, which gives them up for good.
 
 use std::io;
 
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
 use crate::sandbox::profile::Reach;
+
+/// Lets the next program have our capabilities, although its user is not called root.
+pub(super) fn hand_down() -> io::Result<()> {
+    let mut sets = rustix::thread::capabilities(None)?;
+    sets.inheritable = sets.permitted;
+    rustix::thread::set_capabilities(None, sets)?;
+    for one in each().filter(|one| sets.permitted.contains(*one)) {
+        rustix::thread::configure_capability_in_ambient_set(one, true)?;
+    }
+    Ok(())
+}
 
 /// Drops all capabilities but what the reach needs, and lets no program bring any back.
 pub(super) fn drop_all(reach: Reach) -> io::Result<()> {
@@ -30,8 +41,7 @@ pub(super) fn drop_all(reach: Reach) -> io::Result<()> {
 
 /// What no program that is started can get back, even where the user is called root.
 fn bound(kept: CapabilitySet) -> io::Result<()> {
-    for number in 0..u64::BITS {
-        let one = CapabilitySet::from_bits_retain(1 << number);
+    for one in each() {
         // The kernel knows fewer than there are bits.
         let Ok(true) = rustix::thread::capability_is_in_bounding_set(one) else {
             continue;
@@ -45,4 +55,9 @@ fn bound(kept: CapabilitySet) -> io::Result<()> {
         rustix::thread::set_capabilities_secure_bits(bits)?;
     }
     Ok(())
+}
+
+/// Every capability that there may be.
+fn each() -> impl Iterator<Item = CapabilitySet> {
+    (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number))
 }

@@ -36,8 +36,7 @@ fn bare() -> Place {
     let place = Place::new();
     place.write(
         "report.py",
-        "open('out/reports/summary.txt', 'w').write('ok')
-",
+        "import os, sys\nif not os.path.isdir('out/reports'):\n    sys.exit(\"report: directory 'out/reports' does not exist\")\nopen('out/reports/summary.txt', 'w').write('ok')\n",
     );
     place
 }

@@ -1,0 +1,173 @@
+//! What runs is what was approved, with what it needs and no more.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use unstuck_core::guard::Approved;
+use unstuck_run::process::{Status, Stop};
+use unstuck_run::repair::{Job, RepairError};
+
+use super::support::Place;
+use crate::support::eventually;
+
+/// S3-47: plain commands run word by word, without a shell.
+#[tokio::test]
+async fn plain_commands_run_without_a_shell_until_one_fails() {
+    let place = Place::new();
+    let ran = place
+        .run("basename one && basename '$(id) *' && cat not-there && basename never")
+        .await;
+    assert_eq!(ran.status, Status::Exited(1));
+    assert_eq!(ran.stdout, "one\n$(id) *\n");
+    assert!(ran.programs.iter().all(|program| program.is_absolute()));
+    assert!(ran.programs[0].ends_with("basename"), "{ran:#?}");
+}
+
+#[tokio::test]
+async fn anything_else_runs_by_the_plain_shell() {
+    let place = Place::new();
+    let ran = place
+        .run("for i in 1 2; do echo $i; done; echo $0; exit 7")
+        .await;
+    assert_eq!(
+        (ran.status, ran.stdout.as_str()),
+        (Status::Exited(7), "1\n2\nsh\n")
+    );
+    let ran = place.run("kill -9 $$").await;
+    assert_eq!(ran.status, Status::Signaled(9));
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_the_commands_failure() {
+    let place = Place::new();
+    let ran = place.run("no-such-program --now").await;
+    assert_eq!(ran.status, Status::Exited(127));
+    assert_eq!(ran.stderr, "unstuck: no-such-program: no such program\n");
+    place.write("project/text", "no program");
+    let ran = place.run("./text").await;
+    assert_eq!(ran.status, Status::Exited(126), "{ran:#?}");
+}
+
+#[tokio::test]
+async fn a_program_of_the_project_runs_only_if_the_entry_names_its_path() {
+    let place = Place::new();
+    place.write("project/bin/tool", "#!/bin/sh\necho from the project\n");
+    let tool = place.path("project/bin/tool");
+    std::os::unix::fs::symlink(&tool, place.path("outside/tool")).unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(place.run("bin/tool").await.stdout, "from the project\n");
+    let root = place.root();
+    let folder = root.folder(None).unwrap();
+    let approved = Approved::by_person("tool").unwrap();
+    let environment = place.environment().with("PATH", place.path("outside"));
+    let job = Job::new(&approved, &root, &folder, environment);
+    let (_keep, stop) = watch::channel(Stop::No);
+    let refused = place.executor().run(&job, stop).await;
+    let Err(RepairError::Refused { reason }) = refused else {
+        panic!("{refused:#?}");
+    };
+    assert!(reason.contains("inside of the project"), "{reason}");
+}
+
+/// S3-50: the environment is rebuilt; nothing of ours that could steer or betray is in it.
+#[tokio::test]
+async fn the_environment_is_the_rebuilt_one_and_nothing_else() {
+    let mut place = Place::new();
+    place.keep.push("UNSTUCK_TEST_KEPT".to_owned());
+    let ran = place.run("env | cut -d= -f1 | sort | tr '\\n' ' '").await;
+    for name in ["CI", "HOME", "NO_COLOR", "PATH", "TERM", "TMPDIR"] {
+        assert!(
+            ran.stdout.contains(&format!("{name} ")),
+            "{name}: {}",
+            ran.stdout
+        );
+    }
+    for name in [
+        "CARGO_MANIFEST_DIR",
+        "CARGO_PKG_NAME",
+        "NEXTEST",
+        "LD_LIBRARY_PATH",
+        "UNSTUCK_TEST_KEPT",
+    ] {
+        assert!(!ran.stdout.contains(name), "{name}: {}", ran.stdout);
+    }
+}
+
+/// S3-49: no repair takes longer than it may.
+#[tokio::test]
+async fn what_takes_too_long_is_ended_and_says_so() {
+    let mut place = Place::new();
+    place.timeout = Duration::from_millis(700);
+    let ran = place
+        .run("trap 'echo asked; exit 3' TERM; echo begun; sleep 1000 & wait")
+        .await;
+    assert!(ran.timed_out && !ran.stopped);
+    assert_eq!(ran.stdout, "begun\nasked\n", "{ran:#?}");
+    assert_eq!(ran.status, Status::Exited(3));
+    let ran = place.run("trap '' TERM; while :; do sleep 0.1; done").await;
+    assert!(ran.timed_out);
+    assert_eq!(ran.status, Status::Signaled(9), "{ran:#?}");
+}
+
+#[tokio::test]
+async fn asked_to_stop_it_stops_and_starts_no_further_command() {
+    let place = Place::new();
+    let root = place.root();
+    let folder = root.folder(None).unwrap();
+    let approved = Approved::by_person("touch begun && sleep 1000 && touch never").unwrap();
+    let job = Job::new(&approved, &root, &folder, place.environment());
+    let (send, stop) = watch::channel(Stop::No);
+    let mut executor = place.executor();
+    let begun = place.path("project/begun");
+    let stopper = async {
+        eventually("it has begun", || begun.exists()).await;
+        send.send(Stop::Gently).unwrap();
+    };
+    let (ran, ()) = tokio::join!(executor.run(&job, stop), stopper);
+    let ran = ran.unwrap();
+    assert!(ran.stopped);
+    assert_eq!(ran.status, Status::Signaled(15), "{ran:#?}");
+    assert!(!place.path("project/never").exists());
+}
+
+#[tokio::test]
+async fn a_gigabyte_of_output_is_kept_in_bounds_and_secrets_are_taken_out() {
+    let place = Place::new();
+    let line = "echo s3cret-value; head -c 1000000000 /dev/zero | tr '\\0' 'x'; echo; echo the end";
+    let ran = place.run(line).await;
+    assert_eq!(ran.status, Status::Exited(0));
+    assert!(ran.stdout.len() < 400_000, "{}", ran.stdout.len());
+    assert!(
+        ran.stdout.starts_with("[redacted:"),
+        "{}",
+        &ran.stdout[..40]
+    );
+    assert!(ran.stdout.ends_with("the end\n") && ran.stdout.contains("bytes omitted]"));
+}
+
+#[tokio::test]
+async fn one_repair_at_a_time_runs_in_a_project() {
+    let place = Place::new();
+    let root = place.root();
+    let folder = root.folder(None).unwrap();
+    let line = "mkdir alone && sleep 0.3 && rmdir alone";
+    let approved = Approved::by_person(line).unwrap();
+    let job = Job::new(&approved, &root, &folder, place.environment());
+    let (_keep, stop) = watch::channel(Stop::No);
+    let (mut one, mut other) = (place.executor(), place.executor());
+    let (first, second) = tokio::join!(one.run(&job, stop.clone()), other.run(&job, stop.clone()));
+    assert_eq!(first.unwrap().status, Status::Exited(0));
+    assert_eq!(second.unwrap().status, Status::Exited(0));
+    let slow = Approved::by_person("sleep 2").unwrap();
+    let slow = Job::new(&slow, &root, &folder, place.environment());
+    let mut hasty = Job::new(&approved, &root, &folder, place.environment());
+    hasty.timeout = Duration::from_millis(300);
+    let waits = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        other.run(&hasty, stop.clone()).await
+    };
+    let (slow, hasty) = tokio::join!(one.run(&slow, stop.clone()), waits);
+    assert!(slow.is_ok());
+    assert!(matches!(hasty, Err(RepairError::Busy)), "{hasty:?}");
+}

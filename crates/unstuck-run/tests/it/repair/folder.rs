@@ -1,0 +1,123 @@
+//! The folder that was decided on is the folder that is worked in.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use unstuck_run::repair::RepairError;
+
+use super::support::Place;
+
+/// Swaps a folder for a symlink and back, until it is dropped.
+struct Swapper {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Swapper {
+    fn start(work: PathBuf, aside: PathBuf, outside: PathBuf) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_over);
+        let thread = std::thread::spawn(move || {
+            while !seen.load(Ordering::Relaxed) {
+                let _ = std::fs::rename(&work, &aside);
+                let _ = symlink(&outside, &work);
+                let _ = std::fs::remove_file(&work);
+                let _ = std::fs::rename(&aside, &work);
+            }
+        });
+        Self {
+            is_over,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Swapper {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// S3-48: a folder that is swapped for a symlink between decision and execution leads nowhere else.
+#[tokio::test]
+async fn a_folder_that_is_swapped_all_the_time_never_leads_outside() {
+    let place = Place::new();
+    place.write("outside/who", "outside");
+    place.write("project/work/who", "inside");
+    let [work, aside, outside] =
+        ["project/work", "project/aside", "outside"].map(|name| place.path(name));
+    let swapper = Swapper::start(work, aside, outside);
+    let root = place.root();
+    let mut ran_inside = 0;
+    for _ in 0..60 {
+        let folder = std::iter::repeat_with(|| root.folder(Some("work")));
+        let folder = folder.flatten().next().unwrap();
+        let line = "cat who && touch was-here";
+        match place.run_in(line, &root, &folder, |_| {}).await {
+            Ok(ran) => {
+                assert_eq!(ran.stdout, "inside", "{ran:#?}");
+                ran_inside += 1;
+            }
+            Err(RepairError::SetUp { doing, why }) => println!("cannot {doing}: {why}"),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    drop(swapper);
+    println!("it ran {ran_inside} of 60 times, and nowhere else");
+    assert!(!place.path("outside/was-here").exists());
+}
+
+#[tokio::test]
+async fn another_folder_in_its_place_is_not_worked_in() {
+    let place = Place::new();
+    place.write("project/work/file", "");
+    let root = place.root();
+    let folder = root.folder(Some("work")).unwrap();
+    std::fs::rename(place.path("project/work"), place.path("project/old")).unwrap();
+    place.write("project/work/file", "");
+    let ran = place.run_in("touch was-here", &root, &folder, |_| {}).await;
+    let Err(RepairError::SetUp { why, .. }) = ran else {
+        panic!("{ran:#?}");
+    };
+    assert!(why.contains("not the folder any more"), "{why}");
+    assert!(!place.path("project/work/was-here").exists());
+    assert!(!place.path("project/old/was-here").exists());
+}
+
+#[tokio::test]
+async fn another_project_in_its_place_is_not_worked_in() {
+    let place = Place::new();
+    let root = place.root();
+    let folder = root.folder(None).unwrap();
+    std::fs::rename(place.path("project"), place.path("old")).unwrap();
+    std::fs::create_dir(place.path("project")).unwrap();
+    let ran = place.run_in("touch was-here", &root, &folder, |_| {}).await;
+    assert!(matches!(ran, Err(RepairError::SetUp { .. })), "{ran:#?}");
+    assert!(!place.path("project/was-here").exists());
+}
+
+#[tokio::test]
+async fn a_project_below_the_temporary_folder_is_seen_and_its_neighbours_are_not() {
+    for below in ["/tmp", "/var/tmp"] {
+        let place = Place::below(Path::new(below));
+        place.write("outside/secret", "hunter2");
+        place.write("home/.npmrc", "registry");
+        let line = "pwd; touch made; ls -A \"$TMPDIR\"; cat ~/.npmrc; cat ../outside/secret; echo kept > \"$TMPDIR/x\"";
+        let ran = place.run(line).await;
+        assert!(
+            ran.stdout
+                .starts_with(place.path("project").to_str().unwrap()),
+            "{ran:#?}"
+        );
+        assert!(
+            ran.stdout.ends_with("registry") && !ran.stdout.contains("hunter2"),
+            "{ran:#?}"
+        );
+        assert!(place.path("project/made").exists());
+        assert!(!Path::new(below).join("x").exists());
+    }
+}

@@ -1,0 +1,11 @@
+//! Repairs, run for real and tried from the inside.
+
+mod command;
+mod folder;
+mod ordinary_user;
+mod probes;
+mod processes;
+mod profile;
+mod support;
+mod survivors;
+mod tools;

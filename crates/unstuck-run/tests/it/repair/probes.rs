@@ -1,0 +1,349 @@
+//! What a hostile command can do: each thing that it tries must not work, and what a repair needs must.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+
+use unstuck_repair::sandbox::{Confinement, Network, Profile, Reach};
+use unstuck_run::process::Status;
+
+use super::support::{Place, is_root};
+
+/// Runs a line that says `done` if it could do what it should not.
+async fn refused(place: &Place, line: &str) {
+    let ran = place.run(&format!("({line}) && echo done")).await;
+    assert_eq!(ran.sandbox.line(), "full");
+    assert!(!ran.stdout.contains("done"), "{line}: {ran:#?}");
+}
+
+#[tokio::test]
+async fn the_project_and_the_caches_can_be_written_to() {
+    let place = Place::new();
+    place.write("home/.npm/_cacache/old", "");
+    let line = "echo a > file && echo b > ~/.npm/_cacache/new && rm ~/.npm/_cacache/old && echo c > \"$TMPDIR/t\"";
+    let ran = place.run(line).await;
+    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    assert_eq!(ran.sandbox.confinement, Confinement::Full);
+    assert_eq!(place.read("project/file").as_deref(), Some("a\n"));
+    assert_eq!(place.read("home/.npm/_cacache/new").as_deref(), Some("b\n"));
+    assert!(!place.path("home/.npm/_cacache/old").exists());
+}
+
+#[tokio::test]
+async fn nothing_outside_can_be_written_to() {
+    let place = Place::new();
+    let kept = place.write("outside/kept", "kept");
+    let outside = place.path("outside");
+    refused(&place, &format!("echo x > {}/new", outside.display())).await;
+    refused(&place, &format!("echo x > {}", kept.display())).await;
+    refused(&place, &format!("rm {}", kept.display())).await;
+    refused(&place, &format!("mv {} moved", kept.display())).await;
+    refused(
+        &place,
+        &format!("ln {} linked && echo x > linked", kept.display()),
+    )
+    .await;
+    refused(&place, "echo x > /etc/unstuck-was-here").await;
+    refused(&place, "echo x > /usr/bin/unstuck-was-here").await;
+    assert_eq!(place.read("outside/kept").as_deref(), Some("kept"));
+    assert_eq!(std::fs::read_dir(outside).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn modes_owners_and_times_outside_cannot_be_changed() {
+    let place = Place::new();
+    let kept = place.write("outside/kept", "");
+    let before = std::fs::metadata(&kept).unwrap();
+    for line in [
+        "chmod 777",
+        "touch -d 2001-01-01",
+        "chown 12345",
+        "chgrp 12345",
+        "setfattr -n user.x -v y",
+    ] {
+        refused(&place, &format!("{line} {}", kept.display())).await;
+    }
+    let after = std::fs::metadata(&kept).unwrap();
+    assert_eq!(
+        (before.mode(), before.uid(), before.gid()),
+        (after.mode(), after.uid(), after.gid())
+    );
+    assert_eq!(before.mtime(), after.mtime());
+}
+
+#[tokio::test]
+async fn nothing_can_be_mounted() {
+    let place = Place::new();
+    for line in [
+        "mount -o remount,rw /",
+        "mount -o remount,bind,rw /",
+        "mkdir -p m && mount -t tmpfs none m",
+        "umount /run",
+        "umount -l /proc",
+        "unshare -Urm mount -t tmpfs none /mnt",
+        "unshare -U true",
+        "chroot / true",
+        "nsenter -t 1 -m true",
+    ] {
+        refused(&place, line).await;
+    }
+}
+
+#[tokio::test]
+async fn no_setting_of_the_kernel_can_be_changed() {
+    let place = Place::new();
+    // The value that is there already, so that nothing is harmed if this works after all.
+    for setting in [
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/vm/swappiness",
+        "/proc/sys/kernel/hostname",
+    ] {
+        let line = format!("value=$(cat {setting}) && echo \"$value\" > {setting}");
+        refused(&place, &line).await;
+    }
+    refused(&place, "hostname unstuck-was-here").await;
+}
+
+#[tokio::test]
+async fn no_device_can_be_made_or_reached() {
+    let place = Place::new();
+    refused(&place, "mknod zero c 1 5").await;
+    refused(&place, "mknod disk b 7 0").await;
+    let ran = place
+        .run("ls /dev; find . /tmp /dev -type b; head -c4 /dev/zero | wc -c; echo x > /dev/null")
+        .await;
+    let expected =
+        "fd\nfull\nnull\nptmx\npts\nrandom\nshm\nstderr\nstdin\nstdout\nurandom\nzero\n4\n";
+    assert_eq!(ran.stdout, expected, "{ran:#?}");
+}
+
+#[tokio::test]
+async fn no_privileged_program_can_be_left_behind() {
+    let place = Place::new();
+    place.write("project/program", "");
+    refused(&place, "chmod u+s program && test -u program").await;
+    refused(&place, "chmod 4755 program && test -u program").await;
+    refused(&place, "install -m 4755 program other && test -u other").await;
+    let mode = place
+        .path("project/program")
+        .metadata()
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o4000, 0);
+}
+
+#[tokio::test]
+async fn no_privilege_is_left() {
+    let place = Place::new();
+    let ran = place
+        .run("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; ulimit -c; tty")
+        .await;
+    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        assert!(
+            ran.stdout.contains(&format!("{set}:\t0000000000000000")),
+            "{ran:#?}"
+        );
+    }
+    assert!(ran.stdout.contains("NoNewPrivs:\t1") && ran.stdout.contains("Seccomp:\t2"));
+    assert!(ran.stdout.contains("\n0\nnot a tty"), "{ran:#?}");
+}
+
+/// A server of the machine that a command may or may not reach.
+fn server() -> (std::net::TcpListener, u16) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}
+
+#[tokio::test]
+async fn the_network_is_there_only_if_it_is_on() {
+    let place = Place::new();
+    let (_listener, port) = server();
+    let line = format!(
+        "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)' && echo done"
+    );
+    let on = place.run(&line).await;
+    assert!(on.stdout.contains("done"), "{on:#?}");
+    let off = place
+        .run_as(&line, |profile| profile.network = Network::Off)
+        .await;
+    let off = off.unwrap();
+    assert!(!off.stdout.contains("done"), "{off:#?}");
+    assert_eq!(off.sandbox.confinement, Confinement::Full);
+    let line = "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)' && echo done; ls /sys/class/net";
+    let off = place
+        .run_as(line, |profile| profile.network = Network::Off)
+        .await;
+    assert!(!off.unwrap().stdout.contains("done"));
+}
+
+#[tokio::test]
+async fn processes_of_the_machine_are_neither_seen_nor_signalled() {
+    let place = Place::new();
+    let other = std::process::id();
+    let line = format!("ls -d /proc/[0-9]* | wc -l; cat /proc/{other}/cmdline && echo done; true");
+    let own = |profile: &mut Profile| profile.reach = Reach::Own;
+    let ran = place.run_as(&line, own).await.unwrap();
+    let seen: u32 = ran.stdout.lines().next().unwrap().parse().unwrap();
+    assert!(seen < 10, "{ran:#?}");
+    refused(
+        &place,
+        &format!("python3 -c 'import os; os.kill({other}, 0)'"),
+    )
+    .await;
+    // The first process of the sandbox is ours, and cannot be harmed either.
+    let line = "python3 -c 'import os; os.kill(1, 9)'; sleep 0.1; exit 4";
+    assert_eq!(place.run(line).await.status, Status::Exited(4));
+}
+
+#[tokio::test]
+async fn services_of_the_machine_cannot_be_reached_by_a_socket() {
+    let place = Place::new();
+    let folders = [
+        place.path("outside"),
+        place.path("home"),
+        place.path("project"),
+        std::env::temp_dir(),
+    ];
+    for (number, folder) in folders.iter().enumerate() {
+        let name = format!("service-{}-{number}", std::process::id());
+        let socket = folder.join(name);
+        let listener = UnixListener::bind(&socket).unwrap();
+        let open = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(&socket, open).unwrap();
+        let connect = format!(
+            "import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")",
+            socket.display()
+        );
+        refused(&place, &format!("python3 -c '{connect}'")).await;
+        let datagram = format!(
+            "import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.connect(\"{}\")",
+            socket.display()
+        );
+        refused(&place, &format!("python3 -c '{datagram}'")).await;
+        drop(listener);
+        std::fs::remove_file(&socket).unwrap();
+    }
+    let ran = place
+        .run("ls -A /run; python3 -c 'import socket; socket.socketpair(); print(\"pair\")'")
+        .await;
+    assert_eq!(ran.stdout, "pair\n", "{ran:#?}");
+}
+
+#[tokio::test]
+async fn secrets_cannot_be_read() {
+    let place = Place::new();
+    let secrets = [
+        "home/.ssh/id_ed25519",
+        "home/.aws/credentials",
+        "home/.gnupg/private-keys-v1.d/key",
+        "home/.config/gh/hosts.yml",
+        "home/.docker/config.json",
+        "home/.kube/config",
+        "home/.netrc",
+        "home/.git-credentials",
+        "home/.config/gcloud/credentials.db",
+        "home/.claude/.credentials.json",
+        "home/.claude.json",
+        "home/.codex/auth.json",
+        "home/.cargo/credentials.toml",
+        "home/.bash_history",
+        "state/unstuck.db",
+    ];
+    for secret in secrets {
+        place.write(secret, "hunter2");
+    }
+    place.write("home/.cargo/registry/index", "index");
+    place.write("home/.gitconfig", "[user]\nname = me\n");
+    for secret in secrets {
+        let path = place.path(secret);
+        refused(&place, &format!("grep hunter2 {}", path.display())).await;
+    }
+    let ran = place.run("grep -r hunter2 ~ .. 2>/dev/null; ls -A ~/.ssh; cat ~/.gitconfig ~/.cargo/registry/index").await;
+    assert_eq!(ran.stdout, "[user]\nname = me\nindex", "{ran:#?}");
+    for secret in secrets {
+        assert_eq!(place.read(secret).as_deref(), Some("hunter2"), "{secret}");
+    }
+    if is_root() {
+        refused(&place, "test -s /etc/shadow").await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_to_the_home_folder_is_private_and_told() {
+    let place = Place::new();
+    place.write("home/.profile", "mine");
+    let line = "echo evil >> ~/.profile && mkdir -p ~/.local/bin && echo evil > ~/.local/bin/ls && cat ~/.profile";
+    let ran = place.run(line).await;
+    assert_eq!(ran.stdout, "mineevil\n", "{ran:#?}");
+    assert_eq!(place.read("home/.profile").as_deref(), Some("mine"));
+    assert!(!place.path("home/.local").exists());
+    let expected = [
+        place.path("home/.local/bin/ls"),
+        place.path("home/.profile"),
+    ];
+    assert_eq!(ran.discarded, expected);
+}
+
+#[tokio::test]
+async fn what_decides_about_later_commands_stays_as_it_is() {
+    let place = Place::new();
+    let kept = [
+        "unstuck.toml",
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".unstuck/runs/1/state.json",
+    ];
+    for name in kept {
+        place.write(&format!("project/{name}"), "kept");
+    }
+    place.write("project/.git/HEAD", "ref: refs/heads/main\n");
+    for line in [
+        "echo x > unstuck.toml",
+        "rm unstuck.toml",
+        "mv unstuck.toml other",
+        "echo x > new && mv new unstuck.toml",
+        "echo x > .git/config",
+        "echo x > .git/hooks/post-checkout",
+        "rm -rf .git/hooks",
+        "mv .git other && mkdir .git",
+        "mv .git/hooks .git/old",
+        "rm -rf .git && test ! -e .git/config",
+        "echo x > .unstuck/runs/1/state.json",
+    ] {
+        refused(&place, line).await;
+    }
+    for name in kept {
+        assert_eq!(
+            place.read(&format!("project/{name}")).as_deref(),
+            Some("kept"),
+            "{name}"
+        );
+    }
+    let ran = place
+        .run("echo x > .git/index.new && mv .git/index.new .git/index && cat .git/index")
+        .await;
+    assert_eq!(ran.stdout, "x\n", "{ran:#?}");
+}
+
+#[tokio::test]
+async fn what_would_decide_about_later_commands_does_not_come_into_being() {
+    let place = Place::new();
+    place.write("project/.git/HEAD", "ref: refs/heads/main\n");
+    let line = "echo '{}' > unstuck.json; mkdir -p .git/hooks; echo x > .git/hooks/pre-commit; echo y > .git/config; echo z > file";
+    let ran = place.run(line).await;
+    let names: Vec<_> = ran
+        .planted
+        .iter()
+        .map(|path| path.to_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["unstuck.json", ".git/hooks", ".git/config"],
+        "{ran:#?}"
+    );
+    for name in names {
+        assert!(!place.path("project").join(name).exists(), "{name}");
+    }
+    assert!(place.path("project/file").exists());
+}

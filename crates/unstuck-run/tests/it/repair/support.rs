@@ -1,0 +1,118 @@
+//! A project, a home folder and a place that is neither, and an executor that repairs the project.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::watch;
+use unstuck_core::guard::Approved;
+use unstuck_core::redact::Redactor;
+use unstuck_repair::environment::Environment;
+use unstuck_repair::place::{Folder, Root};
+use unstuck_repair::sandbox::Profile;
+use unstuck_run::process::Stop;
+use unstuck_run::repair::{Executor, Job, Ran, RepairError};
+
+use crate::support::program;
+
+/// Where a repair is tried. Outside of the temporary folder, where everything else would be hidden anyway.
+pub(crate) struct Place {
+    folder: TempDir,
+    pub(crate) keep: Vec<String>,
+    pub(crate) timeout: Duration,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    pub(crate) fn below(parent: &Path) -> Self {
+        // An ordinary user cannot write where the tests were built.
+        let parent = match tempfile::tempdir_in(parent) {
+            Ok(_) => parent,
+            Err(_) => Path::new("/var/tmp"),
+        };
+        let folder = tempfile::tempdir_in(parent).unwrap();
+        let open = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(folder.path(), open).unwrap();
+        for name in ["project", "home", "outside", "state"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        Self {
+            folder,
+            keep: Vec::new(),
+            timeout: Duration::from_secs(60),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    /// Writes a file and the folders around it.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.path(name)).ok()
+    }
+
+    pub(crate) fn root(&self) -> Root {
+        Root::open(&self.path("project")).unwrap()
+    }
+
+    pub(crate) fn environment(&self) -> Environment {
+        let home = self.path("home").into_os_string();
+        let owner = std::env::vars_os().filter(|(name, _)| name != "HOME");
+        let owner = owner.chain([(OsString::from("HOME"), home)]);
+        Environment::rebuilt(owner, &self.path("project"), &self.keep)
+    }
+
+    pub(crate) fn executor(&self) -> Executor {
+        let state = self.path("state");
+        let redactor = Redactor::new(["s3cret-value".to_owned()]);
+        Executor::start(&program(), &state, &std::env::temp_dir(), redactor).unwrap()
+    }
+
+    /// Runs a line with the usual profile.
+    pub(crate) async fn run(&self, line: &str) -> Ran {
+        self.run_as(line, |_| {}).await.unwrap()
+    }
+
+    /// Runs a line with a changed profile.
+    pub(crate) async fn run_as(
+        &self,
+        line: &str,
+        change: impl FnOnce(&mut Profile),
+    ) -> Result<Ran, RepairError> {
+        let root = self.root();
+        let folder = root.folder(None).unwrap();
+        self.run_in(line, &root, &folder, change).await
+    }
+
+    pub(crate) async fn run_in(
+        &self,
+        line: &str,
+        root: &Root,
+        folder: &Folder,
+        change: impl FnOnce(&mut Profile),
+    ) -> Result<Ran, RepairError> {
+        let (_keep, stop) = watch::channel(Stop::No);
+        let approved = Approved::by_person(line).unwrap();
+        let mut job = Job::new(&approved, root, folder, self.environment());
+        job.timeout = self.timeout;
+        change(&mut job.profile);
+        self.executor().run(&job, stop).await
+    }
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}

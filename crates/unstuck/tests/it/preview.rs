@@ -1,0 +1,368 @@
+//! What a person relies on when they look at a command before they allow it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::{Ended, Place};
+
+/// A project with a few files.
+fn shop() -> Place {
+    let place = Place::new();
+    place.write("src/main.js", "one\ntwo\nthree\n");
+    place.write("package.json", "{}\n");
+    place.write("node_modules/a/index.js", "a\n");
+    place.write("node_modules/b/index.js", "b\n");
+    place
+}
+
+/// What was printed, without what differs each time.
+fn steady(place: &Place, text: &str) -> String {
+    let text = text.replace(&place.folder.path().display().to_string(), "~");
+    let mut steady = String::new();
+    for line in text.lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        let words: Vec<_> = words
+            .iter()
+            .enumerate()
+            .map(|(at, word)| match word {
+                word if word.len() == 12 && word.bytes().all(|b| b.is_ascii_hexdigit()) => "ID",
+                word if at > 0 && words[at - 1] == "after" && word.parse::<f64>().is_ok() => "N",
+                word => word,
+            })
+            .collect();
+        steady.push_str(words.join(" ").trim_end());
+        steady.push('\n');
+    }
+    steady
+}
+
+fn previewed(place: &Place, args: &[&str]) -> Ended {
+    place.run(&[&["preview"], args].concat(), "")
+}
+
+/// The only preview that is kept.
+fn kept(place: &Place) -> Value {
+    let listed = place.json(&["preview", "--json"], "");
+    let all = listed.as_array().unwrap();
+    assert_eq!(all.len(), 1, "{listed}");
+    all[0].clone()
+}
+
+fn read(place: &Place, name: &str) -> String {
+    fs::read_to_string(place.project().join(name)).unwrap_or_default()
+}
+
+#[test]
+fn a_person_sees_what_a_command_would_do() {
+    let place = shop();
+    let line = "sed -i s/two/TWO/ src/main.js && rm -rf node_modules/b && mkdir lib && echo new > lib/new && rm package.json && echo done";
+    let ended = previewed(&place, &[line]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    insta::assert_snapshot!(steady(&place, &ended.stdout), @r#"
+    sed -i s/two/TWO/ src/main.js && rm -rf node_modules/b && mkdir lib && echo new > lib/new && rm package.json && echo done
+    on an overlay of ~/project · exit 0 after N s · without network
+
+    It would change 1 file, add 1, delete 2:
+      add     lib/             1 file, 4 B
+      delete  node_modules/b/  1 file
+      delete  package.json     3 B
+      change  src/main.js      +1 -1
+
+    src/main.js
+    @@ -1,3 +1,3 @@
+     one
+    -two
+    +TWO
+     three
+
+    the last lines that it wrote:
+      done
+
+    Only files are shown, not what it would do over the network.
+
+    Nothing was changed. Preview ID is kept for a day:
+      unstuck preview --apply ID
+      unstuck preview --drop ID
+    "#);
+    assert_eq!(read(&place, "src/main.js"), "one\ntwo\nthree\n");
+    assert!(!place.project().join("lib").exists());
+}
+
+#[test]
+fn a_reinstall_that_changes_nothing_shows_nothing_and_keeps_nothing() {
+    let place = shop();
+    let ended = previewed(
+        &place,
+        &["cp -r node_modules /tmp/n && rm -rf node_modules && cp -r /tmp/n node_modules"],
+    );
+    insta::assert_snapshot!(steady(&place, &ended.stdout), @r#"
+    cp -r node_modules /tmp/n && rm -rf node_modules && cp -r /tmp/n node_modules
+    on an overlay of ~/project · exit 0 after N s · without network
+
+    It would change nothing.
+      2 files in node_modules/ written again as before
+
+    Only files are shown, not what it would do over the network.
+    "#);
+    assert_eq!(
+        place.json(&["preview", "--json"], ""),
+        Value::Array(Vec::new())
+    );
+}
+
+#[test]
+fn a_preview_is_applied_by_its_id() {
+    let place = shop();
+    previewed(&place, &["echo new > src/main.js; echo more > more"]);
+    let id = kept(&place)["id"].as_str().unwrap().to_owned();
+    let shown = previewed(&place, &["--show", &id]);
+    assert!(
+        shown.stdout.contains("change  src/main.js"),
+        "{}",
+        shown.stdout
+    );
+    let listed = previewed(&place, &[]);
+    insta::assert_snapshot!(steady(&place, &listed.stdout), @r#"ID  just now    echo new > src/main.js; echo more > more  would change 1 file, add 1 · ~/project"#);
+    let applied = previewed(&place, &["--apply", &id[..5]]);
+    assert_eq!(
+        (applied.code, applied.stdout.as_str()),
+        (0, "Applied: 1 changed, 1 added.\n")
+    );
+    assert_eq!(
+        [read(&place, "src/main.js"), read(&place, "more")],
+        ["new\n", "more\n"]
+    );
+    assert_eq!(
+        previewed(&place, &["--apply", &id]).code,
+        1,
+        "it is applied once"
+    );
+}
+
+#[test]
+fn a_preview_is_dropped() {
+    let place = shop();
+    previewed(&place, &["echo new > src/main.js"]);
+    let id = kept(&place)["id"].as_str().unwrap().to_owned();
+    let dropped = previewed(&place, &["--drop", &id]);
+    assert_eq!(dropped.stdout, "Dropped. The project is as it was.\n");
+    assert_eq!(read(&place, "src/main.js"), "one\ntwo\nthree\n");
+    assert_eq!(previewed(&place, &[]).stderr, "no previews are kept\n");
+}
+
+#[test]
+fn what_succeeds_is_applied_at_once_if_that_is_wanted_and_what_fails_is_not() {
+    let place = shop();
+    let ended = previewed(&place, &["echo new > src/main.js", "--apply"]);
+    assert_eq!(
+        (ended.code, read(&place, "src/main.js").as_str()),
+        (0, "new\n")
+    );
+    let ended = previewed(&place, &["echo half > src/main.js; exit 4", "--apply"]);
+    assert_eq!(
+        (ended.code, read(&place, "src/main.js").as_str()),
+        (4, "new\n")
+    );
+    assert_eq!(
+        ended.stderr,
+        "it failed with exit code 4, so it was not applied\n"
+    );
+    assert_eq!(kept(&place)["ran"]["exit_code"], 4);
+}
+
+#[test]
+fn a_project_that_changed_meanwhile_is_left_alone() {
+    let place = shop();
+    previewed(&place, &["echo new > src/main.js; echo other > other"]);
+    let id = kept(&place)["id"].as_str().unwrap().to_owned();
+    place.write("src/main.js", "mine\n");
+    let refused = previewed(&place, &["--apply", &id]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    insta::assert_snapshot!(refused.stderr, @r#"
+    error: not applied, changed since the preview: src/main.js
+    hint: nothing was changed; run the preview again to see what the command would do now
+    "#);
+    assert_eq!(read(&place, "src/main.js"), "mine\n");
+    assert!(!place.project().join("other").exists());
+}
+
+#[test]
+fn programs_get_all_of_it_as_json() {
+    let place = shop();
+    let ended = previewed(
+        &place,
+        &["--json", "echo new > src/main.js; echo said; exit 3"],
+    );
+    assert_eq!(ended.code, 3);
+    let told: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(told["id"], kept(&place)["id"]);
+    assert_eq!(
+        (&told["fate"], &told["ran"]["exit_code"]),
+        (&"kept".into(), &3.into())
+    );
+    assert_eq!(told["rows"][0]["path"], "src/main.js");
+    assert_eq!(told["counts"]["changed"], 1);
+    assert_eq!(told["ran"]["output"][0], "said");
+}
+
+#[test]
+fn an_agent_cannot_apply_a_preview() {
+    let place = shop();
+    previewed(&place, &["echo new > src/main.js"]);
+    let id = kept(&place)["id"].as_str().unwrap().to_owned();
+    for args in [vec!["--apply", &id], vec!["echo evil > evil", "--apply"]] {
+        let mut command = place.command(&[&["preview"], args.as_slice()].concat());
+        let output = command.env("UNSTUCK_RUN", "k3v9").output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains("inside a supervised agent"), "{told}");
+    }
+    assert_eq!(read(&place, "src/main.js"), "one\ntwo\nthree\n");
+    assert_eq!(kept(&place)["id"], id.as_str());
+}
+
+#[test]
+fn nothing_that_a_command_leaves_commands_the_terminal() {
+    let place = shop();
+    let ended = previewed(
+        &place,
+        &[
+            "printf 'x\\033[2J\\n' > \"$(printf 'n\\033]0;evil\\007')\"; printf '\\033[31mred\\033[0m\\n'; printf '\\342\\200\\256' >&2",
+        ],
+    );
+    assert!(
+        !ended.stdout.contains(['\u{1b}', '\u{7}', '\u{202e}']),
+        "{}",
+        ended.stdout
+    );
+    assert!(
+        ended.stdout.contains(r"n\u{1b}]0;evil\u{7}"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn mistakes_are_told_with_what_to_do() {
+    let place = shop();
+    let cases = [
+        vec!["--apply", "zz"],
+        vec!["--drop"],
+        vec!["npm ci", "--apply", "zz"],
+        vec!["touch x", "--working-dir", "../outside"],
+        vec!["echo \u{202e}"],
+    ];
+    let told: Vec<_> = cases
+        .iter()
+        .map(|args| {
+            let ended = previewed(&place, args);
+            format!("{} {}", ended.code, ended.stderr)
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    1 error: there is no preview zz
+    hint: `unstuck preview` lists those that are kept, with their ids
+
+    2 error: which preview is meant?
+    hint: `unstuck preview` lists those that are kept, with their ids
+
+    2 error: a command and the id of a preview do not go together
+    hint: put --apply or --drop behind the command: unstuck preview "npm ci" --apply
+
+    2 error: working_dir `../outside` leads out of the project
+    hint: it is a folder from the root of the project
+
+    2 error: `command` contains the character U+202E, which cannot be shown for what it is
+    hint: no such command could be proposed or approved
+    "#);
+}
+
+#[test]
+fn where_there_are_no_namespaces_it_says_so_and_runs_nothing() {
+    let place = shop();
+    let line = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$UNSTUCK\" preview 'touch x'";
+    let mut inside = place.program("unshare", &["-Ur", "sh", "-c", line]);
+    inside.env("UNSTUCK", env!("CARGO_BIN_EXE_unstuck"));
+    let output = inside.output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("a preview is not possible here"), "{told}");
+    assert!(!place.project().join("x").exists());
+}
+
+#[test]
+fn an_ordinary_user_can_preview_and_apply() {
+    let place = shop();
+    let folder = place.folder.path();
+    if chown(folder, Some(65534), Some(65534)).is_err() {
+        println!("skipped: only root can become another user");
+        return;
+    }
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut own = place.program("chown", &["-R", "65534:65534", "."]);
+    assert!(own.status().unwrap().success());
+    let as_user = |args: &[&str]| {
+        let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        let program = env!("CARGO_BIN_EXE_unstuck");
+        let all = [&user[..], &[program, "preview"], args].concat();
+        let output = place.program("setpriv", &all).output().unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let told = as_user(&[
+        "rm -rf node_modules && mkdir node_modules && echo c > node_modules/c && chmod 600 package.json",
+        "--json",
+    ]);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let id = told["id"].as_str().unwrap();
+    assert_eq!(
+        as_user(&["--apply", id]),
+        "Applied: 1 changed, 1 added, 2 deleted.\n"
+    );
+    assert_eq!(read(&place, "node_modules/c"), "c\n");
+    assert!(!place.project().join("node_modules/a").exists());
+}
+
+/// Types an answer at a terminal.
+fn answered(place: &Place, answer: &str) -> Option<String> {
+    let line = format!(
+        "'{}' preview 'echo new > src/main.js'",
+        env!("CARGO_BIN_EXE_unstuck")
+    );
+    let mut terminal: Command = place.program("script", &["-qec", &line, "/dev/null"]);
+    terminal
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped());
+    let mut child = terminal.spawn().ok()?;
+    let mut stdin = child.stdin.take()?;
+    std::io::Write::write_all(&mut stdin, format!("{answer}\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn at_a_terminal_a_person_is_asked() {
+    let place = shop();
+    let Some(kept) = answered(&place, "") else {
+        println!("skipped: there is no `script`");
+        return;
+    };
+    assert!(
+        kept.contains("Apply it?") && kept.contains("is kept for a day"),
+        "{kept}"
+    );
+    let dropped = answered(&place, "d").unwrap();
+    assert!(dropped.contains("Dropped."), "{dropped}");
+    assert_eq!(read(&place, "src/main.js"), "one\ntwo\nthree\n");
+    let applied = answered(&place, "a").unwrap();
+    assert!(applied.contains("Applied"), "{applied}");
+    assert_eq!(read(&place, "src/main.js"), "new\n");
+}

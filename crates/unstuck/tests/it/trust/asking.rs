@@ -1,0 +1,114 @@
+//! On a terminal a start with new content shows it and asks once; elsewhere a line says that it does not count.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use super::SECTION;
+use crate::Place;
+
+/// What a person at a terminal sees when they type this, and the exit code.
+fn at_terminal(place: &Place, args: &[&str], typed: &str) -> (String, i32) {
+    let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    let line = [&["__tty", name.to_str().unwrap(), "--", unstuck], args].concat();
+    let mut command = place.command(&line);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut master = File::from(master);
+    master.write_all(typed.as_bytes()).unwrap();
+    let mut seen = Vec::new();
+    let mut some = [0; 4096];
+    // The end of a terminal is an error.
+    while let Ok(count @ 1..) = master.read(&mut some) {
+        seen.extend_from_slice(&some[..count]);
+    }
+    let code = child.wait().unwrap().code().unwrap();
+    (String::from_utf8_lossy(&seen).into_owned(), code)
+}
+
+const EXEC: [&str; 3] = ["exec", "--", "true"];
+const QUESTION: &str = "Trust it as it is now? [y/N]";
+
+#[test]
+fn a_yes_is_remembered_and_asked_for_once() {
+    let place = Place::allowing();
+    let (seen, code) = at_terminal(&place, &EXEC, "y\n");
+    assert_eq!(code, 0, "{seen}");
+    for line in [
+        "unstuck.toml says in [recovery]",
+        "npm ci",
+        "package.json",
+        QUESTION,
+    ] {
+        assert!(seen.contains(line), "{seen}");
+    }
+    assert_eq!(place.standing(), "trusted");
+    let (seen, _) = at_terminal(&place, &EXEC, "");
+    assert!(!seen.contains(QUESTION), "{seen}");
+    place.write("unstuck.toml", &SECTION.replace("npm ci", "npm install"));
+    let (seen, _) = at_terminal(&place, &EXEC, "yes\n");
+    assert!(seen.contains("has changed what it allows"), "{seen}");
+    assert!(
+        seen.contains("+ `npm install` may run without asking"),
+        "{seen}"
+    );
+    assert_eq!(place.standing(), "trusted");
+}
+
+#[test]
+fn everything_else_is_a_no_that_is_remembered_too() {
+    let place = Place::allowing();
+    let (seen, code) = at_terminal(&place, &EXEC, "\n");
+    assert!(seen.contains(QUESTION), "{seen}");
+    assert_eq!((code, place.standing()), (0, "declined".into()));
+    let (seen, _) = at_terminal(&place, &EXEC, "");
+    assert!(!seen.contains(QUESTION), "{seen}");
+    assert!(seen.contains("you did not trust it"), "{seen}");
+    // Another content is another question.
+    place.write("unstuck.toml", &SECTION.replace("npm ci", "npm install"));
+    let (seen, _) = at_terminal(&place, &EXEC, "n\n");
+    assert!(seen.contains(QUESTION), "{seen}");
+}
+
+#[test]
+fn without_a_terminal_nobody_is_asked_and_a_line_says_what_does_not_count() {
+    let place = Place::allowing();
+    let ended = place.run(&EXEC, "y\n");
+    assert_eq!(ended.code, 0);
+    assert!(
+        ended
+            .stderr
+            .contains("what unstuck.toml allows to repair does not count: nobody has trusted it"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("`unstuck trust`"), "{}", ended.stderr);
+    assert_eq!(place.standing(), "unknown");
+}
+
+/// S3-51: who says nothing about repairs is asked nothing about them.
+#[test]
+fn what_allows_nothing_new_is_not_asked_about() {
+    for text in [
+        "",
+        "[run]\nparallel = 2\n",
+        "[recovery]\nnetwork = false\nsandbox = 'required'\n",
+        "[recovery]\nenabled = false\n",
+    ] {
+        let place = Place::new();
+        place.write("unstuck.toml", text);
+        let (seen, code) = at_terminal(&place, &EXEC, "");
+        assert_eq!(code, 0, "{seen}");
+        assert!(!seen.contains("trust"), "{text}: {seen}");
+    }
+}
