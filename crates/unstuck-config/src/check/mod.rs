@@ -3,12 +3,14 @@
 mod agents;
 mod order;
 mod recovery;
+mod repair;
 mod roles;
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use unstuck_core::guard::show_command;
 use unstuck_core::nearest;
 
 use crate::config::Config;
@@ -54,6 +56,7 @@ impl Config {
             message: file.to_string(),
             place: None,
         }));
+        notes.extend(self.allowance());
         notes.extend(self.capped());
         notes.extend(self.unknown_models());
         notes
@@ -67,7 +70,7 @@ impl Config {
             let path = format!("recovery.auto_approve.{}", at + 1);
             let told = lint(entry)
                 .into_iter()
-                .map(move |why| (path.clone(), format!("`{entry}` {why}")));
+                .map(move |why| (path.clone(), format!("`{}` {why}", show_command(entry))));
             told.map(|(path, text)| self.problem_at(&path, text))
         });
         doubts.collect()

@@ -30,7 +30,7 @@ mod xml;
 
 pub use baseline::{Accepted, Baseline};
 pub use file_rule::FileRule;
-pub use glob::fits;
+pub use glob::{fits, folder_fits};
 pub use knowledge::{GuardKnowledge, Interpreter, Tool};
 pub use step::{Step, Use};
 pub use words::steps;

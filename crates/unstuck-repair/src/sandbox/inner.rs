@@ -7,15 +7,18 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use rustix::process::{DumpableBehavior, Signal};
+use rustix::process::Signal;
 
 use super::effective::Effective;
 use super::failure::{Failure, While};
-use super::profile::Demand;
+use super::profile::{Demand, Reach};
 use super::runner::Private;
 use super::wakes::Wakes;
 use super::wire::{self, End, Order, Report};
 use super::{SET_UP_FAILED, link, programs, runner, scratch, system};
+
+/// The folders of programs that only root can write to.
+const OF_SYSTEM: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Is the whole of `unstuck __sandbox-init`.
 pub(super) fn main(arguments: &[OsString]) -> i32 {
@@ -47,8 +50,7 @@ fn run(link: &UnixStream, entered: system::Entered) -> Result<End, Failure> {
     link::die_with_parent(link, Signal::KILL).to("tie our life to unstuck's")?;
     drop((project, folder));
     // The command must not reach into this process, which has the link to unstuck.
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
-        .to("close ourselves to the command")?;
+    system::close_to_others().to("close ourselves to the command")?;
     let private = private(&order, entered).to("make a private home")?;
     Ok(repair(link, &order, effective, &private, &mut wakes))
 }
@@ -67,7 +69,13 @@ fn private(order: &Order, entered: system::Entered) -> io::Result<Private> {
             Some(home)
         }
     };
-    Ok(Private { temporary, home })
+    // Hardly confined, it runs no program that an agent could have put somewhere.
+    let search = (order.profile.reach == Reach::Looks).then_some(OF_SYSTEM);
+    Ok(Private {
+        temporary,
+        home,
+        search,
+    })
 }
 
 fn repair(
@@ -81,7 +89,10 @@ fn repair(
         // Whoever does not listen any more has been told enough.
         let _ = wire::report(link, report);
     };
-    let search = link::search_path();
+    let search = match private.search {
+        Some(search) => search.to_owned(),
+        None => link::search_path(),
+    };
     let programs = match programs::find(&order.steps, &order.profile, &search) {
         Ok(programs) => programs,
         Err(refusal) => {

@@ -6,6 +6,14 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+/// Parts of a home folder that a variable can put elsewhere.
+const MOVED: [(&str, &str); 4] = [
+    (".config", "XDG_CONFIG_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+    (".cache", "XDG_CACHE_HOME"),
+    (".cargo", "CARGO_HOME"),
+];
+
 /// The lists.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,14 +98,29 @@ impl Lists {
         unique.into_iter().collect()
     }
 
-    /// What a command must not see, whether it exists or not.
-    pub(super) fn secrets(&self, home: Option<&Path>) -> Vec<PathBuf> {
-        let of_home = home.into_iter().flat_map(|home| {
+    /// What a command must not see, whether it exists or not: below all folders that may be the user's home, and
+    /// where variables put parts of it elsewhere.
+    pub(super) fn secrets(
+        &self,
+        homes: &[PathBuf],
+        variable: impl Fn(&str) -> Option<PathBuf>,
+    ) -> Vec<PathBuf> {
+        let moved: Vec<_> = MOVED
+            .into_iter()
+            .filter_map(|(part, name)| Some((part, variable(name)?)))
+            .collect();
+        let usual = homes.iter().flat_map(|home| {
             let paths = self.secrets.home.iter();
             paths.map(move |path| home.join(path))
         });
+        let elsewhere = moved.iter().flat_map(|(part, folder)| {
+            let paths = self.secrets.home.iter();
+            paths
+                .filter_map(move |path| Some(folder.join(Path::new(path).strip_prefix(part).ok()?)))
+        });
         let of_system = self.secrets.system.iter().map(PathBuf::from);
-        of_home.chain(of_system).collect()
+        let all: BTreeSet<_> = usual.chain(elsewhere).chain(of_system).collect();
+        all.into_iter().collect()
     }
 }
 
@@ -124,9 +147,24 @@ mod tests {
     }
 
     #[test]
+    fn secrets_are_known_where_variables_put_them() {
+        let moved = |name: &str| (name == "XDG_CONFIG_HOME").then(|| PathBuf::from("/srv/config"));
+        let secrets = Lists::built_in().secrets(&["/home/me".into(), "/root".into()], moved);
+        for path in [
+            "/srv/config/gh",
+            "/home/me/.config/gh",
+            "/root/.ssh",
+            "/etc/shadow",
+        ] {
+            assert!(secrets.contains(&PathBuf::from(path)), "{path}");
+        }
+        assert!(!secrets.contains(&PathBuf::from("/srv/config")));
+    }
+
+    #[test]
     fn no_secret_lies_around_a_cache() {
         let home = Path::new("/home/me");
-        let secrets = Lists::built_in().secrets(Some(home));
+        let secrets = Lists::built_in().secrets(&[home.to_owned()], |_| None);
         for cache in Lists::built_in().caches(Some(home), |_| None) {
             let around = secrets.iter().find(|secret| cache.starts_with(secret));
             assert_eq!(around, None, "{} could not be written to", cache.display());

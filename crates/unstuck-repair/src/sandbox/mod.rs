@@ -35,6 +35,7 @@ use std::ffi::OsString;
 
 pub use effective::{Confinement, Effective};
 pub use lists::guarded;
+pub use planted::Absent;
 pub use profile::{Bounds, Demand, Network, Overlay, Profile, Reach};
 pub use reach::reach;
 pub use scratch::Scratch;

@@ -33,8 +33,9 @@ pub(super) fn main() -> i32 {
 }
 
 fn run(link: &UnixStream) -> Result<i32, Failure> {
-    let (order, project, folder) = wire::receive(link).to("read the order")?;
+    let (mut order, project, folder) = wire::receive(link).to("read the order")?;
     link::die_with_parent(link, Signal::TERM).to("tie our life to unstuck's")?;
+    system::inherit_nothing().to("close what is open")?;
     let mut wakes = Wakes::listen().to("listen to signals")?;
     if order.profile.root.parent().is_none() {
         return Err(Failure::final_one(
@@ -45,7 +46,7 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
     // Whatever appears on an overlay is not in the project.
     let absent = (order.profile.overlay.is_none()).then(|| Absent::look(&project));
     let home = discarded::look(&order);
-    let leaving = leave(&order)?;
+    let leaving = leave(&mut order)?;
     // Whoever becomes another user is not tied to the parent any more.
     link::die_with_parent(link, Signal::TERM).to("tie our life to unstuck's")?;
     let inner = Inner::start(&leaving.entered, &order, &project, &folder)?;
@@ -65,18 +66,22 @@ struct Leaving {
     _cgroup: Option<system::Cgroup>,
 }
 
-fn leave(order: &Order) -> Result<Leaving, Failure> {
+/// Leaves what can be left; what stands in the way is noted in the order.
+fn leave(order: &mut Order) -> Result<Leaving, Failure> {
     let profile = &order.profile;
     if let Some(user) = order.run_as {
         system::become_user(user).to("become the user that the project belongs to")?;
     }
     let is_root = rustix::process::getuid().is_root();
     let cgroup = is_root.then(|| system::Cgroup::enter(profile.bounds.processes));
-    let wants = profile.demand != Demand::Off && order.namespaces;
+    let wants = profile.demand != Demand::Off && order.obstacle.is_none();
     let entered = match wants.then(|| system::enter(profile.reach, profile.network)) {
         Some(Ok(entered)) => entered,
-        // What that means is told by the inner process, and it is for the owner to say whether it is enough.
-        Some(Err(_)) | None => system::Entered::NOTHING,
+        Some(Err(error)) => {
+            order.obstacle = Some(error.to_string());
+            system::Entered::NOTHING
+        }
+        None => system::Entered::NOTHING,
     };
     Ok(Leaving {
         entered,

@@ -5,21 +5,23 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::AtFlags;
+
+use crate::beneath;
 
 use super::lists::Lists;
 use super::scratch;
 
 /// The paths of a project that nothing was at when the repair began.
 #[derive(Debug)]
-pub(super) struct Absent(Vec<PathBuf>);
+pub struct Absent(Vec<PathBuf>);
 
 impl Absent {
     /// Looks what is not there. Below a folder that is not there itself, everything may be made.
-    pub(super) fn look(project: &OwnedFd) -> Self {
+    pub fn look(project: &impl AsFd) -> Self {
         let kept = Lists::built_in().project.kept.iter();
         let absent = kept.filter(|path| {
             folder_of(project, path).is_ok_and(|folder| !exists(&folder, name_of(path)))
@@ -28,7 +30,7 @@ impl Absent {
     }
 
     /// Removes what appeared since, and tells it.
-    pub(super) fn clear(&self, project: &OwnedFd) -> Vec<PathBuf> {
+    pub fn clear(&self, project: &impl AsFd) -> Vec<PathBuf> {
         let appeared = self.0.iter().filter(|path| {
             let Ok(folder) = folder_of(project, path) else {
                 return false;
@@ -46,20 +48,19 @@ impl Absent {
     }
 }
 
-/// The folder that something is in; no symlink leads out of the project.
-fn folder_of(project: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-    Ok(rustix::fs::openat2(
-        project,
-        folder.unwrap_or(Path::new(".")),
-        flags,
-        Mode::empty(),
-        resolve,
-    )?)
+/// The folder that something is in; one that a symlink leads to is not it.
+fn folder_of(project: &impl AsFd, path: &Path) -> io::Result<OwnedFd> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let named = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    let (handle, without_links) =
+        beneath::open(project.as_fd(), named).map_err(io::Error::other)?;
+    match without_links == folder {
+        true => Ok(handle),
+        false => Err(io::ErrorKind::NotFound.into()),
+    }
 }
 
 fn name_of(path: &Path) -> &OsStr {
@@ -73,6 +74,7 @@ fn exists(folder: &OwnedFd, name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{Mode, OFlags};
     use std::fs;
 
     fn handle(path: &Path) -> OwnedFd {

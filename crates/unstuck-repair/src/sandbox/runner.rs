@@ -22,6 +22,8 @@ pub(super) struct Private {
     pub(super) temporary: PathBuf,
     /// A home, where the user has none that can be used.
     pub(super) home: Option<PathBuf>,
+    /// Where programs are looked for, where that is not what the environment says.
+    pub(super) search: Option<&'static str>,
 }
 
 /// Runs the steps until one fails. Asked to end, it passes that on to the step that runs and starts no other.
@@ -64,6 +66,9 @@ fn start(program: &Path, words: &[String], private: &Private) -> io::Result<Pid>
     command.env("TMPDIR", &private.temporary);
     if let Some(home) = &private.home {
         command.env("HOME", home);
+    }
+    if let Some(search) = private.search {
+        command.env("PATH", search);
     }
     let child = command.stdin(Stdio::null()).process_group(0).spawn()?;
     Ok(Pid::from_child(&child))

@@ -137,7 +137,7 @@ mod tests {
         fs::create_dir_all(&inner).unwrap();
         fs::write(inner.join("file"), "").unwrap();
         symlink(&beside, inner.join("link")).unwrap();
-        fs::set_permissions(&inner, Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&inner, Permissions::from_mode(0o000)).unwrap();
         let path = scratch.path().to_owned();
         drop(scratch);
         assert!(!path.exists());

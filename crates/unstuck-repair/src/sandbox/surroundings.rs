@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::{Uid, User};
+
 use super::lists::Lists;
 use super::wire::{RunAs, Surroundings};
 
@@ -27,11 +29,13 @@ pub fn surroundings(
     };
     let home = variable("HOME").filter(|home| is_usable(home, user));
     let home = home.and_then(|home| home.canonicalize().ok());
+    let known = known_home(user);
+    let homes: Vec<_> = home.iter().cloned().chain(known).collect();
     let lists = Lists::built_in();
     let search = variable("PATH").unwrap_or_default();
     Surroundings {
         caches: existing(lists.caches(home.as_deref(), variable)),
-        secrets: lists.secrets(home.as_deref()),
+        secrets: lists.secrets(&homes, variable),
         visible: existing(folders(search.as_os_str())),
         scratch: scratch.to_owned(),
         home,
@@ -46,6 +50,13 @@ fn is_usable(home: &Path, user: Option<RunAs>) -> bool {
             Some(user) => std::fs::metadata(home).is_ok_and(|home| home.uid() == user.uid),
             None => rustix::fs::access(home, usable).is_ok(),
         }
+}
+
+/// The home that the system knows for the user, whatever the environment says.
+fn known_home(user: Option<RunAs>) -> Option<PathBuf> {
+    let uid = user.map_or_else(Uid::effective, |user| Uid::from_raw(user.uid));
+    let known = User::from_uid(uid).ok().flatten()?;
+    known.dir.canonicalize().ok()
 }
 
 /// Only what is there can be seen.

@@ -64,8 +64,8 @@ pub struct Order {
     pub profile: Profile,
     /// What lies around the project.
     pub surroundings: Surroundings,
-    /// Whether namespaces are tried; a machine may promise them and then refuse what is needed in them.
-    pub namespaces: bool,
+    /// Why namespaces are not used. A machine may refuse them, or promise them and then refuse what is needed in them.
+    pub obstacle: Option<String>,
     /// The user that it runs as.
     pub run_as: Option<RunAs>,
     /// The folder to work in, relative to the project.

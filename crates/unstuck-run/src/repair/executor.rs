@@ -13,7 +13,7 @@ use unstuck_repair::environment::Environment;
 use unstuck_repair::lock::ProjectLock;
 use unstuck_repair::place::Root;
 use unstuck_repair::sandbox::wire::{End, Order, RunAs};
-use unstuck_repair::sandbox::{Demand, Effective, SANDBOX, Scratch, surroundings, user_of};
+use unstuck_repair::sandbox::{Absent, Demand, Effective, SANDBOX, Scratch, surroundings, user_of};
 
 use crate::process::{
     Discard, Ended, Inherits, Limits, ReaperProgram, Sink, Spec, Status, Stdin, Stop, Supervisor,
@@ -81,7 +81,7 @@ impl Executor {
             });
         }
         let _lock = self.lock(job, &stop).await?;
-        let first = self.attempt(job, Namespaces::Tried, sink, stop.clone());
+        let first = self.attempt(job, None, sink, stop.clone());
         let (ended, told) = first.await?;
         let Some(failure) = told.failure else {
             return self.ran(&ended, told);
@@ -89,14 +89,13 @@ impl Executor {
         if !(failure.without_namespaces && job.strict_profile().demand == Demand::BestEffort) {
             return Err(failure.into());
         }
-        let second = self.attempt(job, Namespaces::Refused, sink, stop);
-        let (ended, mut told) = second.await?;
-        match (told.failure.take(), &mut told.effective) {
-            (Some(failure), _) => return Err(failure.into()),
-            (None, Some(effective)) => effective.missing.push(failure.why),
-            (None, None) => {}
+        let obstacle = format!("cannot {}: {}", failure.doing, failure.why);
+        let second = self.attempt(job, Some(obstacle), sink, stop);
+        let (ended, told) = second.await?;
+        match told.failure {
+            Some(failure) => Err(failure.into()),
+            None => self.ran(&ended, told),
         }
-        self.ran(&ended, told)
     }
 
     /// What a sandbox can do on this machine, tried for real.
@@ -135,30 +134,44 @@ impl Executor {
     async fn attempt(
         &mut self,
         job: &Job<'_>,
-        namespaces: Namespaces,
+        obstacle: Option<String>,
         sink: &mut dyn Sink,
         stop: watch::Receiver<Stop>,
     ) -> Result<(Ended, Told), RepairError> {
         let run_as = user_of(job.root.path());
-        let scratch = Scratch::make(&self.temporary, run_as).to("make a private folder")?;
+        let temporary = self.temporary_beside(job.root.path());
+        let scratch = Scratch::make(temporary, run_as).to("make a private folder")?;
         let environment = job.environment.clone();
         let environment = environment.without_links_into(job.root.path());
         let environment = for_user(environment, run_as).pairs();
         let order = Order {
             profile: self.own_hidden(job),
             surroundings: surroundings(&environment, scratch.path(), run_as),
-            namespaces: namespaces == Namespaces::Tried,
+            obstacle,
             run_as,
             folder: job.folder.relative().to_owned(),
             steps: job.steps(),
         };
+        let absent = (order.profile.overlay.is_none()).then(|| Absent::look(job.root));
         let (link, theirs) = Link::open(&order, job).to("reach the sandbox")?;
         let spec = self.spec(job, environment);
         let mut stdin = Stdin::handed_over(theirs);
         let ended = self.supervisor.run(&spec, &mut stdin, sink, stop).await?;
         drop(stdin);
-        let told = link.told().to("hear of the sandbox")?;
+        let mut told = link.told().to("hear of the sandbox")?;
+        // The sandbox does this itself, unless it was killed.
+        let planted = absent.map(|absent| absent.clear(job.root));
+        told.planted.extend(planted.into_iter().flatten());
         Ok((ended, told))
+    }
+
+    /// A folder for temporary files that the command cannot write to.
+    fn temporary_beside(&self, root: &Path) -> &Path {
+        let real = self.temporary.canonicalize();
+        match real.is_ok_and(|real| real.starts_with(root)) {
+            true => &self.state,
+            false => &self.temporary,
+        }
     }
 
     /// The profile of a job, in which our own state is hidden.
@@ -225,13 +238,6 @@ impl Executor {
             discarded: told.discarded,
         }
     }
-}
-
-/// Whether namespaces are tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Namespaces {
-    Tried,
-    Refused,
 }
 
 impl From<Failure> for RepairError {

@@ -3,9 +3,25 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use unstuck_run::process::{Check, Spec, Status, Stdin, check};
+use unstuck_run::process::{Check, Inherits, Spec, Status, Stdin, check};
 
 use crate::support::{again, run, supervisor};
+
+#[tokio::test]
+async fn a_child_that_inherits_nothing_has_only_what_is_set_for_it() {
+    let spec = Spec {
+        inherits: Inherits::Nothing,
+        set: vec![("ONLY".into(), "this".into())],
+        ..Spec::new("/usr/bin/env")
+    };
+    let text = run(&spec).await.stdout.text();
+    let mut names: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.split('=').next())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["ONLY", "UNSTUCK_REAPER"]);
+}
 
 #[tokio::test]
 async fn exit_codes_and_signals_are_told_apart() {

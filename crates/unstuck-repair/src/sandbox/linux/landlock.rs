@@ -1,12 +1,14 @@
 //! Landlock: writing only where it is granted, signals and abstract sockets only among our own.
 
 use std::io;
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
+
+use rustix::fs::FileType;
 
 use crate::sandbox::profile::{Network, Reach};
 
@@ -14,7 +16,7 @@ use crate::sandbox::profile::{Network, Reach};
 const WANTED: ABI = ABI::V6;
 
 /// Restricts this process and all that it starts; whether the kernel could, at least to the writing of files.
-pub(super) fn restrict(writable: &[PathBuf], reach: Reach, network: Network) -> io::Result<bool> {
+pub(super) fn restrict(writable: &[OwnedFd], reach: Reach, network: Network) -> io::Result<bool> {
     let rules = ruleset(reach, network).map_err(io::Error::other)?;
     let rules = writable.iter().try_fold(rules, grant);
     let status = rules.and_then(|rules| rules.restrict_self().map_err(io::Error::other))?;
@@ -35,17 +37,12 @@ fn ruleset(reach: Reach, network: Network) -> Result<RulesetCreated, landlock::R
     rules.create()
 }
 
-fn grant(rules: RulesetCreated, path: &PathBuf) -> io::Result<RulesetCreated> {
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) => metadata,
-        // Nothing can be written to what is not there.
-        Err(_) => return Ok(rules),
+fn grant(rules: RulesetCreated, handle: &OwnedFd) -> io::Result<RulesetCreated> {
+    let mode = rustix::fs::fstat(handle)?.st_mode;
+    let rights = match FileType::from_raw_mode(mode) {
+        FileType::Directory => AccessFs::from_write(WANTED) & !devices(),
+        _ => AccessFs::from_write(WANTED) & AccessFs::from_file(WANTED),
     };
-    let rights = match metadata.is_dir() {
-        true => AccessFs::from_write(WANTED) & !devices(),
-        false => AccessFs::from_write(WANTED) & AccessFs::from_file(WANTED),
-    };
-    let handle = PathFd::new(path).map_err(io::Error::other)?;
     let rule = PathBeneath::new(handle, rights);
     rules.add_rule(rule).map_err(io::Error::other)
 }

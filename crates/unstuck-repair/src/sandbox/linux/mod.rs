@@ -1,6 +1,6 @@
 //! The layers of the sandbox on Linux, from the outside to the inside.
 
-mod attributes;
+mod calls;
 mod cgroup;
 mod devices;
 mod landlock;
@@ -16,13 +16,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::process::DumpableBehavior;
 
+pub(super) use calls::inherit_nothing;
 pub(super) use cgroup::Cgroup;
 pub(super) use namespaces::{Entered, become_user, enter};
 
 use super::effective::{Confinement, Effective};
 use super::failure::{Failure, While};
-use super::profile::{Demand, Reach};
+use super::profile::{Demand, Profile, Reach};
 use super::scratch;
 use super::wire::Order;
 
@@ -35,7 +37,7 @@ pub(super) fn confine(
 ) -> Result<Effective, Failure> {
     let profile = &order.profile;
     if profile.overlay.is_some() && !entered.mounts {
-        return Err(no_overlay(&no_mounts(profile.reach)));
+        return Err(no_overlay(&no_mounts(order)));
     }
     let mut missing = Vec::new();
     let mut notes = Vec::new();
@@ -45,7 +47,7 @@ pub(super) fn confine(
         notes.extend(arranged.notes);
         arranged.writable
     } else {
-        missing.push(no_mounts(profile.reach));
+        missing.push(no_mounts(order));
         unmounted(order)
     };
     writable.extend(devices::writable());
@@ -53,14 +55,17 @@ pub(super) fn confine(
     limits::set(&profile.bounds).to("set the bounds")?;
     privileges::drop_all(profile.reach).to("give up privileges")?;
     if profile.reach == Reach::Looks {
-        notes.push("it looks into other processes, so Landlock is not used".to_owned());
+        missing.push("Landlock is not used, because it looks into other processes".to_owned());
     } else {
+        let writable = handles(profile, &writable).to("open what is writable")?;
         let done = landlock::restrict(&writable, profile.reach, profile.network);
         if !done.to("restrict writing with Landlock")? {
             missing.push("this kernel has no Landlock".to_owned());
         }
     }
-    seccomp::restrict(profile.network).to("restrict system calls")?;
+    if !seccomp::restrict(profile.network).to("restrict system calls")? {
+        missing.push("system calls cannot be restricted on this architecture".to_owned());
+    }
     let effective = Effective {
         confinement: match missing.is_empty() {
             true => Confinement::Full,
@@ -78,12 +83,15 @@ fn no_overlay(why: &str) -> Failure {
     Failure::final_one("lay an overlay over the project", why)
 }
 
-fn no_mounts(reach: Reach) -> String {
-    match reach {
-        Reach::Looks => "it looks into other processes, so it is not kept from files".to_owned(),
-        Reach::Own | Reach::Signals => {
-            "user namespaces are not allowed here, so secrets can be read and modes of other files changed".to_owned()
+fn no_mounts(order: &Order) -> String {
+    let why = order.obstacle.as_deref().unwrap_or("nobody asked for them");
+    match order.profile.reach {
+        Reach::Looks => {
+            "it is not kept from files, because it looks into other processes".to_owned()
         }
+        Reach::Own | Reach::Signals => format!(
+            "user namespaces cannot be used here ({why}), so secrets can be read and modes of other files changed"
+        ),
     }
 }
 
@@ -98,6 +106,18 @@ fn refuse_less(demand: Demand, reach: Reach, effective: &Effective) -> Result<()
         )),
         Demand::Required | Demand::BestEffort | Demand::Off => Ok(()),
     }
+}
+
+/// What is writable, by handle. Nothing in the project is reached by a symlink: an agent could have put it there.
+fn handles(profile: &Profile, writable: &[PathBuf]) -> io::Result<Vec<OwnedFd>> {
+    let root = open_folder(&profile.root)?;
+    let open = |path: &PathBuf| match path.strip_prefix(&profile.root) {
+        Ok(below) if !below.as_os_str().is_empty() => tree::open_below(&root, below),
+        Ok(_) => root.try_clone(),
+        Err(_) => tree::open(path),
+    };
+    // Nothing can be written to what is not there.
+    Ok(writable.iter().filter_map(|path| open(path).ok()).collect())
 }
 
 /// What is writable where nothing can be mounted.
@@ -154,6 +174,13 @@ pub(super) fn unconfined(order: &Order, folder: &OwnedFd) -> Result<Effective, F
     }
     rustix::process::fchdir(folder).to(format!("work in {}", order.folder.display()))?;
     Ok(Effective::none("it is switched off"))
+}
+
+/// Lets nobody look into this process or reach what it has open.
+pub(super) fn close_to_others() -> io::Result<()> {
+    Ok(rustix::process::set_dumpable_behavior(
+        DumpableBehavior::NotDumpable,
+    )?)
 }
 
 /// How many processes are left beside this one, where it is the first of a namespace.

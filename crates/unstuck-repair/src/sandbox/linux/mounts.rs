@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use nix::sched::CloneFlags;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags};
 
@@ -17,7 +17,7 @@ use crate::sandbox::profile::Profile;
 use crate::sandbox::scratch;
 use crate::sandbox::wire::Order;
 
-use super::attributes::{Extent, restrict};
+use super::calls::{Extent, restrict};
 use super::devices;
 use super::tree::{Tree, open, open_below};
 
@@ -55,6 +55,7 @@ pub(super) fn arrange(order: &Order, has_processes: bool) -> Result<Arranged, Fa
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private).to_isolate("keep our mounts to ourselves")?;
     let processes = has_processes.then(Tree::processes).transpose();
+    let opened = opened(&order.profile, &mut arranged)?;
     let mut planned = seen(order, &mut arranged)?;
     planned.extend(hidden(order));
     let devices = devices::take().to_isolate("take the devices along")?;
@@ -68,6 +69,12 @@ pub(super) fn arrange(order: &Order, has_processes: bool) -> Result<Arranged, Fa
     }
     devices::arrange(devices).to_isolate("arrange the devices")?;
     mount_all(planned)?;
+    for (below, tree) in opened {
+        let root = open(&order.profile.root).to_isolate("find the project")?;
+        let target = open_below(&root, &below);
+        let mounted = target.and_then(|target| tree.mount_over(&target));
+        mounted.to_isolate(format!("make {} writable", below.display()))?;
+    }
     keep(&order.profile, &mut arranged)?;
     Ok(arranged)
 }
@@ -104,7 +111,7 @@ fn seen(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure>
         }
     }
     planned.push(project(profile, arranged)?);
-    planned.extend(granted(order, arranged)?);
+    planned.extend(granted(order, arranged));
     Ok(planned)
 }
 
@@ -117,7 +124,7 @@ fn project(profile: &Profile, arranged: &mut Arranged) -> Result<Planned, Failur
             .and_then(Tree::plain)
             .to_isolate("take the project")?,
     };
-    let is_whole = profile.writable_in_project().next().is_none();
+    let is_whole = profile.overlay.is_some() || profile.writable_in_project().next().is_none();
     let tree = match is_whole {
         true => Ok(tree),
         false => tree.read_only(),
@@ -129,19 +136,53 @@ fn project(profile: &Profile, arranged: &mut Arranged) -> Result<Planned, Failur
     Ok(Planned::seen(&profile.root, tree))
 }
 
-/// What is writable beside the project or, where only some of it is, in it.
-fn granted(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure> {
+/// What is writable in the project where only some of it is, taken before the rest is made read-only.
+fn opened(profile: &Profile, arranged: &mut Arranged) -> Result<Vec<(PathBuf, Tree)>, Failure> {
+    let mut opened = Vec::new();
+    if profile.overlay.is_some() {
+        // All of the overlay is writable: what is real stays as it is anyway.
+        return Ok(opened);
+    }
+    let root = open(&profile.root).to_isolate("find the project")?;
+    for path in profile.writable_in_project() {
+        let below = path.strip_prefix(&profile.root).unwrap_or(&path);
+        match open_or_make(&root, below) {
+            Ok(handle) => {
+                let tree = Tree::of(&handle).and_then(Tree::plain);
+                let tree = tree.to_isolate(format!("make {} writable", below.display()))?;
+                opened.push((below.to_owned(), tree));
+                arranged.writable.push(path);
+            }
+            Err(error) => arranged
+                .notes
+                .push(format!("{} is not writable: {error}", below.display())),
+        }
+    }
+    Ok(opened)
+}
+
+/// Something in the project; where it is not there and has the name of a folder, it is made.
+fn open_or_make(root: &OwnedFd, below: &Path) -> io::Result<OwnedFd> {
+    match open_below(root, below) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && below.extension().is_none() => {}
+        other => return other,
+    }
+    let folder = match below.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => open_below(root, folder)?,
+        _ => root.try_clone()?,
+    };
+    let name = below.file_name().unwrap_or(below.as_os_str());
+    rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777))?;
+    open_below(root, below)
+}
+
+/// What is writable beside the project.
+fn granted(order: &Order, arranged: &mut Arranged) -> Vec<Planned> {
     let profile = &order.profile;
     let mut planned = Vec::new();
     if profile.overlay.is_some() {
         // All of these are the real ones. Nothing real may be written to where all is meant to be a trial.
-        return Ok(planned);
-    }
-    for path in profile.writable_in_project() {
-        let tree = Tree::at(&path).and_then(Tree::plain);
-        let tree = tree.to(format!("make {} writable", path.display()))?;
-        planned.push(Planned::seen(&path, tree));
-        arranged.writable.push(path);
+        return planned;
     }
     let outside = profile.writable_outside();
     for path in order.surroundings.caches.iter().cloned().chain(outside) {
@@ -154,15 +195,15 @@ fn granted(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failu
             arranged.writable.push(path);
         }
     }
-    Ok(planned)
+    planned
 }
 
 /// What is not seen.
 fn hidden(order: &Order) -> Vec<Planned> {
     let (profile, around) = (&order.profile, &order.surroundings);
     let own = profile.own.iter().chain(&around.secrets);
-    // Around the project itself nothing can be hidden; what is there is read-only anyway.
-    let own = own.filter(|path| !profile.root.starts_with(path));
+    // What lies around the project can be hidden, for the project is mounted there again. It itself cannot.
+    let own = own.filter(|path| **path != profile.root);
     // Where services of the machine listen.
     let sockets = PathBuf::from("/run");
     [sockets]

@@ -99,16 +99,21 @@ const OPENS: &[(i64, u8, u8)] = &[
     (libc::SYS_open, 1, 2),
 ];
 
-/// Puts the filter in force for this process and all that it starts.
-pub(super) fn restrict(network: Network) -> io::Result<()> {
-    for program in programs(network).map_err(io::Error::other)? {
+/// Puts the filter in force for this process and all that it starts; whether there is one for this architecture.
+pub(super) fn restrict(network: Network) -> io::Result<bool> {
+    let Ok(architecture) = TargetArch::try_from(std::env::consts::ARCH) else {
+        return Ok(false);
+    };
+    for program in programs(architecture, network).map_err(io::Error::other)? {
         apply_filter(&program).map_err(io::Error::other)?;
     }
-    Ok(())
+    Ok(true)
 }
 
-fn programs(network: Network) -> Result<Vec<BpfProgram>, seccompiler::Error> {
-    let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
+fn programs(
+    architecture: TargetArch,
+    network: Network,
+) -> Result<Vec<BpfProgram>, seccompiler::Error> {
     let refuse = |rules, errno: i32| -> Result<BpfProgram, seccompiler::Error> {
         let answer = SeccompAction::Errno(errno.cast_unsigned());
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)?;

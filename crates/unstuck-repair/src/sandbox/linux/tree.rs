@@ -10,7 +10,7 @@ use rustix::mount::{
     fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
-use super::attributes::{Extent, restrict};
+use super::calls::{Extent, restrict};
 
 /// No program of another user, and no device, whatever is on it.
 const PLAIN: MountAttrFlags =

@@ -1,11 +1,104 @@
-//! What a command can do.
+//! What a sandbox is where the machine allows less, and how it tells.
+
+use unstuck_repair::sandbox::wire::{End, Report, Steps};
+use unstuck_repair::sandbox::{Confinement, Demand, Network};
 
 use super::support::Place;
 
 #[test]
-fn it_runs() {
+fn a_command_runs_and_its_end_is_told() {
     let place = Place::new();
-    let tried = place.shell("id; pwd; ls -la / ~ /tmp; cat /proc/mounts | head -50; ps aux | head; echo hi > file; ls -la; exit 3");
-    println!("{tried:#?}");
-    println!("{}", tried.stdout);
+    let tried = place.shell("echo hi > file; sleep 100 & exit 3");
+    assert_eq!(tried.end(), Some(End::Exited(3)), "{tried:#?}");
+    assert_eq!(tried.effective().unwrap().line(), "full");
+    assert!(
+        tried
+            .reports
+            .iter()
+            .any(|report| matches!(report, Report::Ended { left: 1, .. }))
+    );
+    assert!(matches!(tried.reports.last(), Some(Report::Cleared { .. })));
+    assert!(place.path("project/file").exists());
+}
+
+#[test]
+fn without_namespaces_nothing_runs_where_all_of_the_sandbox_is_asked_for() {
+    let mut place = Place::new();
+    place.obstacle = Some("refused by this test".to_owned());
+    let tried = place.shell("echo hi > file");
+    let Some(Report::SetUp { error, .. }) = tried.reports.first() else {
+        panic!("{tried:#?}");
+    };
+    assert!(error.contains("refused by this test"), "{error}");
+    assert_eq!(tried.end(), None);
+    assert!(!place.path("project/file").exists());
+}
+
+#[test]
+fn without_namespaces_the_rest_of_the_sandbox_holds_and_says_what_is_missing() {
+    let mut place = Place::new();
+    place.obstacle = Some("refused by this test".to_owned());
+    place.profile.demand = Demand::BestEffort;
+    place.profile.network = Network::Off;
+    place.write("home/.cache/pip/old", "");
+    let outside = place.path("outside/file");
+    let line = format!(
+        "echo hi > file; echo hi > ~/.cache/pip/new; echo hi > \"$TMPDIR/t\"; echo bad > {}; echo bad > ~/file; \
+         python3 -c 'import socket; socket.socket()' && echo bad; \
+         python3 -c 'import socket; socket.socket(socket.AF_UNIX)' && echo bad; \
+         unshare -U true && echo bad; mknod dev c 1 3 && echo bad; grep NoNewPrivs /proc/self/status",
+        outside.display()
+    );
+    let tried = place.shell(&line);
+    let effective = tried.effective().unwrap();
+    assert_eq!(effective.confinement, Confinement::Partial);
+    assert!(
+        effective
+            .line()
+            .contains("user namespaces cannot be used here"),
+        "{effective:#?}"
+    );
+    assert_eq!(tried.stdout, "NoNewPrivs:\t1\n", "{tried:#?}");
+    assert!(place.path("project/file").exists() && place.path("home/.cache/pip/new").exists());
+    assert!(!outside.exists() && !place.path("home/file").exists());
+}
+
+/// A folder that an agent has replaced with a symlink opens nothing outside of the project.
+#[test]
+fn what_is_writable_in_the_project_is_not_reached_by_a_symlink() {
+    for obstacle in [None, Some("refused by this test".to_owned())] {
+        let mut place = Place::new();
+        place.obstacle = obstacle;
+        place.profile.demand = Demand::BestEffort;
+        place.profile.writable = vec!["dist".into(), "made".into()];
+        std::os::unix::fs::symlink(place.path("outside"), place.path("project/dist")).unwrap();
+        let tried = place.shell("echo bad > dist/file; echo bad > file; ls; true");
+        assert_eq!(tried.end(), Some(End::Exited(0)), "{tried:#?}");
+        assert!(!place.path("outside/file").exists());
+        assert!(!place.path("project/file").exists());
+    }
+}
+
+#[test]
+fn the_whole_file_system_is_no_project() {
+    let mut place = Place::new();
+    place.profile.root = "/".into();
+    let tried = place.run(Steps::Shell("true".to_owned()));
+    assert!(
+        matches!(tried.reports.first(), Some(Report::SetUp { .. })),
+        "{tried:#?}"
+    );
+    assert_eq!(tried.end(), None);
+}
+
+#[test]
+fn what_is_left_open_by_others_is_not_handed_down() {
+    let place = Place::new();
+    let secret = place.write("outside/secret", "hunter2");
+    let file = std::fs::File::open(secret).unwrap();
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+    let tried = place.shell("ls -l /proc/self/fd");
+    assert!(tried.stdout.contains(" 2 -> "), "{tried:#?}");
+    assert!(!tried.stdout.contains("secret"), "{tried:#?}");
+    drop(file);
 }

@@ -16,6 +16,7 @@ use unstuck_repair::sandbox::{Effective, Profile, SANDBOX, Scratch, surroundings
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
     pub(crate) profile: Profile,
+    pub(crate) obstacle: Option<String>,
 }
 
 impl Place {
@@ -26,7 +27,11 @@ impl Place {
             std::fs::create_dir(path.join(name)).unwrap();
         }
         let profile = Profile::of(path.join("project"));
-        Self { folder, profile }
+        Self {
+            folder,
+            profile,
+            obstacle: None,
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -46,6 +51,7 @@ impl Place {
         vec![
             ("HOME".into(), self.path("home").into()),
             ("PATH".into(), path),
+            ("LC_ALL".into(), "C".into()),
         ]
     }
 
@@ -59,20 +65,23 @@ impl Place {
         let order = Order {
             profile: self.profile.clone(),
             surroundings: surroundings(&environment, scratch.path(), None),
-            namespaces: true,
+            obstacle: self.obstacle.clone(),
             run_as: None,
             folder: PathBuf::new(),
             steps,
         };
         let project = File::open(&self.profile.root).unwrap();
         let (ours, theirs) = UnixStream::pair().unwrap();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it is tried without anything around it"
+        )]
         let child = Command::new(env!("CARGO_BIN_EXE_unstuck-sandbox"))
             .arg(SANDBOX)
             .env_clear()
             .envs(environment)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .spawn()
             .unwrap();
         wire::send(&ours, &order, &project, &project).unwrap();
@@ -86,7 +95,6 @@ impl Place {
         Tried {
             reports,
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
 }
@@ -96,7 +104,6 @@ impl Place {
 pub(crate) struct Tried {
     pub(crate) reports: Vec<Report>,
     pub(crate) stdout: String,
-    pub(crate) stderr: String,
 }
 
 impl Tried {

@@ -75,6 +75,24 @@ async fn such_an_entry_can_still_write_nowhere_else() {
 }
 
 #[tokio::test]
+async fn such_an_entry_sees_no_more_of_processes_than_their_numbers() {
+    let place = Place::new();
+    let own = std::process::id();
+    for what in [
+        "environ",
+        "root/etc/hostname",
+        "fd/0",
+        "cwd/Cargo.toml",
+        "mem",
+        "maps",
+    ] {
+        let line = format!("kill -0 $$; head -c1 /proc/{own}/{what} && echo done");
+        let ran = place.run(&line).await;
+        assert!(!ran.stdout.contains("done"), "{what}: {ran:#?}");
+    }
+}
+
+#[tokio::test]
 async fn whoever_holds_a_port_is_found_and_ended() {
     let place = Place::new();
     let port = TcpListener::bind("127.0.0.1:0")
@@ -89,5 +107,8 @@ async fn whoever_holds_a_port_is_found_and_ended() {
     crate::support::eventually("the server is up", is_up).await;
     let ran = place.run(&format!("fuser -k {port}/tcp")).await;
     assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+    // The kernel lets nobody look into processes from a whole sandbox, and that is told.
+    assert_eq!(ran.sandbox.confinement, Confinement::Partial);
+    assert!(ran.sandbox.line().contains("looks into other processes"));
     crate::support::eventually("the server is gone", || server.is_over()).await;
 }

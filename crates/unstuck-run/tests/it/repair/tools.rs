@@ -8,13 +8,18 @@ use unstuck_run::process::Status;
 
 use super::support::Place;
 
+#[expect(clippy::print_stdout, reason = "whoever runs the tests wants to know")]
+fn skipped(why: &str) {
+    println!("skipped: {why}");
+}
+
 /// Whether a program is there.
 fn has(program: &str) -> bool {
     #[expect(clippy::disallowed_methods, reason = "a test looks at the machine")]
     let output = Command::new(program).arg("--version").output();
     let is_there = output.is_ok_and(|output| output.status.success());
     if !is_there {
-        println!("skipped: there is no {program} here");
+        skipped(&format!("there is no {program} here"));
     }
     is_there
 }
@@ -45,7 +50,7 @@ async fn fetches(place: &Place, line: &str) -> bool {
         "Failed to establish",
     ];
     if is_offline.iter().any(|word| text.contains(word)) {
-        println!("skipped: no registry can be reached");
+        skipped("no registry can be reached");
         return false;
     }
     assert_eq!(ran.status, Status::Exited(0), "{line}: {ran:#?}");
@@ -168,7 +173,7 @@ fn has_go() -> bool {
         .output()
         .is_ok_and(|output| output.status.success());
     if !is_there {
-        println!("skipped: there is no go here");
+        skipped("there is no go here");
     }
     is_there
 }

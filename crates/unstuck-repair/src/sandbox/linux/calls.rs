@@ -1,7 +1,9 @@
-//! Changes what mounts allow, a whole tree at once.
-//!
-//! No crate wraps this system call yet, so this is the one place of the sandbox with `unsafe` in it.
-#![expect(unsafe_code, reason = "mount_setattr(2) has no safe wrapper")]
+//! Two system calls that no crate wraps yet: what mounts allow, a whole tree at once, and which descriptors programs
+//! inherit. This is the one place of the sandbox with `unsafe` in it.
+#![expect(
+    unsafe_code,
+    reason = "mount_setattr(2) and close_range(2) have no safe wrapper"
+)]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -51,9 +53,27 @@ pub(super) fn restrict(mount: &impl AsFd, flags: MountAttrFlags, extent: Extent)
             size_of::<Attributes>(),
         )
     };
-    if done == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+    outcome(done)
+}
+
+/// Lets no program that is started inherit more than its three streams, whoever left descriptors open.
+pub(in crate::sandbox) fn inherit_nothing() -> io::Result<()> {
+    const FIRST: libc::c_uint = 3;
+    // SAFETY: no descriptor is closed or changed but for the mark that programs do not inherit it.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            FIRST,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        )
+    };
+    outcome(done)
+}
+
+fn outcome(done: libc::c_long) -> io::Result<()> {
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
