@@ -45,8 +45,13 @@ fn proposed(one: &RecoveryProposed) -> String {
         GuardWord::Ask | GuardWord::Run => "needs your word",
     };
     let why = one_line(&one.reason, LONGEST);
+    let record = match one.by {
+        // What is behind it there is how often it has helped.
+        Proposer::Remembered => format!(" ({})", one_line(&one.root_cause, LONGEST)),
+        _ => String::new(),
+    };
     format!(
-        "repair {} by {}: {BOLD}{command}{BOLD:#} {so}: {why}",
+        "repair {} by {}{record}: {BOLD}{command}{BOLD:#} {so}: {why}",
         one.id,
         proposer(one.by)
     )
@@ -61,12 +66,24 @@ fn executed(one: &RecoveryExecuted) -> String {
     };
     match one.exit_code {
         0 => {
-            format!("{GREEN}repaired{GREEN:#} in {took}{confined}; now what failed is tried again")
+            format!("{GREEN}the repair ran{GREEN:#} in {took}{confined}; now what failed is tried again")
         }
         code => format!(
             "{YELLOW}the repair ended with exit code {code}{YELLOW:#} after {took}{confined}"
         ),
     }
+}
+
+/// What a person can answer to a repair that waits, as lines to copy.
+pub(crate) fn answers(short: &str, option: &str) -> impl Iterator<Item = String> {
+    let answers = [
+        ("allow it", "approve"),
+        ("see first what it would change", "preview"),
+        ("go on without it", "reject"),
+    ];
+    answers
+        .map(|(what, command)| format!("{what}: unstuck {command} {short}{option}"))
+        .into_iter()
 }
 
 /// Who proposed it.

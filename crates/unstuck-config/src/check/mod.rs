@@ -3,17 +3,20 @@
 mod agents;
 mod order;
 mod recovery;
+mod repair;
 mod roles;
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use unstuck_core::guard::show_command;
 use unstuck_core::nearest;
 
 use crate::config::Config;
 use crate::problem::Problem;
 use crate::repairs::lint;
+use crate::section::OnUnknown;
 
 impl Config {
     /// Everything that is wrong although each value by itself can be read.
@@ -48,15 +51,25 @@ impl Config {
         if self.origin("webhooks").is_some() {
             notes.push(self.problem_at("webhooks", "read, not used by this version"));
         }
+        notes.extend(self.open_door());
         notes.extend(self.doubtful_approvals());
         notes.extend(self.distrusted().iter().map(|file| Problem {
             path: String::new(),
             message: file.to_string(),
             place: None,
         }));
+        notes.extend(self.allowance());
         notes.extend(self.capped());
         notes.extend(self.unknown_models());
         notes
+    }
+
+    /// A rule that lets run what nobody named.
+    fn open_door(&self) -> Option<Problem> {
+        let section = self.recovery()?;
+        let text = "lets simple commands run that nobody named; auto_approve is the safe way";
+        (section.on_unknown == OnUnknown::Allow)
+            .then(|| self.problem_at("recovery.on_unknown", text))
     }
 
     /// Approved commands that are worth a second look.
@@ -67,7 +80,7 @@ impl Config {
             let path = format!("recovery.auto_approve.{}", at + 1);
             let told = lint(entry)
                 .into_iter()
-                .map(move |why| (path.clone(), format!("`{entry}` {why}")));
+                .map(move |why| (path.clone(), format!("`{}` {why}", show_command(entry))));
             told.map(|(path, text)| self.problem_at(&path, text))
         });
         doubts.collect()

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 use serde::Deserialize;
+use unstuck_core::guard::doubt;
 
 const KNOWN: &str = include_str!("../../data/lint.toml");
 
@@ -37,7 +38,8 @@ struct Rule {
 pub fn lint(entry: &str) -> Vec<&'static str> {
     let rules = rules().iter();
     let fits = rules.filter(|(pattern, _)| pattern.is_match(entry));
-    fits.map(|(_, rule)| rule.say.as_str()).collect()
+    let known = fits.map(|(_, rule)| rule.say.as_str());
+    known.chain(doubt(entry)).collect()
 }
 
 fn rules() -> &'static [(Regex, Rule)] {

@@ -354,11 +354,11 @@ fn a_blank_entry_of_the_lists_is_told() {
         "[recovery]\nauto_approve = [\"npm ci\", \" \"]\n",
         "[recovery]\nauto_approve = [\"\"]\n",
     ] {
-        assert_told(text, &["`recovery.auto_approve`", "has a blank entry"]);
+        assert_told(text, &["`recovery.auto_approve.", "must be a command"]);
     }
     assert_told(
         "[recovery]\nrequire_human = [\"\\t\"]\n",
-        &["`recovery.require_human`", "has a blank entry"],
+        &["`recovery.require_human.1`", "must be a command"],
     );
 }
 
@@ -370,7 +370,11 @@ fn an_approval_that_may_not_be_meant_is_noted() {
     assert_eq!(config.check(), []);
     let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
     let all = notes.join("\n");
-    for words in ["has `npm *`", "has `sh fix.sh`", "`recovery.on_unknown`"] {
+    for words in [
+        "`npm *` is compared",
+        "`sh fix.sh` runs",
+        "`recovery.on_unknown`",
+    ] {
         assert!(all.contains(words), "`{words}` is not in:\n{all}");
     }
     assert!(!all.contains("npm ci`"), "{all}");

@@ -17,6 +17,7 @@ mod approved;
 mod characters;
 mod commands;
 mod document;
+mod doubt;
 mod fields;
 mod judge;
 mod plain;
@@ -27,9 +28,9 @@ mod rules;
 mod script;
 mod show;
 mod verdict;
-mod warnings;
 
 pub use approved::{Approved, ApprovedBy};
+pub use doubt::doubt;
 pub use judge::judge;
 pub use proposal::{
     Confidence, DEFAULT_TIMEOUT, MAX_BYTES, MAX_COMMAND, MAX_TIMEOUT, MAX_WORKING_DIR, Proposal,
@@ -39,4 +40,3 @@ pub use rules::{OnUnknown, Rules, RulesError};
 pub use script::Script;
 pub use show::{show, show_command};
 pub use verdict::{AskWhy, Effect, Judgement, Place, Standing, Step, Verdict};
-pub use warnings::RulesWarning;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::glob::{fits, name_fits};
-use super::knowledge::Pattern;
+use super::pattern::Pattern;
 use super::specs::Usual;
 use super::{json, tree, xml};
 
@@ -36,6 +36,10 @@ pub struct FileRule {
     scripts: Option<String>,
     /// Whether its lines call other files.
     pub calls: bool,
+    /// How lines name other files of the same kind, in the first group.
+    follows: Vec<Pattern>,
+    /// How lines name the folders of members, in the first group.
+    lists: Vec<Pattern>,
     /// Whether it may hold secrets, so that a difference is not shown.
     pub secret: bool,
 }
@@ -135,16 +139,44 @@ impl FileRule {
             .collect()
     }
 
-    /// Whether a key is set in it, such as `workspaces`.
-    pub fn has_key(&self, bytes: &[u8], key: &str) -> bool {
+    /// The other files of the same kind that it names.
+    pub fn followed(&self, bytes: &[u8]) -> Vec<String> {
+        captured(&self.follows, bytes)
+    }
+
+    /// The folders of members that it lists under a key, such as `workspaces`, or in its lines.
+    ///
+    /// None if there is no such list; empty if it cannot be read.
+    pub fn members(&self, bytes: &[u8], key: &str) -> Option<Vec<String>> {
+        if key.is_empty() {
+            return Some(captured(&self.lists, bytes));
+        }
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         let value = match self.read {
             Read::Toml => json::from_toml(text),
             _ => json::parse(text),
         };
-        // What cannot be read may well have it.
-        value.is_none_or(|value| !tree::find(&value, key).is_empty())
+        let Some(value) = value else {
+            return Some(Vec::new());
+        };
+        let found = tree::find(&value, key).into_iter().next();
+        found.map(|(_, value)| json::list(value))
     }
+
+    /// Whether the whole of a file counts.
+    pub fn is_whole(&self) -> bool {
+        self.read == Read::Whole
+    }
+}
+
+/// The first groups of all lines that match.
+fn captured(patterns: &[Pattern], bytes: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(bytes);
+    let lines = text.lines().flat_map(|line| {
+        let found = patterns.iter().filter_map(|one| one.0.captures(line));
+        found.filter_map(|found| Some(found.get(1)?.as_str().to_owned()))
+    });
+    lines.collect()
 }
 
 fn any(patterns: &[Pattern], text: &str) -> bool {

@@ -47,9 +47,51 @@ pub(super) fn name_fits(pattern: &str, name: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Whether a folder fits a pattern of a workspace, such as `packages/*` or `apps/**`.
+pub fn folder_fits(pattern: &str, folder: &str) -> bool {
+    let parts = |path: &str| -> Vec<String> {
+        let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+        parts.map(str::to_owned).collect()
+    };
+    all_fit(&parts(pattern), &parts(folder))
+}
+
+fn all_fit(pattern: &[String], folder: &[String]) -> bool {
+    match (pattern.split_first(), folder.split_first()) {
+        (None, None) => true,
+        (None, Some(_)) => false,
+        (Some((first, rest)), _) if first == "**" => {
+            all_fit(rest, folder)
+                || folder
+                    .split_first()
+                    .is_some_and(|(_, more)| all_fit(pattern, more))
+        }
+        (Some(_), None) => false,
+        (Some((first, rest)), Some((name, more))) => name_fits(first, name) && all_fit(rest, more),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_of_a_workspace_fit_its_patterns() {
+        for (pattern, folder) in [
+            ("packages/*", "packages/a"),
+            ("./packages/*/", "packages/build"),
+            ("apps/**", "apps/a/b"),
+            ("**", "a"),
+            ("**/web", "a/b/web"),
+            ("web", "web"),
+            (".", ""),
+        ] {
+            assert!(folder_fits(pattern, folder), "{pattern} {folder}");
+        }
+        for (pattern, folder) in [("packages/*", "packages/a/b"), ("web", "a/web"), ("a", "")] {
+            assert!(!folder_fits(pattern, folder), "{pattern} {folder}");
+        }
+    }
 
     #[test]
     fn stars_stand_for_parts_of_one_name() {

@@ -62,6 +62,21 @@ pub(super) fn texts(value: Value) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The texts of a list, which may be in the table of a list of packages.
+pub(super) fn list(value: Value) -> Vec<String> {
+    match value {
+        Value::List(list) => {
+            let texts = list.into_iter().filter_map(|one| match one {
+                Value::Text(text) => Some(text),
+                _ => None,
+            });
+            texts.collect()
+        }
+        Value::Table(mut table) => table.remove("packages").map(list).unwrap_or_default(),
+        _ => Vec::new(),
+    }
+}
+
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Reader)

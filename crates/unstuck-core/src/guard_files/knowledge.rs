@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
-use regex::Regex;
 use serde::Deserialize;
 
 use super::file_rule::FileRule;
+use super::pattern::Pattern;
 
 const BUILT_IN: &str = include_str!("../../data/guard_files.toml");
 
@@ -19,8 +19,10 @@ pub struct GuardKnowledge {
     pub wrappers: Vec<String>,
     /// Words after which a command goes on with another program or file.
     pub carries: Vec<String>,
-    /// Folders of installed packages and of what is built.
+    /// Folders of installed packages.
     pub installed: Vec<String>,
+    /// Folders of what is built from sources.
+    pub built: Vec<String>,
     /// Scripts of `package.json` that installing runs.
     pub lifecycle: Vec<String>,
     /// Files that count with every tool.
@@ -62,28 +64,21 @@ pub struct Tool {
     /// Its files in folders below the project's root.
     #[serde(default)]
     pub below: Vec<String>,
-    /// The files, or `file#key`, without which those below do not count; always where empty.
+    /// The files, or `file#key`, that list the folders in which those below count; all folders where empty.
     #[serde(default)]
-    pub below_if: Vec<String>,
+    pub members: Vec<String>,
+    /// Whether those below count also where they are no members.
+    #[serde(default)]
+    pub everywhere: bool,
+    /// The words of which the command must have one; none where empty.
+    #[serde(default)]
+    pub words: Vec<String>,
     /// Options whose value is a file that it executes.
     #[serde(default)]
     pub options: Vec<String>,
     /// Whether its arguments may name scripts of `package.json`.
     #[serde(default)]
     pub scripts: bool,
-}
-
-/// A regular expression.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) struct Pattern(pub(super) Regex);
-
-impl TryFrom<String> for Pattern {
-    type Error = regex::Error;
-
-    fn try_from(text: String) -> Result<Self, regex::Error> {
-        Regex::new(&text).map(Self)
-    }
 }
 
 impl GuardKnowledge {
@@ -100,19 +95,21 @@ impl GuardKnowledge {
         found.unwrap_or(&self.whole)
     }
 
-    /// Whether a file is of the folders of installed packages, or of what is built.
-    pub fn is_installed(&self, path: &str) -> bool {
-        let Some((folders, _)) = path.rsplit_once('/') else {
-            return false;
-        };
-        folders
-            .split('/')
-            .any(|name| self.is_installed_folder(name))
+    /// Whether a file is in a folder of installed packages, or of what is built.
+    pub fn is_made(&self, path: &str) -> bool {
+        let mut names = folders(path);
+        names.any(|name| self.is_installed(name)) || self.is_built(path)
     }
 
-    /// Whether a folder of that name holds installed packages, or what is built.
-    pub fn is_installed_folder(&self, name: &str) -> bool {
+    /// Whether a folder of that name holds installed packages.
+    pub fn is_installed(&self, name: &str) -> bool {
         self.installed.iter().any(|known| known == name)
+    }
+
+    /// Whether a file is in a folder of what is built.
+    pub fn is_built(&self, path: &str) -> bool {
+        let mut names = folders(path);
+        names.any(|name| self.built.iter().any(|known| known == name))
     }
 
     pub(super) fn interpreter_named(&self, program: &str) -> Option<&Interpreter> {
@@ -120,10 +117,20 @@ impl GuardKnowledge {
         all.find(|one| is_one_of(&one.names, program))
     }
 
-    pub(super) fn tools_named(&self, program: &str) -> Vec<&Tool> {
+    pub(super) fn tools_named(&self, program: &str, words: &[String]) -> Vec<&Tool> {
+        let is_meant = |tool: &Tool| {
+            tool.words.is_empty() || tool.words.iter().any(|word| words.contains(word))
+        };
         let all = self.tool.iter();
-        all.filter(|one| is_one_of(&one.names, program)).collect()
+        all.filter(|one| is_one_of(&one.names, program) && is_meant(one))
+            .collect()
     }
+}
+
+/// The names of the folders that a file is in.
+fn folders(path: &str) -> impl Iterator<Item = &str> {
+    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+    folders.split('/')
 }
 
 /// Whether a program is one of these, in whatever version: `python3.11` is `python`.
@@ -157,7 +164,7 @@ mod tests {
         };
         for rule in &known.file {
             let unused: Vec<_> = rule.names.iter().filter(|name| !named(name)).collect();
-            let scripts = ["*.sh", "*.bash"];
+            let scripts = ["*.sh", "*.bash", "*.gradle", "*.gradle.kts"];
             let expected = unused.iter().all(|name| scripts.contains(&name.as_str()));
             assert!(expected, "{unused:?}");
         }

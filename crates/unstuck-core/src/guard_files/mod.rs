@@ -20,6 +20,7 @@ mod file_rule;
 mod glob;
 mod json;
 mod knowledge;
+mod pattern;
 mod specs;
 mod step;
 #[cfg(test)]
@@ -30,7 +31,7 @@ mod xml;
 
 pub use baseline::{Accepted, Baseline};
 pub use file_rule::FileRule;
-pub use glob::fits;
+pub use glob::{fits, folder_fits};
 pub use knowledge::{GuardKnowledge, Interpreter, Tool};
 pub use step::{Step, Use};
 pub use words::steps;

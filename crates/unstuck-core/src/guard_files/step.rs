@@ -83,13 +83,13 @@ impl Step {
 
 impl<'k> Use<'k> {
     fn tools(&mut self, known: &'k GuardKnowledge, name: &str, arguments: &[String]) {
-        let own = known.tools_named(name);
+        let own = known.tools_named(name, arguments);
         let is_interpreter = known.interpreter_named(name).is_some();
         let carries = |word: &String| known.carries.contains(word) || word == "-m";
         // A program that nobody knows may start any of its words.
         if own.is_empty() || is_interpreter || arguments.iter().any(carries) {
             for word in arguments {
-                self.tools.extend(known.tools_named(base(word)));
+                self.tools.extend(known.tools_named(base(word), arguments));
             }
         }
         self.tools.extend(own);

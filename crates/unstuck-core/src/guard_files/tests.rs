@@ -38,6 +38,7 @@ fn tools_are_found_wherever_they_are_called() {
         ("find . -name x -exec make {} \\;", "make"),
         ("env -S 'npm install'", "npm"),
         ("pm2 restart all", "overmind"),
+        ("go generate ./...", "go"),
     ] {
         assert!(uses(text).0.contains(&tool), "{text}: {:?}", uses(text));
     }
@@ -151,7 +152,8 @@ fn of_cargo_only_what_is_executed_counts() {
 
 #[test]
 fn of_python_only_what_is_executed_counts() {
-    let requirements = "six==1.16\nrequests[socks]>=2,<3 ; python_version > '3'\n# a comment\n";
+    let requirements = "six==1.16\nrequests[socks]>=2,<3 ; python_version > '3'\n# a comment\n\
+        a==1.0 \\\n    --hash=sha256:0123abcd \\\n    --hash=sha256:0123\n";
     assert_eq!(part("requirements-dev.txt", requirements), "");
     for line in [
         "--index-url https://example.com",
@@ -257,6 +259,36 @@ fn other_tools_have_their_plain_changes_too() {
 }
 
 #[test]
+fn files_name_others_of_their_kind() {
+    let known = GuardKnowledge::built_in();
+    for (path, text, named) in [
+        (
+            "requirements.txt",
+            "six\n-r base/more.txt\n",
+            "base/more.txt",
+        ),
+        ("Makefile", "-include config/settings\n", "config/settings"),
+        ("justfile", "import 'more.just'\n", "more.just"),
+        (
+            "compose.yaml",
+            "services:\n  a:\n    build:\n      dockerfile: ci/Dockerfile\n",
+            "ci/Dockerfile",
+        ),
+        (
+            "app/build.gradle",
+            "apply from: '../x.gradle'\n",
+            "../x.gradle",
+        ),
+    ] {
+        assert_eq!(
+            known.rule(path).followed(text.as_bytes()),
+            [named],
+            "{path}"
+        );
+    }
+}
+
+#[test]
 fn line_ends_and_bytes_that_are_no_text() {
     assert_eq!(
         part("Makefile", "a:\r\n\tb\r\n"),
@@ -272,8 +304,68 @@ fn scripts_are_read_by_name() {
     let text = br#"{"scripts": {"build": "node build.js", "x": 5}, "workspaces": ["a"]}"#;
     let rule = known.rule("package.json");
     assert_eq!(rule.scripts(text)["build"], "node build.js");
-    assert!(rule.has_key(text, "workspaces") && !rule.has_key(text, "pnpm"));
+    assert_eq!(rule.members(text, "workspaces"), Some(vec!["a".to_owned()]));
+    assert_eq!(rule.members(text, "pnpm"), None);
+    assert_eq!(rule.members(b"{ broken", "workspaces"), Some(vec![]));
+    let pnpm = known.rule("pnpm-workspace.yaml");
+    let yaml = b"packages:\n  - 'packages/*'\n  - web # the shop\n";
+    assert_eq!(
+        pnpm.members(yaml, ""),
+        Some(vec!["packages/*".to_owned(), "web".to_owned()])
+    );
     let composer = known.rule("composer.json");
     let scripts = composer.scripts(br#"{"scripts": {"test": ["a", "b"]}}"#);
     assert_eq!(scripts["test"], "a\nb");
+}
+
+mod laws {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Something like a path of a guard file.
+    fn path() -> impl Strategy<Value = String> {
+        let names = GuardKnowledge::built_in().file.iter();
+        let names: Vec<_> = names
+            .flat_map(|rule| &rule.names)
+            .map(|name| name.replace('*', "x"))
+            .collect();
+        prop::sample::select(names)
+    }
+
+    /// Texts in which the marks of all formats come together.
+    fn text() -> impl Strategy<Value = String> {
+        let pieces = [
+            "{", "}", "[", "]", "\"", "'", "<", ">", "</", "/>", "<!--", "-->", "=", ":", ",",
+            "\n", " ", "\\", "$(", ")", "`", "scripts", "é", "#", "!", "&&", "a", "1", "-m", "./",
+        ];
+        let pieces = prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..60);
+        pieces.prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        /// Whatever stands in a file or a command, it is read to its end, and always in the same way.
+        #[test]
+        fn nothing_in_a_file_or_a_command_ends_the_reading(path in path(), text in text(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let known = GuardKnowledge::built_in();
+            let rule = known.rule(&path);
+            prop_assert_eq!(rule.part(text.as_bytes()), rule.part(text.as_bytes()));
+            let _ = (rule.part(&bytes), rule.scripts(&bytes), rule.followed(&bytes), rule.members(&bytes, "a"));
+            for step in steps(&text) {
+                let _ = step.look(known);
+            }
+        }
+
+        /// What cannot be read as what it should be counts as a whole: no two such texts are the same.
+        #[test]
+        fn a_broken_file_counts_as_a_whole(one in text(), other in text()) {
+            let broken = |text: &str| format!("{{{text}");
+            let rule = GuardKnowledge::built_in().rule("package.json");
+            let (first, second) = (broken(&one), broken(&other));
+            let is_json = |text: &str| serde_json::from_str::<serde_json::Value>(text).is_ok();
+            if first != second && !is_json(&first) && !is_json(&second) {
+                prop_assert_ne!(rule.part(first.as_bytes()), rule.part(second.as_bytes()));
+            }
+        }
+    }
 }

@@ -76,6 +76,8 @@ pub struct Recovery {
     used: Tokens,
     spent: f64,
     finished: Option<RunFinished>,
+    /// The repair that a person was asked about last, if it was about one.
+    asked_repair: Option<String>,
 }
 
 impl Recovery {
@@ -108,6 +110,7 @@ impl Recovery {
             used: Tokens::default(),
             spent: 0.0,
             finished: None,
+            asked_repair: None,
         }
     }
 
@@ -154,7 +157,10 @@ impl Recovery {
             Event::RecoveryStarted(_) => self.phase = Phase::Repairing,
             Event::RecoveryExecuted(repair) => self.repaired(repair),
             Event::RecoveryFailed(repair) => self.not_repaired(repair),
-            Event::RecoveryEscalated(_) => self.phase = Phase::Asked,
+            Event::RecoveryEscalated(asked) => {
+                self.asked_repair.clone_from(&asked.repair);
+                self.phase = Phase::Asked;
+            }
             // A person has seen to it: what follows is a new beginning with all its retries.
             Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
                 self.history = None;
@@ -254,6 +260,11 @@ impl Recovery {
     /// The repair that is to be run before the next attempt.
     pub fn repair(&self) -> Option<&str> {
         self.course.repair()
+    }
+
+    /// The repair that a person is asked about, if that is what they are asked.
+    pub fn asked_repair(&self) -> Option<&str> {
+        self.asked_repair.as_deref().filter(|_| self.is_asked())
     }
 
     /// The id of the run.

@@ -141,6 +141,12 @@ impl Book {
         self.files.iter().flat_map(|file| &file.alias)
     }
 
+    /// Whether a text, be it a program or what one says, is about writing files.
+    pub(super) fn is_writing(&self, text: &str) -> bool {
+        let mut patterns = self.files.iter().flat_map(|file| &file.writing);
+        patterns.any(|pattern| pattern.is_match(text))
+    }
+
     /// The names under which a project may declare the package of a module.
     pub(super) fn packages_of(&self, ecosystem: &str, module: &str) -> Vec<String> {
         let of_module = |alias: &&Alias| {

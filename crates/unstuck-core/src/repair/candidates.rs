@@ -1,7 +1,7 @@
 //! Built-in commands for a need: from its rule, from the package manager, from the scripts of the project.
 
 use super::book::Book;
-use super::data::{Lack, Manager, StateCommand};
+use super::data::{Lack, Manager, StateCommand, Work};
 use super::facts::Facts;
 use super::feasible::chosen_manager;
 use super::fit;
@@ -33,7 +33,7 @@ pub(super) fn candidates(
     match need.lack {
         Lack::Packages => all.extend(of_manager(book, facts, need)),
         Lack::Output | Lack::Generated | Lack::Schema | Lack::File => {
-            all.extend(of_scripts(book, facts, need));
+            all.extend(of_scripts(book, facts));
         }
         _ => {}
     }
@@ -111,21 +111,26 @@ fn manager_for<'b>(book: &'b Book, facts: &Facts, need: &Need<'_>) -> Option<&'b
 }
 
 /// Scripts and targets of the project, each as the command that runs it.
-fn of_scripts(book: &Book, facts: &Facts, need: &Need<'_>) -> Vec<Candidate> {
+fn of_scripts(book: &Book, facts: &Facts) -> Vec<Candidate> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:.-".contains(c);
     let mut all = Vec::new();
     for (runner, scripts) in &facts.scripts {
         let Some(prefix) = prefix(book, facts, runner) else {
             continue;
         };
-        let names = scripts.keys().filter(|name| name.chars().all(plain));
+        let makes = |name: &str| {
+            let making = [Work::Generate, Work::Build, Work::Migrate];
+            let works = book.works_of_name(name);
+            works.iter().any(|work| making.contains(work))
+        };
+        let names = scripts.keys();
+        let names = names.filter(|name| name.chars().all(plain) && makes(name));
         all.extend(names.map(|name| Candidate {
             command: format!("{prefix} {name}"),
             folder: String::new(),
             unproven: true,
         }));
     }
-    let _ = need;
     all
 }
 

@@ -19,6 +19,8 @@ pub struct RepairFile {
     pub(super) place: Vec<Place>,
     pub(super) service: Vec<ServiceName>,
     pub(super) alias: Vec<Alias>,
+    /// How programs write that they write files.
+    pub(super) writing: Vec<Pattern>,
     pub(super) never: Vec<Never>,
     pub(super) forbidden: Vec<Forbidden>,
     pub(super) need: Vec<NeedRule>,
@@ -114,6 +116,8 @@ pub(super) struct Does {
     pub(super) of: Operands,
     /// Options whose values it works on, too.
     pub(super) of_options: Vec<String>,
+    /// Whether what it works on are names that may stand in any folder.
+    pub(super) anywhere: bool,
     /// Paths that it works on without naming them.
     pub(super) places: Vec<String>,
     /// Other things that it works on, by name.
@@ -371,6 +375,8 @@ pub(super) enum Lack {
     Port,
     /// A service that runs.
     Service,
+    /// A variable of the environment.
+    Variable,
     /// Rights on a file.
     Mode,
     /// Ends of lines that the system understands.

@@ -330,6 +330,8 @@ impl Reader<'_> {
         }
         if does.file {
             deed.file = operands.first().and_then(path);
+            let verb = operands.get(1).copied().unwrap_or_default();
+            deed.works.extend(self.book.works_of_name(verb));
         }
     }
 
@@ -340,7 +342,15 @@ impl Reader<'_> {
             let path = |word: &str| paths::relative(&self.facts.roots, &folder, word);
             values.filter_map(path).collect()
         };
-        deed.of.extend(values(&does.of_options));
+        let of = values(&does.of_options).into_iter();
+        let of = of.map(|one| {
+            if does.anywhere {
+                format!("**/{one}")
+            } else {
+                one
+            }
+        });
+        deed.of.extend(of);
         deed.reads.extend(values(&does.reads_options));
     }
 

@@ -26,7 +26,8 @@ pub struct Facts {
     pub named_in: BTreeMap<String, BTreeSet<String>>,
     /// The files of the project that hold the number of a process.
     pub pid_files: BTreeMap<String, PidFile>,
-    /// Who listens on the ports that were asked about; a port that nobody could find out about is absent.
+    /// Who listens on the ports that were asked about, and on which ports processes of the project do; a port that
+    /// nobody could find out about is absent.
     pub ports: BTreeMap<u16, PortFact>,
     /// The paths of the submodules.
     pub submodules: BTreeSet<String>,
@@ -123,6 +124,14 @@ impl Facts {
     pub(super) fn is_missing(&self, path: &str) -> bool {
         let gone = |thing| matches!(thing, Thing::Nothing | Thing::Dangling);
         self.thing(path).is_some_and(gone)
+    }
+
+    /// Whether something of the project is at a path, or is like a pattern.
+    pub(super) fn has_like(&self, pattern: &str) -> bool {
+        match pattern.contains('*') {
+            true => self.listed.iter().any(|path| paths::covers(pattern, path)),
+            false => self.exists(pattern),
+        }
     }
 
     /// Whether one of the names is a file of the folder.

@@ -44,19 +44,6 @@ impl Message {
         Self { text, advice }
     }
 
-    /// Whether it failed to write, and not to read.
-    pub(super) fn is_writing(&self) -> bool {
-        static WRITING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-            Regex::new(
-                r#"(?i)open\([^)
-]*, ?["'][wax][bt+]*["']|mode ?= ?["'][wax]|writeFile|appendFile|createWriteStream|os\.Create|File::create|\bmkdir\b|write_text|write_bytes|to_csv|savefig|cannot (?:create|touch)|directory nonexistent|(?:could|can) ?not (?:write|create|save)|(?:failed|unable) to (?:write|create|save)|opening output|for writing|FileOutputStream|FileWriter|Errno::ENOENT.*rb_sysopen"#,
-            )
-            .ok()
-        });
-        let writing = WRITING.as_ref();
-        writing.is_some_and(|regex| regex.is_match(&self.text))
-    }
-
     /// The line that a place in the text belongs to.
     pub(super) fn line_at(&self, place: &Range<usize>) -> &str {
         let start = self.text[..place.start].rfind('\n').map_or(0, |at| at + 1);

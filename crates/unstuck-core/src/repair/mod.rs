@@ -98,7 +98,7 @@ pub fn offers(
 }
 
 /// What an offer is ranked by, the better the smaller.
-type Rank = (bool, i32, u8, bool, usize, bool, usize);
+type Rank = (bool, i32, u8, bool, usize, bool, usize, usize);
 
 struct Found {
     rank: Rank,
@@ -168,6 +168,7 @@ impl<'a> Desk<'a> {
         let priority = need.map_or(0, |need| need.priority);
         let removed = entry.doing(Work::Remove).map(|deed| deed.of.len()).sum();
         let offline = entry.deeds.iter().any(|deed| deed.offline);
+        let steps = entry.deeds.iter().filter(|deed| deed.depth == 0).count();
         let mut offer = self.offer(need, fit, entry);
         if advised {
             offer.confidence = Confidence::High;
@@ -181,6 +182,7 @@ impl<'a> Desk<'a> {
                 !fit.tied,
                 removed,
                 offline,
+                steps,
                 at,
             ),
             offer,

@@ -254,7 +254,8 @@ impl<'b> Resolver<'_, 'b> {
             return None;
         }
         // Who writes a file wants its folder; who reads one may want the file.
-        let change = if self.message.is_writing() { 5 } else { -5 };
+        let is_writing = self.book.is_writing(&self.message.text);
+        let change = if is_writing { 5 } else { -5 };
         Some(Need {
             lack: Lack::Folder,
             priority: need.priority + change,

@@ -75,7 +75,9 @@ pub(super) fn covers(outer: &str, inner: &str) -> bool {
         return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     }
     let contents = outer.strip_suffix("/*");
+    let anywhere = outer.strip_prefix("**/");
     contents.is_some_and(|folder| covers(folder, inner))
+        || anywhere.is_some_and(|name| covers(name, inner))
         || upwards(inner).any(|one| is_like(outer, one))
 }
 
@@ -189,6 +191,7 @@ mod tests {
         assert!(
             covers("dist", "dist/a.js") && covers("dist", "dist") && covers("dist/*", "dist/a")
         );
+        assert!(covers("**/__pycache__", "a/__pycache__/x") && covers("**/*.pyc", "x.pyc"));
         assert!(covers("*.pyc", "a.pyc") && covers("tmp/*.lock", "tmp/x.lock"));
         assert!(!covers("dist", "distant") && !covers("", "a") && !covers("tmp/*.lock", "x.lock"));
     }

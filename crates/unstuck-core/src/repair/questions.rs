@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::book::Book;
-use super::data::NeedRule;
+use super::data::{Lack, NeedRule};
 use super::facts::Facts;
 use super::message::Message;
 use super::need::{Clue, clues};
@@ -23,6 +23,8 @@ pub struct Questions {
     pub programs: BTreeSet<String>,
     /// Ports of which to find out who listens.
     pub ports: BTreeSet<u16>,
+    /// Whether to find out on which ports processes of the project listen.
+    pub processes: bool,
 }
 
 /// What has to be looked at for this failure and these entries of the owner.
@@ -53,7 +55,8 @@ pub fn questions(
             .filter(|name| !name.contains('*'));
         questions.paths.extend(plain.cloned());
     }
-    questions.names.insert("https".to_owned());
+    let addresses = ["http", "https"].map(str::to_owned);
+    questions.names.extend(addresses);
     let commands = book.needs().flat_map(|rule: &NeedRule| &rule.command);
     for command in commands {
         questions.add_entry(&command.run);
@@ -82,6 +85,7 @@ impl Questions {
             );
         }
         self.ports.extend(clue.port);
+        self.processes |= clue.rule.needs == Lack::Port;
         self.names.extend(clue.port.map(|port| port.to_string()));
         let Some(name) = &clue.name else {
             return;

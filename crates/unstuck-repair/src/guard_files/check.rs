@@ -6,12 +6,12 @@ use std::path::Path;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use unstuck_core::guard::show;
-use unstuck_core::guard_files::{Accepted, Baseline, GuardKnowledge, fits, steps};
+use unstuck_core::guard_files::{Accepted, Baseline, FileRule, GuardKnowledge, fits, steps};
 use unstuck_core::redact::Redactor;
 
 use super::committed::Committed;
 use super::difference;
-use super::look::Look;
+use super::look::{Found, Look};
 use super::read::Seen;
 use crate::place::Root;
 
@@ -102,54 +102,61 @@ impl<'a> GuardFiles<'a> {
         }
         let known = GuardKnowledge::built_in();
         let mut baseline = Baseline::default();
-        for (path, seen) in &look.found {
-            let Some(part) = part(known, path, seen).filter(|part| !part.is_empty()) else {
-                continue;
-            };
-            // What is installed changes with every installation.
-            if known.is_installed(path) && !path.starts_with(".git/") {
+        for (path, found) in &look.found {
+            // What is installed or built changes with every time.
+            if known.is_made(path) && !found.is_member {
                 continue;
             }
-            let secret = known.rule(path).secret;
-            let accepted = Accepted {
-                hash: sha256(part.as_bytes()),
-                shown: if secret { String::new() } else { cut(&part) },
+            let ways = match found.is_whole {
+                true => vec![Count::Whole, Count::Part],
+                false => vec![Count::Part],
             };
-            baseline.0.insert(path.clone(), accepted);
+            for count in ways {
+                let part = count.of(known, path, &found.seen);
+                if let Some(part) = part.filter(|part| !part.is_empty()) {
+                    let secret = known.rule(path).secret;
+                    let accepted = Accepted {
+                        hash: sha256(part.as_bytes()),
+                        shown: if secret { String::new() } else { cut(&part) },
+                    };
+                    baseline.0.insert(count.key(known, path), accepted);
+                }
+            }
         }
         baseline
     }
 
-    fn held_against(&self, found: &BTreeMap<String, Seen>) -> Guarded {
+    fn held_against(&self, found: &BTreeMap<String, Found>) -> Guarded {
         let known = GuardKnowledge::built_in();
         let paths: Vec<_> = found.keys().cloned().collect();
         let mut contents = self.committed.contents(&paths).map(Vec::into_iter);
         let has_commits = contents.is_some();
         let mut changed = Vec::new();
         let mut fingerprint = Sha256::new();
-        for (path, seen) in found {
+        for (path, found) in found {
             let committed = contents.as_mut().and_then(Iterator::next).flatten();
-            let is_gits = path.starts_with(".git/");
-            let accepted = self.accepted.iter().filter_map(|one| one.get(path));
+            let count = match found.is_whole {
+                true => Count::Whole,
+                false => Count::Part,
+            };
+            let key = count.key(known, path);
+            let accepted = self.accepted.iter().filter_map(|one| one.get(&key));
             let accepted: Vec<_> = accepted.cloned().collect();
-            if known.is_installed(path) && !is_gits && committed.is_none() && accepted.is_empty() {
+            let is_made = known.is_made(path) && !found.is_member;
+            if is_made && committed.is_none() && accepted.is_empty() {
                 continue;
             }
-            let now = part(known, path, seen);
+            let now = count.of(known, path, &found.seen);
             let text = now.as_deref().unwrap_or("?");
             fingerprint.update(format!("{path}\0{}\0", sha256(text.as_bytes())));
+            let is_gits = path.starts_with(".git/");
             let expected = Expected {
-                committed: (has_commits && !is_gits).then(|| match (&committed, seen) {
-                    // A link is committed as the text of where it leads to.
-                    (Some(bytes), Seen::Link(_)) => link(&String::from_utf8_lossy(bytes)),
-                    (Some(bytes), _) => known.rule(path).part(bytes),
-                    (None, _) => String::new(),
-                }),
+                committed: (has_commits && !is_gits)
+                    .then(|| committed_part(known, count, path, &found.seen, committed)),
                 accepted,
             };
-            if let Some((why, old)) = expected.missed_by(seen, now.as_deref()) {
-                let is_secret = known.rule(path).secret;
-                let difference = match (&now, is_secret) {
+            if let Some((why, old)) = expected.missed_by(&found.seen, now.as_deref()) {
+                let difference = match (&now, known.rule(path).secret) {
                     (Some(now), false) => difference::shown(&old, now),
                     _ => String::new(),
                 };
@@ -164,6 +171,58 @@ impl<'a> GuardFiles<'a> {
             changed,
             fingerprint: hex(&fingerprint.finalize()),
         }
+    }
+}
+
+/// How much of a file counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    /// The part that its rule names.
+    Part,
+    /// All of it: it is executed itself.
+    Whole,
+}
+
+impl Count {
+    /// What counts of a file; none if it cannot be told.
+    fn of(self, known: &GuardKnowledge, path: &str, seen: &Seen) -> Option<String> {
+        match seen {
+            Seen::Absent | Seen::Folder => Some(String::new()),
+            Seen::File(bytes) => Some(self.text(known, path, bytes)),
+            Seen::Link(target) => Some(link(&target.to_string_lossy())),
+            Seen::Unreadable(_) => None,
+        }
+    }
+
+    fn text(self, known: &GuardKnowledge, path: &str, bytes: &[u8]) -> String {
+        match self {
+            Self::Part => known.rule(path).part(bytes),
+            Self::Whole => FileRule::default().part(bytes),
+        }
+    }
+
+    /// The name under which it is accepted.
+    fn key(self, known: &GuardKnowledge, path: &str) -> String {
+        match self == Self::Whole && !known.rule(path).is_whole() {
+            true => format!("{path} (as a whole)"),
+            false => path.to_owned(),
+        }
+    }
+}
+
+/// What counted of a file in the last commit.
+fn committed_part(
+    known: &GuardKnowledge,
+    count: Count,
+    path: &str,
+    seen: &Seen,
+    committed: Option<Vec<u8>>,
+) -> String {
+    match (committed, seen) {
+        // A link is committed as the text of where it leads to.
+        (Some(bytes), Seen::Link(_)) => link(&String::from_utf8_lossy(&bytes)),
+        (Some(bytes), _) => count.text(known, path, &bytes),
+        (None, _) => String::new(),
     }
 }
 
@@ -221,16 +280,6 @@ fn folders(look: &Look<'_>, commands: &[String]) -> Vec<String> {
         }
     }
     folders
-}
-
-/// The part of a file that counts; none if it cannot be told.
-fn part(known: &GuardKnowledge, path: &str, seen: &Seen) -> Option<String> {
-    match seen {
-        Seen::Absent | Seen::Folder => Some(String::new()),
-        Seen::File(bytes) => Some(known.rule(path).part(bytes)),
-        Seen::Link(target) => Some(link(&target.to_string_lossy())),
-        Seen::Unreadable(_) => None,
-    }
 }
 
 fn link(target: &str) -> String {

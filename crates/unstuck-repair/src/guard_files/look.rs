@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use unstuck_core::guard_files::{GuardKnowledge, Tool, fits, steps};
+use unstuck_core::guard_files::{GuardKnowledge, Tool, fits, folder_fits, steps};
 
 use super::read::{Seen, joined, list, see};
 use super::tree::Tree;
@@ -22,6 +22,28 @@ const MOST_FOLDERS: usize = 64;
 /// The name by which the folders of git are known in patterns.
 const GIT: &str = ".git/";
 
+/// A file that was found.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// What is there.
+    pub(super) seen: Seen,
+    /// Whether the whole of it counts because it is executed itself.
+    pub(super) is_whole: bool,
+    /// Whether it counts although it is in a folder of what is installed or built.
+    pub(super) is_member: bool,
+}
+
+/// How a file was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// It is one of a tool's.
+    Tools,
+    /// It is one of a member's of a workspace.
+    Members,
+    /// It is executed.
+    Executed,
+}
+
 /// Looks for the files of a command, or of several.
 pub(super) struct Look<'r> {
     root: &'r Root,
@@ -29,7 +51,7 @@ pub(super) struct Look<'r> {
     git: &'r [PathBuf],
     tree: OnceCell<Tree>,
     /// What was found, by path.
-    pub(super) found: BTreeMap<String, Seen>,
+    pub(super) found: BTreeMap<String, Found>,
     /// Texts that were looked at, with their folders.
     done: BTreeSet<(String, String)>,
 }
@@ -134,7 +156,7 @@ impl<'r> Look<'r> {
             for path in paths {
                 match self.see(&path) {
                     Seen::Absent | Seen::Folder => {}
-                    seen => self.take(path, seen, deepest),
+                    seen => self.take(path, seen, How::Executed, deepest),
                 }
             }
         }
@@ -160,35 +182,60 @@ impl<'r> Look<'r> {
                 self.pattern(folder, pattern);
             }
         }
-        if !tool.below.is_empty() && self.looks_below(tool, &folders) {
-            let fit = |path: &&String| tool.below.iter().any(|pattern| fits(pattern, path));
-            let files: Vec<_> = self.tree().files.iter().filter(fit).cloned().collect();
-            let is_cut = self.tree().is_cut;
-            for path in files {
-                let seen = self.see(&path);
-                self.take(path, seen, 1);
-            }
-            if is_cut {
-                let why = "the project has more files than are looked at".to_owned();
-                self.found
-                    .insert("(all files)".to_owned(), Seen::Unreadable(why));
-            }
+        if !tool.below.is_empty() {
+            self.below_root(tool, &folders);
         }
     }
 
-    fn looks_below(&self, tool: &Tool, folders: &[&str]) -> bool {
-        let holds = |folder: &str, wanted: &str| {
-            let (file, key) = wanted.split_once('#').unwrap_or((wanted, ""));
-            let path = join(folder, file);
-            match self.see(&path) {
-                Seen::Absent | Seen::Folder => false,
-                Seen::File(bytes) if !key.is_empty() => self.known.rule(&path).has_key(&bytes, key),
-                _ => true,
+    /// The files of a tool in the members of a workspace, or everywhere.
+    fn below_root(&mut self, tool: &Tool, folders: &[&str]) {
+        let members = self.members(tool, folders);
+        let everywhere = tool.everywhere || tool.members.is_empty();
+        if !everywhere && members.is_empty() {
+            return;
+        }
+        let is_one = |path: &str| members.iter().any(|one| folder_fits(one, parent(path)));
+        let mut wanted = Vec::new();
+        for path in &self.tree().files {
+            if tool.below.iter().any(|pattern| fits(pattern, path)) {
+                match is_one(path) {
+                    true => wanted.push((path.clone(), How::Members)),
+                    false if everywhere && !self.known.is_built(path) => {
+                        wanted.push((path.clone(), How::Tools));
+                    }
+                    false => {}
+                }
             }
-        };
-        let mut wanted = tool.below_if.iter();
-        tool.below_if.is_empty()
-            || wanted.any(|wanted| folders.iter().any(|folder| holds(folder, wanted)))
+        }
+        if self.tree().is_cut {
+            self.too_many();
+        }
+        for (path, how) in wanted {
+            let seen = self.see(&path);
+            self.take(path, seen, how, 1);
+        }
+    }
+
+    /// The folders of members, as patterns from the root; all folders where a list cannot be read.
+    fn members(&self, tool: &Tool, folders: &[&str]) -> Vec<String> {
+        let mut found = Vec::new();
+        for source in &tool.members {
+            let (file, key) = source.split_once('#').unwrap_or((source, ""));
+            for folder in folders {
+                let path = join(folder, file);
+                let listed = match self.see(&path) {
+                    Seen::Absent | Seen::Folder => None,
+                    Seen::File(bytes) => self.known.rule(&path).members(&bytes, key),
+                    Seen::Link(_) | Seen::Unreadable(_) => Some(Vec::new()),
+                };
+                match listed {
+                    Some(list) if list.is_empty() => found.push("**".to_owned()),
+                    Some(list) => found.extend(list.iter().map(|one| join(folder, one))),
+                    None => {}
+                }
+            }
+        }
+        found
     }
 
     fn pattern(&mut self, folder: &str, pattern: &str) {
@@ -202,16 +249,23 @@ impl<'r> Look<'r> {
         }
         let path = join(folder, pattern);
         let paths = if let Some(below) = path.strip_suffix("/**") {
-            Tree::below(self.root.as_fd(), below, |_| true).files
+            let tree = Tree::below(self.root.as_fd(), below, |_| true);
+            if tree.is_cut {
+                self.too_many();
+            }
+            tree.files
         } else if path.contains('*') {
             self.matching(parent(&path), name(&path))
         } else {
             vec![path]
         };
         for path in paths {
+            if self.found.contains_key(&path) {
+                continue;
+            }
             match self.see(&path) {
                 Seen::Folder => {}
-                seen => self.take(path, seen, 2),
+                seen => self.take(path, seen, How::Tools, 2),
             }
         }
     }
@@ -232,9 +286,9 @@ impl<'r> Look<'r> {
             for name in names {
                 let seen = see(handle.as_fd(), Path::new(&name));
                 let path = format!("{GIT}{name}");
-                let is_new = !matches!(self.found.get(&path), Some(Seen::File(_)));
-                if is_new && seen != Seen::Folder {
-                    self.take(path, seen, 0);
+                let known = self.found.get(&path).map(|found| &found.seen);
+                if !matches!(known, Some(Seen::File(_))) && seen != Seen::Folder {
+                    self.take(path, seen, How::Members, 0);
                 }
             }
         }
@@ -246,44 +300,76 @@ impl<'r> Look<'r> {
         files.map(|(name, _)| join(folder, &name)).collect()
     }
 
-    /// Notes a file, where a link in it leads to, and what it calls.
-    fn take(&mut self, path: String, seen: Seen, deepest: usize) {
+    /// Notes a file, where a link leads to, and which others it names.
+    fn take(&mut self, path: String, seen: Seen, how: How, deepest: usize) {
         let rule = self.known.rule(&path);
-        if self.found.len() >= MOST || rule.ignores(&path) {
+        if rule.ignores(&path) && how != How::Executed {
+            return;
+        }
+        if self.found.len() >= MOST && !self.found.contains_key(&path) {
+            self.too_many();
             return;
         }
         if let Seen::Link(target) = &seen {
-            self.linked(&path, target.clone(), deepest);
+            let target = target.clone();
+            self.linked(path, target, how, deepest);
             return;
         }
-        let lines = match &seen {
-            Seen::File(bytes) if rule.calls || is_shell(bytes) => {
-                String::from_utf8_lossy(bytes).into_owned()
+        let (mut lines, mut followed) = (String::new(), Vec::new());
+        if let Seen::File(bytes) = &seen {
+            if rule.calls || is_shell(bytes) {
+                lines = String::from_utf8_lossy(bytes).into_owned();
             }
-            _ => String::new(),
-        };
+            followed = rule.followed(bytes);
+        }
         let folder = parent(&path).to_owned();
-        let is_new = self.found.insert(path, seen).is_none();
-        if is_new && deepest > 0 && !lines.is_empty() {
-            self.calls(&lines, &folder, deepest - 1);
+        if !self.note(path, seen, how) || deepest == 0 {
+            return;
+        }
+        self.calls(&lines, &folder, deepest - 1);
+        for file in followed {
+            if let Some(path) = self.below(&folder, &file) {
+                match self.see(&path) {
+                    Seen::Absent | Seen::Folder => {}
+                    seen => self.take(path, seen, how, deepest - 1),
+                }
+            }
         }
     }
 
+    /// Not to have looked at everything is as bad as a change.
+    fn too_many(&mut self) {
+        let why = "there are more files than are looked at".to_owned();
+        let path = "(all files)".to_owned();
+        self.note(path, Seen::Unreadable(why), How::Members);
+    }
+
+    /// Notes what is at a path; whether that is new.
+    fn note(&mut self, path: String, seen: Seen, how: How) -> bool {
+        let known = self.found.get(&path);
+        let (was_whole, was_member) =
+            known.map_or((false, false), |found| (found.is_whole, found.is_member));
+        let is_new = known.is_none();
+        let found = Found {
+            seen,
+            is_whole: was_whole || how == How::Executed,
+            is_member: was_member || how == How::Members,
+        };
+        self.found.insert(path, found);
+        is_new
+    }
+
     /// A link counts, and so does what it leads to.
-    fn linked(&mut self, path: &str, target: PathBuf, deepest: usize) {
-        let Some(there) = joined(parent(path), &target) else {
+    fn linked(&mut self, path: String, target: PathBuf, how: How, deepest: usize) {
+        let Some(there) = joined(parent(&path), &target) else {
             let why = "it is a link that leads out of the project".to_owned();
-            self.found.insert(path.to_owned(), Seen::Unreadable(why));
+            self.note(path, Seen::Unreadable(why), how);
             return;
         };
-        let is_new = self
-            .found
-            .insert(path.to_owned(), Seen::Link(target))
-            .is_none();
-        if is_new && !self.found.contains_key(&there) {
+        if self.note(path, Seen::Link(target), how) {
             match self.see(&there) {
                 Seen::Folder => {}
-                seen => self.take(there, seen, deepest),
+                seen => self.take(there, seen, how, deepest),
             }
         }
     }
@@ -301,9 +387,9 @@ impl<'r> Look<'r> {
     /// What the scripts of `package.json` run that the command runs.
     fn scripts(&mut self, places: &[String], words: &[String], deepest: usize) {
         let mut holders = Vec::new();
-        for (path, seen) in &self.found {
+        for (path, found) in &self.found {
             let is_near = places.iter().any(|place| is_above(parent(path), place));
-            if let Seen::File(bytes) = seen
+            if let Seen::File(bytes) = &found.seen
                 && is_near
             {
                 let scripts = self.known.rule(path).scripts(bytes);

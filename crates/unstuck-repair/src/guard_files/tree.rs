@@ -21,10 +21,9 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Walks a project; folders of installed packages and hidden ones are left out.
+    /// Walks a project; folders of installed packages are left out.
     pub(super) fn walk(root: BorrowedFd<'_>, known: &GuardKnowledge) -> Self {
-        let wanted = |name: &str| !name.starts_with('.') && !known.is_installed_folder(name);
-        Self::below(root, "", wanted)
+        Self::below(root, "", |name| !known.is_installed(name))
     }
 
     /// Walks a folder and everything in it.

@@ -122,11 +122,13 @@ impl Work<'_> {
             }
             return Err(error);
         }
-        self.settle_folders(&journal);
         sync(self.root);
         journal.phase = Phase::Clearing;
         journal.write(folder).map_err(keeping)?;
-        Ok(self.moving(&journal).clear())
+        let left = self.moving(&journal).clear();
+        // As long as something is removed from them, folders have to be open, and their times change.
+        self.settle_folders(&journal);
+        Ok(left)
     }
 
     fn moving<'a>(&'a self, journal: &'a Journal) -> Moving<'a> {

@@ -65,17 +65,8 @@ impl Previews {
                 moving.permit(|folder| folder.before);
                 End::Undone
             }
-            Phase::Moving => match finish(&moving, &preview)? {
-                None => {
-                    moving.clear();
-                    End::Finished
-                }
-                Some(end) => end,
-            },
-            Phase::Clearing => {
-                moving.clear();
-                End::Finished
-            }
+            Phase::Moving => finish(&moving, &preview)?,
+            Phase::Clearing => clear(&moving),
         };
         match end {
             End::Finished => remove_folder(preview.folder())?,
@@ -91,8 +82,15 @@ impl Previews {
     }
 }
 
-/// Does what was not done yet; none if all is in place.
-fn finish(moving: &Moving<'_>, preview: &Preview) -> Result<Option<End>, ApplyError> {
+/// Removes what nobody needs any more.
+fn clear(moving: &Moving<'_>) -> End {
+    moving.clear();
+    moving.permit(|folder| folder.after);
+    End::Finished
+}
+
+/// Does what was not done yet.
+fn finish(moving: &Moving<'_>, preview: &Preview) -> Result<End, ApplyError> {
     let touched = preview.touched()?;
     let of = |step: &Move| {
         let is_of = |one: &super::change::Touched| one.path.is_within(&step.path);
@@ -101,12 +99,9 @@ fn finish(moving: &Moving<'_>, preview: &Preview) -> Result<Option<End>, ApplyEr
         &rest[..rest.iter().take_while(|one| is_of(one)).count()]
     };
     Ok(match moving.all(of) {
-        Ok(()) => {
-            moving.permit(|folder| folder.after);
-            None
-        }
-        Err(ApplyError::Half { left }) => Some(End::Left(left)),
-        Err(_) => Some(End::Undone),
+        Ok(()) => clear(moving),
+        Err(ApplyError::Half { left }) => End::Left(left),
+        Err(_) => End::Undone,
     })
 }
 

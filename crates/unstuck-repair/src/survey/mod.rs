@@ -43,7 +43,7 @@ pub fn survey(root: &Path, at: &Path, search_path: Option<&OsStr>, questions: &Q
     facts.paths = file::facts(&tree, &asked, &open);
     facts.named_in = names::lookup(&tree, &questions.names);
     facts.pid_files = processes::pid_files(&tree, &asked);
-    facts.ports = processes::ports(root, &questions.ports);
+    facts.ports = processes::ports(root, &questions.ports, questions.processes);
     facts
 }
 

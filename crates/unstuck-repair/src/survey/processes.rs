@@ -51,30 +51,25 @@ pub(super) fn pid_files(tree: &Tree, asked: &BTreeSet<String>) -> BTreeMap<Strin
     numbered.collect()
 }
 
-/// Who listens on the ports; a port is absent where that cannot be found out.
-pub(super) fn ports(root: &Path, asked: &BTreeSet<u16>) -> BTreeMap<u16, PortFact> {
+/// Who listens: on the ports that were asked about, and on which ports processes of the project do. A port is absent
+/// where that cannot be found out.
+pub(super) fn ports(root: &Path, asked: &BTreeSet<u16>, wanted: bool) -> BTreeMap<u16, PortFact> {
     let mut facts = BTreeMap::new();
-    if asked.is_empty() {
-        return facts;
-    }
-    let Some(listening) = listening() else {
+    let (true, Some(listening)) = (wanted || !asked.is_empty(), listening()) else {
         return facts;
     };
-    for port in asked {
-        let sockets = listening.get(port);
-        let holder = sockets.map(|sockets| holder(sockets));
-        let fact = match holder {
-            None => PortFact::default(),
-            Some(Some(pid)) => PortFact {
-                pid: Some(pid),
-                ours: works_in(pid, root),
-                command: command_of(pid),
-            },
-            // Somebody listens, and who cannot be seen from here.
-            Some(None) => continue,
-        };
-        facts.insert(*port, fact);
+    let holders = holders(&listening);
+    for (port, pid) in &holders {
+        let ours = works_in(*pid, root);
+        if asked.contains(port) || ours == Some(true) {
+            let command = command_of(*pid);
+            let pid = Some(*pid);
+            facts.insert(*port, PortFact { pid, ours, command });
+        }
     }
+    // A port that is taken by somebody who cannot be seen from here stays unknown.
+    let free = asked.iter().filter(|port| !listening.contains_key(port));
+    facts.extend(free.map(|port| (*port, PortFact::default())));
     facts
 }
 
@@ -165,11 +160,20 @@ fn listening() -> Option<BTreeMap<u16, BTreeSet<u64>>> {
     Some(all)
 }
 
-fn holder(sockets: &BTreeSet<u64>) -> Option<u32> {
-    let wanted: BTreeSet<PathBuf> = sockets
+/// The processes that hold the sockets, by port.
+fn holders(listening: &BTreeMap<u16, BTreeSet<u64>>) -> BTreeMap<u16, u32> {
+    let sockets: BTreeMap<PathBuf, u16> = listening
         .iter()
-        .map(|inode| PathBuf::from(format!("socket:[{inode}]")))
+        .flat_map(|(port, inodes)| inodes.iter().map(move |inode| (inode, port)))
+        .map(|(inode, port)| (PathBuf::from(format!("socket:[{inode}]")), *port))
         .collect();
-    let mut all = processes()?.into_iter();
-    all.find(|pid| open_by(*pid).iter().any(|path| wanted.contains(path)))
+    let mut holders = BTreeMap::new();
+    for pid in processes().unwrap_or_default() {
+        for path in open_by(pid) {
+            if let Some(port) = sockets.get(&path) {
+                holders.entry(*port).or_insert(pid);
+            }
+        }
+    }
+    holders
 }

@@ -61,17 +61,16 @@ impl Scenario {
         (code != 0).then_some(failure)
     }
 
-    fn offers(&self, at: &Path, entries: &[String]) -> (String, Offers) {
-        let failure = self
-            .failure(at)
-            .unwrap_or_else(|| panic!("{} is not broken", self.name));
+    /// The kind of the failure and what is offered for it; none if the check passes.
+    fn offers(&self, at: &Path, entries: &[String]) -> Option<(String, Offers)> {
+        let failure = self.failure(at)?;
         let diagnosis = classify(&failure, &Now::utc(Timestamp::from_seconds(0)));
         let book = Book::built_in();
         let asked = questions(book, &failure, &diagnosis, entries);
         let path = std::env::var_os("PATH");
         let facts = unstuck_repair::survey(at, at, path.as_deref(), &asked);
         let kind = diagnosis.kind.to_string();
-        (kind, offers(book, &failure, &diagnosis, &facts, entries))
+        Some((kind, offers(book, &failure, &diagnosis, &facts, entries)))
     }
 
     /// Whether the check passes after a command, in a fresh project.
@@ -94,6 +93,7 @@ impl Scenario {
     /// What is wrong with what is offered; none if it is right.
     fn problem(&self, all: &[String]) -> Result<(), String> {
         let Some(place) = self.set_up() else {
+            println!("{:34} cannot be set up here", self.name);
             return Ok(());
         };
         let own = self.meta.repair_command.clone().unwrap_or_default();
@@ -103,9 +103,12 @@ impl Scenario {
             .chain(&self.meta.repair_command)
             .cloned()
             .collect();
-        let (kind, offered) = self.offers(place.path(), &with_own);
-        let (_, without) = self.offers(place.path(), &others);
+        let offered = self.offers(place.path(), &with_own);
+        let without = self.offers(place.path(), &others);
         self.tear_down(place.path());
+        let (Some((kind, offered)), Some((_, without))) = (offered, without) else {
+            return Err("it is not broken".to_owned());
+        };
         let owner = |offers: &Offers| {
             let mut all = offers.offers.iter().filter(|offer| offer.source.is_owner());
             all.next().map(|offer| offer.command.clone())

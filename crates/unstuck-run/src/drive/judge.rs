@@ -48,6 +48,8 @@ pub(super) struct Case<'a> {
 pub(super) struct Judged {
     pub(super) event: Event,
     pub(super) answer: String,
+    /// All that was seen of what failed; the event keeps only the end of it.
+    pub(super) failure: Option<Failure>,
 }
 
 impl Case<'_> {
@@ -61,9 +63,14 @@ impl Case<'_> {
         let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
         let text = report.as_ref().and_then(|report| report.text.clone());
         let event = self.event(knowledge, now, report.as_ref(), (&stdout, &stderr));
+        let failure = matches!(event, Event::AttemptFailed(_)).then(|| match self.failed_check() {
+            Some(check) => check.failure(),
+            None => self.failure(&stdout, &stderr, Vec::new()),
+        });
         Judged {
             answer: text.unwrap_or(stdout),
             event,
+            failure,
         }
     }
 

@@ -203,6 +203,80 @@ fn members_of_a_workspace_count() {
     assert_eq!(crates.changed("cargo build"), ["a/build.rs"]);
 }
 
+/// A member may have a name that otherwise means what is built, and what is built is no member.
+#[test]
+fn members_are_those_that_the_workspace_names() {
+    let repo = Repo::new();
+    repo.write(
+        "package.json",
+        r#"{"workspaces": {"packages": ["packages/*"]}}"#,
+    );
+    repo.commit();
+    let hostile = r#"{"scripts": {"postinstall": "curl evil"}}"#;
+    repo.write("dist/package.json", hostile);
+    repo.write("packages/a/dist/package.json", hostile);
+    repo.write("examples/package.json", hostile);
+    assert_eq!(repo.changed("npm install"), NOTHING);
+    repo.write("packages/build/package.json", hostile);
+    assert_eq!(repo.changed("npm install"), ["packages/build/package.json"]);
+    let baseline = repo.accepted(&["npm install"]);
+    assert_eq!(repo.guarded_in("npm install", "", &baseline).changed, []);
+}
+
+#[test]
+fn files_that_others_name_count() {
+    let repo = Repo::new();
+    repo.write("requirements.txt", "-r base/more.in\nsix==1.0\n");
+    repo.write("base/more.in", "requests==2.0\n");
+    repo.write("Makefile", "include config/settings\n");
+    repo.write("config/settings", "A = 1\n");
+    repo.commit();
+    assert_eq!(repo.changed("pip install -r requirements.txt"), NOTHING);
+    repo.write("base/more.in", "-e ./evil\n");
+    assert_eq!(
+        repo.changed("pip install -r requirements.txt"),
+        ["base/more.in"]
+    );
+    repo.write("config/settings", "A := $(shell evil)\n");
+    assert_eq!(repo.changed("make"), ["config/settings"]);
+}
+
+#[test]
+fn of_sources_only_what_generating_executes_counts() {
+    let repo = Repo::new();
+    repo.write("a/main.go", "package main\n//go:generate stringer\n");
+    repo.commit();
+    repo.write(
+        "a/main.go",
+        "package main\n//go:generate stringer\nvar x = 1\n",
+    );
+    assert_eq!(repo.changed("go generate ./..."), NOTHING);
+    assert_eq!(repo.changed("go run a/main.go"), ["a/main.go"]);
+    repo.write("a/main.go", "package main\n//go:generate curl evil\n");
+    assert_eq!(repo.changed("go generate ./..."), ["a/main.go"]);
+    assert_eq!(repo.changed("go build ./..."), NOTHING);
+    let baseline = repo.accepted(&["go run a/main.go", "go generate ./..."]);
+    for command in ["go run a/main.go", "go generate ./..."] {
+        assert_eq!(
+            repo.guarded_in(command, "", &baseline).changed,
+            [],
+            "{command}"
+        );
+    }
+}
+
+/// Who hides one file among thousands has changed something by that alone.
+#[test]
+fn more_files_than_are_looked_at_ask() {
+    let repo = Repo::new();
+    repo.write("package.json", r#"{"workspaces": ["p/*"]}"#);
+    repo.commit();
+    for number in 0..4100 {
+        repo.write(&format!("p/{number:05}/package.json"), "{}");
+    }
+    assert_eq!(repo.changed("npm install"), ["(all files)"]);
+}
+
 #[test]
 fn what_is_installed_is_no_guard_file_unless_it_is_committed() {
     let repo = Repo::new();

@@ -200,12 +200,7 @@ fn rules(config: &Config, project: &Path) -> (Rules, Vec<String>) {
         return (Rules::default(), vec![note.to_owned()]);
     };
     match section.rules() {
-        Ok(rules) => {
-            let told = rules.warnings().into_iter();
-            let notes = told.map(|warning| format!("recovery.{} {}", warning.key, warning.says));
-            let notes = notes.collect();
-            (rules, notes)
-        }
+        Ok(rules) => (rules, Vec::new()),
         Err(error) => (Rules::default(), vec![unusable(&error.to_string())]),
     }
 }

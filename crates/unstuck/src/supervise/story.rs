@@ -152,7 +152,13 @@ fn question(reason: &str, recovery: &Recovery, option: &str) -> Vec<String> {
     {
         lines.push(format!("{BOLD}hint{BOLD:#}: {}", failed.diagnosis.hint));
     }
+    if recovery.asked_repair().is_some() {
+        lines.extend(repair_words::answers(short, option));
+    }
     lines.push(match &recovery.spec().unrepeatable {
+        None if recovery.asked_repair().is_some() => {
+            format!("repaired by hand: unstuck resume {short}{option}")
+        }
         None => format!("then: unstuck resume {short}{option}"),
         Some(why) => format!("it cannot be resumed: {why}; start it again"),
     });

@@ -9,23 +9,39 @@ use crate::repair::paths;
 impl Judge<'_> {
     pub(super) fn file(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
         let path = need.path.as_deref()?;
+        let brings =
+            |one: &String| one == path || (paths::covers(one, path) && self.facts.is_missing(one));
         let creates = entry
             .doing(Work::Create)
-            .any(|deed| deed.of.iter().any(|one| one == path));
+            .any(|deed| deed.of.iter().any(brings));
         let restores = entry.doing(Work::Restore).any(|deed| {
             let all_gone = deed.of.iter().all(|one| self.facts.is_missing(one));
             all_gone && deed.of.iter().any(|one| one == path)
         });
-        let by_script = entry
-            .deeds
-            .iter()
-            .any(|deed| deed.file.is_some() || deed.script.is_some());
+        let by_script = || self.has_writing_script(entry) && self.makes(entry, path);
         match (creates, restores) {
             (true, _) => Fit::tied(0),
             (_, true) => Fit::tied(1),
-            _ if by_script && self.makes(entry, path) => Fit::tied(2),
+            _ if by_script() => Fit::tied(2),
             _ => None,
         }
+    }
+
+    /// Whether it runs a script of the project that makes something.
+    fn has_writing_script(&self, entry: &Entry) -> bool {
+        let making = [
+            Work::Generate,
+            Work::Build,
+            Work::Install,
+            Work::Create,
+            Work::MakeFolder,
+        ];
+        let text = |file: &String| self.facts.path(file)?.text.as_deref();
+        entry.deeds.iter().any(|deed| {
+            let own = deed.script.is_some() || deed.file.is_some();
+            let writes = deed.file.as_ref().and_then(text);
+            own && (deed.does_any(&making) || writes.is_some_and(|text| self.book.is_writing(text)))
+        })
     }
 
     pub(super) fn folder(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
@@ -74,6 +90,34 @@ impl Judge<'_> {
         } else {
             None
         }
+    }
+
+    /// Line ends of the file that is named or, where none is, of a file that has wrong ones.
+    pub(super) fn line_ends(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
+        if need.path.is_some() {
+            return self.on_path(need, entry, Work::LineEnds);
+        }
+        let is_wrong = |path: &String| self.facts.path(path).is_some_and(|fact| fact.crlf);
+        let mut of = entry.doing(Work::LineEnds).flat_map(|deed| &deed.of);
+        of.any(is_wrong).then_some(Fit {
+            preference: 1,
+            tied: true,
+        })
+    }
+
+    /// A variable comes from a template that names it, copied to where nothing is yet.
+    pub(super) fn variable(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
+        let name = need.name.as_deref()?;
+        let mut copies = entry.doing(Work::Create);
+        let brings = copies.any(|deed| {
+            let fresh = deed.of.iter().all(|path| self.facts.is_missing(path));
+            let mut named = self.facts.files_naming(name);
+            fresh && named.any(|file| deed.reads.iter().any(|read| read == file))
+        });
+        brings.then_some(Fit {
+            preference: 0,
+            tied: true,
+        })
     }
 
     pub(super) fn fetched(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {

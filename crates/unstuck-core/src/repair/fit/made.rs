@@ -74,6 +74,7 @@ impl Judge<'_> {
         let mut of = entry.doing(Work::Remove).flat_map(|deed| &deed.of);
         of.any(|path| {
             let place = self.book.place(self.facts, path);
+            let place = place.filter(|_| self.facts.has_like(path));
             place.is_some_and(|place| {
                 let made = matches!(place.holds, Holds::Output | Holds::Cache | Holds::Generated);
                 let same =

@@ -61,7 +61,8 @@ impl Judge<'_> {
             Lack::Port => self.port(need, entry),
             Lack::Service => self.service(need, entry),
             Lack::Mode => self.on_path(need, entry, Work::Mode),
-            Lack::LineEnds => self.on_path(need, entry, Work::LineEnds),
+            Lack::LineEnds => self.line_ends(need, entry),
+            Lack::Variable => self.variable(need, entry),
             Lack::Fetched => self.fetched(need, entry),
             Lack::Tool => self.tool(need, entry),
             Lack::Room => self.room(need, entry),
@@ -71,7 +72,9 @@ impl Judge<'_> {
 
     /// What a command would remove that has nothing to do with the need.
     pub(super) fn harm(&self, need: Option<&Need<'_>>, entry: &Entry) -> Option<String> {
-        let removing = |deed: &&Deed| deed.does_any(&[Work::Remove, Work::Clean]);
+        // What the scripts of a project clean up is the project's word.
+        let removing =
+            |deed: &&Deed| deed.depth == 0 && deed.does_any(&[Work::Remove, Work::Clean]);
         let of = entry
             .deeds
             .iter()

@@ -58,7 +58,10 @@ impl Judge<'_> {
         let mut locks = locks.map(|lock| paths::join(&need.folder, lock));
         let lock = locks.find(|lock| self.facts.exists(lock));
         let known = self.facts.named_in.contains_key("https");
-        let mut addressed = self.facts.files_naming("https");
+        let addresses = ["http", "https"];
+        let mut addressed = addresses
+            .iter()
+            .flat_map(|name| self.facts.files_naming(name));
         known && lock.is_some_and(|lock| !addressed.any(|file| file == lock))
     }
 

@@ -3,44 +3,51 @@
 use super::{Fit, Judge, contains_word};
 use crate::repair::data::Work;
 use crate::repair::deed::{Deed, Entry};
+use crate::repair::facts::PortFact;
 use crate::repair::need::Need;
 
 impl Judge<'_> {
     /// A port is freed by stopping what holds it, and only if that belongs to the project.
     pub(super) fn port(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
-        let holder = need.port.and_then(|port| self.facts.ports.get(&port));
-        let holder_pid = holder.and_then(|holder| holder.pid);
-        let stranger = holder.is_some_and(|holder| holder.ours == Some(false));
-        let stops = || entry.doing(Work::Stop);
-        let pid_file = |deed: &Deed| {
-            deed.reads.iter().any(|path| {
-                let file = self.facts.pid_files.get(path);
-                let is_holder = |pid| holder_pid.is_none_or(|holder| holder == pid);
-                file.is_some_and(|file| file.alive && is_holder(file.pid))
-            })
-        };
-        if stops().any(pid_file) {
+        let stops: Vec<&Deed> = entry.doing(Work::Stop).collect();
+        let wanted = |port: u16| need.port.is_none_or(|wanted| wanted == port);
+        let facts = self.facts.ports.iter().filter(|(port, _)| wanted(**port));
+        let holders: Vec<(&u16, &PortFact)> =
+            facts.filter(|(_, fact)| fact.pid.is_some()).collect();
+        let is_known = need
+            .port
+            .is_some_and(|port| self.facts.ports.contains_key(&port));
+        let by_pid_file = |deed: &&Deed| self.stops_by_pid_file(deed, &holders, is_known);
+        if stops.iter().any(by_pid_file) {
             return Fit::tied(0);
         }
-        if stranger || holder.is_some_and(|holder| holder.pid.is_none()) {
+        let ours = holders.iter().filter(|(_, fact)| fact.ours == Some(true));
+        let ours: Vec<_> = ours.collect();
+        if stops.is_empty() || (is_known && ours.is_empty()) {
             return None;
         }
-        let by_number = need.port.is_some_and(|port| entry.ports.contains(&port));
-        let by_name = |deed: &Deed| {
-            let command = holder.map_or("", |holder| holder.command.as_str());
-            let plain = |word: &&String| word.len() > 2 && !word.starts_with('-');
-            let mut words = deed.things.iter().filter(plain);
-            words.any(|word| contains_word(command, word))
+        let by_number = match is_known || need.port.is_none() {
+            true => ours.iter().any(|(port, _)| entry.ports.contains(port)),
+            false => need.port.is_some_and(|port| entry.ports.contains(&port)),
         };
-        let by_project = |deed: &Deed| deed.script.is_some() || deed.file.is_some();
-        if stops().next().is_some() && by_number || stops().any(by_name) {
-            Fit::tied(1)
-        } else if stops().any(by_project) && holder.is_some_and(|holder| holder.ours == Some(true))
-        {
-            Fit::loose(2)
-        } else {
-            None
+        let by_name = ours.iter().any(|(_, fact)| is_named(&stops, &fact.command));
+        let by_project = stops
+            .iter()
+            .any(|deed| deed.script.is_some() || deed.file.is_some());
+        match () {
+            () if by_number || by_name => Fit::tied(1),
+            () if by_project && !ours.is_empty() => Fit::loose(2),
+            () => None,
         }
+    }
+
+    /// Whether a deed stops the living process whose number a file holds, and that one may hold the port.
+    fn stops_by_pid_file(&self, deed: &Deed, holders: &[(&u16, &PortFact)], known: bool) -> bool {
+        deed.reads.iter().any(|path| {
+            let file = self.facts.pid_files.get(path);
+            let holds = |pid| holders.iter().any(|(_, fact)| fact.pid == Some(pid));
+            file.is_some_and(|file| file.alive && (holds(file.pid) || !known && holders.is_empty()))
+        })
     }
 
     /// A service is started by what names it, or its port.
@@ -87,10 +94,22 @@ impl Judge<'_> {
                 .any(|deed| deed.program.contains("docker") || deed.program.contains("podman"));
             self.names(entry, &port) || (composes && composed())
         });
+        let by_project = starts
+            .iter()
+            .any(|deed| deed.script.is_some() || deed.file.is_some());
         match (by_name, by_port) {
             (true, _) => Fit::tied(0),
             (_, true) => Fit::tied(1),
+            // Where nobody says which service it is, what the project itself starts may be it.
+            _ if by_project && need.port.is_none() && need.name.is_none() => Fit::loose(2),
             _ => None,
         }
     }
+}
+
+/// Whether the words of a command name a process.
+fn is_named(stops: &[&Deed], command: &str) -> bool {
+    let words = stops.iter().flat_map(|deed| &deed.things);
+    let mut words = words.filter(|word| word.len() > 2 && !word.starts_with('-'));
+    words.any(|word| contains_word(command, word))
 }

@@ -1,7 +1,7 @@
 //! The owner's lists: an approval is the very text.
 
 use serde_json::{Value, json};
-use unstuck_core::guard::{Approved, ApprovedBy, AskWhy, OnUnknown, Rules, Verdict};
+use unstuck_core::guard::{Approved, ApprovedBy, AskWhy, OnUnknown, Rules, Verdict, doubt};
 
 use super::{judged, rules, verdict};
 
@@ -276,26 +276,17 @@ fn why_a_person_is_asked_is_told_in_a_sentence() {
     assert_eq!(judgement.reason, "`git push` of require_human covers it");
 }
 
+/// S3-50: an owner is told of a secret in an entry, and of an entry that can never be asked for.
 #[test]
-fn an_owner_is_told_what_may_not_be_meant() {
-    let warned = |entry: &str| rules(&[entry], &[], OnUnknown::Escalate).warnings().len();
-    for entry in [
-        "npm *",
-        "sh fix.sh",
-        "python3 fix.py",
-        "sudo npm ci",
-        "npm\u{a0}ci",
-        "x --token=npm_abcdefghijklmnopqrstuvwxyz0123456789",
-    ] {
-        assert_eq!(warned(entry), 1, "{entry}");
-    }
+fn an_owner_is_told_of_entries_that_cannot_be_meant() {
+    assert!(doubt("x --token=npm_abcdefghijklmnopqrstuvwxyz0123456789").is_some());
+    assert!(doubt("npm\u{a0}ci").is_some());
     for entry in [
         "npm ci",
-        "rm -rf node_modules && npm ci",
-        "npm run 'a b'",
+        " npm ci\r\n",
         "rm -f x || true",
+        "npm run caf\u{e9}",
     ] {
-        assert_eq!(warned(entry), 0, "{entry}");
+        assert_eq!(doubt(entry), None, "{entry}");
     }
-    assert_eq!(rules(&[], &[], OnUnknown::Allow).warnings().len(), 1);
 }

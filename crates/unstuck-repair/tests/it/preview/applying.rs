@@ -8,7 +8,8 @@ use super::*;
 
 const PROJECT: &str = "mkdir -p d/inner e node_modules/a; echo a > a; echo x > d/x; echo i > d/inner/i; \
     echo y > e/y; ln -s d link; ln -s nowhere broken; echo k > node_modules/a/k; echo '#!/bin/sh' > run; chmod 755 run; \
-    echo odd > \"$(printf 'new\\nline')\"; echo bytes > \"$(printf 'b\\377')\"; mkdir -m 700 secret; echo s > secret/s";
+    echo odd > \"$(printf 'new\\nline')\"; echo bytes > \"$(printf 'b\\377')\"; mkdir -m 700 secret; echo s > secret/s; \
+    mkdir locked; echo l > locked/l; chmod 555 locked";
 
 /// Each is applied, and must leave what the line itself leaves.
 const LINES: &[(&str, &str)] = &[
@@ -61,6 +62,10 @@ const LINES: &[(&str, &str)] = &[
         "permissions of a folder and what is in it",
         "chmod 755 secret; echo t > secret/t; rm secret/s",
     ),
+    (
+        "a folder that is opened and closed again",
+        "chmod 755 locked; echo t > locked/t; rm locked/l; chmod 555 locked",
+    ),
     ("permissions of the root", "chmod 750 ."),
     (
         "files that were linked together here",
@@ -76,7 +81,7 @@ const LINES: &[(&str, &str)] = &[
         "made and deleted again",
         "mkdir t; echo t > t/t; rm -rf t; echo b > a; echo a > a",
     ),
-    ("everything is deleted", "rm -rf ./* "),
+    ("everything is deleted", "chmod u+w locked; rm -rf ./*"),
     (
         "large and empty files",
         "head -c 300000 /dev/urandom > large; : > empty; : > a; rm large; seq 100000 > numbers",
@@ -97,6 +102,38 @@ fn applied_is_what_the_command_itself_does() {
     }
 }
 
+/// Root may do everything, so the same once more as somebody who may not.
+#[test]
+fn applied_is_what_the_command_itself_does_for_an_ordinary_user_too() {
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let own = std::env::current_exe().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let is_root = std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).is_ok();
+    let reaches = command("setpriv")
+        .args(user)
+        .arg("test")
+        .arg("-x")
+        .arg(&own)
+        .status();
+    if !is_root || !reaches.is_ok_and(|status| status.success()) {
+        println!("skipped: only root can become another user, who must reach this program");
+        return;
+    }
+    let output = command("setpriv")
+        .args(user)
+        .arg(own)
+        .args([
+            "--exact",
+            "preview::applying::applied_is_what_the_command_itself_does",
+        ])
+        .env("TMPDIR", folder.path())
+        .env("HOME", folder.path())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(told.contains("1 passed"), "{told}");
+}
+
 #[test]
 fn the_marks_of_roots_overlays_are_understood() {
     if !is_root() {
@@ -110,11 +147,25 @@ fn the_marks_of_roots_overlays_are_understood() {
 }
 
 #[test]
+fn a_file_of_which_only_the_description_was_written_is_refused() {
+    if !is_root() {
+        println!("skipped: only root can mount such overlays");
+        return;
+    }
+    let place = Place::new(PROJECT);
+    let refused = place.try_preview("chmod 600 run", Marks::Hollow);
+    assert!(
+        matches!(refused, Err(PreviewError::Unknown { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn times_are_those_that_the_command_left() {
     let place = Place::new(PROJECT);
     let preview = place.preview(
         "rm -rf e; mkdir e; echo y2 > e/y; touch -d 2001-01-01 e/y e; echo a2 > a; touch -d 2002-02-02 a; \
-         echo new > d/new; touch -d 2003-03-03 d",
+         echo new > d/new; echo x2 > d/x; touch -d 2003-03-03 d",
     );
     preview.apply().unwrap();
     let seconds = |name: &str| place.project().join(name).metadata().unwrap().mtime();

@@ -20,8 +20,10 @@ use unstuck_repair::preview::{Bounds, Draft, Preview, PreviewError, Previews, Ra
 enum Marks {
     /// Those of an overlay in a user namespace.
     User,
-    /// Those of root, with all that root's overlays may do.
+    /// Those of root, whose overlays may move folders.
     Root,
+    /// Those of root, whose overlays may leave the contents of a file below.
+    Hollow,
 }
 
 /// A project and a place for previews.
@@ -68,6 +70,7 @@ impl Place {
         let (options, namespace) = match marks {
             Marks::User => ("userxattr", "-Urm"),
             Marks::Root => ("redirect_dir=on", "-m"),
+            Marks::Hollow => ("metacopy=on", "-m"),
         };
         let mount = "mount -t overlay overlay -o lowerdir=$1,upperdir=$2,workdir=$3,$4 $5 || exit 99; \
                      cd $5 && exec sh -c \"$6\"";
@@ -117,7 +120,8 @@ impl Place {
             self.previews().list().is_empty(),
             "an applied preview is gone"
         );
-        fs::remove_dir_all(twin).unwrap();
+        // What is closed could not be removed.
+        self.sh("chmod -R u+rwx . ../twin");
     }
 }
 

@@ -106,7 +106,7 @@ impl Conductor<'_> {
         };
         let failure = check
             .as_deref()
-            .map(|check| (check.check.failure(), &check.diagnosis));
+            .map(|check| (check.failure(), &check.diagnosis));
         let best = repairer.best(&Case {
             source: Source::Run,
             at: repairer.project,

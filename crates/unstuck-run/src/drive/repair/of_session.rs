@@ -37,7 +37,8 @@ impl Engine<'_> {
             _ => remembered(self.store, &project, &failed.diagnosis.fingerprint).await?,
         };
         let session = recovery.spec().session.clone();
-        let failure = failed.failure(&recovery.spec().command);
+        let command = &recovery.spec().command;
+        let failure = log.failure().unwrap_or_else(|| failed.failure(command));
         let best = repairer.best(&Case {
             source: Source::Session(&session),
             at: Path::new(&recovery.spec().cwd),

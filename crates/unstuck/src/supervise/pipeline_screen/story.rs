@@ -400,6 +400,11 @@ impl Scene<'_> {
                 lines.push(format!("  {BOLD}hint{BOLD:#}: {}", found.hint));
             }
         }
+        if asked.repair.is_some() {
+            let (short, option) = (self.pipeline.id().short(), &self.story.option);
+            let answers = repair_words::answers(short, option);
+            lines.extend(answers.map(|line| format!("  {line}")));
+        }
         if self.story.waits_for_person {
             let resume = self.command("resume");
             lines.push(format!(
