@@ -311,8 +311,8 @@ fn drive(
                 let plan = pipeline.plan.clone();
                 let conductor = around.conductor(reporter, plan, &reload, &mut draw);
                 match pipeline.how {
-                    Conducted::Start(selection) => conductor.start(&selection).await,
-                    Conducted::Again(run, again) => conductor.resume(&run, &again).await,
+                    Conducted::Start(selection) => Box::pin(conductor.start(&selection)).await,
+                    Conducted::Again(run, again) => Box::pin(conductor.resume(&run, &again)).await,
                 }
             }
         };
