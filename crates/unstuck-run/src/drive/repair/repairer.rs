@@ -246,3 +246,51 @@ fn proposed(
         hash: weighed.hash.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::time::Instant;
+    use unstuck_core::guard::Rules;
+    use unstuck_core::guard_files::Baseline;
+    use unstuck_core::repair::Book;
+    use unstuck_repair::guard_files::NothingCommitted;
+    use unstuck_repair::sandbox::Demand;
+
+    use super::*;
+
+    /// Whoever sets the clock forward does not get a second repair any sooner.
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_jumps_does_not_end_the_cooldown() {
+        let terms = RepairTerms {
+            mode: RepairMode::Auto,
+            rules: Rules::default(),
+            untrusted: None,
+            sandbox: Demand::Required,
+            network: true,
+            write_paths: Vec::new(),
+            env_keep: Vec::new(),
+            guard_files: true,
+        };
+        let (newest, here) = (Cell::new(Some(Instant::now())), Path::new("/"));
+        let workshop = Workshop {
+            book: Book::built_in(),
+            state: here,
+            own: &[],
+            environment: &[],
+            committed: &NothingCommitted,
+            accepted: &|_| Baseline::default(),
+            newest: &newest,
+        };
+        let repairer = workshop.repairer(&terms, here);
+        let repairs = Repairs::default();
+        let much_later = Timestamp::from_seconds(9_000_000_000);
+        let left = |repairer: &Repairer<'_>| repairer.cooling(&repairs, much_later).as_secs();
+        assert_eq!(left(&repairer), 60);
+        tokio::time::advance(Duration::from_secs(45)).await;
+        assert_eq!(left(&repairer), 15);
+        tokio::time::advance(Duration::from_secs(15)).await;
+        assert_eq!(left(&repairer), 0);
+    }
+}
