@@ -155,8 +155,8 @@ impl Recovery {
                 self.course.allowed(&repair.id, &repair.command);
             }
             Event::RecoveryStarted(_) => self.phase = Phase::Repairing,
-            Event::RecoveryExecuted(repair) => self.repaired(repair),
-            Event::RecoveryFailed(repair) => self.not_repaired(repair),
+            Event::RecoveryExecuted(repair) => self.repaired(recorded.at, repair),
+            Event::RecoveryFailed(repair) => self.not_repaired(recorded.at, repair),
             Event::RecoveryEscalated(asked) => {
                 self.asked_repair.clone_from(&asked.repair);
                 self.phase = Phase::Asked;
@@ -173,25 +173,33 @@ impl Recovery {
     }
 
     /// Whether it helped, the next attempt tells; one that costs money is not made where the repair itself says no.
-    fn repaired(&mut self, repair: &RecoveryExecuted) {
+    fn repaired(&mut self, at: Timestamp, repair: &RecoveryExecuted) {
         self.course.repaired();
-        self.phase = match repair.exit_code == 0 || self.spec.agent.is_none() {
-            true => Phase::Ready,
-            false => Phase::Failed,
-        };
+        self.after_repair(at, repair.exit_code == 0 || self.spec.agent.is_none());
     }
 
-    fn not_repaired(&mut self, repair: &RecoveryFailed) {
+    /// Either the attempt is made, or something else is decided about the failure that the repair was for.
+    fn after_repair(&mut self, at: Timestamp, attempt: bool) {
+        if attempt || self.failed.is_none() {
+            self.phase = Phase::Ready;
+            return;
+        }
+        let spent = self.spent;
+        self.history.get_or_insert_with(|| History {
+            spent_before: spent,
+            ..History::new(at)
+        });
+        self.phase = Phase::Failed;
+    }
+
+    fn not_repaired(&mut self, at: Timestamp, repair: &RecoveryFailed) {
         let was_due = self.course.repair() == Some(repair.id.as_str());
         if self.phase != Phase::Repairing && !was_due {
             return;
         }
         self.course.repaired();
         // Nobody knows what it had done; the attempt tells.
-        self.phase = match repair.cut_off || self.failed.is_none() {
-            true => Phase::Ready,
-            false => Phase::Failed,
-        };
+        self.after_repair(at, repair.cut_off);
     }
 
     fn ended(&mut self, end: &AttemptEnd) {

@@ -458,6 +458,36 @@ fn a_repair_that_a_person_allowed_runs_once_and_then_the_attempt_is_made() {
     assert_eq!(world.log.iter().filter(started).count(), 1);
 }
 
+/// What cannot be run although a person allowed it is a failure like any other, and the session goes on.
+#[test]
+fn an_allowed_repair_that_cannot_be_run_does_not_stop_everything() {
+    let world = World::new(standard(), [Kind::MissingDependency]);
+    let mut world = world.offering([(RepairLeave::AskedNow, 0)]).run();
+    world.offers.clear();
+    world.happen(RunResumed::as_it_was("a person said yes", 1));
+    world.happen(RecoveryResolved {
+        method: "approve".into(),
+        ..RecoveryResolved::by_hand(None)
+    });
+    world.happen(RecoveryApproved {
+        session: None,
+        id: "p1".into(),
+        source: ApprovalSource::Human,
+        command: "fix 1".into(),
+    });
+    assert_eq!(world.recovery.next(world.now), Next::Repair);
+    world.happen(RecoveryFailed {
+        session: None,
+        id: "p1".into(),
+        command: "fix 1".into(),
+        exit_code: None,
+        error: "it is not what was shown".into(),
+        cut_off: false,
+    });
+    let world = world.run();
+    assert!(world.recovery.finished().is_some());
+}
+
 #[test]
 fn a_repair_that_was_cut_off_is_not_run_again() {
     let world = World::new(standard(), [Kind::MissingDependency]);

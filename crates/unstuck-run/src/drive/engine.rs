@@ -193,7 +193,11 @@ impl Engine<'_> {
         let now = self.clock.at();
         let draw = (self.draws)();
         let Some(made) = log.recovery().decide(&means, now, draw) else {
-            return Ok(());
+            // It would be asked for ever.
+            return Err(RunError::NotResumable {
+                run: log.recovery().id().clone(),
+                why: "nothing is known about its failure".into(),
+            });
         };
         self.note_decision(log, made);
         Ok(())

@@ -32,6 +32,8 @@ struct Known {
     fold: RunFold,
     seq: u64,
     files: Files,
+    /// What others wrote while nobody drove the run: the files do not show it yet.
+    late: Vec<Recorded>,
 }
 
 /// What was written, and whether it could be shown.
@@ -69,7 +71,12 @@ impl<'a> Journal<'a> {
         held: Held,
     ) -> Option<Self> {
         let seq = events.last()?.seq;
-        Some(Self::of(store, redactor, RunFold::fold(events)?, seq, held))
+        let journal = Self::of(store, redactor, RunFold::fold(events)?, seq, held);
+        let is_end = |recorded: &Recorded| matches!(recorded.event, Event::RunFinished(_));
+        if let Some(end) = events.iter().rposition(is_end) {
+            journal.known.borrow_mut().late = events[end + 1..].to_vec();
+        }
+        Some(journal)
     }
 
     fn of(store: &'a Store, redactor: &'a Redactor, fold: RunFold, seq: u64, held: Held) -> Self {
@@ -84,6 +91,7 @@ impl<'a> Journal<'a> {
                 fold,
                 seq,
                 files: Files::NotYet,
+                late: Vec::new(),
             }),
         }
     }
@@ -226,7 +234,11 @@ impl Known {
             self.files = Files::At(folder);
         }
         match &mut self.files {
-            Files::At(folder) => folder.show(events, &self.fold, redactor),
+            Files::At(folder) => {
+                let late = std::mem::take(&mut self.late);
+                folder.show(&late, &self.fold, redactor)?;
+                folder.show(events, &self.fold, redactor)
+            }
             Files::NotYet | Files::Without => Ok(()),
         }
     }
