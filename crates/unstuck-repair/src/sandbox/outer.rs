@@ -44,7 +44,7 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
         ));
     }
     // Whatever appears on an overlay is not in the project.
-    let absent = (order.profile.overlay.is_none()).then(|| Absent::look(&project));
+    let absent = (order.profile.overlay.is_none()).then(|| Absent::look(&project, order.kept()));
     let home = discarded::look(&order);
     let leaving = leave(&mut order)?;
     // Whoever becomes another user is not tied to the parent any more.

@@ -152,7 +152,8 @@ impl Executor {
             folder: job.folder.relative().to_owned(),
             steps: job.steps(),
         };
-        let absent = (order.profile.overlay.is_none()).then(|| Absent::look(job.root));
+        let absent =
+            (order.profile.overlay.is_none()).then(|| Absent::look(job.root, order.kept()));
         let (link, theirs) = Link::open(&order, job).to("reach the sandbox")?;
         let spec = self.spec(job, environment);
         let mut stdin = Stdin::handed_over(theirs);

@@ -128,7 +128,7 @@ fn unmounted(order: &Order) -> Vec<PathBuf> {
         writable.push(profile.root.clone());
     }
     writable.extend(profile.writable_outside());
-    writable.extend(around.caches.iter().cloned());
+    writable.extend(around.narrow.iter().cloned());
     writable.push(around.scratch.join(scratch::TEMPORARY));
     writable
 }
