@@ -93,6 +93,8 @@ pub struct Order {
     pub surroundings: Surroundings,
     /// Why namespaces are not used. A machine may refuse them, or promise them and then refuse what is needed in them.
     pub obstacle: Option<String>,
+    /// Whether nothing bounds the number of processes.
+    pub unbounded: bool,
     /// The user that it runs as.
     pub run_as: Option<RunAs>,
     /// The folder to work in, relative to the project.

@@ -148,6 +148,7 @@ impl Executor {
             profile: self.own_hidden(job),
             surroundings: surroundings(&environment, scratch.path(), run_as),
             obstacle,
+            unbounded: false,
             run_as,
             folder: job.folder.relative().to_owned(),
             steps: job.steps(),
