@@ -79,6 +79,12 @@ pub(super) struct Program {
     /// Whether every shell has it built in.
     #[serde(default)]
     pub(super) builtin: bool,
+    /// Whether the files that it runs are scripts of a shell.
+    #[serde(default)]
+    pub(super) shell: bool,
+    /// Files of which the project must have one, in whatever folder.
+    #[serde(default)]
+    pub(super) wants: Vec<String>,
     /// Options whose value is the next word.
     #[serde(default)]
     pub(super) valued: Vec<String>,
@@ -309,6 +315,9 @@ pub(super) struct NeedRule {
     pub(super) all: Vec<Pattern>,
     #[serde(default)]
     pub(super) none: Vec<Pattern>,
+    /// The path that it is about, where the text does not say it.
+    #[serde(default)]
+    pub(super) path: Option<String>,
     /// Whether every path of the matching line may be the one that it is about.
     #[serde(default)]
     pub(super) mentioned: bool,
@@ -381,8 +390,8 @@ pub(super) enum Lack {
     Mode,
     /// Ends of lines that the system understands.
     LineEnds,
-    /// What git only points to.
-    Fetched,
+    /// Something that is known by a name.
+    Thing,
     /// A tool.
     Tool,
     /// A cache that is thrown away.
@@ -427,6 +436,7 @@ pub(super) enum PathIs {
     LfsPointer,
     NotInUse,
     InSubmodule,
+    StartsWithMark,
 }
 
 impl RepairFile {

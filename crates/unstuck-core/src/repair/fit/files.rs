@@ -2,7 +2,7 @@
 
 use super::{Fit, Judge};
 use crate::repair::data::Work;
-use crate::repair::deed::Entry;
+use crate::repair::deed::{Deed, Entry};
 use crate::repair::need::Need;
 use crate::repair::paths;
 
@@ -60,7 +60,8 @@ impl Judge<'_> {
     /// A file that was left behind: it must be there, and nobody who lives may need it.
     pub(super) fn gone(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
         let path = need.path.as_deref()?;
-        if !entry.removes(path) || self.facts.is_missing(path) {
+        let is_lockfile = self.book.is_lockfile(path);
+        if is_lockfile || !entry.removes(path) || self.facts.is_missing(path) {
             return None;
         }
         let stops = entry.does(Work::Stop);
@@ -97,7 +98,17 @@ impl Judge<'_> {
         if need.path.is_some() {
             return self.on_path(need, entry, Work::LineEnds);
         }
-        let is_wrong = |path: &String| self.facts.path(path).is_some_and(|fact| fact.crlf);
+        let by_mark = need.rule.things.iter().any(|thing| thing == "mark");
+        let is_wrong = |path: &String| {
+            let fact = self.facts.path(path);
+            fact.is_some_and(|fact| {
+                if by_mark {
+                    fact.starts_with_mark
+                } else {
+                    fact.crlf
+                }
+            })
+        };
         let mut of = entry.doing(Work::LineEnds).flat_map(|deed| &deed.of);
         of.any(is_wrong).then_some(Fit {
             preference: 1,
@@ -120,12 +131,14 @@ impl Judge<'_> {
         })
     }
 
-    pub(super) fn fetched(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
+    /// What is known by name: the command works on a thing of that name.
+    pub(super) fn thing(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
         let wanted = &need.rule.things;
-        let fetches = entry
-            .doing(Work::Fetch)
-            .any(|deed| deed.things.iter().any(|thing| wanted.contains(thing)));
-        fetches.then_some(Fit {
+        let is_it = |deed: &Deed| {
+            let named = deed.things.iter().any(|thing| wanted.contains(thing));
+            named && !deed.works.is_empty()
+        };
+        entry.deeds.iter().any(is_it).then_some(Fit {
             preference: 0,
             tied: true,
         })
@@ -147,14 +160,16 @@ impl Judge<'_> {
         })
     }
 
+    /// A tool comes from what names it, be it by the name of its package.
     pub(super) fn tool(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
-        let wanted = &need.rule.things;
-        let name = need.name.as_deref();
-        let mut deeds = entry.deeds.iter();
+        let name = need.name.as_deref().unwrap_or_default();
+        let mut wanted = need.rule.things.clone();
+        wanted.extend(self.book.packages_of("program", name));
+        let providing = [Work::Provide, Work::Install];
+        let mut deeds = entry.deeds.iter().filter(|deed| deed.does_any(&providing));
         let provides = deeds.any(|deed| {
-            let by_name = |one: &String| Some(one.as_str()) == name || wanted.contains(one);
             let mut things = deed.things.iter().chain(&deed.named);
-            deed.does_any(&[Work::Provide, Work::Install]) && things.any(by_name)
+            things.any(|one| !one.is_empty() && wanted.contains(one))
         });
         provides.then_some(Fit {
             preference: 0,
