@@ -24,7 +24,7 @@ pub(super) struct Lists {
     pub(super) processes: Processes,
 }
 
-/// A folder of a tool, and what of it may be changed; all of it where nothing is said.
+/// A folder of a tool, and what of it may be changed; all of it where nothing is said or something of it is private.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cache {
@@ -32,6 +32,19 @@ struct Cache {
     variable: Option<String>,
     #[serde(default)]
     paths: Vec<String>,
+    #[serde(default)]
+    private: Vec<String>,
+}
+
+/// The caches that a command may write to, whether they exist or not.
+#[derive(Debug, Default)]
+pub(super) struct Caches {
+    /// Where what is private can be covered.
+    pub(super) open: BTreeSet<PathBuf>,
+    /// Where nothing can be covered.
+    pub(super) narrow: BTreeSet<PathBuf>,
+    /// What of the open ones is private, by the folder that must be there.
+    pub(super) private: Vec<(PathBuf, PathBuf)>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -76,26 +89,36 @@ impl Lists {
         &BUILT_IN
     }
 
-    /// The caches that a command may write to, whether they exist or not.
+    /// The caches that a command may write to, for this home and where variables put them.
     pub(super) fn caches(
         &self,
         home: Option<&Path>,
         variable: impl Fn(&str) -> Option<PathBuf>,
-    ) -> Vec<PathBuf> {
+    ) -> Caches {
         let folder = |cache: &Cache| {
             let named = cache.variable.as_deref().and_then(&variable);
             let named = named.filter(|path| path.is_absolute());
             named.or_else(|| Some(home?.join(&cache.home)))
         };
-        let caches = self.cache.iter().filter_map(|cache| {
-            let folder = folder(cache)?;
-            Some(match cache.paths.as_slice() {
-                [] => vec![folder],
+        let mut caches = Caches::default();
+        for cache in &self.cache {
+            let Some(folder) = folder(cache) else {
+                continue;
+            };
+            let parts: Vec<_> = match cache.paths.as_slice() {
+                [] => vec![folder.clone()],
                 paths => paths.iter().map(|path| folder.join(path)).collect(),
-            })
-        });
-        let unique: BTreeSet<_> = caches.flatten().collect();
-        unique.into_iter().collect()
+            };
+            caches.narrow.extend(parts.iter().cloned());
+            match cache.private.as_slice() {
+                [] => caches.open.extend(parts),
+                _ => drop(caches.open.insert(folder.clone())),
+            }
+            let private = cache.private.iter();
+            let private = private.map(|path| (folder.clone(), folder.join(path)));
+            caches.private.extend(private);
+        }
+        caches
     }
 
     /// What a command must not see, whether it exists or not: below all folders that may be the user's home, and
@@ -132,18 +155,18 @@ mod tests {
     fn a_cache_may_be_put_elsewhere_and_its_programs_stay_out_of_reach() {
         let moved = |name: &str| (name == "CARGO_HOME").then(|| PathBuf::from("/srv/cargo"));
         let caches = Lists::built_in().caches(Some(Path::new("/home/me")), moved);
-        assert!(caches.contains(&PathBuf::from("/srv/cargo/registry")));
-        assert!(caches.contains(&PathBuf::from("/home/me/.npm/_cacache")));
-        assert!(!caches.iter().any(|path| path.ends_with("bin")));
-        assert!(!caches.contains(&PathBuf::from("/srv/cargo")));
+        assert!(caches.open.contains(Path::new("/srv/cargo/registry")));
+        assert!(caches.narrow.contains(Path::new("/home/me/.npm/_cacache")));
+        assert!(!caches.open.iter().any(|path| path.ends_with("bin")));
+        assert!(!caches.open.contains(Path::new("/srv/cargo")));
     }
 
     #[test]
     fn a_cache_that_a_variable_names_relatively_is_the_usual_one() {
         let relative = |name: &str| (name == "PIP_CACHE_DIR").then(|| PathBuf::from("cache"));
         let caches = Lists::built_in().caches(Some(Path::new("/home/me")), relative);
-        assert!(caches.contains(&PathBuf::from("/home/me/.cache/pip")));
-        assert!(caches.iter().all(|path| path.is_absolute()));
+        assert!(caches.open.contains(Path::new("/home/me/.cache/pip")));
+        assert!(caches.open.iter().all(|path| path.is_absolute()));
     }
 
     #[test]
@@ -165,7 +188,7 @@ mod tests {
     fn no_secret_lies_around_a_cache() {
         let home = Path::new("/home/me");
         let secrets = Lists::built_in().secrets(&[home.to_owned()], |_| None);
-        for cache in Lists::built_in().caches(Some(home), |_| None) {
+        for cache in Lists::built_in().caches(Some(home), |_| None).open {
             let around = secrets.iter().find(|secret| cache.starts_with(secret));
             assert_eq!(around, None, "{} could not be written to", cache.display());
         }

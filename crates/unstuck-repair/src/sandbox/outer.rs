@@ -44,13 +44,16 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
         ));
     }
     // Whatever appears on an overlay is not in the project.
-    let absent = (order.profile.overlay.is_none()).then(|| Absent::look(&project));
+    let absent = (order.profile.overlay.is_none()).then(|| Absent::look(&project, order.kept()));
     let home = discarded::look(&order);
-    let leaving = leave(&mut order)?;
+    let entered = leave(&mut order)?;
+    let cgroup = bound(&mut order);
     // Whoever becomes another user is not tied to the parent any more.
     link::die_with_parent(link, Signal::TERM).to("tie our life to unstuck's")?;
-    let inner = Inner::start(&leaving.entered, &order, &project, &folder)?;
+    let inner = Inner::start(entered, cgroup.as_ref())?;
+    inner.order(&order, &project, &folder)?;
     let code = inner.watch(link, &mut wakes);
+    drop(cgroup);
     let cleared = Report::Cleared {
         planted: absent.map_or_else(Vec::new, |absent| absent.clear(&project)),
         discarded: home.map(|home| home.list()).unwrap_or_default(),
@@ -62,34 +65,35 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
     Ok(code)
 }
 
-/// What was left, and the cgroup that bounds root.
-struct Leaving {
-    entered: system::Entered,
-    /// Left again when everything has ended.
-    _cgroup: Option<system::Cgroup>,
-}
-
 /// Leaves what can be left; what stands in the way is noted in the order.
-fn leave(order: &mut Order) -> Result<Leaving, Failure> {
+fn leave(order: &mut Order) -> Result<system::Entered, Failure> {
     let profile = &order.profile;
     if let Some(user) = order.run_as {
         system::become_user(user).to("become the user that the project belongs to")?;
     }
-    let is_root = rustix::process::getuid().is_root();
-    let cgroup = is_root.then(|| system::Cgroup::enter(profile.bounds.processes));
     let wants = profile.demand != Demand::Off && order.obstacle.is_none();
-    let entered = match wants.then(|| system::enter(profile.reach, profile.network)) {
-        Some(Ok(entered)) => entered,
-        Some(Err(error)) => {
-            order.obstacle = Some(error.to_string());
-            system::Entered::NOTHING
-        }
-        None => system::Entered::NOTHING,
-    };
-    Ok(Leaving {
-        entered,
-        _cgroup: cgroup.flatten(),
-    })
+    Ok(
+        match wants.then(|| system::enter(profile.reach, profile.network)) {
+            Some(Ok(entered)) => entered,
+            Some(Err(error)) => {
+                order.obstacle = Some(error.to_string());
+                system::Entered::NOTHING
+            }
+            None => system::Entered::NOTHING,
+        },
+    )
+}
+
+/// A bound on processes for root, whom the usual one does not bind; where it is not possible, that is noted.
+fn bound(order: &mut Order) -> Option<system::Cgroup> {
+    if !rustix::process::getuid().is_root() || order.profile.demand == Demand::Off {
+        return None;
+    }
+    let cgroup = system::Cgroup::make(order.profile.bounds.processes);
+    if cgroup.is_none() {
+        order.unbounded = true;
+    }
+    cgroup
 }
 
 /// The inner process while it lives.
@@ -99,12 +103,8 @@ struct Inner {
 }
 
 impl Inner {
-    fn start(
-        entered: &system::Entered,
-        order: &Order,
-        project: &OwnedFd,
-        folder: &OwnedFd,
-    ) -> Result<Self, Failure> {
+    /// Starts it; it does nothing before it has its order.
+    fn start(entered: system::Entered, cgroup: Option<&system::Cgroup>) -> Result<Self, Failure> {
         let (reports, theirs) = UnixStream::pair().to("make a connection")?;
         let input = Stdio::from(OwnedFd::from(theirs));
         let child = command(link::own_program().as_os_str())
@@ -113,16 +113,17 @@ impl Inner {
             .stdin(input)
             .spawn()
             .to("start the inner process")?;
-        let inner = Self {
-            pid: Pid::from_child(&child),
-            reports,
-        };
-        wire::send(&inner.reports, order, project, folder).to("pass the order on")?;
-        inner
-            .reports
-            .set_nonblocking(true)
-            .to("watch the inner process")?;
-        Ok(inner)
+        let pid = Pid::from_child(&child);
+        if let Some(cgroup) = cgroup {
+            cgroup.take(pid).to("bound the number of processes")?;
+        }
+        Ok(Self { pid, reports })
+    }
+
+    fn order(&self, order: &Order, project: &OwnedFd, folder: &OwnedFd) -> Result<(), Failure> {
+        wire::send(&self.reports, order, project, folder).to("pass the order on")?;
+        let nonblocking = self.reports.set_nonblocking(true);
+        nonblocking.to("watch the inner process")
     }
 
     /// Passes reports on until the inner process has ended; its exit code.

@@ -12,7 +12,6 @@ use rustix::fs::AtFlags;
 
 use crate::beneath;
 
-use super::lists::Lists;
 use super::scratch;
 
 /// The paths of a project that nothing was at when the repair began.
@@ -20,9 +19,8 @@ use super::scratch;
 pub struct Absent(Vec<PathBuf>);
 
 impl Absent {
-    /// Looks what is not there. Below a folder that is not there itself, everything may be made.
-    pub fn look(project: &impl AsFd) -> Self {
-        let kept = Lists::built_in().project.kept.iter();
+    /// Looks which of these are not there. Below a folder that is not there itself, everything may be made.
+    pub fn look<'k>(project: &impl AsFd, kept: impl Iterator<Item = &'k PathBuf>) -> Self {
         let absent = kept.filter(|path| {
             folder_of(project, path).is_ok_and(|folder| !exists(&folder, name_of(path)))
         });
@@ -74,6 +72,7 @@ fn exists(folder: &OwnedFd, name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::guarded;
     use rustix::fs::{Mode, OFlags};
     use std::fs;
 
@@ -89,7 +88,7 @@ mod tests {
         fs::create_dir(root.join(".git")).unwrap();
         fs::write(root.join("unstuck.toml"), "a").unwrap();
         let project = handle(root);
-        let absent = Absent::look(&project);
+        let absent = Absent::look(&project, guarded().iter());
         fs::write(root.join("unstuck.json"), "{}").unwrap();
         fs::create_dir(root.join(".git/hooks")).unwrap();
         fs::write(root.join(".git/hooks/pre-commit"), "#!/bin/sh").unwrap();
@@ -107,7 +106,7 @@ mod tests {
     fn a_repository_that_is_made_may_have_what_belongs_to_it() {
         let folder = tempfile::tempdir().unwrap();
         let project = handle(folder.path());
-        let absent = Absent::look(&project);
+        let absent = Absent::look(&project, guarded().iter());
         fs::create_dir_all(folder.path().join(".git/hooks")).unwrap();
         fs::write(folder.path().join(".git/config"), "").unwrap();
         assert_eq!(absent.clear(&project), Vec::<PathBuf>::new());
@@ -122,7 +121,7 @@ mod tests {
         fs::create_dir(&other).unwrap();
         fs::write(other.join("config"), "kept").unwrap();
         let project = handle(&root);
-        let absent = Absent::look(&project);
+        let absent = Absent::look(&project, guarded().iter());
         fs::remove_dir(root.join(".git")).unwrap();
         std::os::unix::fs::symlink(&other, root.join(".git")).unwrap();
         absent.clear(&project);

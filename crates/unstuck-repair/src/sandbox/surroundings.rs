@@ -33,8 +33,15 @@ pub fn surroundings(
     let homes: Vec<_> = home.iter().cloned().chain(known).collect();
     let lists = Lists::built_in();
     let search = variable("PATH").unwrap_or_default();
+    let caches = lists.caches(home.as_deref(), variable);
+    let private = caches.private.into_iter();
     Surroundings {
-        caches: existing(lists.caches(home.as_deref(), variable)),
+        private: private
+            .filter(|(folder, _)| folder.is_dir())
+            .map(|(_, path)| path)
+            .collect(),
+        caches: existing(caches.open),
+        narrow: existing(caches.narrow),
         secrets: lists.secrets(&homes, variable),
         visible: existing(folders(search.as_os_str())),
         scratch: scratch.to_owned(),
@@ -61,7 +68,7 @@ fn known_home(user: Option<RunAs>) -> Option<PathBuf> {
 }
 
 /// Only what is there can be seen.
-fn existing(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+fn existing(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     paths.into_iter().filter(|path| path.exists()).collect()
 }
 

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::effective::Effective;
+use super::lists::guarded;
 use super::profile::Profile;
 
 /// A longer message is a mistake.
@@ -23,6 +24,16 @@ const PREFIX: usize = 4;
 /// The project and the folder to work in.
 const HANDLES: usize = 2;
 
+/// No signal if nobody listens, and no program inherits the handles, where the system can promise that at once.
+#[cfg(target_os = "linux")]
+const SEND: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(target_os = "linux")]
+const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const SEND: SendFlags = SendFlags::empty();
+#[cfg(not(target_os = "linux"))]
+const RECEIVE: RecvFlags = RecvFlags::empty();
+
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,6 +42,18 @@ pub enum Steps {
     Words(Vec<Vec<String>>),
     /// A line for `/bin/sh`.
     Shell(String),
+}
+
+impl Steps {
+    /// Whether nothing but git itself is run.
+    fn are_git_alone(&self) -> bool {
+        match self {
+            Self::Words(commands) => commands
+                .iter()
+                .all(|words| words.first().is_some_and(|program| program == "git")),
+            Self::Shell(_) => false,
+        }
+    }
 }
 
 /// The user that a command runs as, where that is another one than ours.
@@ -49,6 +72,10 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     /// What is writable beside the project, where it exists.
     pub caches: Vec<PathBuf>,
+    /// The same where nothing can be covered.
+    pub narrow: Vec<PathBuf>,
+    /// What of the caches is private, because it would run outside of the sandbox later.
+    pub private: Vec<PathBuf>,
     /// What is not seen, where it exists.
     pub secrets: Vec<PathBuf>,
     /// What must stay visible even where everything around it is hidden: the folders of programs.
@@ -66,12 +93,25 @@ pub struct Order {
     pub surroundings: Surroundings,
     /// Why namespaces are not used. A machine may refuse them, or promise them and then refuse what is needed in them.
     pub obstacle: Option<String>,
+    /// Whether nothing bounds the number of processes.
+    pub unbounded: bool,
     /// The user that it runs as.
     pub run_as: Option<RunAs>,
     /// The folder to work in, relative to the project.
     pub folder: PathBuf,
     /// What to run.
     pub steps: Steps,
+}
+
+impl Order {
+    /// What of the project the command may neither change nor make. Git may write its own settings, as `git submodule`
+    /// has to, where nothing else is run.
+    pub fn kept(&self) -> impl Iterator<Item = &'static PathBuf> {
+        let has_git = self.steps.are_git_alone();
+        guarded()
+            .iter()
+            .filter(move |path| !(has_git && path.starts_with(".git")))
+    }
 }
 
 /// How the command itself ended.
@@ -150,7 +190,7 @@ pub fn send(
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let first = [IoSlice::new(&bytes)];
-    let sent = rustix::net::sendmsg(stream, &first, &mut control, SendFlags::NOSIGNAL)?;
+    let sent = rustix::net::sendmsg(stream, &first, &mut control, SEND)?;
     let mut stream = stream;
     stream.write_all(&bytes[sent..])
 }
@@ -178,7 +218,7 @@ fn receive_first(
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut first = [IoSliceMut::new(prefix)];
     let got = rustix::io::retry_on_intr(|| {
-        rustix::net::recvmsg(stream, &mut first, &mut control, RecvFlags::CMSG_CLOEXEC)
+        rustix::net::recvmsg(stream, &mut first, &mut control, RECEIVE)
     })?;
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(descriptors) = message {

@@ -148,11 +148,13 @@ impl Executor {
             profile: self.own_hidden(job),
             surroundings: surroundings(&environment, scratch.path(), run_as),
             obstacle,
+            unbounded: false,
             run_as,
             folder: job.folder.relative().to_owned(),
             steps: job.steps(),
         };
-        let absent = (order.profile.overlay.is_none()).then(|| Absent::look(job.root));
+        let absent =
+            (order.profile.overlay.is_none()).then(|| Absent::look(job.root, order.kept()));
         let (link, theirs) = Link::open(&order, job).to("reach the sandbox")?;
         let spec = self.spec(job, environment);
         let mut stdin = Stdin::handed_over(theirs);

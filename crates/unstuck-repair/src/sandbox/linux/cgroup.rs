@@ -1,36 +1,40 @@
 //! A bound on processes for root, whom the usual one does not bind.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use rustix::process::Pid;
 
 const PREFIX: &str = "unstuck-repair-";
 
-/// A cgroup that this process is in until it is dropped.
+/// A cgroup for the inner process and all that it starts; removed when it is dropped, after they have ended.
 #[derive(Debug)]
-pub(in crate::sandbox) struct Cgroup {
-    parent: PathBuf,
-    path: PathBuf,
-}
+pub(in crate::sandbox) struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// Moves this process into a cgroup that may have so many processes; nothing where that is not possible.
-    pub(in crate::sandbox) fn enter(processes: u64) -> Option<Self> {
+    /// Makes a cgroup that may have so many processes; nothing where that is not possible.
+    pub(in crate::sandbox) fn make(processes: u64) -> Option<Self> {
         let parent = parent()?;
         clear_abandoned(&parent);
         let path = parent.join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir(&path).ok()?;
-        let cgroup = Self { parent, path };
-        fs::write(cgroup.path.join("pids.max"), processes.to_string()).ok()?;
-        join(&cgroup.path).ok()?;
+        let cgroup = Self(path);
+        fs::write(cgroup.0.join("pids.max"), processes.to_string()).ok()?;
         Some(cgroup)
+    }
+
+    /// Moves a process into it. The kernel waits for all its processors then, so only one is ever moved.
+    pub(in crate::sandbox) fn take(&self, process: Pid) -> io::Result<()> {
+        let number = process.as_raw_nonzero().to_string();
+        fs::write(self.0.join("cgroup.procs"), number)
     }
 }
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Where it cannot be left, the next one removes it.
-        let _ = join(&self.parent);
-        let _ = fs::remove_dir(&self.path);
+        // Where it cannot be removed, the next one does it.
+        let _ = fs::remove_dir(&self.0);
     }
 }
 
@@ -43,10 +47,6 @@ fn clear_abandoned(parent: &Path) {
             let _ = fs::remove_dir(entry.path());
         }
     }
-}
-
-fn join(cgroup: &Path) -> std::io::Result<()> {
-    fs::write(cgroup.join("cgroup.procs"), std::process::id().to_string())
 }
 
 /// The cgroup of this process in the hierarchy that counts processes.

@@ -41,6 +41,12 @@ pub(super) fn confine(
     }
     let mut missing = Vec::new();
     let mut notes = Vec::new();
+    if order.unbounded {
+        notes.push(
+            "nothing bounds the number of its processes: it runs as root, and there is no cgroup"
+                .to_owned(),
+        );
+    }
     let mut writable = if entered.mounts {
         let arranged = mounts::arrange(order, entered.processes)?;
         missing.extend(arranged.missing);
@@ -128,7 +134,7 @@ fn unmounted(order: &Order) -> Vec<PathBuf> {
         writable.push(profile.root.clone());
     }
     writable.extend(profile.writable_outside());
-    writable.extend(around.caches.iter().cloned());
+    writable.extend(around.narrow.iter().cloned());
     writable.push(around.scratch.join(scratch::TEMPORARY));
     writable
 }

@@ -75,7 +75,7 @@ pub(super) fn arrange(order: &Order, has_processes: bool) -> Result<Arranged, Fa
         let mounted = target.and_then(|target| tree.mount_over(&target));
         mounted.to_isolate(format!("make {} writable", below.display()))?;
     }
-    keep(&order.profile, &mut arranged)?;
+    keep(order, &mut arranged)?;
     Ok(arranged)
 }
 
@@ -101,7 +101,9 @@ fn seen(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure>
     if let Some(home) = around.home.as_ref().filter(|home| is_apart(home, profile)) {
         let scratch = &around.scratch;
         let [upper, work] = [scratch::HOME, scratch::WORK].map(|name| scratch.join(name));
-        match Tree::overlay(home, &upper, &work) {
+        // Some file systems cannot take changes; memory always can.
+        let tree = Tree::overlay(home, &upper, &work).or_else(|_| Tree::overlay_in_memory(home));
+        match tree {
             Ok(tree) => {
                 planned.push(Planned::seen(home, tree));
                 arranged.writable.push(home.clone());
@@ -112,7 +114,7 @@ fn seen(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure>
         }
     }
     planned.push(project(profile, arranged)?);
-    planned.extend(granted(order, arranged));
+    planned.extend(granted(order, arranged)?);
     Ok(planned)
 }
 
@@ -178,12 +180,12 @@ fn open_or_make(root: &OwnedFd, below: &Path) -> io::Result<OwnedFd> {
 }
 
 /// What is writable beside the project.
-fn granted(order: &Order, arranged: &mut Arranged) -> Vec<Planned> {
+fn granted(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure> {
     let profile = &order.profile;
     let mut planned = Vec::new();
     if profile.overlay.is_some() {
         // All of these are the real ones. Nothing real may be written to where all is meant to be a trial.
-        return planned;
+        return Ok(planned);
     }
     let outside = profile.writable_outside();
     for path in order.surroundings.caches.iter().cloned().chain(outside) {
@@ -196,7 +198,11 @@ fn granted(order: &Order, arranged: &mut Arranged) -> Vec<Planned> {
             arranged.writable.push(path);
         }
     }
-    planned
+    for path in &order.surroundings.private {
+        let empty = Tree::empty("700").to_isolate("make a private folder")?;
+        planned.push(Planned::seen(path, empty));
+    }
+    Ok(planned)
 }
 
 /// What is not seen.
@@ -307,13 +313,14 @@ fn is_folder(handle: &impl AsFd) -> io::Result<bool> {
 }
 
 /// Makes read-only what of the project decides what runs outside of the sandbox later.
-fn keep(profile: &Profile, arranged: &mut Arranged) -> Result<(), Failure> {
+fn keep(order: &Order, arranged: &mut Arranged) -> Result<(), Failure> {
+    let profile = &order.profile;
     let lists = &Lists::built_in().project;
     let root = open(&profile.root).to_isolate("find the project")?;
     for path in &lists.held {
         fix(&root, path, Ok).to_isolate(format!("hold {}", path.display()))?;
     }
-    for path in lists.kept.iter().chain(&lists.views) {
+    for path in order.kept().chain(&lists.views) {
         let root = open(&profile.root).to_isolate("find the project")?;
         let kept = fix(&root, path, Tree::read_only);
         if !kept.to_isolate(format!("keep {}", path.display()))? {

@@ -56,7 +56,20 @@ impl Tree {
 
     /// One folder over another one, whose changes go to the upper.
     pub(super) fn overlay(lower: &Path, upper: &Path, work: &Path) -> io::Result<Self> {
-        let handles = [open(lower)?, open(upper)?, open(work)?];
+        Self::laid_over([open(lower)?, open(upper)?, open(work)?])
+    }
+
+    /// One folder over another one, whose changes go to memory.
+    pub(super) fn overlay_in_memory(lower: &Path) -> io::Result<Self> {
+        let memory = Self::empty("700")?;
+        let make = |name: &str| {
+            rustix::fs::mkdirat(&memory.0, name, Mode::RWXU)?;
+            open_below(&memory.0, Path::new(name))
+        };
+        Self::laid_over([open(lower)?, make("upper")?, make("work")?])
+    }
+
+    fn laid_over(handles: [OwnedFd; 3]) -> io::Result<Self> {
         // By handle: no character of a path can mean anything then.
         let [lower, upper, work] = handles.each_ref().map(by_handle);
         let options = [

@@ -66,6 +66,7 @@ impl Place {
             profile: self.profile.clone(),
             surroundings: surroundings(&environment, scratch.path(), None),
             obstacle: self.obstacle.clone(),
+            unbounded: false,
             run_as: None,
             folder: PathBuf::new(),
             steps,

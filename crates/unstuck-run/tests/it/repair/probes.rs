@@ -321,6 +321,26 @@ async fn what_is_written_to_the_home_folder_is_private_and_told() {
 }
 
 #[tokio::test]
+async fn a_cache_can_be_removed_and_what_would_run_from_it_later_is_private() {
+    let place = Place::new();
+    place.write("home/.npm/_cacache/old", "");
+    let line = "rm -rf ~/.npm/_cacache && mkdir ~/.npm/_cacache && echo new > ~/.npm/_cacache/new && \
+                mkdir ~/.npm/_npx/tool && echo evil > ~/.npm/_npx/tool/x && cat ~/.npm/_npx/tool/x";
+    let ran = place.run(line).await;
+    assert_eq!(
+        (&ran.status, ran.stdout.as_str()),
+        (&Status::Exited(0), "evil\n"),
+        "{ran:#?}"
+    );
+    assert_eq!(
+        place.read("home/.npm/_cacache/new").as_deref(),
+        Some("new\n")
+    );
+    assert!(!place.path("home/.npm/_cacache/old").exists());
+    assert!(!place.path("home/.npm/_npx/tool").exists());
+}
+
+#[tokio::test]
 async fn what_decides_about_later_commands_stays_as_it_is() {
     let place = Place::new();
     let kept = [

@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
+use unstuck_repair::sandbox::Demand;
 use unstuck_run::process::Status;
 
 use super::support::Place;
@@ -82,6 +83,9 @@ async fn npm_installs_and_builds() {
         !place.path("home/.npm").exists(),
         "what was not there is not made"
     );
+    place.write("home/.npm/_cacache/old", "");
+    works(&place, "npm cache clean --force").await;
+    assert!(!place.path("home/.npm/_cacache/old").exists());
 }
 
 #[tokio::test]
@@ -152,7 +156,10 @@ async fn git_works_in_the_repository_and_keeps_its_settings() {
     assert_eq!(works(&place, line).await.trim(), "1");
     let before = place.read("project/.git/config");
     assert_ne!(
-        place.run("git config core.fsmonitor ./evil").await.status,
+        place
+            .run("true; git config core.fsmonitor ./evil")
+            .await
+            .status,
         Status::Exited(0)
     );
     assert_eq!(place.read("project/.git/config"), before);
@@ -161,6 +168,36 @@ async fn git_works_in_the_repository_and_keeps_its_settings() {
         "touch a && git stash -u -q && git checkout -q -b other && git clean -fdq",
     )
     .await;
+}
+
+#[tokio::test]
+async fn git_alone_fetches_submodules_and_nothing_else_may_change_its_settings() {
+    if !has("git") {
+        return;
+    }
+    let place = place();
+    let line = "git init -q lib && git -C lib -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m first && \
+                git init -q . && git -c protocol.file.allow=always submodule add -q ./lib sub && rm -rf sub .git/modules && \
+                mkdir sub && git config --remove-section submodule.sub";
+    let set_up = place
+        .run_as(line, |profile| profile.demand = Demand::Off)
+        .await;
+    assert_eq!(
+        set_up.as_ref().unwrap().status,
+        Status::Exited(0),
+        "{set_up:#?}"
+    );
+    let fetch = "git -c protocol.file.allow=always submodule update --init --recursive";
+    let ran = place.run(&format!("true; {fetch}")).await;
+    assert_ne!(ran.status, Status::Exited(0), "{ran:#?}");
+    works(&place, fetch).await;
+    assert!(place.path("project/sub/.git").exists());
+    assert!(
+        place
+            .read("project/.git/config")
+            .unwrap()
+            .contains("[submodule \"sub\"]")
+    );
 }
 
 #[tokio::test]
