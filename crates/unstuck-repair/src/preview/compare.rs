@@ -9,8 +9,8 @@ use rustix::io::Errno;
 
 use super::bounds::Bounds;
 use super::change::{
-    After, Change, Changes, How, Kind, PERMISSIONS, Permitted, Print, Rewritten, Thing, Touched,
-    Unit,
+    After, Change, Changes, How, Kind, Permitted, Print, Rewritten, Thing, Touched, Unit,
+    permissions,
 };
 use super::content;
 use super::error::PreviewError;
@@ -103,13 +103,13 @@ impl Walk<'_> {
     }
 
     fn permissions(&mut self, path: &TreePath, before: &Stat, after: &Stat) -> Result<()> {
-        let bits = |data: &Stat| data.st_mode & PERMISSIONS;
-        if bits(before) == bits(after) {
+        let bits = (permissions(before), permissions(after));
+        if bits.0 == bits.1 {
             return Ok(());
         }
         let permitted = Permitted {
-            before: bits(before),
-            after: bits(after),
+            before: bits.0,
+            after: bits.1,
         };
         self.found.permitted.push((path.clone(), permitted));
         self.found.touched.push(Touched {
@@ -296,7 +296,7 @@ fn thing(at: &TreePath, data: &Stat) -> Result<Thing> {
     })?;
     Ok(Thing {
         kind,
-        mode: data.st_mode & PERMISSIONS,
+        mode: permissions(data),
         size: match kind {
             Kind::File => data.st_size.unsigned_abs(),
             _ => 0,
