@@ -10,6 +10,9 @@ use super::path::TreePath;
 
 /// The bits of a mode that say who may do what.
 const PERMISSIONS: u32 = 0o7777;
+/// The bits of a mode that say what something is, and what they are for a folder.
+const KIND: u32 = 0o170_000;
+const FOLDER: u32 = 0o040_000;
 
 /// What a thing in a project is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,6 +164,14 @@ impl Print {
             modified: nanos(data.st_mtime.into(), data.st_mtime_nsec.into()),
             changed: nanos(data.st_ctime.into(), data.st_ctime_nsec.into()),
         }
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        self.mode & KIND == FOLDER
+    }
+
+    pub(super) fn permissions(&self) -> u32 {
+        self.mode & PERMISSIONS
     }
 
     /// Whether it is the same thing, which may have been renamed since.

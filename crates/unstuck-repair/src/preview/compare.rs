@@ -17,6 +17,7 @@ use super::error::PreviewError;
 use super::handle;
 use super::layers::{self, Bond, Item, Layers, Mark};
 use super::path::TreePath;
+use super::units::refine;
 
 type Result<T> = std::result::Result<T, PreviewError>;
 
@@ -51,7 +52,7 @@ pub(super) fn compare(what: &Compared<'_>) -> Result<Changes> {
     let rewritten = walk.rewritten.into_iter();
     let rewritten = rewritten.map(|(folder, files)| Rewritten { folder, files });
     walk.found.rewritten = rewritten.collect();
-    Ok(walk.found)
+    Ok(refine(walk.found))
 }
 
 pub(super) fn unreadable(path: &TreePath, error: Errno) -> PreviewError {
@@ -112,12 +113,6 @@ impl Walk<'_> {
             after: bits.1,
         };
         self.found.permitted.push((path.clone(), permitted));
-        self.found.touched.push(Touched {
-            path: path.clone(),
-            // Its times change with what is put into it.
-            before: None,
-            after: After::Permitted(permitted),
-        });
         self.found.changes.push(Change {
             path: path.clone(),
             before: Some(thing(path, before)?),
