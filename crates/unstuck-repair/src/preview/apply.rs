@@ -7,7 +7,7 @@ use rustix::fs::fstat;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::change::{Changes, How, PERMISSIONS, Touched};
+use super::change::{Changes, How, Touched, permissions};
 use super::compare::{Compared, compare};
 use super::error::ApplyError;
 use super::handle;
@@ -153,7 +153,7 @@ impl Work<'_> {
         }
         for path in self.parents() {
             let folder = handle::folder_at(self.root, &path).map_err(|e| failed(&path, e))?;
-            let mode = fstat(&folder).map_err(|e| failed(&path, e))?.st_mode & PERMISSIONS;
+            let mode = permissions(&fstat(&folder).map_err(|e| failed(&path, e))?);
             let known = folders.iter().any(|folder| folder.path == path);
             if mode & ENTRY != ENTRY && !known {
                 let (before, after) = (mode, mode);

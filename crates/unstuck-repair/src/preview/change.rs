@@ -9,7 +9,10 @@ use sha2::{Digest, Sha256};
 use super::path::TreePath;
 
 /// The bits of a mode that say who may do what.
-pub(super) const PERMISSIONS: u32 = 0o7777;
+const PERMISSIONS: u32 = 0o7777;
+/// The bits of a mode that say what something is, and what they are for a folder.
+const KIND: u32 = 0o170_000;
+const FOLDER: u32 = 0o040_000;
 
 /// What a thing in a project is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +53,7 @@ pub(super) struct Change {
 /// What the file system says about something; as long as this is the same, so is the thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Print {
-    device: u64,
+    device: i128,
     inode: u64,
     mode: u32,
     size: i64,
@@ -150,9 +153,9 @@ impl Print {
     pub(super) fn of(data: &Stat) -> Self {
         let nanos = |seconds: i128, nanos: i128| seconds * 1_000_000_000 + nanos;
         Self {
-            device: data.st_dev,
+            device: data.st_dev.into(),
             inode: data.st_ino,
-            mode: data.st_mode,
+            mode: widened(data.st_mode),
             size: match Kind::of(data) {
                 // The size of a folder tells nothing that its entries do not.
                 Some(Kind::Folder) => 0,
@@ -161,6 +164,14 @@ impl Print {
             modified: nanos(data.st_mtime.into(), data.st_mtime_nsec.into()),
             changed: nanos(data.st_ctime.into(), data.st_ctime_nsec.into()),
         }
+    }
+
+    pub(super) fn is_folder(&self) -> bool {
+        self.mode & KIND == FOLDER
+    }
+
+    pub(super) fn permissions(&self) -> u32 {
+        self.mode & PERMISSIONS
     }
 
     /// Whether it is the same thing, which may have been renamed since.
@@ -195,6 +206,21 @@ pub(super) fn digest(head: &[u8], touched: &[Touched]) -> Result<String, serde_j
         hash.update(b"\n");
     }
     Ok(hex(&hash.finalize()))
+}
+
+/// Who may do what with a thing.
+pub(super) fn permissions(data: &Stat) -> u32 {
+    widened(data.st_mode) & PERMISSIONS
+}
+
+/// Which thing it is: its device and its number there.
+pub(super) fn identity(data: &Stat) -> (i128, u64) {
+    (data.st_dev.into(), data.st_ino)
+}
+
+/// The bits of a mode, which not all systems count alike.
+fn widened(bits: impl Into<u32>) -> u32 {
+    bits.into()
 }
 
 /// Bytes in hexadecimal.

@@ -9,14 +9,15 @@ use rustix::io::Errno;
 
 use super::bounds::Bounds;
 use super::change::{
-    After, Change, Changes, How, Kind, PERMISSIONS, Permitted, Print, Rewritten, Thing, Touched,
-    Unit,
+    After, Change, Changes, How, Kind, Permitted, Print, Rewritten, Thing, Touched, Unit,
+    permissions,
 };
 use super::content;
 use super::error::PreviewError;
 use super::handle;
 use super::layers::{self, Bond, Item, Layers, Mark};
 use super::path::TreePath;
+use super::units::refine;
 
 type Result<T> = std::result::Result<T, PreviewError>;
 
@@ -51,7 +52,7 @@ pub(super) fn compare(what: &Compared<'_>) -> Result<Changes> {
     let rewritten = walk.rewritten.into_iter();
     let rewritten = rewritten.map(|(folder, files)| Rewritten { folder, files });
     walk.found.rewritten = rewritten.collect();
-    Ok(walk.found)
+    Ok(refine(walk.found))
 }
 
 pub(super) fn unreadable(path: &TreePath, error: Errno) -> PreviewError {
@@ -103,21 +104,15 @@ impl Walk<'_> {
     }
 
     fn permissions(&mut self, path: &TreePath, before: &Stat, after: &Stat) -> Result<()> {
-        let bits = |data: &Stat| data.st_mode & PERMISSIONS;
-        if bits(before) == bits(after) {
+        let bits = (permissions(before), permissions(after));
+        if bits.0 == bits.1 {
             return Ok(());
         }
         let permitted = Permitted {
-            before: bits(before),
-            after: bits(after),
+            before: bits.0,
+            after: bits.1,
         };
         self.found.permitted.push((path.clone(), permitted));
-        self.found.touched.push(Touched {
-            path: path.clone(),
-            // Its times change with what is put into it.
-            before: None,
-            after: After::Permitted(permitted),
-        });
         self.found.changes.push(Change {
             path: path.clone(),
             before: Some(thing(path, before)?),
@@ -296,7 +291,7 @@ fn thing(at: &TreePath, data: &Stat) -> Result<Thing> {
     })?;
     Ok(Thing {
         kind,
-        mode: data.st_mode & PERMISSIONS,
+        mode: permissions(data),
         size: match kind {
             Kind::File => data.st_size.unsigned_abs(),
             _ => 0,

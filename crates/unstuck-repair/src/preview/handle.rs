@@ -80,6 +80,6 @@ pub(super) fn set_mode(parent: impl AsFd, name: &[u8], mode: u32) -> Result<()> 
 /// Sets who may use a file or folder; a link is refused.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn set_mode(parent: impl AsFd, name: &[u8], mode: u32) -> Result<()> {
-    let mode = Mode::from_raw_mode(mode as rustix::fs::RawMode);
+    let mode = Mode::from_raw_mode(u16::try_from(mode).map_err(|_| Errno::INVAL)?);
     chmodat(parent, name, mode, AtFlags::SYMLINK_NOFOLLOW)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{FileType, Stat, fgetxattr, major, minor};
+use rustix::fs::{FileType, Stat, fgetxattr};
 use rustix::io::{Errno, Result};
 
 use super::handle;
@@ -220,7 +220,7 @@ fn mark(upper: &OwnedFd, name: &[u8]) -> Result<Option<Mark>> {
         return Ok(None);
     };
     let gone = match kind(&data) {
-        FileType::CharacterDevice => major(data.st_rdev) == 0 && minor(data.st_rdev) == 0,
+        FileType::CharacterDevice => data.st_rdev == 0,
         FileType::RegularFile if data.st_size == 0 => {
             let file = handle::file(upper, name);
             // One that may not even be read was not made by an overlay to hide something.

@@ -32,6 +32,7 @@ mod settle;
 mod stage;
 mod tell;
 mod texts;
+mod units;
 mod usage;
 
 pub use apply::Applied;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::lock::ProjectLock;
 
 use super::bounds::Bounds;
-use super::change::{Changes, Touched};
+use super::change::{Changes, Touched, identity};
 use super::error::{ApplyError, PreviewError};
 use super::journal::{Journal, write};
 use super::path::TreePath;
@@ -41,7 +41,7 @@ pub struct Preview {
 pub(super) struct Kept {
     pub(super) report: Report,
     /// The device and number of the root of the project.
-    pub(super) root: (u64, u64),
+    pub(super) root: (i128, u64),
     /// What no repair may make or change.
     pub(super) guarded: Vec<TreePath>,
     pub(super) bounds: Bounds,
@@ -129,7 +129,7 @@ impl Preview {
         let another = || ApplyError::AnotherProject { path: path.clone() };
         let root = open_folder(path).map_err(|_| another())?;
         let data = fstat(&root).map_err(|_| another())?;
-        match (data.st_dev, data.st_ino) == self.kept.root {
+        match identity(&data) == self.kept.root {
             true => Ok(root),
             false => Err(another()),
         }

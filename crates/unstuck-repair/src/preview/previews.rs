@@ -11,7 +11,7 @@ use rustix::fs::{Gid, Mode, Uid, fchmod, fchown, fstat};
 use unstuck_core::Timestamp;
 
 use super::bounds::Bounds;
-use super::change::{PERMISSIONS, Print};
+use super::change::{Print, identity};
 use super::compare::{Compared, compare};
 use super::error::PreviewError;
 use super::journal::Journal;
@@ -174,7 +174,7 @@ impl Draft {
         }
         let upper = open_folder(&draft.upper())?;
         // The root of the project is seen with the permissions of this folder.
-        fchmod(&upper, Mode::from_raw_mode(owner.st_mode & PERMISSIONS))?;
+        fchmod(&upper, Mode::from_raw_mode(owner.st_mode))?;
         draft.began = Print::of(&fstat(&upper)?).changed;
         Ok(draft)
     }
@@ -223,7 +223,7 @@ impl Draft {
         let root = fstat(&self.root).map_err(|error| unusable(error.into()))?;
         let kept = Kept {
             report: report(&compared, &changes, told)?,
-            root: (root.st_dev, root.st_ino),
+            root: identity(&root),
             guarded: guarded.clone(),
             bounds: self.bounds,
         };

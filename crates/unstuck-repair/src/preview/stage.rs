@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, Result};
 
-use super::change::PERMISSIONS;
+use super::change::identity;
 use super::handle;
 use super::layers::Item;
 use super::path::TreePath;
@@ -22,7 +22,7 @@ pub(super) struct Stage<'a> {
     /// The root of the project.
     pub(super) root: &'a OwnedFd,
     /// Where the files are that have several names, by their device and number.
-    links: HashMap<(u64, u64), TreePath>,
+    links: HashMap<(i128, u64), TreePath>,
 }
 
 impl<'a> Stage<'a> {
@@ -81,7 +81,7 @@ impl<'a> Stage<'a> {
         to: &TreePath,
         name: &[u8],
     ) -> io::Result<()> {
-        let key = (item.data.st_dev, item.data.st_ino);
+        let key = identity(&item.data);
         if let Some(first) = self.links.get(&key) {
             let (beside, first) = first.split().ok_or(Errno::INVAL)?;
             let beside = handle::folder_at(self.root, &beside)?;
@@ -115,10 +115,11 @@ fn link(item: &Item<'_>, folder: &OwnedFd, name: &[u8]) -> Result<()> {
 
 #[cfg(target_os = "linux")]
 fn pipe(item: &Item<'_>, folder: &OwnedFd, name: &[u8]) -> Result<()> {
-    let mode = Mode::from_raw_mode(item.data.st_mode & PERMISSIONS);
+    let mode = Mode::from_raw_mode(item.data.st_mode);
     rustix::fs::mknodat(folder, name, FileType::Fifo, mode, 0)?;
     // What the mask of the process took away.
-    handle::set_mode(folder, name, item.data.st_mode & PERMISSIONS)
+    let mode = super::change::permissions(&item.data);
+    handle::set_mode(folder, name, mode)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -130,7 +131,7 @@ fn pipe(_item: &Item<'_>, _folder: &OwnedFd, _name: &[u8]) -> Result<()> {
 fn finish(copy: impl AsFd, data: &Stat) -> Result<()> {
     let (owner, group) = owners(data);
     permitted(fchown(&copy, owner, group))?;
-    fchmod(&copy, Mode::from_raw_mode(data.st_mode & PERMISSIONS))?;
+    fchmod(&copy, Mode::from_raw_mode(data.st_mode))?;
     rustix::fs::futimens(copy, &times(data))
 }
 

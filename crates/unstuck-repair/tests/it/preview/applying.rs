@@ -225,6 +225,38 @@ fn what_changed_elsewhere_does_not_matter() {
     );
 }
 
+/// A reinstall makes a folder anew; of what it wrote again as it was, nothing is touched.
+#[test]
+fn of_a_reinstall_only_what_differs_is_put_in_place() {
+    let place = Place::new(
+        "mkdir -p n/a/lib n/b; for i in 1 2 3 4 5 6; do echo $i > n/a/lib/$i; echo $i > n/b/$i; done; chmod 700 n/b",
+    );
+    let number = |name: &str| place.project().join(name).metadata().unwrap().ino();
+    let before = ["n", "n/a/lib/1", "n/b", "n/b/6"].map(number);
+    let changed = number("n/b/1");
+    let preview = place.preview(
+        "cp -r n m; rm -rf n; cp -r m n; rm -rf m; echo other > n/b/1; rm n/b/2; mkdir n/c; echo c > n/c/c; chmod 755 n/b",
+    );
+    assert_eq!(
+        rows(&preview),
+        [
+            "change n/b/ (mode 700 → 755)",
+            "change n/b/1 (+1 -1)",
+            "delete n/b/2 (2 B)",
+            "add n/c/ (1 file, 2 B)",
+        ]
+    );
+    preview.apply().unwrap();
+    assert_eq!(["n", "n/a/lib/1", "n/b", "n/b/6"].map(number), before);
+    assert_ne!(number("n/b/1"), changed);
+    let read = |name: &str| fs::read_to_string(place.project().join(name)).unwrap_or_default();
+    assert_eq!(
+        [read("n/b/1"), read("n/b/2"), read("n/c/c")],
+        ["other\n", "", "c\n"]
+    );
+    assert_eq!(tree(&place.project().join("n/b"))[b".".as_slice()], "40755");
+}
+
 #[test]
 fn what_changed_while_the_command_ran_is_not_applied() {
     let place = Place::new(PROJECT);
