@@ -8,6 +8,23 @@ use crate::failure::Kind;
 use crate::guard::{Confidence, RepairCategory};
 
 /// What one file knows about its subject; what a user's configuration adds has the same form.
+///
+/// ```
+/// use unstuck_core::repair::{Book, RepairFile};
+///
+/// let config = r#"
+///     [[need]]
+///     id = "our_index"
+///     needs = "generated"
+///     category = "environment"
+///     any = ["the search index is stale"]
+///     cause = "The search index is older than the pages."
+///     outcome = "The index is made again."
+/// "#;
+/// let own: RepairFile = toml::from_str(config)?;
+/// let book = Book::built_in().overlaid(own)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RepairFile {
@@ -218,6 +235,9 @@ pub(super) enum Work {
 #[serde(deny_unknown_fields)]
 pub(super) struct NameWord {
     pub(super) words: Vec<String>,
+    /// Words of which one must stand beside it.
+    #[serde(default)]
+    pub(super) with: Vec<String>,
     pub(super) work: Work,
 }
 

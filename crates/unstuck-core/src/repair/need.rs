@@ -214,7 +214,7 @@ impl<'b> Resolver<'_, 'b> {
             let file = self.facts.relative(other)?;
             paths::resolved(paths::parent(&file), path)
         });
-        beside.filter(|found| *found != path).last().or(plain)
+        beside.rev().find(|found| *found != path).or(plain)
     }
 
     fn path_holds(&self, rule: &NeedRule, path: Option<&str>) -> bool {

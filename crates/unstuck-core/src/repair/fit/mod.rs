@@ -75,12 +75,9 @@ impl Judge<'_> {
         // What the scripts of a project clean up is the project's word.
         let removing =
             |deed: &&Deed| deed.depth == 0 && deed.does_any(&[Work::Remove, Work::Clean]);
-        let of = entry
-            .deeds
-            .iter()
-            .filter(removing)
-            .flat_map(|deed| &deed.of);
-        of.filter(|path| !self.may_go(need, path)).next().cloned()
+        let deeds = entry.deeds.iter().filter(removing);
+        let mut of = deeds.flat_map(|deed| &deed.of);
+        of.find(|path| !self.may_go(need, path)).cloned()
     }
 
     fn may_go(&self, need: Option<&Need<'_>>, path: &str) -> bool {
