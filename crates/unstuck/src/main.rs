@@ -167,8 +167,8 @@ fn with_store(
         Command::Run(args) => return run_command::run(args, config, &session, out),
         Command::Resume(args) => return resume::run(args, config, &session, out),
         Command::Preview(args) => {
-            // No escalation proposes a command yet.
-            return preview::run(args, config, &session, &|_| Ok(None), out);
+            let waiting = |id: &str| approve::waiting(id, &session);
+            return preview::run(args, config, &session, &waiting, out);
         }
         Command::Repair(args) => return repair::run(args, config, &session, out),
         Command::Approve(args) => return approve::approve(args, config, &session, out),

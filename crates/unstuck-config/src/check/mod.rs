@@ -16,6 +16,7 @@ use unstuck_core::nearest;
 use crate::config::Config;
 use crate::problem::Problem;
 use crate::repairs::lint;
+use crate::section::OnUnknown;
 
 impl Config {
     /// Everything that is wrong although each value by itself can be read.
@@ -50,6 +51,7 @@ impl Config {
         if self.origin("webhooks").is_some() {
             notes.push(self.problem_at("webhooks", "read, not used by this version"));
         }
+        notes.extend(self.open_door());
         notes.extend(self.doubtful_approvals());
         notes.extend(self.distrusted().iter().map(|file| Problem {
             path: String::new(),
@@ -60,6 +62,14 @@ impl Config {
         notes.extend(self.capped());
         notes.extend(self.unknown_models());
         notes
+    }
+
+    /// A rule that lets run what nobody named.
+    fn open_door(&self) -> Option<Problem> {
+        let section = self.recovery()?;
+        let text = "lets simple commands run that nobody named; auto_approve is the safe way";
+        (section.on_unknown == OnUnknown::Allow)
+            .then(|| self.problem_at("recovery.on_unknown", text))
     }
 
     /// Approved commands that are worth a second look.

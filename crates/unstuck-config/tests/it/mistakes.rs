@@ -374,7 +374,11 @@ fn an_approval_that_may_not_be_meant_is_noted() {
     assert_eq!(config.check(), []);
     let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
     let all = notes.join("\n");
-    for words in ["`npm *` is", "`sh fix.sh` runs", "`recovery.on_unknown`"] {
+    for words in [
+        "`npm *` is compared",
+        "`sh fix.sh` runs",
+        "`recovery.on_unknown`",
+    ] {
         assert!(all.contains(words), "`{words}` is not in:\n{all}");
     }
     assert!(!all.contains("npm ci`"), "{all}");

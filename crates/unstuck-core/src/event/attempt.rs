@@ -167,7 +167,7 @@ impl AttemptFailed {
     /// What was seen of it, as far as it is kept: of the check where that is what failed.
     pub fn failure(&self, command: &[String]) -> Failure {
         let seen = |text: &str| Some(text.to_owned().into());
-        match &self.check {
+        let failure = match &self.check {
             Some(check) => check.failure(),
             None => Failure {
                 command: Some(quoted(command)),
@@ -177,8 +177,28 @@ impl AttemptFailed {
                 stderr: seen(&self.excerpt.stderr),
                 ..Failure::new(self.diagnosis.layer)
             },
-        }
+        };
+        with_evidence(failure, &self.diagnosis)
     }
+}
+
+/// What was seen, with the line that told the kind of it, which may be long before what is kept.
+pub(super) fn with_evidence(mut failure: Failure, diagnosis: &Diagnosis) -> Failure {
+    let line = diagnosis.evidence.line.as_str();
+    let stderr = failure
+        .stderr
+        .as_ref()
+        .map(|text| text.to_str().into_owned());
+    let stderr = stderr.unwrap_or_default();
+    let stdout = failure
+        .stdout
+        .as_ref()
+        .map(|text| text.to_str().into_owned());
+    let is_there = stderr.contains(line) || stdout.is_some_and(|text| text.contains(line));
+    if !is_there {
+        failure.stderr = Some(format!("{line}\n{stderr}").into());
+    }
+    failure
 }
 
 fn quoted(command: &[String]) -> String {

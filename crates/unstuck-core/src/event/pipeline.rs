@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::attempt::FailedCheck;
+use super::attempt::{FailedCheck, with_evidence};
 use super::session::Part;
 use crate::diagnosis::Diagnosis;
+use crate::failure::Failure;
 
 /// What a pipeline is, as far as a later process needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,6 +131,13 @@ pub struct DiagnosedCheck {
     pub check: FailedCheck,
     /// What that was found to be.
     pub diagnosis: Diagnosis,
+}
+
+impl DiagnosedCheck {
+    /// What was seen of it, as far as it is kept.
+    pub fn failure(&self) -> Failure {
+        with_evidence(self.check.failure(), &self.diagnosis)
+    }
 }
 
 /// The output of a role of an earlier run was taken over.

@@ -7,7 +7,7 @@ use super::plain::why_not_plain;
 use super::require_human::Line;
 use super::rules::{OnUnknown, Rules};
 use super::show::{show, show_command};
-use super::verdict::{AskWhy, Effect, Judgement, Place, Standing, Step};
+use super::verdict::{AskWhy, Effect, Judgement, Place, Standing, Step, Verdict};
 use crate::duration::Human;
 use crate::nearest;
 
@@ -26,7 +26,12 @@ pub fn judge(rules: &Rules, command: &str, place: &Place, standing: &Standing) -
     steps.push(limit(rules, standing));
     steps.push(cooldown(standing));
     steps.push(guard_files(standing));
-    Judgement::of(steps)
+    let mut judgement = Judgement::of(steps);
+    // Whoever wonders why an entry of their own does not count reads this line first.
+    if let (Verdict::Ask(_) | Verdict::Deny, Some(told)) = (&judgement.verdict, trust(standing)) {
+        judgement.reason = format!("{}; {}", judgement.reason, told.says);
+    }
+    judgement
 }
 
 fn step(rule: &'static str, about: &'static str, effect: Effect, says: impl Into<String>) -> Step {

@@ -12,11 +12,8 @@ use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer,
 use super::checked::Checked;
 use super::knowledge::Knowledge;
 use super::request::Options;
-use super::tail::end_of;
+use super::tail::{EXCERPT, end_of};
 use crate::process::{Ended, Limit, Status};
-
-/// How much of the end of each stream an event keeps.
-pub(super) const EXCERPT: usize = 4000;
 
 /// What an attempt is judged by.
 pub(super) struct Case<'a> {
@@ -48,6 +45,8 @@ pub(super) struct Case<'a> {
 pub(super) struct Judged {
     pub(super) event: Event,
     pub(super) answer: String,
+    /// All that was seen of what failed; the event keeps only the end of it.
+    pub(super) failure: Option<Failure>,
 }
 
 impl Case<'_> {
@@ -61,9 +60,14 @@ impl Case<'_> {
         let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
         let text = report.as_ref().and_then(|report| report.text.clone());
         let event = self.event(knowledge, now, report.as_ref(), (&stdout, &stderr));
+        let failure = matches!(event, Event::AttemptFailed(_)).then(|| match self.failed_check() {
+            Some(check) => check.failure(),
+            None => self.failure(&stdout, &stderr, Vec::new()),
+        });
         Judged {
             answer: text.unwrap_or(stdout),
             event,
+            failure,
         }
     }
 

@@ -5,7 +5,7 @@ use unstuck_core::event::{
     AttemptInterrupted, InterruptedBy, Outcome, Part, RunFinished, RunStarted, SessionFinished,
     SessionSpec, SessionStarted, VERSION,
 };
-use unstuck_core::{Event, Kind, Recorded, Recovery, Timestamp};
+use unstuck_core::{Event, Failure, Kind, Recorded, Recovery, Timestamp};
 
 use super::error::RunError;
 use super::journal::{Journal, Written};
@@ -21,6 +21,8 @@ pub(super) struct Log<'j, 'a> {
     options: Options,
     /// The final answer of the newest attempt.
     answer: String,
+    /// All that was seen of the newest attempt, if it failed in this process.
+    failure: Option<Failure>,
     pending: Vec<Event>,
     /// When the first of the pending events happened; all of one write have one moment.
     at: Option<Timestamp>,
@@ -59,6 +61,7 @@ impl<'j, 'a> Log<'j, 'a> {
             part,
             options: options(spec),
             answer: String::new(),
+            failure: None,
             pending: vec![first],
             at: Some(at),
         }
@@ -93,6 +96,7 @@ impl<'j, 'a> Log<'j, 'a> {
             options: options(recovery.spec()),
             part: view.part.clone(),
             answer: String::new(),
+            failure: None,
             pending: Vec::new(),
             at: None,
             recovery,
@@ -139,7 +143,20 @@ impl<'j, 'a> Log<'j, 'a> {
     /// Notes what came of an attempt.
     pub(super) fn note_judged(&mut self, at: Timestamp, judged: Judged) {
         self.answer = judged.answer;
+        self.failure = judged.failure;
         self.note(at, judged.event);
+    }
+
+    /// What was seen of the newest failure, as far as it is known.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        let kept = || {
+            Some(
+                self.recovery
+                    .failure()?
+                    .failure(&self.recovery.spec().command),
+            )
+        };
+        self.failure.clone().or_else(kept)
     }
 
     /// The final answer of the newest attempt.

@@ -138,7 +138,8 @@ fn check(ran: &Ran, is_full: bool) -> Result<(), TrialError> {
 
 fn told(trial: &Trial<'_>, ran: &Ran) -> preview::Ran {
     let last = |text: &str| {
-        let lines: Vec<_> = text.trim_end().lines().map(str::to_owned).collect();
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let lines: Vec<_> = lines.map(str::to_owned).collect();
         lines[lines.len().saturating_sub(LINES)..].to_vec()
     };
     let discarded = ran.discarded.iter();

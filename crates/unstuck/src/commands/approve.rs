@@ -1,8 +1,9 @@
 //! `unstuck approve` and `unstuck reject`: a person's word about a repair that waits for it.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -10,8 +11,10 @@ use unstuck_core::episode::{RunView, Status};
 use unstuck_core::guard::show;
 use unstuck_core::redact::Redactor;
 use unstuck_run::drive::OpenRepair;
+use unstuck_store::RunFilter;
 
 use super::always;
+use super::preview::Proposed;
 use super::resume::{self, Taken};
 use crate::config::Config;
 use crate::history::History;
@@ -154,6 +157,41 @@ fn go_on(
         json: false,
     };
     resume::first_of(vec![run.clone()], &taken, config, session, out)
+}
+
+/// What a repair that waits for an answer would run, by the id of the question or its run; none if it is no such id.
+pub(crate) fn waiting(id: &str, session: &Session<'_>) -> Result<Option<Proposed>> {
+    let is_id = id
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if !is_id {
+        return Ok(None);
+    }
+    runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        let letters = id.split('-').next().unwrap_or(id);
+        let filter = RunFilter {
+            prefix: Some(letters.to_owned()),
+            limit: Some(2),
+            ..RunFilter::default()
+        };
+        let [run] = &history.runs(&filter).await?[..] else {
+            return Ok(None);
+        };
+        let mut open = OpenRepair::all(&history.events(&run.id).await?);
+        if id.contains('-') {
+            open.retain(|one| one.asked.id.starts_with(id));
+        }
+        Ok(open.pop().map(|one| {
+            let proposed = one.repair.proposed;
+            Proposed {
+                command: proposed.command,
+                project: Some(PathBuf::from(&run.project)),
+                working_dir: proposed.working_dir,
+                timeout: Duration::from_secs(proposed.timeout_seconds.into()),
+            }
+        }))
+    })
 }
 
 /// The question that is meant, with its run.

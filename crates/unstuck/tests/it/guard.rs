@@ -17,6 +17,14 @@ fn place() -> Place {
     place
 }
 
+/// The same, and its owner has trusted what it approves.
+fn trusted() -> Place {
+    let place = place();
+    let ended = place.run(&["trust"], "");
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    place
+}
+
 /// A line of `--jsonl`; the documents have no character that JSON or Base64 would have to escape otherwise.
 fn line(id: &str, document: &str, config: Value) -> String {
     let document_base64 = base64(document.as_bytes());
@@ -38,7 +46,7 @@ fn document(command: &str) -> Value {
 /// S3-02, S3-17, S3-54: what would happen is told by the exit code, too.
 #[test]
 fn the_exit_code_tells_the_verdict() {
-    let place = place();
+    let place = trusted();
     for (arguments, code, word) in [
         (&["npm ci"][..], 0, "would run  npm ci"),
         (&[" npm ci\n"], 0, "would run"),
@@ -82,7 +90,7 @@ fn the_exit_code_tells_the_verdict() {
 
 #[test]
 fn every_step_is_explained() {
-    let shown = place()
+    let shown = trusted()
         .run(&["guard", "check", "rm -rf node_modules && npm ci"], "")
         .stdout;
     assert_eq!(
@@ -106,7 +114,7 @@ fn every_step_is_explained() {
 
 #[test]
 fn machines_get_the_same_as_json() {
-    let place = place();
+    let place = trusted();
     let told = place.json(
         &[
             "guard",
@@ -135,6 +143,18 @@ fn machines_get_the_same_as_json() {
         json!([{ "require_human": "git push" }])
     );
     assert_eq!(told["runs"], Value::Null);
+}
+
+/// What a project's file approves does not count before its owner has trusted it, and the reason says so.
+#[test]
+fn what_nobody_trusted_asks() {
+    let ended = place().run(&["guard", "check", "npm ci"], "");
+    assert_eq!(ended.code, 3, "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("nobody has trusted it"),
+        "{}",
+        ended.stdout
+    );
 }
 
 /// S3-51: where there is no section nothing is approved, and that is told.

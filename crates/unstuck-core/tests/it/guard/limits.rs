@@ -113,6 +113,15 @@ fn untrusted_configuration_is_told() {
     assert_eq!(judgement.verdict.name(), "run", "by rules that are trusted");
     let told = judgement.steps.iter().find(|step| step.about == "config");
     assert!(told.unwrap().says.contains("unstuck.toml"));
+    let standing = Standing {
+        untrusted: Some("unstuck.toml".to_owned()),
+        ..Standing::default()
+    };
+    let judgement = judge(&Rules::default(), "npm ci", &Place::Ordinary, &standing);
+    assert_eq!(
+        judgement.reason,
+        "`*` of require_human covers it; what unstuck.toml approves does not count: nobody has trusted it (`unstuck trust`)"
+    );
 }
 
 /// Every reason is told, not only the first.

@@ -122,3 +122,61 @@ fn success_is_what_the_check_says() {
         "{failed}"
     );
 }
+
+/// S3-52: what came of repairs is counted in the run's `usage.jsonl`.
+#[test]
+fn usage_tells_what_came_of_repairs() {
+    let place = project("auto_approve = ['mkdir -p out/reports']");
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
+    place.go(&exec).told(0, &[]);
+    let usage = place.of_run("usage.jsonl");
+    let last: serde_json::Value = serde_json::from_str(usage.lines().last().unwrap()).unwrap();
+    let counts = &last["recovery"];
+    assert_eq!(counts["proposals"], 1, "{counts}");
+    assert_eq!(
+        (&counts["auto_worked"], &counts["auto_success_rate"]),
+        (&1.into(), &1.0.into())
+    );
+    assert_eq!(
+        (&counts["escalations"], &counts["categories"]["environment"]),
+        (&0.into(), &1.into())
+    );
+    assert!(counts["mean_time_to_resolution_ms"].is_u64(), "{counts}");
+}
+
+/// What a repair changed in the work tree can be undone.
+#[test]
+fn a_repair_can_be_undone() {
+    let place =
+        project("auto_approve = ['mkdir -p out/reports && cp report.py out/reports/keep.txt']");
+    let git = |line: &str| {
+        let done = place.shell(line).output().unwrap();
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    };
+    git("git init -q . && git add -A && git -c user.name=a -c user.email=a@b commit -qm base");
+    let exec = [
+        "exec",
+        "--repair",
+        "auto",
+        "--",
+        "sh",
+        "-c",
+        "test -d out/reports || { echo \"directory 'out/reports' does not exist\" >&2; exit 1; }",
+    ];
+    place.go(&exec).told(0, &[]);
+    assert!(place.project().join("out/reports/keep.txt").exists());
+    let run = place.events("run_started")[0]["run"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let undone = place.go(&["repair", "--undo", &run]);
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    assert!(!place.project().join("out/reports/keep.txt").exists());
+    place.write("later.txt", "a person's work");
+    let refused = place.go(&["repair", "--undo", &run]);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+}

@@ -73,3 +73,31 @@ fn a_prompt_can_tell_how_to_propose() {
         assert!(prompt.contains(part), "{part} in {prompt}");
     }
 }
+
+/// S3-43: an agent that widens what it may do has gained nothing; its owner is told what it wanted.
+#[test]
+fn what_widens_while_it_runs_becomes_a_question() {
+    let script = "echo $UNSTUCK_ITERATION >> ran; sed -i 's/^auto_approve.*/auto_approve = [\"touch healed\"]/' unstuck.toml; cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
+    let place = looping("auto_approve = ['true']", "test -e healed", script);
+    place.write("recovery.json", &document("touch healed", None));
+    let ended = place.go(&["run"]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(!place.project().join("healed").exists());
+    let asked = place.events("recovery_escalated");
+    let widened = asked.iter().find(|one| one["why"] == "trust").unwrap();
+    assert!(
+        widened["reason"].as_str().unwrap().contains("touch healed"),
+        "{widened}"
+    );
+}
+
+/// What narrows counts at once, without anybody's trust.
+#[test]
+fn what_narrows_while_it_runs_counts_at_once() {
+    let script = "echo $UNSTUCK_ITERATION >> ran; sed -i 's/^auto_approve.*/auto_approve = []/' unstuck.toml; cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
+    let place = looping("auto_approve = ['touch healed']", "test -e healed", script);
+    place.write("recovery.json", &document("touch healed", None));
+    let ended = place.go(&["run"]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(!place.project().join("healed").exists());
+}
