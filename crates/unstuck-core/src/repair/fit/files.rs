@@ -51,10 +51,7 @@ impl Judge<'_> {
         let makes = entry
             .doing(Work::MakeFolder)
             .any(|deed| deed.of.iter().any(is_it));
-        makes.then_some(Fit {
-            preference: 0,
-            tied: true,
-        })
+        Fit::best_if(makes)
     }
 
     /// A file that was left behind: it must be there, and nobody who lives may need it.
@@ -125,10 +122,7 @@ impl Judge<'_> {
             let mut named = self.facts.files_naming(name);
             fresh && named.any(|file| deed.reads.iter().any(|read| read == file))
         });
-        brings.then_some(Fit {
-            preference: 0,
-            tied: true,
-        })
+        Fit::best_if(brings)
     }
 
     /// What is known by name: the command works on a thing of that name.
@@ -138,10 +132,7 @@ impl Judge<'_> {
             let named = deed.things.iter().any(|thing| wanted.contains(thing));
             named && !deed.works.is_empty()
         };
-        entry.deeds.iter().any(is_it).then_some(Fit {
-            preference: 0,
-            tied: true,
-        })
+        Fit::best_if(entry.deeds.iter().any(is_it))
     }
 
     /// Room on a disk comes from removing what lies where the failure could not write.
@@ -154,10 +145,7 @@ impl Judge<'_> {
         let removing = [Work::Remove, Work::Clean];
         let mut deeds = entry.deeds.iter().filter(|deed| deed.does_any(&removing));
         let frees = deeds.any(|deed| deed.of.iter().any(|one| near(one)));
-        frees.then_some(Fit {
-            preference: 0,
-            tied: true,
-        })
+        Fit::best_if(frees)
     }
 
     /// A tool comes from what names it, be it by the name of its package.
@@ -171,9 +159,6 @@ impl Judge<'_> {
             let mut things = deed.things.iter().chain(&deed.named);
             things.any(|one| !one.is_empty() && wanted.contains(one))
         });
-        provides.then_some(Fit {
-            preference: 0,
-            tied: true,
-        })
+        Fit::best_if(provides)
     }
 }

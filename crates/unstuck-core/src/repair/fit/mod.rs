@@ -25,6 +25,16 @@ pub(super) struct Fit {
 }
 
 impl Fit {
+    /// As good as can be.
+    pub(super) const BEST: Self = Self {
+        preference: 0,
+        tied: true,
+    };
+
+    fn best_if(holds: bool) -> Option<Self> {
+        holds.then_some(Self::BEST)
+    }
+
     fn tied(preference: u8) -> Option<Self> {
         Some(Self {
             preference,
