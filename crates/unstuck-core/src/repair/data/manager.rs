@@ -22,6 +22,9 @@ pub(in crate::repair) struct Manager {
     /// Folders that hold the packages.
     #[serde(default)]
     pub(in crate::repair) folders: Vec<String>,
+    /// Whether it installs into the folder that its program lies in.
+    #[serde(default)]
+    pub(in crate::repair) by_path: bool,
     /// Whether it is taken where nothing tells the managers of the ecosystem apart.
     #[serde(default)]
     pub(in crate::repair) usual: bool,

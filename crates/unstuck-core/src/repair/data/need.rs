@@ -34,6 +34,12 @@ pub(in crate::repair) struct NeedRule {
     /// Files of which one must be there.
     #[serde(default)]
     pub(in crate::repair) has: Vec<String>,
+    /// Files that must not be there.
+    #[serde(default)]
+    pub(in crate::repair) lacks: Vec<String>,
+    /// Ends of file names: the project must have a file that is called like the last part of the name.
+    #[serde(default)]
+    pub(in crate::repair) sources: Vec<String>,
     /// What must hold about the path.
     #[serde(default)]
     pub(in crate::repair) path_is: Vec<PathIs>,

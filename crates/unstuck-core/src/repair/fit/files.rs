@@ -11,17 +11,17 @@ impl Judge<'_> {
         let path = need.path.as_deref()?;
         let brings =
             |one: &String| one == path || (paths::covers(one, path) && self.facts.is_missing(one));
-        let creates = entry
-            .doing(Work::Create)
-            .any(|deed| deed.of.iter().any(brings));
+        let mut making = entry.doing(Work::Create);
+        let creates = making.find(|deed| deed.of.iter().any(brings));
         let restores = entry.doing(Work::Restore).any(|deed| {
             let all_gone = deed.of.iter().all(|one| self.facts.is_missing(one));
             all_gone && deed.of.iter().any(|one| one == path)
         });
         let by_script = || self.has_writing_script(entry) && self.makes(entry, path);
         match (creates, restores) {
-            (true, _) => Fit::tied(0),
-            (_, true) => Fit::tied(1),
+            // What comes from a template is more than an empty file.
+            (Some(deed), _) => Fit::tied(u8::from(deed.reads.is_empty())),
+            (None, true) => Fit::tied(1),
             _ if by_script() => Fit::tied(2),
             _ => None,
         }
