@@ -171,8 +171,7 @@ impl<'b> Resolver<'_, 'b> {
             .as_deref()
             .and_then(|path| self.relative(path, &clue.line));
         let is_elsewhere = clue.path.is_some() && path.is_none();
-        let has = rule.has.is_empty() || self.facts.has_any("", &rule.has);
-        if is_elsewhere || !has || !self.path_holds(rule, path.as_deref()) {
+        if is_elsewhere || !self.holds(clue) || !self.path_holds(rule, path.as_deref()) {
             return Vec::new();
         }
         let mut need = Need {
@@ -202,6 +201,23 @@ impl<'b> Resolver<'_, 'b> {
         needs
     }
 
+    /// Whether the project has what the rule asks for.
+    fn holds(&self, clue: &Clue<'b>) -> bool {
+        let rule = clue.rule;
+        let has = rule.has.is_empty() || self.facts.has_any("", &rule.has);
+        let lacks = !self.facts.has_any("", &rule.lacks);
+        has && lacks && (rule.sources.is_empty() || self.has_source(clue))
+    }
+
+    /// Whether a file of the project is called like the last part of the name.
+    fn has_source(&self, clue: &Clue<'b>) -> bool {
+        let name = clue.name.as_deref().unwrap_or_default();
+        let last = name.rsplit(['.', '/', '\\', '$']).next().unwrap_or(name);
+        let mut names = clue.rule.sources.iter().map(|end| format!("{last}{end}"));
+        let all = &self.facts.listed;
+        !last.is_empty() && names.any(|name| all.iter().any(|path| paths::base(path) == name))
+    }
+
     /// A relative path may start at the file that names it.
     fn relative(&self, path: &str, line: &str) -> Option<String> {
         let plain = self.facts.relative(path);
@@ -214,7 +230,7 @@ impl<'b> Resolver<'_, 'b> {
             let file = self.facts.relative(other)?;
             paths::resolved(paths::parent(&file), path)
         });
-        beside.filter(|found| *found != path).last().or(plain)
+        beside.rev().find(|found| *found != path).or(plain)
     }
 
     fn path_holds(&self, rule: &NeedRule, path: Option<&str>) -> bool {

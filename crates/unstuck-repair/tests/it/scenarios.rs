@@ -90,7 +90,11 @@ impl Scenario {
         }
     }
 
-    /// What is wrong with what is offered; none if it is right.
+    /// What is wrong with what is offered.
+    #[expect(
+        clippy::print_stdout,
+        reason = "what was offered is worth a look also where it is right"
+    )]
     fn problem(&self, all: &[String]) -> Result<(), String> {
         let Some(place) = self.set_up() else {
             println!("{:34} cannot be set up here", self.name);
@@ -182,10 +186,6 @@ fn shell(text: &str, at: &Path) -> Output {
 }
 
 /// The scenarios of all folders; none where there are no such folders.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "where to measure is said from outside"
-)]
 fn scenarios() -> Vec<Scenario> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/scenarios");
     let named = std::env::var_os("UNSTUCK_SCENARIOS");

@@ -22,7 +22,6 @@ use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::redact::{Redactor, secret_values};
-use unstuck_core::repair::Book;
 use unstuck_core::{Classifier, RunId};
 use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
@@ -275,7 +274,7 @@ fn drive(
             accepted
         };
         let workshop = Workshop {
-            book: Book::built_in(),
+            book: config.book_or_built_in(),
             state: &state,
             committed: &*committed,
             accepted: &accepted,

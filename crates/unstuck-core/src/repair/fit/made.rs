@@ -96,10 +96,7 @@ impl Judge<'_> {
                     file.contains("migrat") || file.ends_with(".sql") || file.contains("schema")
                 };
                 let named = self.names(entry, name) || self.facts.files_naming(name).any(migrates);
-                named.then_some(Fit {
-                    preference: 0,
-                    tied: true,
-                })
+                Fit::best_if(named)
             }
             None => Fit::loose(0),
         }

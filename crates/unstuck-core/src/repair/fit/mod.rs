@@ -25,6 +25,16 @@ pub(super) struct Fit {
 }
 
 impl Fit {
+    /// As good as can be.
+    pub(super) const BEST: Self = Self {
+        preference: 0,
+        tied: true,
+    };
+
+    fn best_if(holds: bool) -> Option<Self> {
+        holds.then_some(Self::BEST)
+    }
+
     fn tied(preference: u8) -> Option<Self> {
         Some(Self {
             preference,
@@ -75,12 +85,9 @@ impl Judge<'_> {
         // What the scripts of a project clean up is the project's word.
         let removing =
             |deed: &&Deed| deed.depth == 0 && deed.does_any(&[Work::Remove, Work::Clean]);
-        let of = entry
-            .deeds
-            .iter()
-            .filter(removing)
-            .flat_map(|deed| &deed.of);
-        of.filter(|path| !self.may_go(need, path)).next().cloned()
+        let deeds = entry.deeds.iter().filter(removing);
+        let mut of = deeds.flat_map(|deed| &deed.of);
+        of.find(|path| !self.may_go(need, path)).cloned()
     }
 
     fn may_go(&self, need: Option<&Need<'_>>, path: &str) -> bool {

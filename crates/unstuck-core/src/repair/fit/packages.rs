@@ -15,7 +15,10 @@ impl Judge<'_> {
             |deed: &&Deed| deed.does_any(&works) && deed.ecosystem.as_deref() == need.ecosystem;
         let installs: Vec<&Deed> = entry.deeds.iter().filter(of_ecosystem).collect();
         let missing = |deed: &&&Deed| deed.offline && !self.is_all_here(need, deed);
-        if installs.is_empty() || installs.iter().find(missing).is_some() {
+        if installs.is_empty() || self.misses_the_environment(need, entry, &installs) {
+            return None;
+        }
+        if installs.iter().find(missing).is_some() {
             return None;
         }
         if !self.installs_what_is_missing(need, &installs) {
@@ -46,6 +49,30 @@ impl Judge<'_> {
             State::Native if does(Work::Rebuild) => Some(0),
             State::Native => fresh.then_some(1),
         }
+    }
+
+    /// Whether packages would go elsewhere than into the environment that the project keeps for itself.
+    fn misses_the_environment(&self, need: &Need<'_>, entry: &Entry, installs: &[&Deed]) -> bool {
+        let manager = |deed: &Deed| {
+            deed.manager
+                .as_deref()
+                .and_then(|name| self.book.manager(name))
+        };
+        let own = |deed: &Deed| manager(deed).filter(|manager| manager.by_path);
+        let activates = entry.deeds.iter().any(|deed| {
+            let file = deed.file.as_deref().unwrap_or_default();
+            file.ends_with("/activate")
+        });
+        installs.iter().any(|deed| {
+            let folders = own(deed).into_iter().flat_map(|manager| &manager.folders);
+            let mut there = folders.map(|folder| paths::join(&need.folder, folder));
+            let kept = there.find(|folder| self.facts.exists(folder));
+            let inside = |folder: &String| {
+                let program = deed.program_path.as_deref().unwrap_or_default();
+                paths::covers(folder, program)
+            };
+            kept.is_some_and(|folder| !inside(&folder)) && !activates
+        })
     }
 
     /// Whether everything can be installed without the network: the lockfile names no address.
