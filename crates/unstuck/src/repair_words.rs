@@ -66,7 +66,9 @@ fn executed(one: &RecoveryExecuted) -> String {
     };
     match one.exit_code {
         0 => {
-            format!("{GREEN}the repair ran{GREEN:#} in {took}{confined}; now what failed is tried again")
+            format!(
+                "{GREEN}the repair ran{GREEN:#} in {took}{confined}; now what failed is tried again"
+            )
         }
         code => format!(
             "{YELLOW}the repair ended with exit code {code}{YELLOW:#} after {took}{confined}"

@@ -185,9 +185,15 @@ impl AttemptFailed {
 /// What was seen, with the line that told the kind of it, which may be long before what is kept.
 pub(super) fn with_evidence(mut failure: Failure, diagnosis: &Diagnosis) -> Failure {
     let line = diagnosis.evidence.line.as_str();
-    let stderr = failure.stderr.as_ref().map(|text| text.to_str().into_owned());
+    let stderr = failure
+        .stderr
+        .as_ref()
+        .map(|text| text.to_str().into_owned());
     let stderr = stderr.unwrap_or_default();
-    let stdout = failure.stdout.as_ref().map(|text| text.to_str().into_owned());
+    let stdout = failure
+        .stdout
+        .as_ref()
+        .map(|text| text.to_str().into_owned());
     let is_there = stderr.contains(line) || stdout.is_some_and(|text| text.contains(line));
     if !is_there {
         failure.stderr = Some(format!("{line}\n{stderr}").into());

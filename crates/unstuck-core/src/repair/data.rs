@@ -45,6 +45,12 @@ pub(super) struct Manager {
     /// Folders that hold the packages.
     #[serde(default)]
     pub(super) folders: Vec<String>,
+    /// Files of which a folder must have one to be installed as a package itself.
+    #[serde(default)]
+    pub(super) packaging: Vec<String>,
+    /// Folders of the project that keep packages ready for installation.
+    #[serde(default)]
+    pub(super) stores: Vec<String>,
     /// Whether it is taken where nothing tells the managers of the ecosystem apart.
     #[serde(default)]
     pub(super) usual: bool,
@@ -91,6 +97,15 @@ pub(super) struct Program {
     /// Options that mean: without the network.
     #[serde(default)]
     pub(super) offline: Vec<String>,
+    /// Options whose value is a folder that packages are taken from.
+    #[serde(default)]
+    pub(super) local: Vec<String>,
+    /// Options whose value is a folder that is installed as a package itself.
+    #[serde(default)]
+    pub(super) projects: Vec<String>,
+    /// Options that mean: in the other packages of the workspace.
+    #[serde(default)]
+    pub(super) members: Vec<String>,
     /// Options that mean: although the wishes contradict each other.
     #[serde(default)]
     pub(super) loose: Vec<String>,
@@ -315,6 +330,22 @@ pub(super) struct NeedRule {
     /// Files of which one must be there.
     #[serde(default)]
     pub(super) has: Vec<String>,
+    /// Where the text names no path: patterns of the files that it may be about. `{name}` is the name that it is
+    /// about, `{source}` the name, without its end, of a file that contains that name and is not blamed itself.
+    #[serde(default)]
+    pub(super) found: Vec<String>,
+    /// Texts that files of the project must contain; any of them.
+    #[serde(default)]
+    pub(super) contains: Vec<String>,
+    /// Whether the name must stand in a file that is not blamed itself.
+    #[serde(default)]
+    pub(super) named_elsewhere: bool,
+    /// Whether it explains code that does not compile: then the owner's entries for it are offered all the same.
+    #[serde(default)]
+    pub(super) explains_code: bool,
+    /// Whether the failed command itself makes again what was removed.
+    #[serde(default)]
+    pub(super) remade: bool,
     /// What must hold about the path.
     #[serde(default)]
     pub(super) path_is: Vec<PathIs>,
@@ -381,8 +412,8 @@ pub(super) enum Lack {
     Mode,
     /// Ends of lines that the system understands.
     LineEnds,
-    /// What git only points to.
-    Fetched,
+    /// Something that is known by a name.
+    Thing,
     /// A tool.
     Tool,
     /// A cache that is thrown away.
@@ -427,6 +458,7 @@ pub(super) enum PathIs {
     LfsPointer,
     NotInUse,
     InSubmodule,
+    InCache,
 }
 
 impl RepairFile {

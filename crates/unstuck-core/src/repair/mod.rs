@@ -60,19 +60,27 @@ pub fn offers(
     owner_entries: &[String],
 ) -> Offers {
     let message = Message::read(failure);
-    if let Some(refused) = never::refusal(book, failure, diagnosis, &message) {
-        return Offers {
-            refused: Some(refused),
-            ..Offers::default()
-        };
+    let refused = never::refusal(book, failure, diagnosis, &message);
+    // Code that does not compile may miss what a generator makes, or be linked with what was built before.
+    let is_code =
+        |refused: &Refusal| refused.rule == "code" && diagnosis.kind == Kind::CompileError;
+    let strict = refused.as_ref().is_some_and(is_code);
+    let nothing = |refused| Offers {
+        refused,
+        ..Offers::default()
+    };
+    if refused.is_some() && !strict {
+        return nothing(refused);
     }
-    let clues = clues(book, diagnosis.kind, &message);
+    let mut clues = clues(book, diagnosis.kind, &message);
+    clues.retain(|clue| !strict || clue.rule.explains_code);
     let desk = Desk {
         judge: Judge {
             book,
             facts,
             message: &message,
         },
+        strict,
         kind: diagnosis.kind,
         line: &diagnosis.evidence.line,
         needs: needs(book, facts, &message, &clues),
@@ -80,7 +88,10 @@ pub fn offers(
     let (mut found, passed_over) = desk.owners(owner_entries);
     found.sort_by_key(|one| one.rank);
     let mut offers: Vec<Offer> = found.into_iter().map(|one| one.offer).collect();
-    let mut built_in = desk.built_in();
+    if strict && offers.is_empty() {
+        return nothing(refused);
+    }
+    let mut built_in = if strict { Vec::new() } else { desk.built_in() };
     built_in.sort_by_key(|one| one.rank);
     for one in built_in {
         if offers
@@ -98,7 +109,18 @@ pub fn offers(
 }
 
 /// What an offer is ranked by, the better the smaller.
-type Rank = (bool, i32, u8, bool, usize, bool, usize, usize);
+type Rank = (bool, i32, u8, bool, usize, Reach, usize, usize);
+
+/// Where packages come from, the surest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    /// From a folder of the project.
+    Project,
+    /// From wherever the manager finds them.
+    Anywhere,
+    /// From what happens to be on this machine.
+    Machine,
+}
 
 struct Found {
     rank: Rank,
@@ -108,6 +130,8 @@ struct Found {
 /// Where offers are made.
 struct Desk<'a> {
     judge: Judge<'a>,
+    /// Whether only what the failure needs counts, and not what it advises.
+    strict: bool,
     kind: Kind,
     line: &'a str,
     needs: Vec<Need<'a>>,
@@ -146,7 +170,7 @@ impl<'a> Desk<'a> {
         let best = fits.min_by_key(|(need, fit)| (-need.priority, *fit));
         match best {
             Some((need, fit)) => Ok(self.found(Some(need), fit, &entry, advised, at)),
-            None if advised => {
+            None if advised && !self.strict => {
                 let fit = Fit {
                     preference: 0,
                     tied: true,
@@ -167,7 +191,11 @@ impl<'a> Desk<'a> {
     ) -> Found {
         let priority = need.map_or(0, |need| need.priority);
         let removed = entry.doing(Work::Remove).map(|deed| deed.of.len()).sum();
-        let offline = entry.deeds.iter().any(|deed| deed.offline);
+        let reach = match () {
+            () if entry.deeds.iter().any(|deed| !deed.sources.is_empty()) => Reach::Project,
+            () if entry.deeds.iter().any(|deed| deed.offline) => Reach::Machine,
+            () => Reach::Anywhere,
+        };
         let steps = entry.deeds.iter().filter(|deed| deed.depth == 0).count();
         let mut offer = self.offer(need, fit, entry);
         if advised {
@@ -181,7 +209,7 @@ impl<'a> Desk<'a> {
                 fit.preference,
                 !fit.tied,
                 removed,
-                offline,
+                reach,
                 steps,
                 at,
             ),

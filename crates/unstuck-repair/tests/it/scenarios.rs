@@ -1,7 +1,8 @@
 //! Broken projects that are kept outside the repository; without them there is nothing to measure.
 //!
 //! Each folder builds one (`setup.sh`), checks it (`check.sh`) and says in `meta.json` what repairs it, if a command may.
-//! `UNSTUCK_SCENARIOS=DIR:DIR` names where they are, `UNSTUCK_SCENARIO=WORD` takes only those whose name contains it.
+//! `UNSTUCK_SCENARIOS=DIR:DIR` names where they are, `UNSTUCK_SCENARIO=WORD` takes only those whose name contains it,
+//! `UNSTUCK_SCENARIOS_KEPT=DIR` keeps the broken projects there, so that the next measurement need not make them again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,21 @@ use unstuck_core::{Failure, Now, Timestamp, classify};
 struct Meta {
     auto_repair: bool,
     repair_command: Option<String>,
+}
+
+/// A broken project; only a fresh one is thrown away afterwards.
+enum Project {
+    Fresh(tempfile::TempDir),
+    Kept(PathBuf),
+}
+
+impl Project {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Fresh(place) => place.path(),
+            Self::Kept(place) => place,
+        }
+    }
 }
 
 struct Scenario {
@@ -47,6 +63,29 @@ impl Scenario {
         let place = tempfile::tempdir().unwrap();
         let done = self.script("setup.sh", place.path());
         done.status.success().then_some(place)
+    }
+
+    /// The broken project to look at: a kept one where there is one.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "where to keep them is said from outside"
+    )]
+    fn project(&self) -> Option<Project> {
+        let kept = std::env::var_os("UNSTUCK_SCENARIOS_KEPT");
+        // What has to be torn down again does not keep.
+        let kept = kept.filter(|_| !self.folder.join("teardown.sh").exists());
+        let Some(kept) = kept else {
+            return self.set_up().map(Project::Fresh);
+        };
+        let place = Path::new(&kept).join(&self.name);
+        if !place.exists() {
+            fs::create_dir_all(&place).unwrap();
+            if !self.script("setup.sh", &place).status.success() {
+                fs::remove_dir_all(&place).unwrap();
+                return None;
+            }
+        }
+        Some(Project::Kept(place))
     }
 
     /// What the check says, as `unstuck exec` sees it.
@@ -92,7 +131,7 @@ impl Scenario {
 
     /// What is wrong with what is offered; none if it is right.
     fn problem(&self, all: &[String]) -> Result<(), String> {
-        let Some(place) = self.set_up() else {
+        let Some(place) = self.project() else {
             println!("{:34} cannot be set up here", self.name);
             return Ok(());
         };
@@ -105,7 +144,9 @@ impl Scenario {
             .collect();
         let offered = self.offers(place.path(), &with_own);
         let without = self.offers(place.path(), &others);
-        self.tear_down(place.path());
+        if matches!(place, Project::Fresh(_)) {
+            self.tear_down(place.path());
+        }
         let (Some((kind, offered)), Some((_, without))) = (offered, without) else {
             return Err("it is not broken".to_owned());
         };

@@ -2,7 +2,7 @@
 
 use super::{Fit, Judge};
 use crate::repair::data::Work;
-use crate::repair::deed::Entry;
+use crate::repair::deed::{Deed, Entry};
 use crate::repair::need::Need;
 use crate::repair::paths;
 
@@ -120,12 +120,14 @@ impl Judge<'_> {
         })
     }
 
-    pub(super) fn fetched(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
+    /// What is known by name: the command works on a thing of that name.
+    pub(super) fn thing(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
         let wanted = &need.rule.things;
-        let fetches = entry
-            .doing(Work::Fetch)
-            .any(|deed| deed.things.iter().any(|thing| wanted.contains(thing)));
-        fetches.then_some(Fit {
+        let is_it = |deed: &Deed| {
+            let named = deed.things.iter().any(|thing| wanted.contains(thing));
+            named && !deed.works.is_empty()
+        };
+        entry.deeds.iter().any(is_it).then_some(Fit {
             preference: 0,
             tied: true,
         })
@@ -133,7 +135,11 @@ impl Judge<'_> {
 
     /// Room on a disk comes from removing what lies where the failure could not write.
     pub(super) fn room(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
-        let path = need.path.as_deref()?;
+        let Some(path) = need.path.as_deref() else {
+            let mut caches = self.caches_removed(entry);
+            let named = caches.any(|(path, _)| self.is_named_by_the_failed(path));
+            return if named { Fit::tied(0) } else { None };
+        };
         let beside = paths::parent(path);
         let near = |one: &str| {
             paths::covers(one, path) || (!beside.is_empty() && paths::covers(beside, one))

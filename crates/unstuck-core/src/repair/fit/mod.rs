@@ -63,7 +63,7 @@ impl Judge<'_> {
             Lack::Mode => self.on_path(need, entry, Work::Mode),
             Lack::LineEnds => self.line_ends(need, entry),
             Lack::Variable => self.variable(need, entry),
-            Lack::Fetched => self.fetched(need, entry),
+            Lack::Thing => self.thing(need, entry),
             Lack::Tool => self.tool(need, entry),
             Lack::Room => self.room(need, entry),
         };

@@ -54,6 +54,15 @@ impl Judge<'_> {
             .manager
             .as_deref()
             .and_then(|name| self.book.manager(name));
+        let has = |folder: &String| self.facts.exists(folder);
+        if !deed.sources.is_empty() {
+            return deed.sources.iter().all(has);
+        }
+        let stores = manager.into_iter().flat_map(|manager| &manager.stores);
+        let mut stores = stores.map(|store| paths::join(&need.folder, store));
+        if stores.any(|store| has(&store)) {
+            return true;
+        }
         let locks = manager.into_iter().flat_map(|manager| &manager.locks);
         let mut locks = locks.map(|lock| paths::join(&need.folder, lock));
         let lock = locks.find(|lock| self.facts.exists(lock));
@@ -89,8 +98,44 @@ impl Judge<'_> {
         let is_it = |one: &String| packages.iter().any(|package| is_same(package, one));
         match installs.iter().find(named) {
             Some(deed) => deed.named.iter().any(is_it),
-            None => is_declared(self.book, self.facts, need),
+            None => {
+                let knows = |deed: &&Deed| self.reads_what_names(deed, &packages);
+                is_declared(self.book, self.facts, need) && installs.iter().any(knows)
+            }
         }
+    }
+
+    /// Whether the lists that an installation reads name the package, or lists that these include may do so.
+    fn reads_what_names(&self, deed: &Deed, packages: &[String]) -> bool {
+        let text = |path: &&String| self.facts.path(path)?.text.as_deref();
+        let manager = deed
+            .manager
+            .as_deref()
+            .and_then(|name| self.book.manager(name));
+        let packaging = manager.into_iter().flat_map(|manager| &manager.packaging);
+        let packaging: Vec<String> = packaging
+            .flat_map(|file| {
+                deed.projects
+                    .iter()
+                    .map(move |folder| paths::join(folder, file))
+            })
+            .collect();
+        let lists = || {
+            let lists = deed.reads.iter().filter(|path| path.ends_with(".txt"));
+            lists.chain(&packaging)
+        };
+        let names = |path: &String| {
+            let mut naming = packages.iter().flat_map(|one| self.facts.files_naming(one));
+            naming.any(|file| file == path)
+        };
+        let includes = |text: &str| text.lines().any(|line| line.starts_with(['-', '.']));
+        let known = packages
+            .iter()
+            .any(|one| self.facts.named_in.contains_key(one));
+        !known
+            || lists().next().is_none()
+            || lists().any(names)
+            || lists().filter_map(|path| text(&path)).any(includes)
     }
 }
 
