@@ -4,6 +4,7 @@
 
 mod baseline;
 mod conducting;
+mod confining;
 mod deciding;
 mod diagnosing;
 mod growing;
@@ -24,7 +25,10 @@ use table::Table;
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<_> = std::env::args_os().collect();
-    // It is its own reaper.
+    // It is its own reaper and its own sandbox.
+    if let Some(code) = unstuck_repair::sandbox::called(&arguments) {
+        return Ok(ExitCode::from(code));
+    }
     if let Some(code) = unstuck_run::reaper::called(&arguments) {
         return Ok(ExitCode::from(code));
     }
@@ -36,7 +40,7 @@ fn main() -> Result<ExitCode> {
 type Section = fn(&mut Table) -> Result<()>;
 
 /// What can be measured, by the names that `./bench NAME…` takes; all of it where none is named.
-const SECTIONS: [(&str, Section); 8] = [
+const SECTIONS: [(&str, Section); 9] = [
     ("diagnosing", diagnosing::measure),
     ("growing", growing::measure),
     ("starting", starting::measure),
@@ -45,6 +49,7 @@ const SECTIONS: [(&str, Section); 8] = [
     ("storing", storing::measure),
     ("watching", watching::measure),
     ("conducting", conducting::measure),
+    ("confining", confining::measure),
 ];
 
 fn measure() -> Result<()> {

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use unstuck_core::agent::{AgentFile, Agents};
 use unstuck_core::decision::{Catalog, Model, Price};
 use unstuck_core::knowledge::{Knowledge, KnowledgeError, Overlay, Playbook};
+use unstuck_core::repair::{Book, RepairFile};
 use unstuck_core::stuck::StuckLimits;
 use unstuck_core::{Classifier, RetryPolicy};
 
@@ -47,6 +48,7 @@ pub struct Config {
     playbook: OnceLock<Playbook>,
     catalog: OnceLock<Catalog>,
     agents: OnceLock<Agents>,
+    book: OnceLock<Book>,
 }
 
 impl Config {
@@ -264,6 +266,24 @@ impl Config {
             let _ = self.playbook.set(playbook);
         }
         Ok(())
+    }
+
+    /// What is known about repairs, with the user's own knowledge; the built-in one where there is none.
+    pub fn book(&self) -> Result<&Book, KnowledgeError> {
+        if self.file.repairs == RepairFile::default() {
+            return Ok(Book::built_in());
+        }
+        if self.book.get().is_none() {
+            let book = Book::built_in().overlaid(self.file.repairs.clone())?;
+            // Another thread that was faster has made the same one.
+            let _ = self.book.set(book);
+        }
+        Ok(self.book.get().unwrap_or_else(|| Book::built_in()))
+    }
+
+    /// What is known about repairs, once it is known to be in order.
+    pub fn book_or_built_in(&self) -> &Book {
+        self.book().unwrap_or_else(|_| Book::built_in())
     }
 
     /// Something wrong with the value at a path, shown where it stands.

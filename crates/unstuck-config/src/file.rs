@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use unstuck_core::Kind;
 use unstuck_core::agent::AgentFile;
 use unstuck_core::knowledge::{KindOverlay, Strategy};
+use unstuck_core::repair::RepairFile;
 use unstuck_core::stuck::StuckLimits;
 
 use crate::section::{
@@ -58,6 +59,9 @@ pub(crate) struct File {
     pub(crate) policies: BTreeMap<String, Value>,
     /// Which repair commands may run.
     pub(crate) recovery: Option<RecoverySection>,
+    /// What is known about repairs beyond what is built in.
+    #[schemars(schema_with = "repairs")]
+    pub(crate) repairs: RepairFile,
     /// Who is told what.
     pub(crate) webhooks: Webhooks,
     /// Whether `[recovery]` of projects counts without asking; only in the user's own configuration, false by default.
@@ -92,6 +96,27 @@ fn strategies(_: &mut SchemaGenerator) -> Schema {
             }
         }
     })
+}
+
+fn repairs(_: &mut SchemaGenerator) -> Schema {
+    let list = json!({ "type": "array", "items": { "type": "object" } });
+    let names = [
+        "need",
+        "never",
+        "forbidden",
+        "program",
+        "manager",
+        "word",
+        "place",
+        "service",
+        "alias",
+        "sample",
+    ];
+    let lists: serde_json::Map<_, _> = names
+        .map(|name| (name.to_owned(), list.clone()))
+        .into_iter()
+        .collect();
+    json_schema!({ "type": "object", "properties": lists })
 }
 
 fn policies(generator: &mut SchemaGenerator) -> Schema {

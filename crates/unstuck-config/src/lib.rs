@@ -34,6 +34,7 @@ mod layers;
 mod load;
 mod policies;
 mod problem;
+mod project_commands;
 mod repairs;
 mod role_chain;
 mod role_policy;
@@ -43,15 +44,16 @@ mod shape;
 mod spelling;
 mod texts;
 mod tree;
+mod whose_word;
 
 pub use config::Config;
 pub use effective::{Effective, Leaf};
 pub use layers::{Layers, POLICY, PROJECT_FILES, Setting, USER_FILES, VARIABLES, has_project_file};
 pub use load::Loaded;
 pub use problem::{ConfigError, Place, Problem};
+pub use project_commands::ProjectCommand;
 pub use repairs::{
-    Change, Distrusted, ProjectCommand, ProjectRecovery, ProjectTrust, RecoverySaid, difference,
-    lint, narrowed,
+    Change, Distrusted, ProjectRecovery, ProjectTrust, RecoverySaid, difference, lint, narrowed,
 };
 pub use role_policy::RolePolicy;
 pub use schema::schema;

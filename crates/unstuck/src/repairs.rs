@@ -15,7 +15,6 @@ use unstuck_run::drive::{RepairMode, RepairTerms, RepairWish};
 
 use crate::config::Config;
 use crate::report::hinted;
-use crate::supervise::{self, Told};
 use crate::trusting;
 
 /// When the environment is repaired.
@@ -57,9 +56,9 @@ pub(crate) fn allowed(
     config: &Config,
     project: &Path,
     wish: RepairWish,
-    told: Told,
+    may_ask: bool,
 ) -> Result<Repairs> {
-    if wish != RepairWish::Off && told != Told::Nothing {
+    if wish != RepairWish::Off && may_ask {
         trusting::ask_trust(config, project)?;
     }
     terms(config, project, wish)
@@ -167,7 +166,7 @@ pub(crate) fn standing(
     let changed = match folder.ok().filter(|_| section.guard_files) {
         None => Vec::new(),
         Some(folder) => {
-            let committed = supervise::committed(Some(project));
+            let committed = trusting::committed(Some(project));
             let mut accepted = trusting::accepted_at_start(config, Some(project), &*committed);
             accepted.extend(trusting::accepted(project));
             let files = GuardFiles::new(root, &*committed).accepting(&accepted);

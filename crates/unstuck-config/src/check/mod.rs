@@ -175,8 +175,11 @@ impl Check<'_> {
         }
     }
 
-    /// Rules, chains and strategies of the user's own.
+    /// Rules, chains, strategies and repairs of the user's own.
     fn knowledge(&mut self) {
+        if let Err(error) = self.config.book() {
+            self.tell("repairs", error.to_string());
+        }
         let Err(error) = self.config.prepare() else {
             return;
         };

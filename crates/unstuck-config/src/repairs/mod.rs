@@ -4,7 +4,6 @@
 //! has trusted it; until then only what makes it stricter does.
 
 mod change;
-mod commands;
 mod lint;
 mod narrow;
 mod ownership;
@@ -12,7 +11,6 @@ mod said;
 mod words;
 
 pub use change::{Change, difference};
-pub use commands::ProjectCommand;
 pub use lint::lint;
 pub use narrow::narrowed;
 pub(crate) use ownership::fault;

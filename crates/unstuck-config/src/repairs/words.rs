@@ -8,7 +8,6 @@ use sha2::{Digest, Sha256};
 
 use super::narrow::narrowed;
 use super::said::RecoverySaid;
-use crate::config::Config;
 use crate::section::RecoverySection;
 use crate::spelling::Faults;
 use crate::tree::{Table, decode};
@@ -102,6 +101,37 @@ struct Only {
 }
 
 impl RepairWords {
+    /// What counts; none if nobody says anything.
+    pub(crate) fn counting(&self, trust: ProjectTrust) -> Option<RecoverySection> {
+        let said = self.both.as_ref().or(self.suspect.as_ref())?;
+        let built_in = RecoverySection::default();
+        let section = match (&self.both, &self.project, trust) {
+            (None, ..) => built_in,
+            (Some(_), Some(project), ProjectTrust::Untrusted) => {
+                narrowed(&self.owners(), &project.said)
+            }
+            (Some(_), ..) => said.over(&built_in),
+        };
+        let suspect = self.suspect.as_ref();
+        Some(suspect.map_or(section.clone(), |suspect| narrowed(&section, suspect)))
+    }
+
+    /// What the owner's own files alone come to.
+    pub(crate) fn owners(&self) -> RecoverySection {
+        let owner = self.owner.clone().unwrap_or_default();
+        owner.over(&RecoverySection::default())
+    }
+
+    /// What the project's own files say.
+    pub(crate) fn project(&self) -> Option<&ProjectRecovery> {
+        self.project.as_ref()
+    }
+
+    /// The files of the owner's that allow nothing.
+    pub(crate) fn distrusted(&self) -> &[Distrusted] {
+        &self.distrusted
+    }
+
     /// Remembers a file that allows nothing.
     pub(crate) fn distrust(&mut self, file: Distrusted) {
         self.distrusted.push(file);
@@ -140,47 +170,4 @@ impl RepairWords {
 
 fn lay(below: &mut Option<RecoverySaid>, said: RecoverySaid) {
     *below = Some(below.take().unwrap_or_default().then(said));
-}
-
-impl Config {
-    /// What counts about repairs; none if nobody says anything about them.
-    ///
-    /// Unlike [`Config::recovery`] this knows whose word each value is.
-    pub fn repairs(&self, trust: ProjectTrust) -> Option<RecoverySection> {
-        let words = &self.repair_words;
-        let said = words.both.as_ref().or(words.suspect.as_ref())?;
-        let built_in = RecoverySection::default();
-        let mut section = match (&words.both, &words.project, trust) {
-            (None, ..) => built_in,
-            (Some(_), Some(project), ProjectTrust::Untrusted) => {
-                narrowed(&self.owners_repairs(), &project.said)
-            }
-            (Some(_), ..) => said.over(&built_in),
-        };
-        if let Some(suspect) = &words.suspect {
-            section = narrowed(&section, suspect);
-        }
-        Some(section)
-    }
-
-    /// What the owner's own files alone come to.
-    pub fn owners_repairs(&self) -> RecoverySection {
-        let owner = self.repair_words.owner.clone().unwrap_or_default();
-        owner.over(&RecoverySection::default())
-    }
-
-    /// What the project's own files say about repairs; none if they say nothing.
-    pub fn project_recovery(&self) -> Option<&ProjectRecovery> {
-        self.repair_words.project.as_ref()
-    }
-
-    /// Whether the project's word changes anything once it is trusted.
-    pub fn project_widens(&self) -> bool {
-        self.repairs(ProjectTrust::Trusted) != self.repairs(ProjectTrust::Untrusted)
-    }
-
-    /// Files of the owner's whose permissions are not counted.
-    pub fn distrusted(&self) -> &[Distrusted] {
-        &self.repair_words.distrusted
-    }
 }

@@ -87,15 +87,23 @@ fn names_a_template(way: &[String], above: &Table) -> bool {
 fn is_by_id(way: &[String]) -> bool {
     match way {
         [list] => list == "role",
-        [section, list] => section == "models" && matches!(list.as_str(), "model" | "ladder"),
+        [section, list] if section == "models" => matches!(list.as_str(), "model" | "ladder"),
         _ => is_rule(way),
     }
 }
 
 fn is_rule(way: &[String]) -> bool {
-    matches!(way, [kinds, _, rule] if kinds == "kinds" && rule == "rule")
+    match way {
+        [repairs, need] => repairs == "repairs" && need == "need",
+        [kinds, _, rule] => kinds == "kinds" && rule == "rule",
+        _ => false,
+    }
 }
 
 fn is_added(way: &[String]) -> bool {
-    matches!(way, [kinds, _, list] if kinds == "kinds" && (list == "sample" || list == "decoy"))
+    match way {
+        [repairs, _] => repairs == "repairs",
+        [kinds, _, list] => kinds == "kinds" && (list == "sample" || list == "decoy"),
+        _ => false,
+    }
 }

@@ -110,6 +110,31 @@ fn rules_of_both_layers_count() {
 }
 
 #[test]
+fn repairs_of_both_layers_are_added_to_the_built_in_ones() {
+    let place = Place::new();
+    let need = |id: &str, text: &str| {
+        format!(
+            "[[repairs.need]]\nid = \"{id}\"\nneeds = \"generated\"\ncategory = \"environment\"\nany = [\"{text}\"]\ncause = \"c\"\noutcome = \"o\"\n"
+        )
+    };
+    place.user(
+        "config.toml",
+        &(need("one", "first text") + &need("two", "second text")),
+    );
+    place.project("unstuck.toml", &need("one", "other text"));
+    let config = place.config();
+    let book = config.book().unwrap();
+    let ids: Vec<_> = book.need_ids().collect();
+    assert!(
+        ids.contains(&"node_package_missing"),
+        "what is built in stays"
+    );
+    for id in ["one", "two"] {
+        assert_eq!(ids.iter().filter(|known| **known == id).count(), 1, "{id}");
+    }
+}
+
+#[test]
 fn a_later_policy_changes_keys_and_one_with_a_template_starts_afresh() {
     let place = Place::new();
     place.user(

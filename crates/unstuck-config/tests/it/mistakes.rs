@@ -292,6 +292,10 @@ fn what_is_named_must_be_there() {
         ],
     );
     assert_told(
+        "[[repairs.need]]\nid = \"ours\"\nneeds = \"folder\"\ncategory = \"environment\"\nany = [\"/a(/\"]\ncause = \"c\"\noutcome = \"o\"\n",
+        &["repair `ours`", "a(", "unstuck.toml:1"],
+    );
+    assert_told(
         "[webhooks]\non_escalation = \"example.org\"\n",
         &["must begin with https://"],
     );

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::glob::{fits, name_fits};
-use super::knowledge::Pattern;
+use super::pattern::Pattern;
 use super::specs::Usual;
 use super::{json, tree, xml};
 

@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
-use regex::Regex;
 use serde::Deserialize;
 
 use super::file_rule::FileRule;
+use super::pattern::Pattern;
 
 const BUILT_IN: &str = include_str!("../../data/guard_files.toml");
 
@@ -79,19 +79,6 @@ pub struct Tool {
     /// Whether its arguments may name scripts of `package.json`.
     #[serde(default)]
     pub scripts: bool,
-}
-
-/// A regular expression.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) struct Pattern(pub(super) Regex);
-
-impl TryFrom<String> for Pattern {
-    type Error = regex::Error;
-
-    fn try_from(text: String) -> Result<Self, regex::Error> {
-        Regex::new(&text).map(Self)
-    }
 }
 
 impl GuardKnowledge {

@@ -20,6 +20,7 @@ mod file_rule;
 mod glob;
 mod json;
 mod knowledge;
+mod pattern;
 mod specs;
 mod step;
 #[cfg(test)]

@@ -421,11 +421,11 @@ fn a_repair_that_somebody_waits_for_is_asked_at_once_and_any_other_at_last() {
     let asked = |leave| {
         let world = World::new(standard(), [Kind::CliCrash; 9]).offering([(leave, 0)]);
         let world = world.run();
-        let made = world.log.iter().filter_map(|one| match &one.event {
+        let mut made = world.log.iter().filter_map(|one| match &one.event {
             Event::DecisionMade(made) => Some(&made.decision),
             _ => None,
         });
-        let last = made.last().unwrap();
+        let last = made.next_back().unwrap();
         let Chosen::Ask { trigger, why, .. } = &last.action else {
             panic!("nobody was asked: {last:?}");
         };

@@ -51,16 +51,13 @@ impl Book {
         book.check().map(|()| book)
     }
 
-    /// The book with a user's additions; a need or rule of a known id replaces that one.
+    /// The book with a user's additions; a need of a known id replaces that one. What is never repaired and never
+    /// offered can only become more.
     pub fn overlaid(&self, own: RepairFile) -> Result<Self, KnowledgeError> {
         let mut book = self.clone();
         for file in &mut book.files {
-            file.need
-                .retain(|known| own.need.iter().all(|new| new.id != known.id));
-            file.never
-                .retain(|known| own.never.iter().all(|new| new.id != known.id));
-            let kept = |known: &Forbidden| own.forbidden.iter().all(|new| new.id != known.id);
-            file.forbidden.retain(kept);
+            let is_kept = |known: &NeedRule| own.need.iter().all(|new| new.id != known.id);
+            file.need.retain(is_kept);
         }
         // What the user says comes first where the first one counts.
         book.files.insert(0, own);
@@ -93,6 +90,11 @@ impl Book {
     /// The files, each about its subject.
     pub fn files(&self) -> &[RepairFile] {
         &self.files
+    }
+
+    /// The ids of all needs, in the order in which they are looked for.
+    pub fn need_ids(&self) -> impl Iterator<Item = &str> {
+        self.needs().map(|rule| rule.id.as_str())
     }
 
     pub(super) fn needs(&self) -> impl Iterator<Item = &NeedRule> {
@@ -160,7 +162,9 @@ impl Book {
     /// What a script of this name does.
     pub(super) fn works_of_name(&self, name: &str) -> Vec<Work> {
         let parts = words_of(name);
-        let is_in = |word: &&NameWord| word.words.iter().any(|one| parts.contains(one));
+        let any = |words: &[String]| words.iter().any(|one| parts.contains(one));
+        let is_in =
+            |word: &&NameWord| any(&word.words) && (word.with.is_empty() || any(&word.with));
         self.words().filter(is_in).map(|word| word.work).collect()
     }
 

@@ -2,9 +2,11 @@
 
 use super::book::Book;
 use super::data::{Lack, Manager, StateCommand, Work};
+use super::deed::Entry;
 use super::facts::Facts;
 use super::feasible::chosen_manager;
 use super::fit;
+use super::message::Message;
 use super::need::Need;
 use super::paths;
 use crate::action::shell_quote;
@@ -16,6 +18,20 @@ pub(super) struct Candidate {
     pub(super) folder: String,
     /// Whether it still has to show that it fits.
     pub(super) unproven: bool,
+}
+
+/// The commands that a message advises and that run scripts of the project, and nothing else.
+pub(super) fn advised(book: &Book, facts: &Facts, message: &Message) -> Vec<Entry> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./:@%+=,- ".contains(c);
+    let texts = message.advised().filter(|text| text.chars().all(plain));
+    let entries = texts.map(|text| Entry::read(book, facts, &text));
+    let own = |entry: &Entry| {
+        let mut outer = entry.deeds.iter().filter(|deed| deed.depth == 0);
+        outer.all(|deed| deed.script.is_some() || deed.file.is_some())
+    };
+    entries
+        .filter(|entry| !entry.deeds.is_empty() && own(entry))
+        .collect()
 }
 
 /// The built-in commands for a need. Where it is about rights, a full disk or memory there are none.

@@ -8,6 +8,23 @@ use crate::failure::Kind;
 use crate::guard::{Confidence, RepairCategory};
 
 /// What one file knows about its subject; what a user's configuration adds has the same form.
+///
+/// ```
+/// use unstuck_core::repair::{Book, RepairFile};
+///
+/// let config = r#"
+///     [[need]]
+///     id = "our_index"
+///     needs = "generated"
+///     category = "environment"
+///     any = ["the search index is stale"]
+///     cause = "The search index is older than the pages."
+///     outcome = "The index is made again."
+/// "#;
+/// let own: RepairFile = toml::from_str(config)?;
+/// let book = Book::built_in().overlaid(own)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RepairFile {
@@ -85,6 +102,12 @@ pub(super) struct Program {
     /// Whether every shell has it built in.
     #[serde(default)]
     pub(super) builtin: bool,
+    /// Whether the files that it runs are scripts of a shell.
+    #[serde(default)]
+    pub(super) shell: bool,
+    /// Files of which the project must have one, in whatever folder.
+    #[serde(default)]
+    pub(super) wants: Vec<String>,
     /// Options whose value is the next word.
     #[serde(default)]
     pub(super) valued: Vec<String>,
@@ -227,6 +250,9 @@ pub(super) enum Work {
 #[serde(deny_unknown_fields)]
 pub(super) struct NameWord {
     pub(super) words: Vec<String>,
+    /// Words of which one must stand beside it.
+    #[serde(default)]
+    pub(super) with: Vec<String>,
     pub(super) work: Work,
 }
 
@@ -324,6 +350,9 @@ pub(super) struct NeedRule {
     pub(super) all: Vec<Pattern>,
     #[serde(default)]
     pub(super) none: Vec<Pattern>,
+    /// The path that it is about, where the text does not say it.
+    #[serde(default)]
+    pub(super) path: Option<String>,
     /// Whether every path of the matching line may be the one that it is about.
     #[serde(default)]
     pub(super) mentioned: bool,
@@ -459,6 +488,7 @@ pub(super) enum PathIs {
     NotInUse,
     InSubmodule,
     InCache,
+    StartsWithMark,
 }
 
 impl RepairFile {

@@ -58,6 +58,10 @@ pub(super) struct Deed {
     pub(super) script: Option<(String, String)>,
     /// The file of the project that it runs.
     pub(super) file: Option<String>,
+    /// Files of which the project must have one, in whatever folder.
+    pub(super) wants: Vec<String>,
+    /// Whether the file that it runs is a script of a shell.
+    pub(super) shell: bool,
     /// Whether the program is known, and not only guessed from names.
     pub(super) known: bool,
     /// Whether every shell has the program built in.
@@ -240,6 +244,8 @@ impl Reader<'_> {
         deed.known = true;
         deed.builtin |= program.builtin;
         deed.manager.clone_from(&program.manager);
+        deed.wants.clone_from(&program.wants);
+        deed.shell = program.shell;
         let manager = program.manager.as_deref();
         let manager = manager.and_then(|name| self.book.manager(name));
         let ecosystem = manager.map(|manager| manager.ecosystem.clone());
@@ -449,7 +455,7 @@ impl Reader<'_> {
             }
             (Some((runner, name)), _) => self.facts.script(runner, name).map(str::to_owned),
             (None, Some(_)) if is_known_file && !deed.works.is_empty() => None,
-            (None, Some(file)) => self.shell_text(file),
+            (None, Some(file)) => self.shell_text(file, deed.shell),
             (None, None) => None,
         };
         body.map(|body| (deed.folder.clone(), body))
@@ -458,11 +464,11 @@ impl Reader<'_> {
     }
 
     /// The text of a file, if it is a shell script.
-    fn shell_text(&self, file: &str) -> Option<String> {
+    fn shell_text(&self, file: &str, by_shell: bool) -> Option<String> {
         let text = self.facts.path(file)?.text.as_deref()?;
         let first = text.lines().next().unwrap_or_default();
         let is_shell = file.ends_with(".sh") || (first.starts_with("#!") && first.contains("sh"));
-        is_shell.then(|| text.to_owned())
+        (by_shell || is_shell).then(|| text.to_owned())
     }
 }
 

@@ -48,6 +48,8 @@ pub struct PathFact {
     pub empty: bool,
     /// Whether lines end with CR and LF.
     pub crlf: bool,
+    /// Whether it starts with a byte order mark.
+    pub starts_with_mark: bool,
     /// Whether it stands for a file that git LFS keeps elsewhere.
     pub lfs_pointer: bool,
     /// Whether a process has it open; none if that could not be found out.

@@ -75,25 +75,32 @@ fn no_package(book: &Book, facts: &Facts, deed: &Deed) -> Option<String> {
 
 /// A package manager that the project does not use, or that contradicts its lockfile.
 fn wrong_manager(book: &Book, facts: &Facts, deed: &Deed) -> Option<String> {
-    let manager = book.manager(deed.manager.as_deref()?)?;
-    let makes = deed.does_any(&[Work::Build, Work::Generate]);
-    let anywhere = |name: &String| facts.has_like(&format!("**/{name}"));
-    if makes && !manager.manifests.is_empty() && !manager.manifests.iter().any(anywhere) {
-        return Some(format!("the project has nothing for {}", manager.name));
+    let wanted = |name: &String| facts.listed.iter().any(|path| is_called(path, name));
+    if !deed.wants.is_empty() && !deed.wants.iter().any(wanted) {
+        return Some(format!("there is no `{}`", deed.wants.join("` or `")));
     }
-    let works = [Work::Install, Work::Lock, Work::Rebuild];
-    if !deed.does_any(&works) || !deed.named.is_empty() && manager.manifests.is_empty() {
+    let manager = book.manager(deed.manager.as_deref()?)?;
+    let everywhere = deed.works.is_empty() || deed.does(Work::Provide) || is_about_itself(deed);
+    if everywhere || deed.script.is_some() || manager.manifests.is_empty() {
         return None;
     }
     let folder = deed.folder.as_str();
-    let wanted = manager.manifests.is_empty() || facts.has_any(folder, &manager.manifests);
-    if !wanted {
+    if !facts.has_any(folder, &manager.manifests) {
         let manifest = manager.manifests.first().map_or("", String::as_str);
         return Some(format!("there is no `{}`", paths::join(folder, manifest)));
     }
     let chosen = chosen_manager(book, facts, folder, &manager.ecosystem)?;
     let is_it = chosen.name == manager.name || manager.locks.is_empty();
     (!is_it).then(|| format!("the project uses {}", chosen.name))
+}
+
+/// Whether it only works on what the manager keeps for all projects, such as its cache.
+fn is_about_itself(deed: &Deed) -> bool {
+    deed.does(Work::Clean) && deed.of.is_empty() && !deed.things.is_empty()
+}
+
+fn is_called(path: &str, name: &str) -> bool {
+    paths::is_like(name, paths::base(path))
 }
 
 /// The package manager of a folder: the one whose lockfile is there, or that the project names itself.

@@ -68,12 +68,28 @@ impl Message {
 
     /// The commands that the message advises, as far as it is clear where they end.
     pub(super) fn advised(&self) -> impl Iterator<Item = String> {
-        let whole = self.advice.iter().filter(|advice| advice.whole);
-        whole.map(|advice| advice.words.join(" "))
+        self.advice.iter().filter_map(Advice::command)
     }
 }
 
 impl Advice {
+    /// The command, up to where it clearly ends.
+    fn command(&self) -> Option<String> {
+        if self.whole {
+            return Some(self.words.join(" "));
+        }
+        let count = self.words.len();
+        let ends = |length: &usize| {
+            let (first, rest) = self.words.split_at(*length);
+            first
+                .last()
+                .is_some_and(|last| rest.is_empty() || ends_a_command(last, rest))
+        };
+        let length = (1..=count).find(ends)?;
+        let text = self.words.get(..length)?.join(" ");
+        Some(text.trim_end_matches(ENDS).to_owned())
+    }
+
     fn is(&self, command: &[&str]) -> bool {
         let length = command.len();
         if length == 0 || self.words.len() < length {
@@ -86,8 +102,10 @@ impl Advice {
     }
 }
 
+const ENDS: [char; 7] = ['.', ',', ';', ':', ')', '!', '?'];
+
 fn is_same_word(word: &str, wanted: &str) -> bool {
-    word == wanted || word.trim_end_matches(['.', ',', ';', ':', ')', '!', '?']) == wanted
+    word == wanted || word.trim_end_matches(ENDS) == wanted
 }
 
 /// Whether a command may end with this word, as it is followed by these.
@@ -125,7 +143,7 @@ fn ends_a_command(last: &str, rest: &[String]) -> bool {
         "&&",
     ];
     let next = rest.first().map_or("", String::as_str);
-    let next = next.trim_end_matches(['.', ',', ';', ':', ')', '!', '?']);
+    let next = next.trim_end_matches(ENDS);
     last.ends_with([',', ';', ')', '.', ':']) || AFTER.contains(&next) || next.starts_with('(')
 }
 

@@ -230,7 +230,28 @@ impl<'a> Desk<'a> {
                 all.extend(self.candidate(need, candidate, all.len()));
             }
         }
+        if ![Kind::PermissionDenied, Kind::DiskFull, Kind::OutOfMemory].contains(&self.kind) {
+            let advised = candidates::advised(judge.book, judge.facts, judge.message);
+            all.extend(advised.iter().filter_map(|entry| self.advised(entry)));
+        }
         all
+    }
+
+    /// What the message itself says to run, if it is a script of the project.
+    fn advised(&self, entry: &Entry) -> Option<Found> {
+        let judge = &self.judge;
+        let forbidden = never::forbidden(judge.book, judge.facts, entry).is_some();
+        let obstacle = feasible::obstacle(judge.book, judge.facts, entry).is_some();
+        if forbidden || obstacle || judge.harm(None, entry).is_some() {
+            return None;
+        }
+        let fit = Fit {
+            preference: 0,
+            tied: true,
+        };
+        let mut found = self.found(None, fit, entry, true, 0);
+        found.offer.source = Source::BuiltIn(self.rule(None));
+        Some(found)
     }
 
     fn candidate(&self, need: &Need<'a>, candidate: Candidate, at: usize) -> Option<Found> {

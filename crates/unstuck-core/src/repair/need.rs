@@ -100,7 +100,9 @@ impl NeedRule {
         let range = found.get(0).map_or(0..0, |whole| whole.range());
         Clue {
             rule: self,
-            path: group("path").filter(|path| !path.is_empty()),
+            path: group("path")
+                .filter(|path| !path.is_empty())
+                .or_else(|| self.path.clone()),
             name: group("name").filter(|name| !name.is_empty()),
             port: group("port").and_then(|port| port.parse().ok()),
             line: message.line_at(&range).to_owned(),
@@ -276,7 +278,7 @@ impl<'b> Resolver<'_, 'b> {
             let file = self.facts.relative(other)?;
             paths::resolved(paths::parent(&file), path)
         });
-        beside.filter(|found| *found != path).last().or(plain)
+        beside.rev().find(|found| *found != path).or(plain)
     }
 
     fn path_holds(&self, rule: &NeedRule, path: Option<&str>) -> bool {
@@ -298,6 +300,7 @@ impl<'b> Resolver<'_, 'b> {
             }
             PathIs::LfsPointer => fact_holds(|fact| fact.lfs_pointer),
             PathIs::NotInUse => fact_holds(|fact| fact.in_use != Some(true)),
+            PathIs::StartsWithMark => fact_holds(|fact| fact.starts_with_mark),
             PathIs::InSubmodule => self
                 .facts
                 .submodules

@@ -112,7 +112,9 @@ pub(super) fn mentioned(text: &str) -> BTreeSet<String> {
             found.extend(path_in(part));
         }
         let whole = quoted.or(captures.get(4)).map(|part| part.as_str());
-        found.extend(whole.and_then(path_in));
+        let name = |word: &str| quoted.is_some() && is_plain_name(word);
+        let named = whole.filter(|word| name(word)).map(str::to_owned);
+        found.extend(named.or_else(|| whole.and_then(path_in)));
     }
     let skip = found.len().saturating_sub(MOST);
     found.into_iter().skip(skip).collect()
@@ -138,6 +140,12 @@ fn without_position(word: &str) -> &str {
         word = before;
     }
     word
+}
+
+/// Whether a word may be the name of a file or folder without any extension.
+fn is_plain_name(word: &str) -> bool {
+    let letters = |c: char| c.is_ascii_alphanumeric() || "_-.@+".contains(c);
+    word.len() < 60 && word.chars().all(letters)
 }
 
 fn is_file_name(word: &str) -> bool {

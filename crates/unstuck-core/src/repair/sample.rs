@@ -192,6 +192,10 @@ impl Sample {
             writable: true,
             empty: self.folders.contains(path),
             crlf: self.crlf.contains(path),
+            starts_with_mark: self
+                .texts
+                .get(path)
+                .is_some_and(|text| text.starts_with('\u{feff}')),
             lfs_pointer: self.lfs_pointers.contains(path),
             in_use: Some(self.in_use.contains(path)),
             text: self.texts.get(path).cloned(),

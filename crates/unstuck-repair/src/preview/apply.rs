@@ -11,7 +11,7 @@ use super::change::{Changes, How, PERMISSIONS, Touched};
 use super::compare::{Compared, compare};
 use super::error::ApplyError;
 use super::handle;
-use super::journal::{Folder, Journal, Move, Phase};
+use super::journal::{Folder, Journal, Move, Phase, print};
 use super::layers::Layers;
 use super::moving::{Moving, set};
 use super::path::TreePath;
@@ -203,7 +203,7 @@ impl Work<'_> {
 
     fn stage_one(&self, step: &mut Move, stage: &mut Stage<'_>) -> std::io::Result<()> {
         let folder = step.folder(self.root)?;
-        step.old = handle::look(&folder, step.name())?.map(|data| data.st_ino);
+        step.old = print(&folder, step.name())?;
         if step.how == How::Take {
             return Ok(());
         }
@@ -213,7 +213,7 @@ impl Work<'_> {
         let layers = layers.at(&parent, self.root)?;
         let item = layers.item(name)?.ok_or(Errno::NOENT)?;
         stage.copy(&item, &step.beside())?;
-        step.new = handle::look(&folder, step.beside_name())?.map(|data| data.st_ino);
+        step.new = print(&folder, step.beside_name())?;
         Ok(())
     }
 

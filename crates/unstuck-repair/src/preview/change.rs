@@ -50,8 +50,8 @@ pub(super) struct Change {
 /// What the file system says about something; as long as this is the same, so is the thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Print {
-    pub(super) device: u64,
-    pub(super) inode: u64,
+    device: u64,
+    inode: u64,
     mode: u32,
     size: i64,
     modified: i128,

@@ -10,7 +10,7 @@ use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::{Errno, Result};
 use serde::{Deserialize, Serialize};
 
-use super::change::How;
+use super::change::{How, Print};
 use super::handle;
 use super::path::TreePath;
 
@@ -41,10 +41,10 @@ pub(super) struct Move {
     pub(super) how: How,
     /// The name beside it: of the copy before, of what was there afterwards.
     beside: String,
-    /// The number of what is there.
-    pub(super) old: Option<u64>,
-    /// The number of the copy.
-    pub(super) new: Option<u64>,
+    /// What is there. Its number alone would not do: it is given again to what others make.
+    pub(super) old: Option<Print>,
+    /// The copy.
+    pub(super) new: Option<Print>,
 }
 
 /// A folder that stays, with other permissions meanwhile or afterwards.
@@ -96,6 +96,11 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&beside, path)?;
     File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// What is at a name; none if there is nothing.
+pub(super) fn print(folder: &OwnedFd, name: &[u8]) -> Result<Option<Print>> {
+    Ok(handle::look(folder, name)?.as_ref().map(Print::of))
 }
 
 impl Move {
@@ -158,13 +163,21 @@ impl Move {
 
     /// Where it stands, by what lies at both names.
     pub(super) fn standing(&self, folder: &OwnedFd) -> Result<Standing> {
-        let number = |name| Ok(handle::look(folder, name)?.map(|data| data.st_ino));
-        let there = (number(self.name())?, number(self.beside_name())?);
-        Ok(match there {
-            there if there == (self.old, self.new) => Standing::Waiting,
-            there if there == (self.new, self.old) => Standing::Done,
-            (_, beside) if beside == self.new => Standing::Apart,
-            _ => Standing::Lost,
+        let there = print(folder, self.name())?;
+        let beside = print(folder, self.beside_name())?;
+        let is = |now: &Option<Print>, then: &Option<Print>| match (now, then) {
+            (Some(now), Some(then)) => now.is_renamed(then),
+            (None, None) => true,
+            _ => false,
+        };
+        Ok(if is(&there, &self.old) && is(&beside, &self.new) {
+            Standing::Waiting
+        } else if is(&there, &self.new) && is(&beside, &self.old) {
+            Standing::Done
+        } else if is(&beside, &self.new) {
+            Standing::Apart
+        } else {
+            Standing::Lost
         })
     }
 }

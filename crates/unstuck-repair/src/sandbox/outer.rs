@@ -15,7 +15,7 @@ use super::planted::Absent;
 use super::profile::Demand;
 use super::wakes::Wakes;
 use super::wire::{self, Order, Report};
-use super::{INIT, SET_UP_FAILED, discarded, link, system};
+use super::{INIT, SET_UP_FAILED, discarded, link, scratch, system};
 
 /// Is the whole of `unstuck __sandbox`.
 pub(super) fn main() -> i32 {
@@ -55,7 +55,10 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
         planted: absent.map_or_else(Vec::new, |absent| absent.clear(&project)),
         discarded: home.map(|home| home.list()).unwrap_or_default(),
     };
-    let _ = wire::report(link, &cleared);
+    if wire::report(link, &cleared).is_err() {
+        // Nobody else will. What cannot be removed is in a folder for temporary files, where the system clears up.
+        let _ = scratch::remove(&order.surroundings.scratch);
+    }
     Ok(code)
 }
 
@@ -126,18 +129,16 @@ impl Inner {
     fn watch(&self, link: &UnixStream, wakes: &mut Wakes) -> i32 {
         let parent = rustix::process::getppid();
         let mut is_open = true;
+        let mut is_orphan = false;
         loop {
-            let mut events = [
-                PollFd::new(wakes.stream(), PollFlags::IN),
-                PollFd::new(&self.reports, PollFlags::IN),
-            ];
-            let watched = if is_open { 2 } else { 1 };
-            // Interrupted by a signal: as good as a wake-up.
-            let _ = rustix::event::poll(&mut events[..watched], None);
+            is_orphan = is_orphan || self.wait(link, wakes, is_open);
             wakes.clear();
             is_open = is_open && self.pass_on(link);
-            if wakes.take_asked() {
-                self.ask(parent);
+            is_orphan = is_orphan || rustix::process::getppid() != parent;
+            if is_orphan {
+                self.signal(Signal::KILL);
+            } else if wakes.take_asked() {
+                self.signal(Signal::TERM);
             }
             if let Some(code) = self.ended() {
                 self.pass_on(link);
@@ -146,13 +147,21 @@ impl Inner {
         }
     }
 
-    /// Asks the command to end; at once, if nobody is left who waits for it.
-    fn ask(&self, parent: Option<Pid>) {
-        let is_orphan = rustix::process::getppid() != parent;
-        let signal = match is_orphan {
-            true => Signal::KILL,
-            false => Signal::TERM,
-        };
+    /// Sleeps until something happens; whether nobody is left who waits for the command.
+    fn wait(&self, link: &UnixStream, wakes: &Wakes, is_open: bool) -> bool {
+        let mut events = vec![
+            PollFd::new(wakes.stream(), PollFlags::IN),
+            PollFd::new(link, PollFlags::empty()),
+        ];
+        if is_open {
+            events.push(PollFd::new(&self.reports, PollFlags::IN));
+        }
+        // Interrupted by a signal: as good as a wake-up.
+        let _ = rustix::event::poll(&mut events, None);
+        events[1].revents().contains(PollFlags::HUP)
+    }
+
+    fn signal(&self, signal: Signal) {
         // It has just ended where that is not possible.
         let _ = rustix::process::kill_process(self.pid, signal);
     }

@@ -46,6 +46,7 @@ pub fn surroundings(
 fn is_usable(home: &Path, user: Option<RunAs>) -> bool {
     let usable = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
     home.is_dir()
+        && home.parent().is_some()
         && match user {
             Some(user) => std::fs::metadata(home).is_ok_and(|home| home.uid() == user.uid),
             None => rustix::fs::access(home, usable).is_ok(),

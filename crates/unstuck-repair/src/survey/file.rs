@@ -104,6 +104,7 @@ fn read_into(fact: &mut PathFact, tree: &Tree, path: &str, left: &mut usize) {
     };
     *left = left.saturating_sub(text.len());
     fact.crlf = text.contains("\r\n");
+    fact.starts_with_mark = text.starts_with('\u{feff}');
     fact.lfs_pointer = text.starts_with("version https://git-lfs.github.com/spec/");
     fact.text = Some(text);
 }

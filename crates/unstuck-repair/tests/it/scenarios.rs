@@ -123,13 +123,28 @@ impl Scenario {
         healed
     }
 
+    /// Commands that look as if they helped and do not.
+    fn tempting(&self) -> Vec<String> {
+        let script = fs::read_to_string(self.folder.join("wrong.sh")).unwrap_or_default();
+        let is_command = |line: &&str| {
+            let other = ["#", "set ", "export "];
+            !line.is_empty() && !other.iter().any(|start| line.starts_with(start))
+        };
+        let lines = script.lines().map(str::trim).filter(is_command);
+        lines.map(str::to_owned).collect()
+    }
+
     fn tear_down(&self, at: &Path) {
         if self.folder.join("teardown.sh").exists() {
             self.script("teardown.sh", at);
         }
     }
 
-    /// What is wrong with what is offered; none if it is right.
+    /// What is wrong with what is offered.
+    #[expect(
+        clippy::print_stdout,
+        reason = "what was offered is worth a look also where it is right"
+    )]
     fn problem(&self, all: &[String]) -> Result<(), String> {
         let Some(place) = self.project() else {
             println!("{:34} cannot be set up here", self.name);
@@ -223,10 +238,6 @@ fn shell(text: &str, at: &Path) -> Output {
 }
 
 /// The scenarios of all folders; none where there are no such folders.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "where to measure is said from outside"
-)]
 fn scenarios() -> Vec<Scenario> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/scenarios");
     let named = std::env::var_os("UNSTUCK_SCENARIOS");
@@ -254,9 +265,10 @@ fn scenarios() -> Vec<Scenario> {
 )]
 fn of_all_that_is_allowed_the_repair_that_heals_is_offered() {
     let scenarios = scenarios();
-    let all = scenarios
-        .iter()
-        .filter_map(|one| one.meta.repair_command.clone());
+    let all = scenarios.iter().flat_map(|one| {
+        let repair = one.meta.repair_command.clone();
+        repair.into_iter().chain(one.tempting())
+    });
     let all: Vec<String> = all.collect();
     let word = std::env::var("UNSTUCK_SCENARIO").unwrap_or_default();
     let wanted = scenarios.iter().filter(|one| one.name.contains(&word));

@@ -3,8 +3,7 @@
 use unstuck_core::event::{Excerpt, FailedCheck};
 use unstuck_core::{Failure, Layer};
 
-use super::judge::EXCERPT;
-use super::tail::end_of;
+use super::tail::{EXCERPT, end_of};
 use crate::process::Ended;
 
 /// How much of what a check wrote is told.

@@ -12,11 +12,8 @@ use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer,
 use super::checked::Checked;
 use super::knowledge::Knowledge;
 use super::request::Options;
-use super::tail::end_of;
+use super::tail::{EXCERPT, end_of};
 use crate::process::{Ended, Limit, Status};
-
-/// How much of the end of each stream an event keeps.
-pub(super) const EXCERPT: usize = 4000;
 
 /// What an attempt is judged by.
 pub(super) struct Case<'a> {

@@ -20,6 +20,7 @@ mod lease;
 mod log;
 pub mod pipeline;
 mod repair;
+mod repairing;
 mod report;
 mod request;
 mod resume;

@@ -1,5 +1,8 @@
 //! The end of what was written, which tells most.
 
+/// How much of the end of each stream an event keeps.
+pub(super) const EXCERPT: usize = 4000;
+
 /// The end of a text, cut at a line if there is one.
 pub(super) fn end_of(text: &str, most: usize) -> String {
     let text = text.trim_end();

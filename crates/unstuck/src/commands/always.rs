@@ -12,7 +12,7 @@ use unstuck_repair::place::Root;
 use unstuck_run::drive::OpenRepair;
 
 use crate::report::hinted;
-use crate::{clock, config, supervise, trusting};
+use crate::{clock, config, trusting};
 
 /// The file that it is written to.
 const FILE: &str = "unstuck.toml";
@@ -61,7 +61,7 @@ pub(crate) fn write(project: &Path, open: &OpenRepair, note: &str) -> Result<Str
 fn trust(project: &Path, command: &str) -> Result<()> {
     let config = config::load_in(project, None)?;
     let root = Root::open(project)?;
-    let committed = supervise::committed(Some(project));
+    let committed = trusting::committed(Some(project));
     let own = GuardFiles::new(&root, &*committed).baseline(&[command.to_owned()]);
     let mut files = trusting::accepted(project);
     files.extend(own);

@@ -160,7 +160,12 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     let request = request(args, config)?;
     let told = if args.quiet { Told::Nothing } else { Told::All };
-    let repairs = repairs::allowed(config, &request.project, request.options.repair, told)?;
+    let repairs = repairs::allowed(
+        config,
+        &request.project,
+        request.options.repair,
+        !args.quiet,
+    )?;
     let finished = supervise::start(session, config, request, told, repairs)?;
     tell(&finished, args.json, out)
 }

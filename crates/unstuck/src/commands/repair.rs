@@ -83,7 +83,7 @@ pub(crate) fn run(
         RepairWish::Auto
     };
     let request = exec::check_request(check, config, wish)?;
-    let mut repairs = repairs::allowed(config, &request.project, wish, told)?;
+    let mut repairs = repairs::allowed(config, &request.project, wish, !args.quiet)?;
     if args.check.is_empty() {
         let words: Vec<_> = request
             .command

@@ -145,7 +145,7 @@ pub(crate) fn run(
         config,
         &project_of(&here),
         Repair::wish(args.repair),
-        args.told(),
+        !args.quiet,
     )?;
     let (plan, selection) = selected(args, config, &here)?;
     let reload = || {

@@ -22,9 +22,7 @@ use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::redact::{Redactor, secret_values};
-use unstuck_core::repair::Book;
 use unstuck_core::{Classifier, RunId};
-use unstuck_repair::guard_files::{Committed, NothingCommitted};
 use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
@@ -33,7 +31,6 @@ use unstuck_run::drive::{
     RunReporter, Supervisors, Workshop,
 };
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
-use unstuck_run::worktree::Head;
 use unstuck_store::{Location, Store};
 
 use crate::config::Config;
@@ -268,7 +265,7 @@ fn drive(
         let state = state_folder(session.store);
         let project = setting.repair.as_ref().map(|(_, project)| project.clone());
         let project = project.or_else(|| task.project());
-        let committed = committed(project.as_deref());
+        let committed = trusting::committed(project.as_deref());
         let config = setting.known.config;
         let at_start = trusting::accepted_at_start(config, project.as_deref(), &*committed);
         let accepted = |project: &Path| {
@@ -277,7 +274,7 @@ fn drive(
             accepted
         };
         let workshop = Workshop {
-            book: Book::built_in(),
+            book: config.book_or_built_in(),
             state: &state,
             committed: &*committed,
             accepted: &accepted,
@@ -288,7 +285,11 @@ fn drive(
         let repair = setting.repair.as_ref();
         let around = Around {
             workshop,
-            repairer: repair.map(|(terms, project)| workshop.repairer(terms, project)),
+            repairer: repair.map(|(terms, project)| Repairer {
+                terms,
+                project,
+                workshop,
+            }),
             store: &store,
             redactor: &redactor,
             supervisors: &supervisors,
@@ -311,8 +312,8 @@ fn drive(
                 let plan = pipeline.plan.clone();
                 let conductor = around.conductor(reporter, plan, &reload, &mut draw);
                 match pipeline.how {
-                    Conducted::Start(selection) => conductor.start(&selection).await,
-                    Conducted::Again(run, again) => conductor.resume(&run, &again).await,
+                    Conducted::Start(selection) => Box::pin(conductor.start(&selection)).await,
+                    Conducted::Again(run, again) => Box::pin(conductor.resume(&run, &again)).await,
                 }
             }
         };
@@ -321,14 +322,6 @@ fn drive(
         closed.map_err(crate::store::explained)?;
         Ok(finished)
     })
-}
-
-/// The project as it was committed before anything ran: what an agent commits, nobody has accepted.
-pub(crate) fn committed(project: Option<&Path>) -> Box<dyn Committed> {
-    match project.map(Head::of) {
-        Some(Ok(head)) => Box::new(head),
-        _ => Box::new(NothingCommitted),
-    }
 }
 
 /// What a run finds around it.

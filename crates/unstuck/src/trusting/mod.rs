@@ -12,10 +12,11 @@ use std::path::Path;
 
 use unstuck_config::ProjectTrust;
 use unstuck_core::guard_files::Baseline;
-use unstuck_repair::guard_files::{Committed, GuardFiles};
+use unstuck_repair::guard_files::{Committed, GuardFiles, NothingCommitted};
 use unstuck_repair::place::Root;
 use unstuck_repair::trust::Trust;
 use unstuck_run::inside::supervised_agent;
+use unstuck_run::worktree::Head;
 
 use crate::config::Config;
 use crate::environment;
@@ -69,4 +70,12 @@ pub(crate) fn store() -> Option<Trust> {
 /// Why only a person could do something here: what shows that an agent asks.
 pub(crate) fn inside_an_agent() -> Option<String> {
     supervised_agent().map(|inside| inside.to_string())
+}
+
+/// The project as it was committed before anything ran: what an agent commits, nobody has accepted.
+pub(crate) fn committed(project: Option<&Path>) -> Box<dyn Committed> {
+    match project.map(Head::of) {
+        Some(Ok(head)) => Box::new(head),
+        _ => Box::new(NothingCommitted),
+    }
 }

@@ -60,7 +60,8 @@ impl Judge<'_> {
     /// A file that was left behind: it must be there, and nobody who lives may need it.
     pub(super) fn gone(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
         let path = need.path.as_deref()?;
-        if !entry.removes(path) || self.facts.is_missing(path) {
+        let is_lockfile = self.book.is_lockfile(path);
+        if is_lockfile || !entry.removes(path) || self.facts.is_missing(path) {
             return None;
         }
         let stops = entry.does(Work::Stop);
@@ -97,7 +98,17 @@ impl Judge<'_> {
         if need.path.is_some() {
             return self.on_path(need, entry, Work::LineEnds);
         }
-        let is_wrong = |path: &String| self.facts.path(path).is_some_and(|fact| fact.crlf);
+        let by_mark = need.rule.things.iter().any(|thing| thing == "mark");
+        let is_wrong = |path: &String| {
+            let fact = self.facts.path(path);
+            fact.is_some_and(|fact| {
+                if by_mark {
+                    fact.starts_with_mark
+                } else {
+                    fact.crlf
+                }
+            })
+        };
         let mut of = entry.doing(Work::LineEnds).flat_map(|deed| &deed.of);
         of.any(is_wrong).then_some(Fit {
             preference: 1,
@@ -136,9 +147,15 @@ impl Judge<'_> {
     /// Room on a disk comes from removing what lies where the failure could not write.
     pub(super) fn room(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
         let Some(path) = need.path.as_deref() else {
-            let mut caches = self.caches_removed(entry);
-            let named = caches.any(|(path, _)| self.is_named_by_the_failed(path));
-            return if named { Fit::tied(0) } else { None };
+            let caches: Vec<&str> = self.caches_removed(entry).map(|(path, _)| path).collect();
+            let mut named = caches
+                .iter()
+                .filter(|path| self.is_named_by_the_failed(path));
+            return match named.next() {
+                Some(_) => Fit::tied(0),
+                None if !caches.is_empty() => Fit::loose(2),
+                None => None,
+            };
         };
         let beside = paths::parent(path);
         let near = |one: &str| {
@@ -153,14 +170,16 @@ impl Judge<'_> {
         })
     }
 
+    /// A tool comes from what names it, be it by the name of its package.
     pub(super) fn tool(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
-        let wanted = &need.rule.things;
-        let name = need.name.as_deref();
-        let mut deeds = entry.deeds.iter();
+        let name = need.name.as_deref().unwrap_or_default();
+        let mut wanted = need.rule.things.clone();
+        wanted.extend(self.book.packages_of("program", name));
+        let providing = [Work::Provide, Work::Install];
+        let mut deeds = entry.deeds.iter().filter(|deed| deed.does_any(&providing));
         let provides = deeds.any(|deed| {
-            let by_name = |one: &String| Some(one.as_str()) == name || wanted.contains(one);
             let mut things = deed.things.iter().chain(&deed.named);
-            deed.does_any(&[Work::Provide, Work::Install]) && things.any(by_name)
+            things.any(|one| !one.is_empty() && wanted.contains(one))
         });
         provides.then_some(Fit {
             preference: 0,

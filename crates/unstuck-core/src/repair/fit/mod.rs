@@ -75,19 +75,23 @@ impl Judge<'_> {
         // What the scripts of a project clean up is the project's word.
         let removing =
             |deed: &&Deed| deed.depth == 0 && deed.does_any(&[Work::Remove, Work::Clean]);
-        let of = entry
-            .deeds
-            .iter()
-            .filter(removing)
-            .flat_map(|deed| &deed.of);
-        of.filter(|path| !self.may_go(need, path)).next().cloned()
+        let deeds = entry.deeds.iter().filter(removing);
+        let mut of = deeds.flat_map(|deed| &deed.of);
+        of.find(|path| !self.may_go(need, path)).cloned()
     }
 
     fn may_go(&self, need: Option<&Need<'_>>, path: &str) -> bool {
-        let is_subject = need.is_some_and(|need| {
-            let exactly = matches!(need.lack, Lack::Gone | Lack::Room | Lack::Cache);
-            let subject = need.path.as_deref();
-            exactly && subject.is_some_and(|subject| paths::covers(path, subject))
+        let is_subject = need.is_some_and(|need| match need.lack {
+            Lack::Gone | Lack::Cache => {
+                let subject = need.path.as_deref();
+                subject.is_some_and(|subject| is_only(path, subject))
+            }
+            Lack::Room => {
+                let spare = &need.rule.things;
+                let mut parts = path.split('/');
+                parts.any(|part| spare.iter().any(|name| paths::is_like(name, part)))
+            }
+            _ => false,
         });
         if self.book.is_lockfile(path) {
             return self.is_lockfile_to_blame(need, path);
@@ -127,6 +131,15 @@ impl Judge<'_> {
             || self.names(entry, paths::base(path))
             || (folder != path && self.names(entry, folder))
     }
+}
+
+/// Whether a path or pattern is that of a subject, and not of a folder that holds more than it.
+fn is_only(path: &str, subject: &str) -> bool {
+    let beside = paths::parent(path) == paths::parent(subject);
+    path == subject
+        || (path.contains('*')
+            && (beside || path.starts_with("**/"))
+            && paths::covers(path, subject))
 }
 
 /// Whether a text contains another that is not a part of a longer word.

@@ -66,6 +66,9 @@ impl Judge<'_> {
         let locks = manager.into_iter().flat_map(|manager| &manager.locks);
         let mut locks = locks.map(|lock| paths::join(&need.folder, lock));
         let lock = locks.find(|lock| self.facts.exists(lock));
+        if lock.is_none() && need.state == State::Drifted {
+            return true;
+        }
         let known = self.facts.named_in.contains_key("https");
         let addresses = ["http", "https"];
         let mut addressed = addresses

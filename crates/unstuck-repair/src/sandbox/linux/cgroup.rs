@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+const PREFIX: &str = "unstuck-repair-";
+
 /// A cgroup that this process is in until it is dropped.
 #[derive(Debug)]
 pub(in crate::sandbox) struct Cgroup {
@@ -14,7 +16,8 @@ impl Cgroup {
     /// Moves this process into a cgroup that may have so many processes; nothing where that is not possible.
     pub(in crate::sandbox) fn enter(processes: u64) -> Option<Self> {
         let parent = parent()?;
-        let path = parent.join(format!("unstuck-repair-{}", std::process::id()));
+        clear_abandoned(&parent);
+        let path = parent.join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir(&path).ok()?;
         let cgroup = Self { parent, path };
         fs::write(cgroup.path.join("pids.max"), processes.to_string()).ok()?;
@@ -25,9 +28,20 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Where it cannot be left it is removed with the next one.
+        // Where it cannot be left, the next one removes it.
         let _ = join(&self.parent);
         let _ = fs::remove_dir(&self.path);
+    }
+}
+
+/// Removes what is left of sandboxes that were killed; one that still has a process in it stays.
+fn clear_abandoned(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        if owner.is_some_and(|owner| !Path::new("/proc").join(owner).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
     }
 }
 

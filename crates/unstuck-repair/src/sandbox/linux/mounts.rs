@@ -83,7 +83,8 @@ pub(super) fn arrange(order: &Order, has_processes: bool) -> Result<Arranged, Fa
 fn seen(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure> {
     let (profile, around) = (&order.profile, &order.surroundings);
     let mut planned = Vec::new();
-    for temporary in ["/tmp", "/var/tmp"] {
+    let temporary = ["/tmp", "/var/tmp"].map(Path::new).into_iter();
+    for temporary in temporary.filter(|folder| folder.is_dir()) {
         let tree = Tree::at(&around.scratch.join(scratch::TEMPORARY)).and_then(Tree::plain);
         let tree = tree.to_isolate("take the private temporary folder")?;
         planned.push(Planned::seen(temporary, tree));

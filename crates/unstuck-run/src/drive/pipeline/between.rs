@@ -72,8 +72,11 @@ impl Conductor<'_> {
     where
         Self: 'p,
     {
-        let terms = plan.repair.as_ref()?;
-        Some(self.workshop.repairer(terms, &plan.project))
+        Some(Repairer {
+            terms: plan.repair.as_ref()?,
+            project: &plan.project,
+            workshop: self.workshop,
+        })
     }
 
     /// What of the roles' proposals was refused in the iteration that is over, for the next one.

@@ -8,8 +8,9 @@ use unstuck_core::guard::Proposal;
 use unstuck_core::recovery::Repairs;
 use unstuck_repair::proposal_file::ProposalFile;
 
+use super::best::{Case, Source};
 use super::candidate::Candidate;
-use super::repairer::{Case, Repairer, Source};
+use super::repairer::Repairer;
 
 /// The name of the file that an agent proposes a repair in, in the folder of its attempt.
 const FILE: &str = "recovery.json";
@@ -20,7 +21,7 @@ pub(in crate::drive) fn path_in(attempt: &Path) -> PathBuf {
 }
 
 /// What the agent has proposed in the attempt of this folder, judged; none where there is nothing new.
-pub(super) fn read(
+pub(in crate::drive) fn read(
     repairer: Repairer<'_>,
     attempt: &Path,
     session: &SessionId,

@@ -3,13 +3,13 @@
 //! Agents and unstuck itself propose; the guard ([`unstuck_core::guard`]) judges; only what the owner wrote into their
 //! list, or a person allowed word for word, is run. Nothing is tried twice in a run.
 
+mod best;
 mod candidate;
 pub(in crate::drive) mod carried_out;
 pub(in crate::drive) mod documents;
 mod execution;
 mod kept_tree;
 mod memory;
-mod of_session;
 mod repairer;
 mod terms;
 mod weighing;
@@ -20,6 +20,6 @@ pub use repairer::Repairer;
 pub use terms::{RepairMode, RepairTerms};
 pub use workshop::Workshop;
 
+pub(super) use best::{Best, Case, Source};
 pub(super) use kept_tree::Moment;
 pub(super) use memory::remembered;
-pub(super) use repairer::{Best, Case, Source};

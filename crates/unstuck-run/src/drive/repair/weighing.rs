@@ -153,4 +153,73 @@ impl Repairer<'_> {
             timeout: Duration::from_secs(proposed.timeout_seconds.into()),
         })
     }
+
+    /// How long it is until the next repair may run by itself.
+    pub(super) fn cooling(&self, repairs: &Repairs, now: Timestamp) -> Duration {
+        let cooldown = Duration::from_secs(self.terms.rules.cooldown_seconds);
+        let left = |passed: Duration| cooldown.saturating_sub(passed);
+        let by_log = repairs.newest().map(|newest| left(now.since(newest)));
+        // A clock that is set forward does not make it shorter.
+        let by_process = self
+            .workshop
+            .newest
+            .get()
+            .map(|newest| left(newest.elapsed()));
+        by_log.max(by_process).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::path::Path;
+
+    use tokio::time::Instant;
+    use unstuck_core::guard::Rules;
+    use unstuck_core::guard_files::Baseline;
+    use unstuck_core::repair::Book;
+    use unstuck_repair::guard_files::NothingCommitted;
+    use unstuck_repair::sandbox::Demand;
+
+    use super::super::terms::{RepairMode, RepairTerms};
+    use super::super::workshop::Workshop;
+    use super::*;
+
+    /// Whoever sets the clock forward does not get a second repair any sooner.
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_jumps_does_not_end_the_cooldown() {
+        let terms = RepairTerms {
+            mode: RepairMode::Auto,
+            rules: Rules::default(),
+            untrusted: None,
+            sandbox: Demand::Required,
+            network: true,
+            write_paths: Vec::new(),
+            env_keep: Vec::new(),
+            guard_files: true,
+        };
+        let (newest, here) = (Cell::new(Some(Instant::now())), Path::new("/"));
+        let workshop = Workshop {
+            book: Book::built_in(),
+            state: here,
+            own: &[],
+            environment: &[],
+            committed: &NothingCommitted,
+            accepted: &|_| Baseline::default(),
+            newest: &newest,
+        };
+        let repairer = Repairer {
+            terms: &terms,
+            project: here,
+            workshop,
+        };
+        let repairs = Repairs::default();
+        let much_later = Timestamp::from_seconds(9_000_000_000);
+        let left = |repairer: &Repairer<'_>| repairer.cooling(&repairs, much_later).as_secs();
+        assert_eq!(left(&repairer), 60);
+        tokio::time::advance(Duration::from_secs(45)).await;
+        assert_eq!(left(&repairer), 15);
+        tokio::time::advance(Duration::from_secs(15)).await;
+        assert_eq!(left(&repairer), 0);
+    }
 }

@@ -9,9 +9,6 @@ use unstuck_core::guard_files::Baseline;
 use unstuck_core::repair::Book;
 use unstuck_repair::guard_files::Committed;
 
-use super::repairer::Repairer;
-use super::terms::RepairTerms;
-
 /// What all repairs of a process share.
 #[derive(Clone, Copy)]
 pub struct Workshop<'a> {
@@ -29,15 +26,4 @@ pub struct Workshop<'a> {
     pub accepted: &'a dyn Fn(&Path) -> Baseline,
     /// When the newest repair of this process began, by a clock that nobody can set.
     pub newest: &'a Cell<Option<Instant>>,
-}
-
-impl<'a> Workshop<'a> {
-    /// One who repairs a project on these terms.
-    pub fn repairer(self, terms: &'a RepairTerms, project: &'a Path) -> Repairer<'a> {
-        Repairer {
-            terms,
-            project,
-            workshop: self,
-        }
-    }
 }

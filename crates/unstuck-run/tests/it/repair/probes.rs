@@ -1,9 +1,11 @@
 //! What a hostile command can do: each thing that it tries must not work, and what a repair needs must.
 
+use std::cell::RefCell;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 
-use unstuck_repair::sandbox::{Confinement, Network, Profile, Reach};
+use unstuck_repair::sandbox::{Confinement, Demand, Network, Profile, Reach};
 use unstuck_run::process::Status;
 
 use super::support::{Place, is_root};
@@ -13,6 +15,23 @@ async fn refused(place: &Place, line: &str) {
     let ran = place.run(&format!("({line}) && echo done")).await;
     assert_eq!(ran.sandbox.line(), "full");
     assert!(!ran.stdout.contains("done"), "{line}: {ran:#?}");
+}
+
+/// The same for something that does work without the sandbox, or else this would show nothing.
+async fn stopped(set_up: impl Fn(&Place), line: impl Fn(&Place) -> String) {
+    let place = Place::new();
+    set_up(&place);
+    refused(&place, &line(&place)).await;
+    let control = Place::new();
+    set_up(&control);
+    let line = format!("({}) && echo done", line(&control));
+    let off = |profile: &mut Profile| profile.demand = Demand::Off;
+    let ran = control.run_as(&line, off).await.unwrap();
+    assert!(ran.stdout.contains("done"), "{line}: {ran:#?}");
+}
+
+fn outside(place: &Place, name: &str) -> String {
+    place.path("outside").join(name).display().to_string()
 }
 
 #[tokio::test]
@@ -30,44 +49,59 @@ async fn the_project_and_the_caches_can_be_written_to() {
 
 #[tokio::test]
 async fn nothing_outside_can_be_written_to() {
+    let set_up = |place: &Place| drop(place.write("outside/kept", "kept"));
+    for line in [
+        "echo x > OUTSIDE/new",
+        "echo x > OUTSIDE/kept",
+        "rm OUTSIDE/kept",
+        "mv OUTSIDE/kept moved",
+        "touch new && mv new OUTSIDE/new",
+        "ln OUTSIDE/kept linked && echo x > linked",
+        "ln -s OUTSIDE link && echo x > link/new",
+        "truncate -s 0 OUTSIDE/kept",
+        "mkdir OUTSIDE/folder",
+    ] {
+        stopped(set_up, |place| line.replace("OUTSIDE", &outside(place, ""))).await;
+    }
     let place = Place::new();
-    let kept = place.write("outside/kept", "kept");
-    let outside = place.path("outside");
-    refused(&place, &format!("echo x > {}/new", outside.display())).await;
-    refused(&place, &format!("echo x > {}", kept.display())).await;
-    refused(&place, &format!("rm {}", kept.display())).await;
-    refused(&place, &format!("mv {} moved", kept.display())).await;
-    refused(
-        &place,
-        &format!("ln {} linked && echo x > linked", kept.display()),
-    )
-    .await;
+    set_up(&place);
     refused(&place, "echo x > /etc/unstuck-was-here").await;
     refused(&place, "echo x > /usr/bin/unstuck-was-here").await;
+    refused(&place, &format!("echo x > {}", outside(&place, "kept"))).await;
     assert_eq!(place.read("outside/kept").as_deref(), Some("kept"));
-    assert_eq!(std::fs::read_dir(outside).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(place.path("outside")).unwrap().count(), 1);
 }
 
 #[tokio::test]
 async fn modes_owners_and_times_outside_cannot_be_changed() {
-    let place = Place::new();
-    let kept = place.write("outside/kept", "");
-    let before = std::fs::metadata(&kept).unwrap();
+    let set_up = |place: &Place| drop(place.write("outside/kept", ""));
     for line in [
         "chmod 777",
+        "chmod -R 700",
         "touch -d 2001-01-01",
-        "chown 12345",
-        "chgrp 12345",
-        "setfattr -n user.x -v y",
+        "chgrp 65534",
     ] {
-        refused(&place, &format!("{line} {}", kept.display())).await;
+        stopped(set_up, |place| format!("{line} {}", outside(place, "kept"))).await;
     }
+    if is_root() {
+        stopped(set_up, |place| {
+            format!("chown 12345 {}", outside(place, "kept"))
+        })
+        .await;
+    }
+    let place = Place::new();
+    set_up(&place);
+    let kept = place.path("outside/kept");
+    let before = std::fs::metadata(&kept).unwrap();
+    refused(&place, &format!("chmod 777 {}", kept.display())).await;
+    refused(
+        &place,
+        &format!("setfattr -n user.x -v y {}", kept.display()),
+    )
+    .await;
     let after = std::fs::metadata(&kept).unwrap();
-    assert_eq!(
-        (before.mode(), before.uid(), before.gid()),
-        (after.mode(), after.uid(), after.gid())
-    );
-    assert_eq!(before.mtime(), after.mtime());
+    let facts = |of: &std::fs::Metadata| (of.mode(), of.uid(), of.gid(), of.mtime(), of.ctime());
+    assert_eq!(facts(&before), facts(&after));
 }
 
 #[tokio::test]
@@ -198,35 +232,35 @@ async fn processes_of_the_machine_are_neither_seen_nor_signalled() {
 
 #[tokio::test]
 async fn services_of_the_machine_cannot_be_reached_by_a_socket() {
-    let place = Place::new();
-    let folders = [
-        place.path("outside"),
-        place.path("home"),
-        place.path("project"),
-        std::env::temp_dir(),
-    ];
-    for (number, folder) in folders.iter().enumerate() {
-        let name = format!("service-{}-{number}", std::process::id());
-        let socket = folder.join(name);
-        let listener = UnixListener::bind(&socket).unwrap();
-        let open = std::fs::Permissions::from_mode(0o777);
-        std::fs::set_permissions(&socket, open).unwrap();
-        let connect = format!(
-            "import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")",
-            socket.display()
-        );
-        refused(&place, &format!("python3 -c '{connect}'")).await;
-        let datagram = format!(
-            "import socket; a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.connect(\"{}\")",
-            socket.display()
-        );
-        refused(&place, &format!("python3 -c '{datagram}'")).await;
-        drop(listener);
-        std::fs::remove_file(&socket).unwrap();
-    }
-    let ran = place
-        .run("ls -A /run; python3 -c 'import socket; socket.socketpair(); print(\"pair\")'")
+    let number = std::process::id();
+    let temporary = std::env::temp_dir().join(format!("service-{number}"));
+    for folder in ["outside", "home", "project", temporary.to_str().unwrap()] {
+        let name = Path::new(folder).join("socket");
+        let listeners = RefCell::new(Vec::new());
+        let set_up = |place: &Place| {
+            let socket = place.path("").join(&name);
+            std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
+            let _ = std::fs::remove_file(&socket);
+            listeners
+                .borrow_mut()
+                .push(UnixListener::bind(&socket).unwrap());
+            let open = std::fs::Permissions::from_mode(0o777);
+            std::fs::set_permissions(&socket, open).unwrap();
+        };
+        stopped(set_up, |place| {
+            let socket = place.path("").join(&name);
+            let connect = "import socket; socket.socket(socket.AF_UNIX).connect";
+            format!("python3 -c '{connect}(\"{}\")'", socket.display())
+        })
         .await;
+    }
+    let _ = std::fs::remove_dir_all(temporary);
+    let place = Place::new();
+    // One that is connected to nothing yet could be pointed anywhere.
+    let pair = "import socket; socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)";
+    refused(&place, &format!("python3 -c '{pair}'")).await;
+    let pair = "import socket; socket.socketpair(); print(\"pair\")";
+    let ran = place.run(&format!("ls -A /run; python3 -c '{pair}'")).await;
     assert_eq!(ran.stdout, "pair\n", "{ran:#?}");
 }
 
@@ -256,8 +290,9 @@ async fn secrets_cannot_be_read() {
     place.write("home/.cargo/registry/index", "index");
     place.write("home/.gitconfig", "[user]\nname = me\n");
     for secret in secrets {
-        let path = place.path(secret);
-        refused(&place, &format!("grep hunter2 {}", path.display())).await;
+        let set_up = |place: &Place| drop(place.write(secret, "hunter2"));
+        let read = |place: &Place| format!("grep hunter2 {}", place.path(secret).display());
+        stopped(set_up, read).await;
     }
     let ran = place.run("grep -r hunter2 ~ .. 2>/dev/null; ls -A ~/.ssh; cat ~/.gitconfig ~/.cargo/registry/index").await;
     assert_eq!(ran.stdout, "[user]\nname = me\nindex", "{ran:#?}");

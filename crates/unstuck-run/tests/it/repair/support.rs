@@ -19,7 +19,8 @@ use crate::support::program;
 
 /// Where a repair is tried. Outside of the temporary folder, where everything else would be hidden anyway.
 pub(crate) struct Place {
-    folder: TempDir,
+    path: PathBuf,
+    _folder: Option<TempDir>,
     pub(crate) keep: Vec<String>,
     pub(crate) timeout: Duration,
 }
@@ -41,15 +42,25 @@ impl Place {
         for name in ["project", "home", "outside", "state"] {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
+        let path = folder.path().canonicalize().unwrap();
         Self {
-            folder,
+            _folder: Some(folder),
+            ..Self::at(path)
+        }
+    }
+
+    /// A place that somebody else made.
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            _folder: None,
             keep: Vec::new(),
             timeout: Duration::from_secs(60),
         }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().canonicalize().unwrap().join(name)
+        self.path.join(name)
     }
 
     /// Writes a file and the folders around it.

@@ -2,23 +2,46 @@
 
 use std::path::Path;
 
+use unstuck_repair::sandbox::{Reach, reach};
 use unstuck_run::process::Status;
+use unstuck_run::repair::RepairError;
 
 use super::support::Place;
 use crate::support::{daemon, eventually};
 
 /// The processes of this machine whose command line has this word in it.
 fn with_word(word: &str) -> usize {
-    let has = |pid: &str| {
-        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| {
-            String::from_utf8_lossy(&line).contains(word) && !line.starts_with(b"/proc/self/exe")
-        })
-    };
+    pids_with(word).count()
+}
+
+fn pids_with(word: &str) -> impl Iterator<Item = u32> {
     let names = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = names.filter_map(|name| name.file_name().into_string().ok());
-    let own = std::process::id().to_string();
-    let pids = pids.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != own);
-    pids.filter(|pid| has(pid)).count()
+    let pids = names.filter_map(|name| name.file_name().to_str()?.parse().ok());
+    let others = pids.filter(|pid| *pid != std::process::id());
+    others.filter(move |pid| line_of(*pid).contains(word))
+}
+
+fn line_of(pid: u32) -> String {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).into_owned()
+}
+
+/// The reaper above a process.
+fn reaper_of(pid: u32) -> u32 {
+    let mut pid = pid;
+    while !line_of(pid).contains("__reaper") {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        pid = fields.split_whitespace().nth(1).unwrap().parse().unwrap();
+    }
+    pid
+}
+
+/// A line that leaves a deaf daemon behind in a folder of this name, and does not ask for the processes of the machine.
+fn deaf(word: &str) -> String {
+    let daemon = daemon(&Path::new(word).join("pid"));
+    let (line, _) = daemon.rsplit_once("; kill -0").unwrap();
+    format!("mkdir {word}; {line}")
 }
 
 /// S3-49: double-forked, in a session of its own, deaf to SIGTERM: dead all the same.
@@ -26,11 +49,8 @@ fn with_word(word: &str) -> usize {
 async fn a_detached_deaf_daemon_is_dead_when_the_repair_has_ended() {
     let place = Place::new();
     let word = format!("daemon-{}", std::process::id());
-    let line = format!(
-        "mkdir {word}; {}",
-        daemon(Path::new(&format!("{word}/pid")))
-    );
-    let ran = place.run(&line).await;
+    assert_eq!(reach(&deaf(&word)), Reach::Own);
+    let ran = place.run(&deaf(&word)).await;
     assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
     assert!(ran.left >= 1, "{ran:#?}");
     assert_eq!(ran.survivors, 0);
@@ -41,10 +61,7 @@ async fn a_detached_deaf_daemon_is_dead_when_the_repair_has_ended() {
 async fn a_daemon_of_an_entry_that_sees_the_machine_is_dead_too() {
     let place = Place::new();
     let word = format!("seeing-{}", std::process::id());
-    let line = format!(
-        "kill -0 $$; mkdir {word}; {}",
-        daemon(Path::new(&format!("{word}/pid")))
-    );
+    let line = format!("kill -0 $$; {}", deaf(&word));
     let ran = place.run(&line).await;
     assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
     assert!(ran.left >= 1, "{ran:#?}");
@@ -76,7 +93,7 @@ async fn no_more_processes_are_started_than_the_bounds_say() {
     let line = "i=0; while [ $i -lt 100 ]; do sleep 5 & i=$((i+1)); done; ls -d /proc/[0-9]* | wc -l; exit 0";
     let ran = place.run_as(line, |profile| {
         profile.bounds.processes = 40;
-        profile.reach = unstuck_repair::sandbox::Reach::Own;
+        profile.reach = Reach::Own;
     });
     let ran = ran.await.unwrap();
     assert!(
@@ -93,26 +110,47 @@ async fn repair_victim() {
     let Some(line) = std::env::var_os("VICTIM_LINE") else {
         return;
     };
-    Place::new().run(line.to_str().unwrap()).await;
+    let place = std::env::var_os("VICTIM_PLACE").unwrap();
+    Place::at(place.into()).run(line.to_str().unwrap()).await;
 }
 
 #[tokio::test]
 async fn when_unstuck_is_killed_nothing_of_the_repair_is_left() {
+    let place = Place::new();
     let word = format!("orphan-{}", std::process::id());
-    let line = format!(
-        "mkdir {word}; {}; sleep 1000",
-        daemon(Path::new(&format!("{word}/pid")))
-    );
+    let line = format!("echo '{{}}' > unstuck.json; {}; sleep 1000", deaf(&word));
     #[expect(clippy::disallowed_methods, reason = "it must be killed from outside")]
     let victim = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "repair::survivors::repair_victim", "--ignored"])
         .env("VICTIM_LINE", line)
+        .env("VICTIM_PLACE", place.path(""))
         .stdin(std::process::Stdio::null())
         .stdout(std::process::Stdio::null())
         .spawn();
     let mut victim = victim.unwrap();
     eventually("the daemon runs", || with_word(&word) >= 2).await;
+    let planted = place.path("project/unstuck.json");
+    assert!(planted.exists());
     victim.kill().unwrap();
+    let scratch = std::env::temp_dir().join(format!("unstuck-repair-{}-0", victim.id()));
     victim.wait().unwrap();
+    eventually("all are gone", || with_word(&word) == 0).await;
+    eventually("what was planted is gone", || !planted.exists()).await;
+    eventually("what was temporary is gone", || !scratch.exists()).await;
+}
+
+#[tokio::test]
+async fn when_the_reaper_is_killed_nothing_of_the_repair_is_left() {
+    let place = Place::new();
+    let word = format!("reaped-{}", std::process::id());
+    let line = format!("{}; sleep 1000", deaf(&word));
+    let killer = async {
+        eventually("the daemon runs", || with_word(&word) >= 2).await;
+        let reaper = reaper_of(pids_with(&word).next().unwrap()).cast_signed();
+        let reaper = rustix::process::Pid::from_raw(reaper).unwrap();
+        rustix::process::kill_process(reaper, rustix::process::Signal::KILL).unwrap();
+    };
+    let (ran, ()) = tokio::join!(place.run_as(&line, |_| {}), killer);
+    assert!(matches!(ran, Err(RepairError::Process(_))), "{ran:#?}");
     eventually("all are gone", || with_word(&word) == 0).await;
 }

@@ -114,6 +114,18 @@ async fn cargo_builds() {
     );
     works(&place, "cargo build --offline").await;
     assert_eq!(works(&place, "target/debug/a").await, "built\n");
+    place.write(
+        "project/src/main.rs",
+        "fn main() { println!(\"{}\", itoa::Buffer::new().format(42)); }\n",
+    );
+    let manifest = place.read("project/Cargo.toml").unwrap();
+    place.write(
+        "project/Cargo.toml",
+        &format!("{manifest}[dependencies]\nitoa = \"1\"\n"),
+    );
+    if fetches(&place, "cargo build").await {
+        assert_eq!(works(&place, "target/debug/a").await, "42\n");
+    }
     works(&place, "cargo clean").await;
     assert!(!place.path("project/target/debug").exists());
 }

@@ -1,6 +1,7 @@
 //! Repairs of the environment: what the owner allowed runs, anything else asks, and what was healed goes on.
 
 mod answers;
+mod binding;
 mod exec;
 mod limits;
 mod of_roles;

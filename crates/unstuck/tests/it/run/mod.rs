@@ -43,14 +43,14 @@ fn configure(place: &Place, config: &str) {
 }
 
 /// A command of unstuck that is under way.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
     told: String,
 }
 
 impl Running {
-    fn start(place: &Place, args: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
         let mut child = place
             .command(args)
             .stdin(Stdio::null())
@@ -68,7 +68,7 @@ impl Running {
 
     /// Waits until something is told.
     #[track_caller]
-    fn until(&mut self, part: &str) -> &Self {
+    pub(crate) fn until(&mut self, part: &str) -> &Self {
         for line in self.lines.by_ref() {
             let line = line.unwrap();
             self.told.push_str(&line);
@@ -99,7 +99,7 @@ impl Running {
     }
 
     /// Ends it at once, as a crash or the loss of power would.
-    fn kill(self) -> Ended {
+    pub(crate) fn kill(self) -> Ended {
         self.signal(Signal::KILL);
         self.end()
     }

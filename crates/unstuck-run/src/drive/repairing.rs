@@ -5,18 +5,15 @@ use std::path::Path;
 use unstuck_core::Category;
 use unstuck_core::event::RecoveryResolved;
 
-use super::kept_tree::Moment;
-use super::memory::remembered;
-use super::repairer::{Best, Case, Source};
-use super::{carried_out, documents};
-use crate::drive::engine::Engine;
-use crate::drive::error::RunError;
-use crate::drive::log::Log;
+use super::engine::Engine;
+use super::error::RunError;
+use super::log::Log;
+use super::repair::{Best, Case, Moment, Source, carried_out, documents, remembered};
 use crate::process::Stop;
 
 impl Engine<'_> {
     /// The repair that fits the newest failure and was not tried yet; what was proposed is written down.
-    pub(in crate::drive) async fn best_repair(
+    pub(super) async fn best_repair(
         &mut self,
         log: &mut Log<'_, '_>,
     ) -> Result<Option<Best>, RunError> {
@@ -69,7 +66,7 @@ impl Engine<'_> {
     }
 
     /// Takes in what the agent has proposed in its newest attempt, and whether a repair before it has helped.
-    pub(in crate::drive) fn after_attempt(&mut self, log: &mut Log<'_, '_>, is_fine: bool) {
+    pub(super) fn after_attempt(&mut self, log: &mut Log<'_, '_>, is_fine: bool) {
         let session = log.recovery().spec().session.clone();
         let repairs = log.journal().know(|run| run.repairs.clone());
         if let Some(repair) = repairs.executed(Some(&session)).filter(|_| is_fine) {
@@ -91,7 +88,7 @@ impl Engine<'_> {
     }
 
     /// Runs the repair that was decided on, if it may still run.
-    pub(in crate::drive) async fn repair(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
+    pub(super) async fn repair(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
         self.flush(log).await?;
         let id = log.recovery().repair().unwrap_or_default().to_owned();
         let repairs = log.journal().know(|run| run.repairs.clone());
@@ -127,7 +124,7 @@ impl Engine<'_> {
     }
 
     /// Notes that the repair under way was cut off when unstuck itself ended.
-    pub(in crate::drive) fn note_cut_repair(&mut self, log: &mut Log<'_, '_>) {
+    pub(super) fn note_cut_repair(&mut self, log: &mut Log<'_, '_>) {
         let id = log.recovery().repair().unwrap_or_default().to_owned();
         let session = Some(log.recovery().spec().session.clone());
         log.note(self.clock.at(), carried_out::cut_off(session, &id));

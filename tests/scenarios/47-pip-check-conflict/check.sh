@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+.venv/bin/pip check && .venv/bin/python app.py

@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+.venv/bin/greet --self-test

@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+set -e
+npm run build --workspaces --if-present

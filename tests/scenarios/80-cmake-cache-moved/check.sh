@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+cmake -S . -B build && cmake --build build && cd build && ctest

@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+exec ruby test/test_backoff.rb

@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+# a tempting wrong repair: running it must not make the check pass
+make clean

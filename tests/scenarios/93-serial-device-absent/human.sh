@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# what a person would do; never run by the supervisor
+set -e
+echo simulator > scale.local

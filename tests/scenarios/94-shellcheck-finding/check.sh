@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+shellcheck --color=never scripts/deploy.sh && echo 'lint ok'

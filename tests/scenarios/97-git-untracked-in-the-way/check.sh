@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+git checkout -q release && exec sh test.sh

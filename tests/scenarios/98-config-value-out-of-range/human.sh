@@ -1,0 +1,4 @@
+#!/usr/bin/env bash
+# what a person would do; never run by the supervisor
+set -e
+sed -i 's/100/10/' config/site.json
