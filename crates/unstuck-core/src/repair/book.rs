@@ -23,7 +23,7 @@ macro_rules! files {
 
 files! {
     "never" "shell" "names" "node" "python" "rust" "go" "java" "more-packages" "builds" "git" "files" "processes"
-    "databases"
+    "databases" "caches" "perl" "certificates"
 }
 
 /// All that is known about repairs.

@@ -137,6 +137,17 @@ pub(super) fn is_package(word: &str) -> bool {
     !is_path && !is_file.iter().any(|end| word.ends_with(end))
 }
 
+/// Whether an operand of an installer is a folder.
+pub(super) fn is_folder(word: &str) -> bool {
+    let is_file = [".txt", ".whl", ".tgz", ".gz", ".zip", ".toml"];
+    word.starts_with(['.', '/']) && !is_file.iter().any(|end| word.ends_with(end))
+}
+
+/// A folder without the extras that may follow it, such as `.[dev]`.
+pub(super) fn without_extras(word: &str) -> &str {
+    word.split_once('[').map_or(word, |(folder, _)| folder)
+}
+
 /// The name of a package without the version that may follow it.
 pub(super) fn package_name(word: &str) -> &str {
     let (scope, rest) = match word.strip_prefix('@') {

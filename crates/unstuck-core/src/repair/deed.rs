@@ -48,6 +48,12 @@ pub(super) struct Deed {
     pub(super) named: Vec<String>,
     /// The paths that it reads.
     pub(super) reads: Vec<String>,
+    /// The folders of the project that it takes packages from.
+    pub(super) sources: Vec<String>,
+    /// The folders of the project that it installs as packages.
+    pub(super) projects: Vec<String>,
+    /// Whether it works in the other packages of the workspace.
+    pub(super) members: bool,
     /// The script of the project that it runs: the runner and the name.
     pub(super) script: Option<(String, String)>,
     /// The file of the project that it runs.
@@ -191,7 +197,13 @@ impl Reader<'_> {
             return;
         }
         let name = paths::base(program);
-        match self.book.program(name) {
+        let known = self.book.program(name);
+        // Who finds a program itself may be told its version, too.
+        let known = known.or_else(|| {
+            let bare = self.finds.then(|| call::package_name(name))?;
+            self.book.program(bare)
+        });
+        match known {
             Some(known) => self.known_program(known, program, arguments),
             None => self.unknown_program(program, arguments),
         }
@@ -244,9 +256,13 @@ impl Reader<'_> {
         }
         deed.reads = inner_reads(&deed.folder, arguments);
         let Some((does, verb)) = call::best(program, &words) else {
+            deed.file = own_file(self.book, self.facts, &deed);
+            if let Some(verb) = words.operands.first().filter(|_| deed.file.is_some()) {
+                deed.works = self.book.works_of_name(verb);
+            }
             return self.follow(deed);
         };
-        if self.launched(does, verb, &words, arguments) {
+        if self.launched(does, verb, &words, arguments) || self.run_by(does, &words, arguments) {
             return;
         }
         let operands = words.after(if does.verb_is_script { 0 } else { verb });
@@ -254,6 +270,21 @@ impl Reader<'_> {
         deed.frozen = does.frozen || words.has_any(&program.frozen);
         deed.offline = words.has_any(&program.offline);
         deed.loose = words.has_any(&program.loose);
+        deed.members = words.has_any(&program.members);
+        let sources = words.values(&program.local);
+        let source = |word: &str| paths::relative(&self.facts.roots, &deed.folder, word);
+        deed.sources = sources.filter_map(source).collect();
+        let folders = words.values(&program.projects);
+        let folders = folders.chain(
+            operands
+                .iter()
+                .copied()
+                .filter(|word| does.named && call::is_folder(word)),
+        );
+        deed.projects = folders
+            .filter_map(|word| source(call::without_extras(word)))
+            .collect();
+        deed.file = own_file(self.book, self.facts, &deed).or(deed.file);
         deed.fresh = does.fresh || words.has_any(&program.fresh);
         self.take_options(&mut deed, does, &words);
         if deed.frozen {
@@ -306,6 +337,30 @@ impl Reader<'_> {
         }
         self.finds = false;
         false
+    }
+
+    /// Reads a known program that an interpreter runs as a file, such as `node yarn-1.22.cjs`; false if it is none.
+    fn run_by(&mut self, does: &Does, words: &Words<'_>, all: &[&str]) -> bool {
+        let Some(file) = words.operands.first().filter(|_| does.file) else {
+            return false;
+        };
+        let name = paths::base(file);
+        let packed = [".phar", ".cjs", ".pyz"];
+        let bare = packed.iter().find_map(|end| name.strip_suffix(end));
+        let bare = bare
+            .map(|bare| bare.trim_end_matches(|c: char| "-.".contains(c) || c.is_ascii_digit()));
+        let known = self.book.program(name).or_else(|| self.book.program(bare?));
+        let (Some(known), Some(at)) = (known, words.operand_at(0)) else {
+            return false;
+        };
+        let rest = all.get(at + 1..).unwrap_or_default();
+        self.finds = true;
+        let path = match file.contains('/') {
+            true => (*file).to_owned(),
+            false => format!("./{file}"),
+        };
+        self.known_program(known, &path, rest);
+        true
     }
 
     fn describe(&self, deed: &mut Deed, does: &Does, operands: &[&str]) {
@@ -371,14 +426,9 @@ impl Reader<'_> {
         if let Some(name) = &name {
             deed.works.extend(self.book.works_of_name(name));
         }
-        let body = match (&deed.script, &deed.file) {
-            (Some((runner, name)), _) => self.facts.script(runner, name).map(str::to_owned),
-            (None, Some(file)) => self.shell_text(file, deed.shell),
-            (None, None) => None,
-        };
-        let folder = deed.folder.clone();
+        let bodies = self.bodies(&deed);
         self.deeds.push(deed);
-        if let Some(body) = body.filter(|_| self.depth < DEEPEST) {
+        for (folder, body) in bodies {
             let outer = std::mem::replace(&mut self.folder, folder);
             self.depth += 1;
             for line in body.lines() {
@@ -389,6 +439,30 @@ impl Reader<'_> {
         }
     }
 
+    /// What the script or file consists of that a deed runs, each part with the folder that it runs in.
+    fn bodies(&self, deed: &Deed) -> Vec<(String, String)> {
+        if self.depth >= DEEPEST {
+            return Vec::new();
+        }
+        let is_known_file =
+            deed.known && deed.program_path.is_some() && deed.file == deed.program_path;
+        let body = match (&deed.script, &deed.file) {
+            (Some((runner, name)), _) if deed.members => {
+                let all = self.facts.member_scripts(runner, name);
+                return all
+                    .map(|(at, body)| (at.to_owned(), body.to_owned()))
+                    .collect();
+            }
+            (Some((runner, name)), _) => self.facts.script(runner, name).map(str::to_owned),
+            (None, Some(_)) if is_known_file && !deed.works.is_empty() => None,
+            (None, Some(file)) => self.shell_text(file, deed.shell),
+            (None, None) => None,
+        };
+        body.map(|body| (deed.folder.clone(), body))
+            .into_iter()
+            .collect()
+    }
+
     /// The text of a file, if it is a shell script.
     fn shell_text(&self, file: &str, by_shell: bool) -> Option<String> {
         let text = self.facts.path(file)?.text.as_deref()?;
@@ -396,6 +470,12 @@ impl Reader<'_> {
         let is_shell = file.ends_with(".sh") || (first.starts_with("#!") && first.contains("sh"));
         (by_shell || is_shell).then(|| text.to_owned())
     }
+}
+
+/// The file of the project that a known program is, unless it belongs to what was installed.
+fn own_file(book: &Book, facts: &Facts, deed: &Deed) -> Option<String> {
+    let path = deed.program_path.as_deref()?;
+    book.place(facts, path).is_none().then(|| path.to_owned())
 }
 
 /// The files that are read within a word, such as `$(cat app.pid)`.

@@ -54,6 +54,8 @@ pub struct PathFact {
     pub lfs_pointer: bool,
     /// Whether a process has it open; none if that could not be found out.
     pub in_use: Option<bool>,
+    /// Where a link within the project leads, relative to the root.
+    pub link: Option<String>,
     /// The start of a text file.
     pub text: Option<String>,
 }
@@ -107,6 +109,27 @@ impl Facts {
         self.paths.get(path)
     }
 
+    /// Notes what is known about each path also for the path that its links lead to.
+    pub fn follow_links(&mut self) {
+        let links = self
+            .paths
+            .iter()
+            .map(|(path, fact)| (self.without_links(path), fact));
+        let targets = links.filter(|(path, _)| !self.paths.contains_key(path));
+        let targets: Vec<_> = targets.map(|(path, fact)| (path, fact.clone())).collect();
+        self.paths.extend(targets);
+    }
+
+    /// The relative path with the links on its way replaced by where they lead.
+    pub(super) fn without_links(&self, path: &str) -> String {
+        let link = |folder: &str| self.path(folder)?.link.clone();
+        let found = paths::upwards(path).find_map(|folder| Some((folder, link(folder)?)));
+        match found {
+            Some((folder, target)) => format!("{target}{}", &path[folder.len()..]),
+            None => path.to_owned(),
+        }
+    }
+
     /// What a relative path leads to; none if nobody looked.
     pub(super) fn thing(&self, path: &str) -> Option<Thing> {
         match self.path(path) {
@@ -154,6 +177,19 @@ impl Facts {
     /// What a script of the project runs.
     pub(super) fn script(&self, runner: &str, name: &str) -> Option<&str> {
         Some(self.scripts.get(runner)?.get(name)?.as_str())
+    }
+
+    /// What a script runs in the other packages of the workspace, each with the folder of the package.
+    pub(super) fn member_scripts(
+        &self,
+        runner: &str,
+        name: &str,
+    ) -> impl Iterator<Item = (&str, &str)> {
+        let members = self.scripts.iter().filter_map(move |(key, scripts)| {
+            let folder = key.strip_suffix(runner)?.strip_suffix('/')?;
+            Some((folder, scripts))
+        });
+        members.filter_map(move |(folder, scripts)| Some((folder, scripts.get(name)?.as_str())))
     }
 
     /// Whether a program exists; also where nobody looked.

@@ -17,7 +17,8 @@ pub(super) fn obstacle(book: &Book, facts: &Facts, entry: &Entry) -> Option<Stri
         let found = missing_program(facts, deed, &is_made)
             .or_else(|| missing_script(facts, deed))
             .or_else(|| missing_file(facts, deed, &is_made))
-            .or_else(|| wrong_manager(book, facts, deed));
+            .or_else(|| wrong_manager(book, facts, deed))
+            .or_else(|| no_package(book, facts, deed));
         if found.is_some() {
             return found;
         }
@@ -48,7 +49,10 @@ fn is_unusable(facts: &Facts, path: &str) -> bool {
 
 fn missing_script(facts: &Facts, deed: &Deed) -> Option<String> {
     let (runner, name) = deed.script.as_ref()?;
-    let known = facts.script(runner, name).is_some();
+    let known = match deed.members {
+        true => facts.member_scripts(runner, name).next().is_some(),
+        false => facts.script(runner, name).is_some(),
+    };
     (!known).then(|| format!("the project has no {runner} script `{name}`"))
 }
 
@@ -57,6 +61,16 @@ fn missing_file(facts: &Facts, deed: &Deed, is_made: &dyn Fn(&str) -> bool) -> O
     let missing = needed
         .find(|path| !path.contains(['*', '?', '$']) && facts.is_missing(path) && !is_made(path));
     missing.map(|path| format!("there is no `{path}`"))
+}
+
+/// A folder that is to be installed as a package and is none.
+fn no_package(book: &Book, facts: &Facts, deed: &Deed) -> Option<String> {
+    let manager = book.manager(deed.manager.as_deref()?)?;
+    let is_none = |folder: &&String| !facts.has_any(folder, &manager.packaging);
+    let folder = deed.projects.iter().find(is_none);
+    let folder = folder.filter(|_| !manager.packaging.is_empty())?;
+    let wanted = paths::join(folder, manager.packaging.first()?);
+    Some(format!("there is no `{wanted}`"))
 }
 
 /// A package manager that the project does not use, or that contradicts its lockfile.

@@ -166,12 +166,31 @@ struct Resolver<'a, 'b> {
 impl<'b> Resolver<'_, 'b> {
     fn needs(&self, clue: &Clue<'b>) -> Vec<Need<'b>> {
         let rule = clue.rule;
-        let path = clue
-            .path
-            .as_deref()
-            .and_then(|path| self.relative(path, &clue.line));
-        let is_elsewhere = clue.path.is_some() && path.is_none();
-        if is_elsewhere || !self.holds(clue) || !self.path_holds(rule, path.as_deref()) {
+        let contains = |text: &String| self.facts.files_naming(text).next().is_some();
+        let has = rule.has.is_empty() || self.facts.has_any("", &rule.has);
+        let says = rule.contains.is_empty() || rule.contains.iter().any(contains);
+        let named = !rule.named_elsewhere || !self.sources(clue).is_empty();
+        if !has || !says || !named {
+            return Vec::new();
+        }
+        let Some(written) = clue.path.as_deref() else {
+            let paths = match rule.found.is_empty() {
+                true => vec![None],
+                false => self.found(clue).into_iter().map(Some).collect(),
+            };
+            let needs = paths.into_iter().flat_map(|path| self.at(clue, path));
+            return needs.collect();
+        };
+        let path = self.relative(written, &clue.line);
+        path.map_or_else(Vec::new, |path| {
+            self.at(clue, Some(self.facts.without_links(&path)))
+        })
+    }
+
+    /// What is needed at a path, or wherever it is.
+    fn at(&self, clue: &Clue<'b>, path: Option<String>) -> Vec<Need<'b>> {
+        let rule = clue.rule;
+        if !self.path_holds(rule, path.as_deref()) {
             return Vec::new();
         }
         let mut need = Need {
@@ -201,21 +220,50 @@ impl<'b> Resolver<'_, 'b> {
         needs
     }
 
-    /// Whether the project has what the rule asks for.
-    fn holds(&self, clue: &Clue<'b>) -> bool {
-        let rule = clue.rule;
-        let has = rule.has.is_empty() || self.facts.has_any("", &rule.has);
-        let lacks = !self.facts.has_any("", &rule.lacks);
-        has && lacks && (rule.sources.is_empty() || self.has_source(clue))
+    /// The paths of the project that a rule may be about where the text names none.
+    fn found(&self, clue: &Clue<'b>) -> Vec<String> {
+        let mut found = Vec::new();
+        for pattern in &clue.rule.found {
+            let values: Vec<String> = match pattern {
+                one if one.contains("{submodule}") => {
+                    self.facts.submodules.iter().cloned().collect()
+                }
+                one if one.contains("{source}") => self.sources(clue),
+                one if one.contains("{name}") => clue.name.iter().cloned().collect(),
+                _ => vec![String::new()],
+            };
+            let keys = ["{submodule}", "{source}", "{name}"];
+            for value in values {
+                let filled = keys
+                    .iter()
+                    .fold(pattern.clone(), |text, key| text.replace(key, &value));
+                let listed = self.facts.listed.iter();
+                let like = listed.filter(|path| paths::covers(&filled, path));
+                found.extend(like.take(MOST_MATCHES).cloned());
+            }
+        }
+        found.dedup();
+        found.truncate(MOST_MATCHES);
+        found
     }
 
-    /// Whether a file of the project is called like the last part of the name.
-    fn has_source(&self, clue: &Clue<'b>) -> bool {
+    /// The names, without their ends, of files that contain the name of a clue and are not blamed themselves.
+    fn sources(&self, clue: &Clue<'b>) -> Vec<String> {
+        let blamed = paths::mentioned(&self.message.text);
+        let blamed: Vec<String> = blamed
+            .iter()
+            .filter_map(|path| self.facts.relative(path))
+            .collect();
         let name = clue.name.as_deref().unwrap_or_default();
-        let last = name.rsplit(['.', '/', '\\', '$']).next().unwrap_or(name);
-        let mut names = clue.rule.sources.iter().map(|end| format!("{last}{end}"));
-        let all = &self.facts.listed;
-        !last.is_empty() && names.any(|name| all.iter().any(|path| paths::base(path) == name))
+        let files = self.facts.files_naming(name);
+        let files = files.filter(|file| blamed.iter().all(|one| one != file));
+        let stem = |file: &str| {
+            let base = paths::base(file);
+            base.rsplit_once('.')
+                .map_or(base, |(stem, _)| stem)
+                .to_owned()
+        };
+        files.map(stem).collect()
     }
 
     /// A relative path may start at the file that names it.
@@ -258,6 +306,10 @@ impl<'b> Resolver<'_, 'b> {
                 .submodules
                 .iter()
                 .any(|one| paths::covers(one, path)),
+            PathIs::InCache => {
+                let place = self.book.place(self.facts, path);
+                place.is_some_and(|place| place.holds == Holds::Cache)
+            }
         };
         rule.path_is.iter().all(holds)
     }

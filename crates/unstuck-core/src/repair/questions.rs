@@ -84,6 +84,7 @@ impl Questions {
                     .map(str::to_owned),
             );
         }
+        self.names.extend(clue.rule.contains.iter().cloned());
         self.ports.extend(clue.port);
         self.processes |= clue.rule.needs == Lack::Port;
         self.names.extend(clue.port.map(|port| port.to_string()));

@@ -31,6 +31,8 @@ pub struct Sample {
     pub(super) texts: BTreeMap<String, String>,
     /// Links that lead nowhere.
     pub(super) dangling: BTreeSet<String>,
+    /// Links within the project, each with where it leads.
+    pub(super) links: BTreeMap<String, String>,
     pub(super) crlf: BTreeSet<String>,
     pub(super) executable: BTreeSet<String>,
     pub(super) lfs_pointers: BTreeSet<String>,
@@ -128,6 +130,7 @@ impl Sample {
                 (path, fact)
             })
             .collect();
+        facts.follow_links();
         facts.named_in = asked
             .names
             .iter()
@@ -183,6 +186,7 @@ impl Sample {
             () => Thing::Nothing,
         };
         PathFact {
+            link: self.links.get(path).cloned(),
             what,
             executable: self.executable.contains(path),
             writable: true,

@@ -76,11 +76,19 @@ fn fact(root: &Path, path: &str) -> Option<PathFact> {
     };
     Some(PathFact {
         what,
+        link: own.is_symlink().then(|| inside(root, &path)).flatten(),
         executable: target.permissions().mode() & 0o111 != 0,
         writable: !target.permissions().readonly(),
         empty,
         ..PathFact::default()
     })
+}
+
+/// Where a path leads in the end, relative to the root; none if that is outside.
+fn inside(root: &Path, path: &Path) -> Option<String> {
+    let real = path.canonicalize().ok()?;
+    let relative = real.strip_prefix(root.canonicalize().ok()?).ok()?;
+    relative.to_str().map(str::to_owned)
 }
 
 fn read_into(fact: &mut PathFact, tree: &Tree, path: &str, left: &mut usize) {

@@ -38,9 +38,11 @@ pub fn survey(root: &Path, at: &Path, search_path: Option<&OsStr>, questions: &Q
         .paths
         .iter()
         .filter_map(|path| facts.relative(path));
+    let asked = asked.chain(facts.submodules.iter().cloned());
     let asked: std::collections::BTreeSet<String> = asked.collect();
     let open = processes::open_files(root);
     facts.paths = file::facts(&tree, &asked, &open);
+    facts.follow_links();
     facts.named_in = names::lookup(&tree, &questions.names);
     facts.pid_files = processes::pid_files(&tree, &asked);
     facts.ports = processes::ports(root, &questions.ports, questions.processes);

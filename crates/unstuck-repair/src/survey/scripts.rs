@@ -9,6 +9,10 @@ use super::tree::Tree;
 /// So much of a file is read.
 const LONGEST: u64 = 256 << 10;
 
+/// So deep packages of a workspace are looked for, and so many.
+const DEEPEST_MEMBER: usize = 3;
+const MOST_MEMBERS: usize = 100;
+
 /// Names of scripts, each with what it runs.
 type Scripts = BTreeMap<String, String>;
 
@@ -23,6 +27,16 @@ pub(super) fn all(tree: &Tree) -> BTreeMap<String, Scripts> {
     for (runner, file, key) in documents {
         if let Some(document) = document(tree, file) {
             all.insert(runner.to_owned(), scripts(&document, key));
+        }
+    }
+    for file in tree.files() {
+        let is_member =
+            file.ends_with("/package.json") && file.matches('/').count() <= DEEPEST_MEMBER;
+        if let Some(document) = is_member.then(|| document(tree, file)).flatten() {
+            all.insert(file.to_owned(), scripts(&document, "scripts"));
+        }
+        if all.len() > MOST_MEMBERS {
+            break;
         }
     }
     let recipes = [

@@ -1,7 +1,8 @@
 //! Broken projects that are kept outside the repository; without them there is nothing to measure.
 //!
 //! Each folder builds one (`setup.sh`), checks it (`check.sh`) and says in `meta.json` what repairs it, if a command may.
-//! `UNSTUCK_SCENARIOS=DIR:DIR` names where they are, `UNSTUCK_SCENARIO=WORD` takes only those whose name contains it.
+//! `UNSTUCK_SCENARIOS=DIR:DIR` names where they are, `UNSTUCK_SCENARIO=WORD` takes only those whose name contains it,
+//! `UNSTUCK_SCENARIOS_KEPT=DIR` keeps the broken projects there, so that the next measurement need not make them again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,21 @@ use unstuck_core::{Failure, Now, Timestamp, classify};
 struct Meta {
     auto_repair: bool,
     repair_command: Option<String>,
+}
+
+/// A broken project; only a fresh one is thrown away afterwards.
+enum Project {
+    Fresh(tempfile::TempDir),
+    Kept(PathBuf),
+}
+
+impl Project {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Fresh(place) => place.path(),
+            Self::Kept(place) => place,
+        }
+    }
 }
 
 struct Scenario {
@@ -47,6 +63,29 @@ impl Scenario {
         let place = tempfile::tempdir().unwrap();
         let done = self.script("setup.sh", place.path());
         done.status.success().then_some(place)
+    }
+
+    /// The broken project to look at: a kept one where there is one.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "where to keep them is said from outside"
+    )]
+    fn project(&self) -> Option<Project> {
+        let kept = std::env::var_os("UNSTUCK_SCENARIOS_KEPT");
+        // What has to be torn down again does not keep.
+        let kept = kept.filter(|_| !self.folder.join("teardown.sh").exists());
+        let Some(kept) = kept else {
+            return self.set_up().map(Project::Fresh);
+        };
+        let place = Path::new(&kept).join(&self.name);
+        if !place.exists() {
+            fs::create_dir_all(&place).unwrap();
+            if !self.script("setup.sh", &place).status.success() {
+                fs::remove_dir_all(&place).unwrap();
+                return None;
+            }
+        }
+        Some(Project::Kept(place))
     }
 
     /// What the check says, as `unstuck exec` sees it.
@@ -84,6 +123,17 @@ impl Scenario {
         healed
     }
 
+    /// Commands that look as if they helped and do not.
+    fn tempting(&self) -> Vec<String> {
+        let script = fs::read_to_string(self.folder.join("wrong.sh")).unwrap_or_default();
+        let is_command = |line: &&str| {
+            let other = ["#", "set ", "export "];
+            !line.is_empty() && !other.iter().any(|start| line.starts_with(start))
+        };
+        let lines = script.lines().map(str::trim).filter(is_command);
+        lines.map(str::to_owned).collect()
+    }
+
     fn tear_down(&self, at: &Path) {
         if self.folder.join("teardown.sh").exists() {
             self.script("teardown.sh", at);
@@ -96,7 +146,7 @@ impl Scenario {
         reason = "what was offered is worth a look also where it is right"
     )]
     fn problem(&self, all: &[String]) -> Result<(), String> {
-        let Some(place) = self.set_up() else {
+        let Some(place) = self.project() else {
             println!("{:34} cannot be set up here", self.name);
             return Ok(());
         };
@@ -109,7 +159,9 @@ impl Scenario {
             .collect();
         let offered = self.offers(place.path(), &with_own);
         let without = self.offers(place.path(), &others);
-        self.tear_down(place.path());
+        if matches!(place, Project::Fresh(_)) {
+            self.tear_down(place.path());
+        }
         let (Some((kind, offered)), Some((_, without))) = (offered, without) else {
             return Err("it is not broken".to_owned());
         };
@@ -213,9 +265,10 @@ fn scenarios() -> Vec<Scenario> {
 )]
 fn of_all_that_is_allowed_the_repair_that_heals_is_offered() {
     let scenarios = scenarios();
-    let all = scenarios
-        .iter()
-        .filter_map(|one| one.meta.repair_command.clone());
+    let all = scenarios.iter().flat_map(|one| {
+        let repair = one.meta.repair_command.clone();
+        repair.into_iter().chain(one.tempting())
+    });
     let all: Vec<String> = all.collect();
     let word = std::env::var("UNSTUCK_SCENARIO").unwrap_or_default();
     let wanted = scenarios.iter().filter(|one| one.name.contains(&word));

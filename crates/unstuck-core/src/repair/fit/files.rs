@@ -11,17 +11,17 @@ impl Judge<'_> {
         let path = need.path.as_deref()?;
         let brings =
             |one: &String| one == path || (paths::covers(one, path) && self.facts.is_missing(one));
-        let mut making = entry.doing(Work::Create);
-        let creates = making.find(|deed| deed.of.iter().any(brings));
+        let creates = entry
+            .doing(Work::Create)
+            .any(|deed| deed.of.iter().any(brings));
         let restores = entry.doing(Work::Restore).any(|deed| {
             let all_gone = deed.of.iter().all(|one| self.facts.is_missing(one));
             all_gone && deed.of.iter().any(|one| one == path)
         });
         let by_script = || self.has_writing_script(entry) && self.makes(entry, path);
         match (creates, restores) {
-            // What comes from a template is more than an empty file.
-            (Some(deed), _) => Fit::tied(u8::from(deed.reads.is_empty())),
-            (None, true) => Fit::tied(1),
+            (true, _) => Fit::tied(0),
+            (_, true) => Fit::tied(1),
             _ if by_script() => Fit::tied(2),
             _ => None,
         }
@@ -51,7 +51,10 @@ impl Judge<'_> {
         let makes = entry
             .doing(Work::MakeFolder)
             .any(|deed| deed.of.iter().any(is_it));
-        Fit::best_if(makes)
+        makes.then_some(Fit {
+            preference: 0,
+            tied: true,
+        })
     }
 
     /// A file that was left behind: it must be there, and nobody who lives may need it.
@@ -122,7 +125,10 @@ impl Judge<'_> {
             let mut named = self.facts.files_naming(name);
             fresh && named.any(|file| deed.reads.iter().any(|read| read == file))
         });
-        Fit::best_if(brings)
+        brings.then_some(Fit {
+            preference: 0,
+            tied: true,
+        })
     }
 
     /// What is known by name: the command works on a thing of that name.
@@ -132,12 +138,25 @@ impl Judge<'_> {
             let named = deed.things.iter().any(|thing| wanted.contains(thing));
             named && !deed.works.is_empty()
         };
-        Fit::best_if(entry.deeds.iter().any(is_it))
+        entry.deeds.iter().any(is_it).then_some(Fit {
+            preference: 0,
+            tied: true,
+        })
     }
 
     /// Room on a disk comes from removing what lies where the failure could not write.
     pub(super) fn room(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
-        let path = need.path.as_deref()?;
+        let Some(path) = need.path.as_deref() else {
+            let caches: Vec<&str> = self.caches_removed(entry).map(|(path, _)| path).collect();
+            let mut named = caches
+                .iter()
+                .filter(|path| self.is_named_by_the_failed(path));
+            return match named.next() {
+                Some(_) => Fit::tied(0),
+                None if !caches.is_empty() => Fit::loose(2),
+                None => None,
+            };
+        };
         let beside = paths::parent(path);
         let near = |one: &str| {
             paths::covers(one, path) || (!beside.is_empty() && paths::covers(beside, one))
@@ -145,7 +164,10 @@ impl Judge<'_> {
         let removing = [Work::Remove, Work::Clean];
         let mut deeds = entry.deeds.iter().filter(|deed| deed.does_any(&removing));
         let frees = deeds.any(|deed| deed.of.iter().any(|one| near(one)));
-        Fit::best_if(frees)
+        frees.then_some(Fit {
+            preference: 0,
+            tied: true,
+        })
     }
 
     /// A tool comes from what names it, be it by the name of its package.
@@ -159,6 +181,9 @@ impl Judge<'_> {
             let mut things = deed.things.iter().chain(&deed.named);
             things.any(|one| !one.is_empty() && wanted.contains(one))
         });
-        Fit::best_if(provides)
+        provides.then_some(Fit {
+            preference: 0,
+            tied: true,
+        })
     }
 }

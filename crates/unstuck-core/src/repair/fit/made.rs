@@ -1,9 +1,10 @@
 //! What a project makes itself: builds, generated code, caches, the state of a database.
 
-use super::{Fit, Judge};
-use crate::repair::data::{Holds, Lack, State, Work};
+use super::{Fit, Judge, contains_word};
+use crate::repair::data::{Holds, Lack, Place, State, Work};
 use crate::repair::deed::{Deed, Entry};
 use crate::repair::need::Need;
+use crate::repair::paths;
 
 impl Judge<'_> {
     pub(super) fn made(&self, need: &Need<'_>, entry: &Entry) -> Option<Fit> {
@@ -13,7 +14,7 @@ impl Judge<'_> {
             .as_deref()
             .is_some_and(|path| self.makes(entry, path));
         let makes = self.makes_such(need, entry) || (tied && makes_anything(entry));
-        let remade = need.place.is_some_and(|place| place.remade);
+        let remade = need.rule.remade || need.place.is_some_and(|place| place.remade);
         let by_itself = remade || need.lack == Lack::Cache || self.is_cleaned(need, entry);
         let preference = match (need.state, removes, makes) {
             _ if need.lack == Lack::Cache => match (removes, makes) {
@@ -53,7 +54,8 @@ impl Judge<'_> {
             return true;
         }
         match need.path.as_deref() {
-            Some(path) => entry.removes(path),
+            Some(path) => entry.removes(path) || self.clears(entry, path),
+            None if need.lack == Lack::Cache => self.removes_cache(need, entry),
             None => self.removes_output(need, entry),
         }
     }
@@ -67,6 +69,47 @@ impl Judge<'_> {
             same && thing && deed.known
         };
         entry.doing(Work::Clean).any(cleans)
+    }
+
+    /// Whether a script of the project that clears something names what is at a path.
+    fn clears(&self, entry: &Entry, path: &str) -> bool {
+        let own = |deed: &Deed| deed.file.is_some() || deed.script.is_some();
+        entry.doing(Work::Clean).any(own)
+            && (self.names(entry, path) || self.names(entry, paths::base(path)))
+    }
+
+    /// Where nobody said which cache is to blame: whether it removes one of that ecosystem, or one that the failed
+    /// program names.
+    fn removes_cache(&self, need: &Need<'_>, entry: &Entry) -> bool {
+        self.caches_removed(entry).any(|(path, place)| {
+            let same = need.ecosystem.is_some() && place.ecosystem.as_deref() == need.ecosystem;
+            same || self.is_named_by_the_failed(path)
+        })
+    }
+
+    /// The caches of the project that a command removes.
+    pub(super) fn caches_removed<'e>(
+        &'e self,
+        entry: &'e Entry,
+    ) -> impl Iterator<Item = (&'e str, &'e Place)> {
+        let of = entry.doing(Work::Remove).flat_map(|deed| &deed.of);
+        let there = of.filter(|path| self.facts.has_like(path));
+        let places =
+            there.filter_map(|path| Some((path.as_str(), self.book.place(self.facts, path)?)));
+        places.filter(|(_, place)| place.holds == Holds::Cache)
+    }
+
+    /// Whether a file of the project that the message mentions names a path or what lies in it.
+    pub(super) fn is_named_by_the_failed(&self, path: &str) -> bool {
+        let mentioned = paths::mentioned(&self.message.text);
+        let mut files = mentioned
+            .iter()
+            .filter_map(|file| self.facts.relative(file));
+        files.any(|file| {
+            let fact = self.facts.path(&file);
+            let text = fact.and_then(|fact| fact.text.as_deref());
+            text.is_some_and(|text| contains_word(text, path))
+        })
     }
 
     /// Where nobody said which output is broken: whether it removes output of that ecosystem.
@@ -96,7 +139,10 @@ impl Judge<'_> {
                     file.contains("migrat") || file.ends_with(".sql") || file.contains("schema")
                 };
                 let named = self.names(entry, name) || self.facts.files_naming(name).any(migrates);
-                Fit::best_if(named)
+                named.then_some(Fit {
+                    preference: 0,
+                    tied: true,
+                })
             }
             None => Fit::loose(0),
         }

@@ -25,16 +25,6 @@ pub(super) struct Fit {
 }
 
 impl Fit {
-    /// As good as can be.
-    pub(super) const BEST: Self = Self {
-        preference: 0,
-        tied: true,
-    };
-
-    fn best_if(holds: bool) -> Option<Self> {
-        holds.then_some(Self::BEST)
-    }
-
     fn tied(preference: u8) -> Option<Self> {
         Some(Self {
             preference,
@@ -91,10 +81,17 @@ impl Judge<'_> {
     }
 
     fn may_go(&self, need: Option<&Need<'_>>, path: &str) -> bool {
-        let is_subject = need.is_some_and(|need| {
-            let exactly = matches!(need.lack, Lack::Gone | Lack::Room | Lack::Cache);
-            let subject = need.path.as_deref();
-            exactly && subject.is_some_and(|subject| paths::covers(path, subject))
+        let is_subject = need.is_some_and(|need| match need.lack {
+            Lack::Gone | Lack::Cache => {
+                let subject = need.path.as_deref();
+                subject.is_some_and(|subject| is_only(path, subject))
+            }
+            Lack::Room => {
+                let spare = &need.rule.things;
+                let mut parts = path.split('/');
+                parts.any(|part| spare.iter().any(|name| paths::is_like(name, part)))
+            }
+            _ => false,
         });
         if self.book.is_lockfile(path) {
             return self.is_lockfile_to_blame(need, path);
@@ -134,6 +131,15 @@ impl Judge<'_> {
             || self.names(entry, paths::base(path))
             || (folder != path && self.names(entry, folder))
     }
+}
+
+/// Whether a path or pattern is that of a subject, and not of a folder that holds more than it.
+fn is_only(path: &str, subject: &str) -> bool {
+    let beside = paths::parent(path) == paths::parent(subject);
+    path == subject
+        || (path.contains('*')
+            && (beside || path.starts_with("**/"))
+            && paths::covers(path, subject))
 }
 
 /// Whether a text contains another that is not a part of a longer word.

@@ -15,10 +15,7 @@ impl Judge<'_> {
             |deed: &&Deed| deed.does_any(&works) && deed.ecosystem.as_deref() == need.ecosystem;
         let installs: Vec<&Deed> = entry.deeds.iter().filter(of_ecosystem).collect();
         let missing = |deed: &&&Deed| deed.offline && !self.is_all_here(need, deed);
-        if installs.is_empty() || self.misses_the_environment(need, entry, &installs) {
-            return None;
-        }
-        if installs.iter().find(missing).is_some() {
+        if installs.is_empty() || installs.iter().find(missing).is_some() {
             return None;
         }
         if !self.installs_what_is_missing(need, &installs) {
@@ -51,36 +48,21 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether packages would go elsewhere than into the environment that the project keeps for itself.
-    fn misses_the_environment(&self, need: &Need<'_>, entry: &Entry, installs: &[&Deed]) -> bool {
-        let manager = |deed: &Deed| {
-            deed.manager
-                .as_deref()
-                .and_then(|name| self.book.manager(name))
-        };
-        let own = |deed: &Deed| manager(deed).filter(|manager| manager.by_path);
-        let activates = entry.deeds.iter().any(|deed| {
-            let file = deed.file.as_deref().unwrap_or_default();
-            file.ends_with("/activate")
-        });
-        installs.iter().any(|deed| {
-            let folders = own(deed).into_iter().flat_map(|manager| &manager.folders);
-            let mut there = folders.map(|folder| paths::join(&need.folder, folder));
-            let kept = there.find(|folder| self.facts.exists(folder));
-            let inside = |folder: &String| {
-                let program = deed.program_path.as_deref().unwrap_or_default();
-                paths::covers(folder, program)
-            };
-            kept.is_some_and(|folder| !inside(&folder)) && !activates
-        })
-    }
-
     /// Whether everything can be installed without the network: the lockfile names no address.
     fn is_all_here(&self, need: &Need<'_>, deed: &Deed) -> bool {
         let manager = deed
             .manager
             .as_deref()
             .and_then(|name| self.book.manager(name));
+        let has = |folder: &String| self.facts.exists(folder);
+        if !deed.sources.is_empty() {
+            return deed.sources.iter().all(has);
+        }
+        let stores = manager.into_iter().flat_map(|manager| &manager.stores);
+        let mut stores = stores.map(|store| paths::join(&need.folder, store));
+        if stores.any(|store| has(&store)) {
+            return true;
+        }
         let locks = manager.into_iter().flat_map(|manager| &manager.locks);
         let mut locks = locks.map(|lock| paths::join(&need.folder, lock));
         let lock = locks.find(|lock| self.facts.exists(lock));
@@ -119,8 +101,44 @@ impl Judge<'_> {
         let is_it = |one: &String| packages.iter().any(|package| is_same(package, one));
         match installs.iter().find(named) {
             Some(deed) => deed.named.iter().any(is_it),
-            None => is_declared(self.book, self.facts, need),
+            None => {
+                let knows = |deed: &&Deed| self.reads_what_names(deed, &packages);
+                is_declared(self.book, self.facts, need) && installs.iter().any(knows)
+            }
         }
+    }
+
+    /// Whether the lists that an installation reads name the package, or lists that these include may do so.
+    fn reads_what_names(&self, deed: &Deed, packages: &[String]) -> bool {
+        let text = |path: &&String| self.facts.path(path)?.text.as_deref();
+        let manager = deed
+            .manager
+            .as_deref()
+            .and_then(|name| self.book.manager(name));
+        let packaging = manager.into_iter().flat_map(|manager| &manager.packaging);
+        let packaging: Vec<String> = packaging
+            .flat_map(|file| {
+                deed.projects
+                    .iter()
+                    .map(move |folder| paths::join(folder, file))
+            })
+            .collect();
+        let lists = || {
+            let lists = deed.reads.iter().filter(|path| path.ends_with(".txt"));
+            lists.chain(&packaging)
+        };
+        let names = |path: &String| {
+            let mut naming = packages.iter().flat_map(|one| self.facts.files_naming(one));
+            naming.any(|file| file == path)
+        };
+        let includes = |text: &str| text.lines().any(|line| line.starts_with(['-', '.']));
+        let known = packages
+            .iter()
+            .any(|one| self.facts.named_in.contains_key(one));
+        !known
+            || lists().next().is_none()
+            || lists().any(names)
+            || lists().filter_map(|path| text(&path)).any(includes)
     }
 }
 
