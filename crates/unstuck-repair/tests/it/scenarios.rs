@@ -66,10 +66,6 @@ impl Scenario {
     }
 
     /// The broken project to look at: a kept one where there is one.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "where to keep them is said from outside"
-    )]
     fn project(&self) -> Option<Project> {
         let kept = std::env::var_os("UNSTUCK_SCENARIOS_KEPT");
         // What has to be torn down again does not keep.
