@@ -22,13 +22,14 @@ use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::redact::{Redactor, secret_values};
+use unstuck_core::repair::Book;
 use unstuck_core::{Classifier, RunId};
 use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
 use unstuck_run::drive::{
-    Engine, Finished, Knowledge, Known, RepairTerms, Repairer, Reporter, Request, RunError,
-    RunReporter, Supervisors, Workshop,
+    Engine, Finished, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer, Reporter, Request,
+    RunError, RunReporter, Supervisors, Workshop,
 };
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::{Location, Store};
@@ -160,6 +161,12 @@ impl Known for ConfiguredKnown<'_> {
     }
 }
 
+impl KnowsRepairs for ConfiguredKnown<'_> {
+    fn book(&self) -> &Book {
+        self.config.book_or_built_in()
+    }
+}
+
 /// Runs a command to its end.
 pub(crate) fn start(
     session: &Session<'_>,
@@ -274,7 +281,7 @@ fn drive(
             accepted
         };
         let workshop = Workshop {
-            book: config.book_or_built_in(),
+            knows: &setting.known,
             state: &state,
             committed: &*committed,
             accepted: &accepted,

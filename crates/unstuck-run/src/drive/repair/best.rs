@@ -180,7 +180,7 @@ impl Repairer<'_> {
         if matches!(diagnosis.category(), Category::Code | Category::None) {
             return Vec::new();
         }
-        let (book, owner) = (self.workshop.book, &self.terms.rules.auto_approve);
+        let (book, owner) = (self.workshop.knows.book(), &self.terms.rules.auto_approve);
         let asked = questions(book, failure, diagnosis, owner);
         let search = self.workshop.environment.iter();
         let search = search.clone().find(|(name, _)| name == "PATH");

@@ -18,7 +18,7 @@ mod workshop;
 pub use kept_tree::label_before;
 pub use repairer::Repairer;
 pub use terms::{RepairMode, RepairTerms};
-pub use workshop::Workshop;
+pub use workshop::{KnowsRepairs, Workshop};
 
 pub(super) use best::{Best, Case, Source};
 pub(super) use kept_tree::Moment;

@@ -200,7 +200,7 @@ mod tests {
         };
         let (newest, here) = (Cell::new(Some(Instant::now())), Path::new("/"));
         let workshop = Workshop {
-            book: Book::built_in(),
+            knows: Book::built_in(),
             state: here,
             own: &[],
             environment: &[],

@@ -9,11 +9,23 @@ use unstuck_core::guard_files::Baseline;
 use unstuck_core::repair::Book;
 use unstuck_repair::guard_files::Committed;
 
+/// Whoever knows about repairs.
+pub trait KnowsRepairs {
+    /// What they know.
+    fn book(&self) -> &Book;
+}
+
+impl KnowsRepairs for Book {
+    fn book(&self) -> &Book {
+        self
+    }
+}
+
 /// What all repairs of a process share.
 #[derive(Clone, Copy)]
 pub struct Workshop<'a> {
-    /// What is known about repairs.
-    pub book: &'a Book,
+    /// What is known about repairs; looked up only when something fails, so that what works starts at once.
+    pub knows: &'a dyn KnowsRepairs,
     /// Where what is needed to take a run up again is kept, outside the project.
     pub state: &'a Path,
     /// Folders and files of unstuck's own, which no repair sees.
