@@ -177,7 +177,9 @@ impl Check<'_> {
 
     /// Rules, chains, strategies and repairs of the user's own.
     fn knowledge(&mut self) {
-        if let Err(error) = self.config.book() {
+        // What is built in is in order, and reading it takes time.
+        let own = self.config.origin("repairs").is_some();
+        if let Some(Err(error)) = own.then(|| self.config.book()) {
             self.tell("repairs", error.to_string());
         }
         let Err(error) = self.config.prepare() else {
