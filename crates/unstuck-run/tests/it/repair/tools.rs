@@ -110,7 +110,7 @@ async fn cargo_builds() {
     let place = place();
     place.write(
         "project/Cargo.toml",
-        "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+        "[workspace]\n\n[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
     );
     place.write(
         "project/src/main.rs",
