@@ -60,8 +60,8 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     no_gateway: bool,
 
-    /// Repair the environment when that is what failed: auto runs what your [recovery] allows, ask asks about each, off
-    /// repairs nothing [default: auto where the configuration has a [recovery], else off]
+    /// Repair the environment when that is what failed: auto runs what your `[recovery]` allows, ask asks about each, off
+    /// repairs nothing [default: auto where the configuration has a `[recovery]`, else off]
     #[arg(long, value_name = "WHEN", value_enum)]
     repair: Option<Repair>,
 

@@ -74,8 +74,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     wait: bool,
 
-    /// Repair the environment: auto runs what your [recovery] allows, ask asks about each, off repairs nothing
-    /// [default: auto where the configuration has a [recovery], else off]
+    /// Repair the environment: auto runs what your `[recovery]` allows, ask asks about each, off repairs nothing
+    /// [default: auto where the configuration has a `[recovery]`, else off]
     #[arg(long, value_name = "WHEN", value_enum)]
     repair: Option<Repair>,
 
