@@ -17,7 +17,7 @@ use crate::{clock, place};
 
 /// Trust what this project says about repairs, as it is now
 ///
-/// Agents can write the project's files, so what its [recovery] section allows counts only once you have trusted it. It
+/// Agents can write the project's files, so what its `[recovery]` section allows counts only once you have trusted it. It
 /// counts until its content changes; comments and order do not matter. The files that decide what the allowed commands
 /// execute (scripts of package.json, Makefile, git hooks, …) are accepted with it, as they are now.
 #[derive(Debug, Args)]
