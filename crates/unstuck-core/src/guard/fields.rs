@@ -20,7 +20,7 @@ impl Proposal {
     /// ```
     /// use unstuck_core::guard::Proposal;
     ///
-    /// let error = Proposal::parse(b"{\\"version\\": 2}").unwrap_err();
+    /// let error = Proposal::parse(br#"{"version": 2}"#).unwrap_err();
     /// assert_eq!(error.to_string(), "`version` must be the number 1");
     /// ```
     pub fn parse(bytes: &[u8]) -> Result<Self, ProposalError> {
