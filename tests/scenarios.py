@@ -4,8 +4,9 @@
   tests/scenarios.py UNSTUCK DIR... [--only WORD] [--own | --all] [--sandbox required|best-effort|off] [-v]
 
 Each folder in DIR has setup.sh, check.sh and meta.json (auto_repair, repair_command). A project's unstuck.toml lists the
-repair of its own scenario and those of all others (--own: only its own). With auto_repair the check must pass without a
-person; without, nothing may be run, whatever is listed, and the tree must be the same afterwards.
+repair of its own scenario and those of all others (--own: only its own), and the tempting wrong ones (wrong.sh). With
+auto_repair the check must pass without a person; without, nothing may be run, whatever is listed, and the tree must be
+the same afterwards.
 Exit 1 if fewer than 90 % of the repairable ones end healthy, or if anything was touched that must not be.
 """
 import argparse, hashlib, json, os, shutil, subprocess, sys, tempfile, time
@@ -38,8 +39,22 @@ def events(work):
         with open(os.path.join(runs, run, "events.jsonl"), encoding="utf-8") as lines: found += [json.loads(line) for line in lines]
     return found
 
+def meta_of(scenario):
+    with open(os.path.join(scenario, "meta.json"), encoding="utf-8") as file: return json.load(file)
+
+def tempting(scenario):
+    """The commands that look like a repair and are none."""
+    path = os.path.join(scenario, "wrong.sh")
+    if not os.path.exists(path): return []
+    with open(path, encoding="utf-8") as file: lines = [line.strip() for line in file]
+    return [line for line in lines if line and not line.startswith(("#", "set ", "export ", "exit", "cd "))]
+
+def own_entries(scenario):
+    repair = meta_of(scenario).get("repair_command")
+    return ([repair] if repair else []) + tempting(scenario)
+
 def one(scenario, entries, args, base):
-    meta = json.load(open(os.path.join(scenario, "meta.json"), encoding="utf-8"))
+    meta = meta_of(scenario)
     name = os.path.basename(scenario)
     place = os.path.join(base, name); work = os.path.join(place, "work"); home = os.path.join(place, "state")
     os.makedirs(work); os.makedirs(home)
@@ -49,8 +64,8 @@ def one(scenario, entries, args, base):
     code = script(os.path.join(scenario, "setup.sh"), work, env, os.path.join(place, "setup.log"))
     if code == 77: return name, meta, "skip", "setup needs what is not here"
     if code != 0: return name, meta, "skip", "setup failed"
-    own = meta.get("repair_command")
-    listed = ([own] if own else []) + ([] if args.own else [entry for entry in entries if entry != own])
+    own = own_entries(scenario)
+    listed = own + ([] if args.own else [entry for entry in entries if entry not in own])
     with open(os.path.join(work, "unstuck.toml"), "w", encoding="utf-8") as config:
         config.write("[recovery]\ncooldown_seconds = 0\nsandbox = %s\nauto_approve = [\n" % json.dumps(args.sandbox))
         for entry in listed: config.write("  %s,\n" % toml_text(entry))
@@ -86,8 +101,7 @@ def main():
     scenarios = [os.path.abspath(os.path.join(folder, name)) for folder in args.dirs for name in sorted(os.listdir(folder)) if os.path.exists(os.path.join(folder, name, "meta.json"))]
     entries = []
     for scenario in scenarios:
-        entry = json.load(open(os.path.join(scenario, "meta.json"), encoding="utf-8")).get("repair_command")
-        if entry and entry not in entries: entries.append(entry)
+        entries += [entry for entry in own_entries(scenario) if entry not in entries]
     base = tempfile.mkdtemp(prefix="unstuck-scenarios-"); os.chmod(base, 0o755)
     counts = {True: [0, 0], False: [0, 0]}; touched = 0
     for scenario in scenarios:
