@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use super::effective::Effective;
 use super::failure::{Failure, While};
-use super::profile::{Demand, Reach};
+use super::profile::{Demand, Reach, Rights};
 use super::runner::Private;
 use super::wakes::Wakes;
 use super::wire::{self, End, Order, Report};
@@ -69,8 +69,10 @@ fn private(order: &Order, entered: system::Entered) -> io::Result<Private> {
             Some(home)
         }
     };
-    // Hardly confined, it runs no program that an agent could have put somewhere.
-    let search = (order.profile.reach == Reach::Looks).then_some(OF_SYSTEM);
+    // With more power than others, it runs no program that an agent could have put somewhere.
+    let profile = &order.profile;
+    let is_mighty = profile.reach == Reach::Looks || profile.rights == Rights::Anyones;
+    let search = is_mighty.then_some(OF_SYSTEM);
     Ok(Private {
         temporary,
         home,

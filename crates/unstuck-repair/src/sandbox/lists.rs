@@ -22,6 +22,7 @@ pub(super) struct Lists {
     secrets: Secrets,
     pub(super) project: Project,
     pub(super) processes: Processes,
+    pub(super) files: Files,
 }
 
 /// A folder of a tool, and what of it may be changed; all of it where nothing is said or something of it is private.
@@ -70,6 +71,13 @@ pub(super) struct Processes {
     pub(super) signals: BTreeSet<String>,
     pub(super) looks: BTreeSet<String>,
     pub(super) beside: BTreeSet<String>,
+}
+
+/// By what an entry is known to work on nothing but files.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Files {
+    pub(super) only: BTreeSet<String>,
 }
 
 /// What of a project no repair may make or change: it decides what runs outside of the sandbox later.

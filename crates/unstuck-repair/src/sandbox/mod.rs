@@ -36,8 +36,8 @@ use std::ffi::OsString;
 pub use effective::{Confinement, Effective};
 pub use lists::guarded;
 pub use planted::Absent;
-pub use profile::{Bounds, Demand, Network, Overlay, Profile, Reach};
-pub use reach::reach;
+pub use profile::{Bounds, Demand, Network, Overlay, Profile, Reach, Rights};
+pub use reach::{reach, rights};
 pub use scratch::Scratch;
 pub use surroundings::{surroundings, user_of};
 

@@ -72,16 +72,14 @@ fn leave(order: &mut Order) -> Result<system::Entered, Failure> {
         system::become_user(user).to("become the user that the project belongs to")?;
     }
     let wants = profile.demand != Demand::Off && order.obstacle.is_none();
-    Ok(
-        match wants.then(|| system::enter(profile.reach, profile.network)) {
-            Some(Ok(entered)) => entered,
-            Some(Err(error)) => {
-                order.obstacle = Some(error.to_string());
-                system::Entered::NOTHING
-            }
-            None => system::Entered::NOTHING,
-        },
-    )
+    Ok(match wants.then(|| system::enter(profile)) {
+        Some(Ok(entered)) => entered,
+        Some(Err(error)) => {
+            order.obstacle = Some(error.to_string());
+            system::Entered::NOTHING
+        }
+        None => system::Entered::NOTHING,
+    })
 }
 
 /// A bound on processes for root, whom the usual one does not bind; where it is not possible, that is noted.

@@ -42,6 +42,17 @@ pub enum Reach {
     Looks,
 }
 
+/// Over whose files the command has power; [`rights`](super::rights) reads it from an owner's entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rights {
+    /// Those of its own user.
+    #[default]
+    Own,
+    /// Everybody's, if unstuck is root, for entries such as `chown -R build .cache`.
+    Anyones,
+}
+
 /// An overlay that lies over the project, so that nothing of it is really changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlay {
@@ -90,6 +101,8 @@ pub struct Profile {
     pub network: Network,
     /// Which processes it may see and signal.
     pub reach: Reach,
+    /// Over whose files it has power.
+    pub rights: Rights,
     /// The project, without symlinks in its path. Never the folder that a proposal names.
     pub root: PathBuf,
     /// What it may write to. Where one of them is inside the project, only these are writable in it; those outside are
@@ -110,6 +123,7 @@ impl Profile {
             demand: Demand::default(),
             network: Network::default(),
             reach: Reach::default(),
+            rights: Rights::default(),
             root: root.into(),
             writable: Vec::new(),
             own: Vec::new(),

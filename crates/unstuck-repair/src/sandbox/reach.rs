@@ -1,9 +1,9 @@
-//! Reads from an owner's entry whether it works on processes of the machine.
+//! Reads from an owner's entry whether it works on processes of the machine, or on nothing but files.
 //!
 //! This never allows anything: the entry is allowed already. What cannot be read for certain is confined more, not less.
 
 use super::lists::Lists;
-use super::profile::Reach;
+use super::profile::{Reach, Rights};
 
 /// Words after which a command begins.
 const BEGINNERS: [&str; 8] = ["then", "do", "else", "elif", "if", "while", "until", "!"];
@@ -29,13 +29,35 @@ pub fn reach(command: &str) -> Reach {
         return Reach::Own;
     }
     let looks = programs.iter().any(|name| lists.looks.contains(name));
-    let is_readable = !TOO_CLEVER.iter().any(|clever| command.contains(clever));
     let only_those = programs.iter().all(|name| lists.beside.contains(name));
-    if looks && is_readable && only_those {
+    if looks && is_readable(command) && only_those {
         Reach::Looks
     } else {
         Reach::Signals
     }
+}
+
+/// Over whose files a command needs power: everybody's only where it changes their owners or modes or removes them, and
+/// nothing of the project is executed.
+///
+/// ```
+/// use unstuck_repair::sandbox::{Rights, rights};
+///
+/// assert_eq!(rights("chown -R \"$(id -u)\" .cache"), Rights::Anyones);
+/// assert_eq!(rights("chown -R 1000 .cache && npm ci"), Rights::Own);
+/// ```
+pub fn rights(command: &str) -> Rights {
+    let lists = &Lists::built_in().files;
+    let programs = programs(command);
+    let only_those = programs.iter().all(|name| lists.only.contains(name));
+    match !programs.is_empty() && only_those && is_readable(command) {
+        true => Rights::Anyones,
+        false => Rights::Own,
+    }
+}
+
+fn is_readable(command: &str) -> bool {
+    !TOO_CLEVER.iter().any(|clever| command.contains(clever))
 }
 
 /// Whether it looks up other processes by their number.
@@ -170,6 +192,29 @@ mod tests {
             "./fuser -k 3000/tcp; fuser 1/tcp",
         ] {
             assert_ne!(reach(command), Reach::Looks, "{command}");
+        }
+    }
+
+    #[test]
+    fn only_what_runs_nothing_of_the_project_has_power_over_files_of_others() {
+        for command in [
+            "chown -R build:build .cache",
+            "chown -R \"$(id -u):$(id -g)\" dist && chmod -R u+rwX dist",
+            "rm -rf dist",
+        ] {
+            assert_eq!(rights(command), Rights::Anyones, "{command}");
+        }
+        for command in [
+            "",
+            "npm ci",
+            "rm -rf dist && npm run build",
+            "rm -rf $(node what.js)",
+            "./chown x",
+            "cp -r /home/other/secrets .",
+            "chown 0 <(node x.js)",
+            "find . -exec node x.js ;",
+        ] {
+            assert_eq!(rights(command), Rights::Own, "{command}");
         }
     }
 

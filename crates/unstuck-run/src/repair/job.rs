@@ -6,7 +6,7 @@ use unstuck_core::guard::{Approved, ApprovedBy, Script};
 use unstuck_repair::environment::Environment;
 use unstuck_repair::place::{Folder, Root};
 use unstuck_repair::sandbox::wire::Steps;
-use unstuck_repair::sandbox::{Demand, Profile, Reach, reach};
+use unstuck_repair::sandbox::{Demand, Profile, Reach, Rights, reach, rights};
 
 /// A repair that is to be run, with the handles on which it was decided.
 #[derive(Debug)]
@@ -35,6 +35,7 @@ impl<'a> Job<'a> {
     ) -> Self {
         let profile = Profile {
             reach: reach(approved.text()),
+            rights: rights(approved.text()),
             ..Profile::of(root.path())
         };
         Self {
@@ -71,6 +72,7 @@ impl<'a> Job<'a> {
         if is_unseen {
             profile.demand = Demand::Required;
             profile.reach = Reach::Own;
+            profile.rights = Rights::Own;
         }
         profile
     }

@@ -65,7 +65,11 @@ impl Judge<'_> {
         let cleans = |deed: &Deed| {
             let same = deed.ecosystem.is_some() && deed.ecosystem.as_deref() == need.ecosystem;
             let wanted = &need.rule.things;
-            let thing = wanted.is_empty() || deed.things.iter().any(|one| wanted.contains(one));
+            // A cache with a name is only to blame where the failure speaks of it.
+            let thing = match deed.things.is_empty() {
+                true => wanted.is_empty(),
+                false => deed.things.iter().any(|one| wanted.contains(one)),
+            };
             same && thing && deed.known
         };
         entry.doing(Work::Clean).any(cleans)

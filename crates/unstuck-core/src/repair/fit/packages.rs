@@ -33,7 +33,7 @@ impl Judge<'_> {
         let plain = does(Work::Install);
         // What overrides contradictions is for contradictions, and nobody asked for newer versions.
         let upgrades = does(Work::Upgrade);
-        let extra = u8::from(loose) + 3 * u8::from(upgrades);
+        let extra = 3 * (u8::from(loose) + u8::from(upgrades));
         match need.state {
             State::Missing | State::Outdated if fresh => Some(2 + extra),
             State::Missing | State::Outdated if plain => Some(extra),
@@ -66,7 +66,9 @@ impl Judge<'_> {
         let locks = manager.into_iter().flat_map(|manager| &manager.locks);
         let mut locks = locks.map(|lock| paths::join(&need.folder, lock));
         let lock = locks.find(|lock| self.facts.exists(lock));
-        if lock.is_none() && need.state == State::Drifted {
+        // Whoever found a contradiction had read what every package wants.
+        let was_read = need.state == State::Unresolved;
+        if was_read || lock.is_none() && need.state == State::Drifted {
             return true;
         }
         let known = self.facts.named_in.contains_key("https");

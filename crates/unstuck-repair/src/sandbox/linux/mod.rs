@@ -59,7 +59,7 @@ pub(super) fn confine(
     writable.extend(devices::writable());
     step_into(order, project, folder)?;
     limits::set(&profile.bounds).to("set the bounds")?;
-    privileges::drop_all(profile.reach).to("give up privileges")?;
+    privileges::drop_all(profile).to("give up privileges")?;
     if profile.reach == Reach::Looks {
         missing.push("Landlock is not used, because it looks into other processes".to_owned());
     } else {

@@ -6,7 +6,7 @@ use std::io;
 use nix::sched::CloneFlags;
 use rustix::process::{DumpableBehavior, getgid, getuid};
 
-use crate::sandbox::profile::{Network, Reach};
+use crate::sandbox::profile::{Network, Profile, Reach, Rights};
 use crate::sandbox::wire::RunAs;
 
 use super::privileges;
@@ -63,9 +63,10 @@ pub(in crate::sandbox) fn become_user(user: RunAs) -> io::Result<()> {
     Ok(())
 }
 
-/// Leaves what can be left for this reach.
-pub(in crate::sandbox) fn enter(reach: Reach, network: Network) -> io::Result<Entered> {
-    let off = match network {
+/// Leaves what can be left for what a profile has to reach.
+pub(in crate::sandbox) fn enter(profile: &Profile) -> io::Result<Entered> {
+    let reach = profile.reach;
+    let off = match profile.network {
         Network::On => CloneFlags::empty(),
         Network::Off => CloneFlags::CLONE_NEWNET,
     };
@@ -84,6 +85,17 @@ pub(in crate::sandbox) fn enter(reach: Reach, network: Network) -> io::Result<En
         Reach::Own => CloneFlags::CLONE_NEWPID,
         Reach::Signals | Reach::Looks => CloneFlags::empty(),
     };
+    let entered = Entered {
+        mounts: true,
+        processes: reach == Reach::Own,
+    };
+    // A user namespace of our own would know no other user. Root can do without, where it is not confined itself.
+    if profile.rights == Rights::Anyones
+        && getuid().is_root()
+        && nix::sched::unshare(CloneFlags::CLONE_NEWIPC | processes | off).is_ok()
+    {
+        return Ok(entered);
+    }
     let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
     nix::sched::unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWIPC | processes | off)?;
     // A group may be mapped by an ordinary user only when its list of groups can no longer change.
@@ -91,8 +103,5 @@ pub(in crate::sandbox) fn enter(reach: Reach, network: Network) -> io::Result<En
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
     privileges::hand_down()?;
-    Ok(Entered {
-        mounts: true,
-        processes: reach == Reach::Own,
-    })
+    Ok(entered)
 }

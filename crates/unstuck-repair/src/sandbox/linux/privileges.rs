@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::thread::{CapabilitiesSecureBits, CapabilitySet, CapabilitySets};
 
-use crate::sandbox::profile::Reach;
+use crate::sandbox::profile::{Profile, Reach, Rights};
 
 /// Lets the next program have our capabilities, although its user is not called root.
 pub(super) fn hand_down() -> io::Result<()> {
@@ -17,14 +17,22 @@ pub(super) fn hand_down() -> io::Result<()> {
     Ok(())
 }
 
-/// Drops all capabilities but what the reach needs, and lets no program bring any back.
-pub(super) fn drop_all(reach: Reach) -> io::Result<()> {
+/// Drops all capabilities but what a profile needs, and lets no program bring any back.
+pub(super) fn drop_all(profile: &Profile) -> io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
-    let kept = match reach {
+    let for_processes = match profile.reach {
         // Root looks at what its processes have open, and ends them, with these alone.
         Reach::Looks => CapabilitySet::KILL | CapabilitySet::SYS_PTRACE,
         Reach::Own | Reach::Signals => CapabilitySet::empty(),
     };
+    let is_root = rustix::process::getuid().is_root();
+    let for_files = match profile.rights {
+        Rights::Anyones if is_root => {
+            CapabilitySet::CHOWN | CapabilitySet::FOWNER | CapabilitySet::DAC_OVERRIDE
+        }
+        Rights::Anyones | Rights::Own => CapabilitySet::empty(),
+    };
+    let kept = for_processes | for_files;
     let own = rustix::thread::capabilities(None)?;
     let kept = kept & own.permitted;
     if own.effective.contains(CapabilitySet::SETPCAP) {
