@@ -143,6 +143,12 @@ impl Book {
         self.files.iter().flat_map(|file| &file.alias)
     }
 
+    /// The parts of names by which templates are known.
+    pub(super) fn template_marks(&self) -> impl Iterator<Item = &str> {
+        let marks = self.files.iter().flat_map(|file| &file.template);
+        marks.map(String::as_str)
+    }
+
     /// Whether a text, be it a program or what one says, is about writing files.
     pub(super) fn is_writing(&self, text: &str) -> bool {
         let mut patterns = self.files.iter().flat_map(|file| &file.writing);

@@ -12,6 +12,9 @@ use super::paths;
 use crate::action::shell_quote;
 use crate::failure::Kind;
 
+/// The programs that built-in commands begin with, beside package managers and those in the data.
+pub(super) const PROGRAMS: [&str; 3] = ["cp", "make", "just"];
+
 /// A command that may be offered for a need.
 pub(super) struct Candidate {
     pub(super) command: String,
@@ -46,6 +49,9 @@ pub(super) fn candidates(
         return Vec::new();
     }
     let mut all: Vec<Candidate> = of_rule(facts, need).collect();
+    if matches!(need.lack, Lack::File | Lack::ByPlace | Lack::Variable) {
+        all.extend(of_templates(book, facts));
+    }
     match need.lack {
         Lack::Packages => all.extend(of_manager(book, facts, need)),
         Lack::Output | Lack::Generated | Lack::Schema | Lack::File => {
@@ -81,7 +87,10 @@ pub(super) fn filled(
         let path = need.path.as_deref();
         let value = match key.trim() {
             "path" => path.map(str::to_owned),
-            "folder" => path.map(|path| paths::parent(path).to_owned()),
+            "folder" => path
+                .map(paths::parent)
+                .filter(|folder| !folder.is_empty())
+                .map(str::to_owned),
             "name" => need.name.clone(),
             "port" => need.port.map(|port| port.to_string()),
             _ => None,
@@ -92,6 +101,20 @@ pub(super) fn filled(
     }
     text.push_str(rest);
     Some(text)
+}
+
+/// Copies of templates that are not there yet.
+fn of_templates(book: &Book, facts: &Facts) -> Vec<Candidate> {
+    let copy = |file: &String| {
+        let mut marks = book.template_marks();
+        let target = marks.find_map(|mark| paths::without_mark(file, mark))?;
+        facts.is_missing(&target).then(|| Candidate {
+            command: format!("cp {} {}", shell_quote(file), shell_quote(&target)),
+            folder: String::new(),
+            unproven: true,
+        })
+    };
+    facts.listed.iter().filter_map(copy).collect()
 }
 
 fn of_manager(book: &Book, facts: &Facts, need: &Need<'_>) -> Vec<Candidate> {

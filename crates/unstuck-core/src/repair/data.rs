@@ -38,6 +38,8 @@ pub struct RepairFile {
     pub(super) alias: Vec<Alias>,
     /// How programs write that they write files.
     pub(super) writing: Vec<Pattern>,
+    /// Parts of the names of files that are templates of others, such as `.example`.
+    pub(super) template: Vec<String>,
     pub(super) never: Vec<Never>,
     pub(super) forbidden: Vec<Forbidden>,
     pub(super) need: Vec<NeedRule>,
@@ -360,18 +362,12 @@ pub(super) struct NeedRule {
     #[serde(default)]
     pub(super) has: Vec<String>,
     /// Where the text names no path: patterns of the files that it may be about. `{name}` is the name that it is
-    /// about, `{source}` the name, without its end, of a file that contains that name and is not blamed itself.
+    /// about.
     #[serde(default)]
     pub(super) found: Vec<String>,
     /// Texts that files of the project must contain; any of them.
     #[serde(default)]
     pub(super) contains: Vec<String>,
-    /// Whether the name must stand in a file that is not blamed itself.
-    #[serde(default)]
-    pub(super) named_elsewhere: bool,
-    /// Whether it explains code that does not compile: then the owner's entries for it are offered all the same.
-    #[serde(default)]
-    pub(super) explains_code: bool,
     /// Whether the failed command itself makes again what was removed.
     #[serde(default)]
     pub(super) remade: bool,

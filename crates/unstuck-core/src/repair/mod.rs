@@ -61,26 +61,19 @@ pub fn offers(
 ) -> Offers {
     let message = Message::read(failure);
     let refused = never::refusal(book, failure, diagnosis, &message);
-    // Code that does not compile may miss what a generator makes, or be linked with what was built before.
-    let is_code =
-        |refused: &Refusal| refused.rule == "code" && diagnosis.kind == Kind::CompileError;
-    let strict = refused.as_ref().is_some_and(is_code);
-    let nothing = |refused| Offers {
-        refused,
-        ..Offers::default()
-    };
-    if refused.is_some() && !strict {
-        return nothing(refused);
+    if refused.is_some() {
+        return Offers {
+            refused,
+            ..Offers::default()
+        };
     }
-    let mut clues = clues(book, diagnosis.kind, &message);
-    clues.retain(|clue| !strict || clue.rule.explains_code);
+    let clues = clues(book, diagnosis.kind, &message);
     let desk = Desk {
         judge: Judge {
             book,
             facts,
             message: &message,
         },
-        strict,
         kind: diagnosis.kind,
         line: &diagnosis.evidence.line,
         needs: needs(book, facts, &message, &clues),
@@ -88,10 +81,7 @@ pub fn offers(
     let (mut found, passed_over) = desk.owners(owner_entries);
     found.sort_by_key(|one| one.rank);
     let mut offers: Vec<Offer> = found.into_iter().map(|one| one.offer).collect();
-    if strict && offers.is_empty() {
-        return nothing(refused);
-    }
-    let mut built_in = if strict { Vec::new() } else { desk.built_in() };
+    let mut built_in = desk.built_in();
     built_in.sort_by_key(|one| one.rank);
     for one in built_in {
         if offers
@@ -130,8 +120,6 @@ struct Found {
 /// Where offers are made.
 struct Desk<'a> {
     judge: Judge<'a>,
-    /// Whether only what the failure needs counts, and not what it advises.
-    strict: bool,
     kind: Kind,
     line: &'a str,
     needs: Vec<Need<'a>>,
@@ -170,7 +158,7 @@ impl<'a> Desk<'a> {
         let best = fits.min_by_key(|(need, fit)| (-need.priority, *fit));
         match best {
             Some((need, fit)) => Ok(self.found(Some(need), fit, &entry, advised, at)),
-            None if advised && !self.strict => {
+            None if advised => {
                 let fit = Fit {
                     preference: 0,
                     tied: true,

@@ -169,8 +169,7 @@ impl<'b> Resolver<'_, 'b> {
         let contains = |text: &String| self.facts.files_naming(text).next().is_some();
         let has = rule.has.is_empty() || self.facts.has_any("", &rule.has);
         let says = rule.contains.is_empty() || rule.contains.iter().any(contains);
-        let named = !rule.named_elsewhere || !self.sources(clue).is_empty();
-        if !has || !says || !named {
+        if !has || !says {
             return Vec::new();
         }
         let Some(written) = clue.path.as_deref() else {
@@ -228,11 +227,10 @@ impl<'b> Resolver<'_, 'b> {
                 one if one.contains("{submodule}") => {
                     self.facts.submodules.iter().cloned().collect()
                 }
-                one if one.contains("{source}") => self.sources(clue),
                 one if one.contains("{name}") => clue.name.iter().cloned().collect(),
                 _ => vec![String::new()],
             };
-            let keys = ["{submodule}", "{source}", "{name}"];
+            let keys = ["{submodule}", "{name}"];
             for value in values {
                 let filled = keys
                     .iter()
@@ -245,25 +243,6 @@ impl<'b> Resolver<'_, 'b> {
         found.dedup();
         found.truncate(MOST_MATCHES);
         found
-    }
-
-    /// The names, without their ends, of files that contain the name of a clue and are not blamed themselves.
-    fn sources(&self, clue: &Clue<'b>) -> Vec<String> {
-        let blamed = paths::mentioned(&self.message.text);
-        let blamed: Vec<String> = blamed
-            .iter()
-            .filter_map(|path| self.facts.relative(path))
-            .collect();
-        let name = clue.name.as_deref().unwrap_or_default();
-        let files = self.facts.files_naming(name);
-        let files = files.filter(|file| blamed.iter().all(|one| one != file));
-        let stem = |file: &str| {
-            let base = paths::base(file);
-            base.rsplit_once('.')
-                .map_or(base, |(stem, _)| stem)
-                .to_owned()
-        };
-        files.map(stem).collect()
     }
 
     /// A relative path may start at the file that names it.

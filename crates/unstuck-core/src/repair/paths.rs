@@ -162,6 +162,14 @@ fn is_file_name(word: &str) -> bool {
             .is_some_and(|(_, extension)| named(extension))
 }
 
+/// The path without a part of its name that stands before a dot or at the end.
+pub(super) fn without_mark(path: &str, mark: &str) -> Option<String> {
+    let (before, after) = base(path).split_once(mark)?;
+    let is_whole = after.is_empty() || after.starts_with('.');
+    let is_name = !before.is_empty() && before != ".";
+    (is_whole && is_name).then(|| join(parent(path), &format!("{before}{after}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::book::Book;
+use super::candidates;
 use super::data::{Lack, NeedRule};
 use super::facts::Facts;
 use super::message::Message;
@@ -23,6 +24,8 @@ pub struct Questions {
     pub programs: BTreeSet<String>,
     /// Ports of which to find out who listens.
     pub ports: BTreeSet<u16>,
+    /// Parts of names by which templates are known; see [`copy_of`](Self::copy_of).
+    pub template_marks: BTreeSet<String>,
     /// Whether to find out on which ports processes of the project listen.
     pub processes: bool,
 }
@@ -45,6 +48,12 @@ pub fn questions(
     for entry in owner_entries {
         questions.add_entry(entry);
     }
+    for advised in message.advised() {
+        questions.add_entry(&advised);
+    }
+    questions
+        .programs
+        .extend(candidates::PROGRAMS.map(str::to_owned));
     for manager in book.managers() {
         let program = manager.program.as_deref().unwrap_or(&manager.name);
         questions.programs.insert(program.to_owned());
@@ -55,6 +64,8 @@ pub fn questions(
             .filter(|name| !name.contains('*'));
         questions.paths.extend(plain.cloned());
     }
+    let marks = book.template_marks().map(str::to_owned);
+    questions.template_marks.extend(marks);
     let addresses = ["http", "https"].map(str::to_owned);
     questions.names.extend(addresses);
     let commands = book.needs().flat_map(|rule: &NeedRule| &rule.command);
@@ -65,6 +76,12 @@ pub fn questions(
 }
 
 impl Questions {
+    /// What a file is the template of, by its name: `.env` for `.env.example`. It has to be known whether that is there.
+    pub fn copy_of(&self, path: &str) -> Option<String> {
+        let mut marks = self.template_marks.iter();
+        marks.find_map(|mark| paths::without_mark(path, mark))
+    }
+
     /// A path, and the folders above it.
     fn add_path(&mut self, path: &str) {
         for one in paths::upwards(path).filter(|one| one.len() > 1).take(6) {

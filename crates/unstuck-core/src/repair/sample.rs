@@ -119,7 +119,9 @@ impl Sample {
             .chain(folders.iter().map(|one| (*one).to_owned()))
             .collect();
         let asked_paths = asked.paths.iter().filter_map(|path| facts.relative(path));
+        let copies = facts.listed.iter().filter_map(|file| asked.copy_of(file));
         let all: BTreeSet<String> = asked_paths
+            .chain(copies)
             .chain(facts.listed.clone())
             .chain(self.dangling.clone())
             .collect();

@@ -38,7 +38,9 @@ pub fn survey(root: &Path, at: &Path, search_path: Option<&OsStr>, questions: &Q
         .paths
         .iter()
         .filter_map(|path| facts.relative(path));
-    let asked = asked.chain(facts.submodules.iter().cloned());
+    let copies = facts.listed.iter();
+    let copies = copies.filter_map(|file| questions.copy_of(file));
+    let asked = asked.chain(copies).chain(facts.submodules.iter().cloned());
     let asked: std::collections::BTreeSet<String> = asked.collect();
     let open = processes::open_files(root);
     facts.paths = file::facts(&tree, &asked, &open);

@@ -31,6 +31,22 @@ fn an_unlisted_repair_asks_and_approve_runs_it() {
     place.go(&["approve"]).told(2, &["no repair waits"]);
 }
 
+/// Nobody has listed anything, and the programs of what is built in are looked for all the same.
+#[test]
+fn what_is_built_in_is_offered_from_nothing() {
+    let place = project("");
+    place.write(".env.example", "SHOP_PORT=3000\n");
+    place.write("seed.sh", "mkdir -p data && echo 1 > data/seed");
+    let env = "test -f .env || { echo 'SHOP_PORT is not set' >&2; exit 1; }";
+    place
+        .go(&["repair", "--", "sh", "-c", env])
+        .told(3, &["`cp .env.example .env` may repair it"]);
+    let seed = "test -f data/seed || { echo 'no data; run: sh seed.sh' >&2; exit 1; }";
+    place
+        .go(&["repair", "--", "sh", "-c", seed])
+        .told(3, &["`sh seed.sh` may repair it"]);
+}
+
 #[test]
 fn a_rejected_repair_is_not_run_and_not_offered_again() {
     let place = project("");
