@@ -55,6 +55,7 @@ pub mod failure;
 pub mod guard;
 pub mod guard_files;
 pub mod knowledge;
+mod literals;
 mod moment;
 mod nearest;
 mod needles;

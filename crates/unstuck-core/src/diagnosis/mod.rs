@@ -10,7 +10,6 @@ mod classifier;
 mod clock;
 mod evidence;
 mod fingerprint;
-mod literals;
 mod loose;
 mod pattern;
 mod rule;

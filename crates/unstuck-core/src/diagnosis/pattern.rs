@@ -16,7 +16,7 @@ use regex_automata::meta::{BuildError, Config, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;
 use regex_automata::util::syntax;
 
-use super::literals;
+use crate::literals;
 
 /// Why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -274,7 +274,7 @@ fn field_pattern(
         .strip_prefix('/')
         .and_then(|rest| rest.strip_suffix('/'));
     let (regex, literal) = match inner {
-        Some(regex) => (regex.to_owned(), super::literals::required(regex)),
+        Some(regex) => (regex.to_owned(), crate::literals::required(regex)),
         None => (regex::escape(&text), Some(vec![text.to_ascii_lowercase()])),
     };
     let source = format!(

@@ -6,10 +6,14 @@ use std::sync::OnceLock;
 use regex::{Captures, Regex, RegexBuilder};
 use serde::{Deserialize, Deserializer};
 
+use crate::literals;
+
 /// What to look for in a text; compiled when it is first needed.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     source: String,
+    /// In lower case: a text without any of them does not match. None if there are no good ones.
+    literals: OnceLock<Option<Vec<String>>>,
     compiled: OnceLock<Option<Regex>>,
 }
 
@@ -17,23 +21,25 @@ impl Pattern {
     fn new(source: String) -> Self {
         Self {
             source,
+            literals: OnceLock::new(),
             compiled: OnceLock::new(),
         }
     }
 
     /// Every place where it matches.
     pub(super) fn all_captures<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
-        let regex = self.regex().into_iter();
+        let regex = self.regex_for(text).into_iter();
         regex.flat_map(move |regex| regex.captures_iter(text))
     }
 
     /// The first place where it matches.
     pub(super) fn find(&self, text: &str) -> Option<Range<usize>> {
-        self.regex()?.find(text).map(|found| found.range())
+        self.regex_for(text)?.find(text).map(|found| found.range())
     }
 
     pub(super) fn is_match(&self, text: &str) -> bool {
-        self.regex().is_some_and(|regex| regex.is_match(text))
+        self.regex_for(text)
+            .is_some_and(|regex| regex.is_match(text))
     }
 
     /// What is wrong with it.
@@ -45,13 +51,26 @@ impl Pattern {
         }
     }
 
-    fn regex(&self) -> Option<&Regex> {
-        self.compiled.get_or_init(|| self.build().ok()).as_ref()
+    /// The expression, if it may match the text: most never do, and compiling is what costs.
+    fn regex_for(&self, text: &str) -> Option<&Regex> {
+        let literals = self.literals.get_or_init(|| match self.expression() {
+            Some(regex) => literals::required(regex),
+            None => Some(vec![self.source.to_ascii_lowercase()]),
+        });
+        let text = text.as_bytes();
+        let has = |literal: &String| contains(text, literal.as_bytes());
+        let may_match = literals.as_ref().is_none_or(|all| all.iter().any(has));
+        let compiled = || self.compiled.get_or_init(|| self.build().ok()).as_ref();
+        may_match.then(compiled).flatten()
+    }
+
+    /// What stands between the slashes.
+    fn expression(&self) -> Option<&str> {
+        self.source.strip_prefix('/')?.strip_suffix('/')
     }
 
     fn build(&self) -> Result<Regex, regex::Error> {
-        let inner = self.source.strip_prefix('/');
-        let source = match inner.and_then(|rest| rest.strip_suffix('/')) {
+        let source = match self.expression() {
             Some(regex) => regex.to_owned(),
             None => regex::escape(&self.source),
         };
@@ -61,6 +80,18 @@ impl Pattern {
             .size_limit(4 << 20)
             .build()
     }
+}
+
+/// Whether a text contains a literal that is in lower case, in any letter case.
+fn contains(text: &[u8], literal: &[u8]) -> bool {
+    let Some((first, rest)) = literal.split_first() else {
+        return true;
+    };
+    let upper = first.to_ascii_uppercase();
+    memchr::memchr2_iter(*first, upper, text).any(|at| {
+        let behind = text.get(at + 1..at + literal.len());
+        behind.is_some_and(|behind| behind.eq_ignore_ascii_case(rest))
+    })
 }
 
 impl PartialEq for Pattern {
