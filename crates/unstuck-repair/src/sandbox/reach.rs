@@ -76,6 +76,7 @@ fn programs(command: &str) -> Vec<String> {
     for word in words(command) {
         match word {
             Word::Break => begins = true,
+            Word::Back => begins = false,
             Word::Text(text) if begins && !is_assignment(&text) => {
                 begins = BEGINNERS.contains(&text.as_str()) || text == "xargs";
                 if !BEGINNERS.contains(&text.as_str()) && !text.starts_with('-') {
@@ -108,17 +109,26 @@ enum Word {
     Text(String),
     /// After it another command begins.
     Break,
+    /// After it the command goes on in which a substitution stood.
+    Back,
 }
 
 /// Splits generously: quotes are dropped, and every operator or substitution begins another command.
 fn words(command: &str) -> Vec<Word> {
     let mut words = Vec::new();
     let mut text = String::new();
+    let mut open = 0_usize;
     for c in command.chars() {
         match c {
             '\'' | '"' | '\\' | '$' => {}
             ' ' | '\t' => end(&mut words, &mut text),
+            ')' if open > 0 => {
+                open -= 1;
+                end(&mut words, &mut text);
+                words.push(Word::Back);
+            }
             ';' | '&' | '|' | '(' | ')' | '`' | '{' | '}' | '\n' => {
+                open += usize::from(c == '(');
                 end(&mut words, &mut text);
                 words.push(Word::Break);
             }
@@ -213,6 +223,9 @@ mod tests {
             "cp -r /home/other/secrets .",
             "chown 0 <(node x.js)",
             "find . -exec node x.js ;",
+            "case $x in a) node x.js;; esac",
+            "chown $(id -u) a; (rm -rf b) && node x.js",
+            "f() { node x.js; }; rm a",
         ] {
             assert_eq!(rights(command), Rights::Own, "{command}");
         }

@@ -41,17 +41,20 @@ pub(super) fn run(
             vec![&shell]
         }
     };
-    let mut end = End::Exited(0);
     for (words, program) in commands.into_iter().zip(programs) {
-        end = match start(program, words, private) {
+        if wakes.was_asked() {
+            // Whatever the step before says: this is not all of it.
+            return Ok(End::Signaled(Signal::TERM.as_raw()));
+        }
+        let end = match start(program, words, private) {
             Ok(pid) => wait(pid, wakes)?,
             Err(error) => cannot_start(program, &error),
         };
-        if end != End::Exited(0) || wakes.take_asked() {
-            break;
+        if end != End::Exited(0) {
+            return Ok(end);
         }
     }
-    Ok(end)
+    Ok(End::Exited(0))
 }
 
 fn start(program: &Path, words: &[String], private: &Private) -> io::Result<Pid> {

@@ -2,6 +2,7 @@
 //!
 //! Handlers and not a mask: a mask would be handed down to the command, a handler is not.
 
+use std::cell::Cell;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 pub(super) struct Wakes {
     stream: UnixStream,
     asked: Arc<AtomicBool>,
+    was_asked: Cell<bool>,
 }
 
 impl Wakes {
@@ -26,7 +28,11 @@ impl Wakes {
             signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
         }
         signal_hook::low_level::pipe::register(SIGCHLD, write)?;
-        Ok(Self { stream, asked })
+        Ok(Self {
+            stream,
+            asked,
+            was_asked: Cell::new(false),
+        })
     }
 
     /// Forgets the wake-ups so far; whoever calls it looks at all children afterwards.
@@ -41,7 +47,14 @@ impl Wakes {
 
     /// Whether the process was asked to end since the last call.
     pub(super) fn take_asked(&self) -> bool {
-        self.asked.swap(false, Ordering::Relaxed)
+        let asked = self.asked.swap(false, Ordering::Relaxed);
+        self.was_asked.set(self.was_asked.get() || asked);
+        asked
+    }
+
+    /// Whether the process was ever asked to end.
+    pub(super) fn was_asked(&self) -> bool {
+        self.take_asked() || self.was_asked.get()
     }
 
     /// The descriptor to wait on.
