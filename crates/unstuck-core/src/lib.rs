@@ -60,6 +60,7 @@ mod moment;
 mod nearest;
 mod needles;
 pub mod pipeline;
+pub mod question;
 pub mod recovery;
 pub mod redact;
 pub mod repair;

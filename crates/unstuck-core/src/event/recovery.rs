@@ -5,9 +5,12 @@ use serde_json::Value;
 
 use super::id::SessionId;
 use super::pipeline::PipelineStarted;
-use crate::decision::{AskWhy, CostEstimate, Decision, EscalationRecord, Odds, Proposed, Trigger};
+use crate::decision::{
+    AskWhy, Changed, CostEstimate, Decision, EscalationRecord, Odds, Proposed, Trigger,
+};
 use crate::failure::Kind;
 use crate::moment::Timestamp;
+use crate::question::{Answer, Shown};
 
 /// It was decided what to do about a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,6 +157,9 @@ pub struct RecoveryEscalated {
     /// The repair that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<String>,
+    /// What else is shown of it.
+    #[serde(flatten)]
+    pub shown: Shown,
 }
 
 impl RecoveryEscalated {
@@ -169,7 +175,7 @@ impl RecoveryEscalated {
 }
 
 /// A person's question was settled.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecoveryResolved {
     /// The session that it is about; none in the log of a run that is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,30 +183,40 @@ pub struct RecoveryResolved {
     /// The id of the question, where there was one.
     #[serde(default)]
     pub id: Option<String>,
-    /// By whom: `human`, or `unstuck` where a repair has helped.
+    /// By whom: `human`, `deadline` where nobody answered in time, or `unstuck` where a repair has helped.
     pub by: String,
-    /// How: `manual`, `approve`, `reject`, `repair`.
+    /// How: an answer (`approve`, `reject`, `manual`, `retry`, `escalate`, `skip`, `abort`), or `repair`.
     pub method: String,
     /// What they said about it.
     #[serde(default)]
     pub note: String,
+    /// Who it was, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// What is different from now on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Changed>,
 }
 
 impl RecoveryResolved {
     /// A repair has helped: what had failed works.
     pub fn by_repair(session: Option<SessionId>, repair: &str) -> Self {
         Self {
-            session,
             id: Some(repair.to_owned()),
             by: "unstuck".into(),
             method: "repair".into(),
-            note: String::new(),
+            ..Self::by_hand(session)
         }
     }
 
-    /// Whether a person has settled it.
+    /// Whether a person has settled it, or what they want when they do not answer.
     pub fn is_by_person(&self) -> bool {
-        self.by == "human"
+        self.by != "unstuck"
+    }
+
+    /// What a person has answered; none where nobody did.
+    pub fn answer(&self) -> Option<Answer> {
+        Answer::named(&self.method).filter(|_| self.is_by_person())
     }
 
     /// A person has seen to it by hand.
@@ -209,19 +225,27 @@ impl RecoveryResolved {
             session,
             id: None,
             by: "human".into(),
-            method: "manual".into(),
+            method: Answer::Resolve.method().into(),
             note: String::new(),
+            who: None,
+            changes: Vec::new(),
         }
     }
 
-    /// A person has allowed what was proposed, or has not.
-    pub fn about_repair(question: &RecoveryEscalated, method: &str, note: &str) -> Self {
+    /// The answer to a question.
+    pub fn answering(question: &RecoveryEscalated, answer: Answer) -> Self {
+        let proposed = question.proposed.iter().flat_map(|one| &one.changes);
+        // A repair is allowed by an event of its own.
+        let others = proposed.filter(|change| !matches!(change, Changed::Repair { .. }));
+        let changes = match answer {
+            Answer::Approve => others.cloned().collect(),
+            _ => Vec::new(),
+        };
         Self {
-            session: question.session.clone(),
             id: Some(question.id.clone()),
-            by: "human".into(),
-            method: method.into(),
-            note: note.into(),
+            method: answer.method().into(),
+            changes,
+            ..Self::by_hand(question.session.clone())
         }
     }
 }

@@ -9,10 +9,12 @@ pub use changes::{GONE, RoleChange, changes};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::decision::Changed;
 use crate::event::{
-    Event, IterationFinished, OnStuck, Outcome, Part, PipelineStarted, Recorded, RoleStarted,
-    RunFinished, RunId, SessionId,
+    Event, IterationFinished, OnStuck, Outcome, Part, PipelineStarted, Recorded, RecoveryResolved,
+    RoleStarted, RunFinished, RunId, SessionId,
 };
+use crate::question::Answer;
 
 /// What the one who drives a pipeline has to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +81,12 @@ pub struct Pipeline {
     raises: u32,
     /// Whether a person was asked about the run as a whole, and has not seen to it.
     asked: bool,
+    /// The sessions that a person wants to be left out.
+    skipped: BTreeSet<SessionId>,
+    /// What a person said to the loop, for the next iteration.
+    words: Vec<String>,
+    /// Whether a person wants it to end as it is.
+    given_up: bool,
     recovered: bool,
     finished: Option<RunFinished>,
 }
@@ -107,6 +115,9 @@ impl Pipeline {
             out_of_money: false,
             raises: 0,
             asked: false,
+            skipped: BTreeSet::new(),
+            words: Vec::new(),
+            given_up: false,
             recovered: false,
             finished: None,
         }
@@ -138,6 +149,7 @@ impl Pipeline {
                 self.previous = self.outputs();
                 self.iteration = started.iteration;
                 self.feedback.clone_from(&started.feedback);
+                self.words.clear();
                 self.parts.clear();
                 self.judged = None;
             }
@@ -167,23 +179,55 @@ impl Pipeline {
             Event::RecoveryEscalated(asked) if asked.lets_it_go_on() => {}
             Event::RecoveryEscalated(asked) if asked.session.is_none() => self.asked = true,
             Event::RecoveryEscalated(asked) => self.out_of_money |= asked.is_about_budget(),
-            Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
-                self.raised();
-                self.asked &= resolved.session.is_some();
-            }
+            Event::RecoveryResolved(resolved) if resolved.is_by_person() => self.answered(resolved),
             Event::RunFinished(end) => self.finished = Some(end.clone()),
             _ => {}
+        }
+    }
+
+    /// A person has answered: what waited for it goes on, is left out, or everything ends.
+    fn answered(&mut self, resolved: &RecoveryResolved) {
+        self.raised();
+        let answer = resolved.answer().unwrap_or(Answer::Resolve);
+        self.given_up |= answer == Answer::Abort;
+        let Some(session) = &resolved.session else {
+            self.given_up |= answer == Answer::Skip;
+            if std::mem::take(&mut self.asked) && answer.goes_on() {
+                self.loosened();
+            }
+            let said = resolved.changes.iter().filter_map(Changed::words);
+            self.words.extend(said.map(str::to_owned));
+            return;
+        };
+        if answer == Answer::Skip {
+            self.skipped.insert(session.clone());
+        }
+        for state in self.parts.values_mut() {
+            if let State::Stopped(one, Outcome::AwaitingHuman) = state
+                && one == session
+            {
+                *state = State::Open(session.clone());
+            }
+        }
+    }
+
+    /// A loop that did not get on may try as often again.
+    fn loosened(&mut self) {
+        if self.is_used_up() {
+            self.extensions += 1;
+        }
+        if let Some(judged) = &mut self.judged {
+            judged.unchanged = 0;
         }
     }
 
     /// A person has taken it up again: what had stopped goes on, and what is to be run again is forgotten.
     fn resumed(&mut self, restarted: &[String]) {
         self.raised();
-        if self.is_used_up() {
-            self.extensions += 1;
-        }
-        if let Some(judged) = &mut self.judged {
-            judged.unchanged = 0;
+        self.loosened();
+        // Whoever has ended it and takes it up again has changed their mind.
+        if self.is_failed() {
+            self.given_up = false;
         }
         self.finished = None;
         self.asked = false;
@@ -198,6 +242,11 @@ impl Pipeline {
         }
     }
 
+    fn is_failed(&self) -> bool {
+        let end = self.finished.as_ref();
+        end.is_some_and(|end| end.outcome == Outcome::Failed)
+    }
+
     /// One answer is one more budget, however many roles had stopped.
     fn raised(&mut self) {
         self.raises += u32::from(std::mem::take(&mut self.out_of_money));
@@ -210,6 +259,12 @@ impl Pipeline {
         }
         if self.iteration == 0 {
             return Step::Iterate(1);
+        }
+        if self.given_up {
+            return match running.is_empty() {
+                true => Step::Finish(Outcome::Failed),
+                false => Step::Wait,
+            };
         }
         if let Some(judged) = &self.judged {
             return self.after(judged);
@@ -228,9 +283,12 @@ impl Pipeline {
     fn settled(&self) -> Step {
         let stopped = |wanted: Outcome| {
             let mut parts = self.parts.iter();
-            parts.any(|(part, state)| {
-                matches!(state, State::Stopped(_, outcome) if *outcome == wanted)
-                    && !self.is_optional(&part.role)
+            parts.any(|(part, state)| match state {
+                State::Stopped(session, outcome) => {
+                    let is_needed = !self.is_optional(&part.role) && !self.is_skipped(session);
+                    *outcome == wanted && is_needed
+                }
+                _ => false,
             })
         };
         if self.asked || stopped(Outcome::AwaitingHuman) {
@@ -328,9 +386,26 @@ impl Pipeline {
         let optional = role.optional;
         self.parts_of(role).all(|part| match self.parts.get(&part) {
             Some(State::Done(_)) => true,
-            Some(State::Stopped(_, outcome)) => optional && *outcome != Outcome::Interrupted,
+            Some(State::Stopped(session, outcome)) => {
+                (optional || self.is_skipped(session)) && *outcome != Outcome::Interrupted
+            }
             _ => false,
         })
+    }
+
+    /// Whether a person wants a session to be left out.
+    pub fn is_skipped(&self, session: &SessionId) -> bool {
+        self.skipped.contains(session)
+    }
+
+    /// What a person said to the loop, for the next iteration.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// Whether a person wants it to end as it is.
+    pub fn is_given_up(&self) -> bool {
+        self.given_up
     }
 
     fn is_optional(&self, role: &str) -> bool {

@@ -15,7 +15,7 @@ use crate::decision::{Chosen, Decision, History, Tokens};
 use crate::duration::in_millis;
 use crate::event::{
     ApprovalSource, AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RecoveryExecuted,
-    RecoveryFailed, RunFinished, RunId, SessionSpec,
+    RecoveryFailed, RecoveryResolved, RunFinished, RunId, SessionSpec,
 };
 use crate::failure::Level;
 use crate::moment::Timestamp;
@@ -78,6 +78,10 @@ pub struct Recovery {
     finished: Option<RunFinished>,
     /// The repair that a person was asked about last, if it was about one.
     asked_repair: Option<String>,
+    /// How many questions there were.
+    questions: u32,
+    /// Why a person does not want it to go on.
+    given_up: Option<String>,
 }
 
 impl Recovery {
@@ -111,6 +115,8 @@ impl Recovery {
             spent: 0.0,
             finished: None,
             asked_repair: None,
+            questions: 0,
+            given_up: None,
         }
     }
 
@@ -159,16 +165,29 @@ impl Recovery {
             Event::RecoveryFailed(repair) => self.not_repaired(recorded.at, repair),
             Event::RecoveryEscalated(asked) => {
                 self.asked_repair.clone_from(&asked.repair);
+                self.questions += 1;
                 self.phase = Phase::Asked;
             }
-            // A person has seen to it: what follows is a new beginning with all its retries.
-            Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
-                self.history = None;
-                self.phase = Phase::Ready;
-            }
+            Event::RecoveryResolved(resolved) if resolved.is_by_person() => self.answered(resolved),
             Event::RunFinished(end) => self.finished = Some(end.clone()),
             Event::SessionFinished(end) => self.finished = Some(end.end()),
             _ => {}
+        }
+    }
+
+    /// A person has seen to it: what follows is a new beginning with all its retries, or the end.
+    fn answered(&mut self, resolved: &RecoveryResolved) {
+        self.history = None;
+        match resolved.answer() {
+            Some(answer) if !answer.goes_on() => {
+                let who = resolved.who.as_deref().unwrap_or("a person");
+                self.given_up = Some(format!("{} by {who}", answer.said()));
+                self.phase = Phase::PassedOn;
+            }
+            _ => {
+                self.course.told(&resolved.changes);
+                self.phase = Phase::Ready;
+            }
         }
     }
 
@@ -328,6 +347,16 @@ impl Recovery {
     /// Whether a person has been asked and has not seen to it.
     pub fn is_asked(&self) -> bool {
         self.phase == Phase::Asked
+    }
+
+    /// How many questions there were.
+    pub fn questions(&self) -> u32 {
+        self.questions
+    }
+
+    /// Why a person does not want it to go on, if they do not.
+    pub fn given_up(&self) -> Option<&str> {
+        self.given_up.as_deref()
     }
 
     /// The end of the session, and of the run if it is its only one.

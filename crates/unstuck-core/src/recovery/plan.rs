@@ -210,6 +210,21 @@ impl Course {
         });
     }
 
+    /// A person has said what is to be different.
+    pub(super) fn told(&mut self, changes: &[Changed]) {
+        if changes.is_empty() {
+            return;
+        }
+        self.changes.clear();
+        let kind = self.answering.as_ref().map(|one| one.kind);
+        self.answering = kind.map(|kind| Answering {
+            kind,
+            level: Level::Clarify,
+            strategy: None,
+        });
+        changes.iter().for_each(|change| self.change(change));
+    }
+
     /// The repair was run, or cannot be.
     pub(super) fn repaired(&mut self) {
         self.repair = None;

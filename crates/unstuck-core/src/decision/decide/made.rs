@@ -183,6 +183,14 @@ pub enum Changed {
 }
 
 impl Changed {
+    /// What a person said, where that is the change.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::Words(words) => Some(words),
+            _ => None,
+        }
+    }
+
     /// The models before and after, where the model changes.
     pub fn model(&self) -> Option<(&str, &str)> {
         match self {

@@ -1,0 +1,98 @@
+//! Which answers make sense for a question, and what each will do.
+
+use super::{Answer, Choice};
+use crate::decision::AskWhy;
+
+/// What decides which answers make sense.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Circumstances<'a> {
+    /// The repair that is proposed.
+    pub repair: Option<&'a str>,
+    /// The role that it is about; none where it is about a single command or the run as a whole.
+    pub role: Option<&'a str>,
+    /// How many further iterations may be allowed, where it is about a loop.
+    pub iterations: Option<u32>,
+    /// Whether a person's words can be handed on.
+    pub words: bool,
+    /// The next stronger model, and what it is expected to cost more.
+    pub model: Option<(&'a str, Option<f64>)>,
+}
+
+/// The answers that make sense, the likeliest first.
+pub fn choices(why: AskWhy, of: &Circumstances<'_>) -> Vec<Choice> {
+    let approve = of.approve(why).map(|does| (Answer::Approve, does));
+    let reject = of.reject(why).map(|does| (Answer::Reject, does));
+    let is_about_trust = why == AskWhy::Trust;
+    let rest = [
+        Some((Answer::Resolve, of.resolve(why))),
+        (of.words && !is_about_trust)
+            .then(|| (Answer::Retry, "tries again with your words".to_owned())),
+        of.escalate(why).map(|does| (Answer::Escalate, does)),
+        (!is_about_trust).then(|| (Answer::Skip, of.skip())),
+        (!is_about_trust).then(|| (Answer::Abort, "ends the run".to_owned())),
+    ];
+    let all = [approve, reject].into_iter().chain(rest).flatten();
+    all.map(|(answer, does)| Choice { answer, does }).collect()
+}
+
+impl Circumstances<'_> {
+    fn approve(&self, why: AskWhy) -> Option<String> {
+        match why {
+            AskWhy::Repair => {
+                let command = self.repair?;
+                Some(format!("runs `{command}` once, then tries again"))
+            }
+            AskWhy::DearerModel => {
+                let (model, cost) = self.model?;
+                Some(format!("goes on with {model}{}", more(cost)))
+            }
+            AskWhy::MaxCost => Some("allows as much again, and goes on".to_owned()),
+            AskWhy::WaitTooLong => None,
+            _ => {
+                let more = self.iterations?;
+                Some(format!("allows {more} more iterations"))
+            }
+        }
+    }
+
+    fn reject(&self, why: AskWhy) -> Option<String> {
+        match why {
+            AskWhy::Repair => Some("does not run it, and tries again without".to_owned()),
+            AskWhy::DearerModel => Some("stays with the model, and tries again".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn resolve(&self, why: AskWhy) -> String {
+        match why {
+            AskWhy::Trust => {
+                "notes that you have seen it; `unstuck trust` makes it count".to_owned()
+            }
+            _ => "tries again: you have seen to it".to_owned(),
+        }
+    }
+
+    /// A dearer model that is asked about is approved or not.
+    fn escalate(&self, why: AskWhy) -> Option<String> {
+        if matches!(why, AskWhy::DearerModel | AskWhy::Trust) {
+            return None;
+        }
+        let (model, cost) = self.model?;
+        Some(format!("tries again with {model}{}", more(cost)))
+    }
+
+    fn skip(&self) -> String {
+        match (self.role, self.iterations) {
+            (Some(role), _) => format!("leaves {role} out; the others go on without it"),
+            (None, Some(_)) => "ends the loop as it is".to_owned(),
+            (None, None) => "gives it up; the failure is passed on".to_owned(),
+        }
+    }
+}
+
+fn more(cost: Option<f64>) -> String {
+    match cost {
+        Some(cost) => format!(" (about ${cost:.2} more)"),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,58 @@
+use super::*;
+use crate::decision::AskWhy;
+
+fn offered(why: AskWhy, of: &Circumstances<'_>) -> Vec<Answer> {
+    choices(why, of).into_iter().map(|one| one.answer).collect()
+}
+
+#[test]
+fn every_answer_has_a_name_and_a_key_of_its_own() {
+    for answer in Answer::ALL {
+        assert_eq!(Answer::named(answer.name()), Some(answer));
+        assert_eq!(Answer::named(answer.method()), Some(answer));
+        let same = Answer::ALL.iter().filter(|one| one.key() == answer.key());
+        assert_eq!(same.count(), 1, "{answer}");
+    }
+}
+
+#[test]
+fn only_answers_that_make_sense_are_offered() {
+    let command = Circumstances::default();
+    let all = [Answer::Resolve, Answer::Skip, Answer::Abort];
+    assert_eq!(offered(AskWhy::Fatal, &command), all);
+    let agent = Circumstances {
+        role: Some("tester"),
+        words: true,
+        model: Some(("opus", Some(1.5))),
+        ..command
+    };
+    assert!(offered(AskWhy::Exhausted, &agent).contains(&Answer::Escalate));
+    assert!(offered(AskWhy::Exhausted, &agent).contains(&Answer::Retry));
+    let asked = offered(AskWhy::DearerModel, &agent);
+    assert!(!asked.contains(&Answer::Escalate));
+    assert_eq!(asked[..2], [Answer::Approve, Answer::Reject]);
+    assert_eq!(offered(AskWhy::Trust, &agent), [Answer::Resolve]);
+}
+
+#[test]
+fn each_answer_says_what_it_does() {
+    let of = Circumstances {
+        repair: Some("npm ci"),
+        role: Some("tester"),
+        ..Circumstances::default()
+    };
+    let said: Vec<String> = choices(AskWhy::Repair, &of)
+        .into_iter()
+        .map(|one| format!("{}: {}", one.answer, one.does))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "approve: runs `npm ci` once, then tries again",
+            "reject: does not run it, and tries again without",
+            "resolve: tries again: you have seen to it",
+            "skip: leaves tester out; the others go on without it",
+            "abort: ends the run",
+        ]
+    );
+}
