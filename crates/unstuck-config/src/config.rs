@@ -16,7 +16,8 @@ use crate::policies::Policies;
 use crate::problem::Problem;
 use crate::repairs::RepairWords;
 use crate::section::{
-    Budget, ErrorRecovery, Loop, ModelSection, RecoverySection, Role, RunSection, Webhooks,
+    Budget, ErrorRecovery, Escalations, Loop, ModelSection, RecoverySection, Role, RunSection,
+    Webhooks,
 };
 use crate::tree::fault::{Fault, What};
 use crate::tree::path;
@@ -156,6 +157,11 @@ impl Config {
     /// What may be spent.
     pub fn budget(&self) -> &Budget {
         &self.file.budget
+    }
+
+    /// How long people are waited for, and who may answer.
+    pub fn escalations(&self) -> &Escalations {
+        &self.file.escalations
     }
 
     /// When an agent is taken for stuck.

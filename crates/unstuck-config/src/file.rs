@@ -12,8 +12,8 @@ use unstuck_core::repair::RepairFile;
 use unstuck_core::stuck::StuckLimits;
 
 use crate::section::{
-    Budget, ErrorRecovery, Loop, Models, PromptSection, RecoverySection, Role, RunSection, Stuck,
-    Webhooks,
+    Budget, ErrorRecovery, Escalations, Loop, Models, PromptSection, RecoverySection, Role,
+    RunSection, Stuck, Webhooks,
 };
 use crate::shape::{self, add, also};
 
@@ -33,6 +33,8 @@ pub(crate) struct File {
     pub(crate) looping: Option<Loop>,
     /// What may be spent.
     pub(crate) budget: Budget,
+    /// How long people are waited for, and who may answer.
+    pub(crate) escalations: Escalations,
     /// When an agent is taken for stuck.
     #[serde(deserialize_with = "Stuck::deserialize")]
     #[schemars(with = "Stuck")]

@@ -9,6 +9,7 @@ use unstuck_core::event::{Event, RunId};
 
 use crate::error::StoreError;
 use crate::lease::LeaseToken;
+use crate::question::Answers;
 
 /// Events to be written to one run, all or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Append {
     pub events: Vec<Event>,
     /// The lease that the writer must still hold; none for words of people, which need no lease.
     pub guard: Option<LeaseToken>,
+    /// The question that they answer, which must still wait.
+    pub answers: Option<Answers>,
 }
 
 impl Append {
@@ -31,6 +34,16 @@ impl Append {
             at,
             events: events.into_iter().collect(),
             guard: None,
+            answers: None,
+        }
+    }
+
+    /// Writes them only while that question waits.
+    #[must_use]
+    pub fn answering(self, answers: Answers) -> Self {
+        Self {
+            answers: Some(answers),
+            ..self
         }
     }
 
@@ -68,6 +81,7 @@ pub(crate) struct Prepared {
     pub(crate) at: Timestamp,
     pub(crate) events: Vec<Line>,
     pub(crate) guard: Option<LeaseToken>,
+    pub(crate) answers: Option<Answers>,
 }
 
 /// An event and the text that stands for it on disk.
@@ -87,6 +101,7 @@ impl Prepared {
                 .map(|event| Line::new(&event, redact))
                 .collect::<Result<_, _>>()?,
             guard: append.guard,
+            answers: append.answers,
         })
     }
 }

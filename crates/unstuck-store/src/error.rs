@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use unstuck_core::event::RunId;
 
+use crate::question::Answered;
+
 /// Why the store could not do its work; nothing of what was asked for has been done.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
@@ -85,6 +87,26 @@ pub enum StoreError {
     RunExists {
         /// The run.
         run: RunId,
+    },
+    /// There is no such question.
+    #[error("there is no question {id}")]
+    NoQuestion {
+        /// The question.
+        id: String,
+    },
+    /// The question was answered already.
+    #[error("question {id} was answered already")]
+    Answered {
+        /// The question.
+        id: String,
+        /// The answer that came first.
+        answered: Box<Answered>,
+    },
+    /// Something else is asked under this id than what was shown.
+    #[error("question {id} has changed since it was shown")]
+    OtherQuestion {
+        /// The question.
+        id: String,
     },
     /// Something else that the database or the system said.
     #[error("the store failed: {0}")]

@@ -11,6 +11,7 @@ use crate::location::Location;
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
 use crate::query::{EventFilter, EventPage, RunFilter};
+use crate::question::{Question, QuestionFilter};
 use crate::sqlite::Sqlite;
 use crate::stats::{StatsLine, StatsQuery};
 
@@ -66,6 +67,18 @@ impl Store {
     pub async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.events(filter).await
+    }
+
+    /// The questions to people that are asked for, the oldest first.
+    pub async fn questions(&self, filter: &QuestionFilter) -> Result<Vec<Question>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.questions(filter).await
+    }
+
+    /// Whether a question still waits for an answer.
+    pub async fn waits(&self, run: &RunId, question: &str) -> Result<bool, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.waits(run, question).await
     }
 
     /// Asks to drive a run. It is granted if nobody does, if their lease has expired, or if it is the very lease

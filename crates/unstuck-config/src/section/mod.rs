@@ -6,6 +6,7 @@
 mod budget;
 mod duration;
 mod error_recovery;
+mod escalations;
 mod expect;
 mod looping;
 mod models;
@@ -19,6 +20,7 @@ mod webhooks;
 
 pub use budget::{Allowance, Budget};
 pub use error_recovery::{ErrorRecovery, KindRecovery};
+pub use escalations::{AnswerName, DefaultAnswer, Ending, Escalations};
 pub use expect::{Expect, ExpectJson};
 pub use looping::{Loop, OnStuck, Promise, Until};
 pub use models::{ModelPrice, ModelSection, Models};

@@ -4,6 +4,7 @@ use super::run_view::RunView;
 use super::session_view::SessionView;
 use crate::event::{Event, Recorded, RunStarted, SessionId};
 use crate::pipeline::Pipeline;
+use crate::question::OpenQuestions;
 use crate::recovery::Repairs;
 
 /// A run and everything in it at a glance.
@@ -19,6 +20,8 @@ pub struct RunFold {
     pub pipeline: Option<Pipeline>,
     /// The repairs that were proposed, and what came of them.
     pub repairs: Repairs,
+    /// What people are asked and have not answered.
+    pub questions: OpenQuestions,
 }
 
 impl RunFold {
@@ -33,6 +36,7 @@ impl RunFold {
             sessions: SessionView::all(std::slice::from_ref(first)),
             pipeline: Pipeline::begin(first),
             repairs: Repairs::default(),
+            questions: OpenQuestions::default(),
         })
     }
 
@@ -49,6 +53,7 @@ impl RunFold {
         self.view.record(recorded);
         SessionView::take_in(&mut self.sessions, recorded);
         self.repairs.record(recorded);
+        self.questions.record(recorded);
         if let Some(pipeline) = &mut self.pipeline {
             pipeline.record(recorded);
         }

@@ -91,7 +91,7 @@ pub struct ModelEscalated {
 }
 
 /// What kind of question a person is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EscalationKind {
     /// A failure that is fatal, or whose chain is used up.
@@ -116,6 +116,24 @@ impl From<Trigger> for EscalationKind {
 }
 
 impl EscalationKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [
+        Self::Hiccup,
+        Self::RecoveryApprovalRequired,
+        Self::CostConfirmation,
+        Self::Stuck,
+    ];
+
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hiccup => "hiccup",
+            Self::RecoveryApprovalRequired => "recovery_approval_required",
+            Self::CostConfirmation => "cost_confirmation",
+            Self::Stuck => "stuck",
+        }
+    }
+
     /// What made unstuck ask, in the word of the checkpoint file.
     pub const fn trigger(self) -> &'static str {
         match self {
@@ -234,17 +252,10 @@ impl RecoveryResolved {
 
     /// The answer to a question.
     pub fn answering(question: &RecoveryEscalated, answer: Answer) -> Self {
-        let proposed = question.proposed.iter().flat_map(|one| &one.changes);
-        // A repair is allowed by an event of its own.
-        let others = proposed.filter(|change| !matches!(change, Changed::Repair { .. }));
-        let changes = match answer {
-            Answer::Approve => others.cloned().collect(),
-            _ => Vec::new(),
-        };
         Self {
             id: Some(question.id.clone()),
             method: answer.method().into(),
-            changes,
+            changes: question.shown.changes(answer),
             ..Self::by_hand(question.session.clone())
         }
     }

@@ -302,6 +302,7 @@ fn question(session: &SessionId, why: AskWhy) -> Box<RecoveryEscalated> {
         proposed: None,
         cost: None,
         repair: None,
+        shown: crate::question::Shown::default(),
     })
 }
 

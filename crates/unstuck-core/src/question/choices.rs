@@ -1,7 +1,7 @@
 //! Which answers make sense for a question, and what each will do.
 
 use super::{Answer, Choice};
-use crate::decision::AskWhy;
+use crate::decision::{AskWhy, Changed};
 
 /// What decides which answers make sense.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,7 +15,27 @@ pub struct Circumstances<'a> {
     /// Whether a person's words can be handed on.
     pub words: bool,
     /// The next stronger model, and what it is expected to cost more.
-    pub model: Option<(&'a str, Option<f64>)>,
+    pub model: Option<NextModel<'a>>,
+}
+
+/// The next stronger model.
+#[derive(Debug, Clone, Copy)]
+pub struct NextModel<'a> {
+    /// The model so far.
+    pub from: &'a str,
+    /// The stronger one.
+    pub to: &'a str,
+    /// What it is expected to cost more, in USD.
+    pub cost: Option<f64>,
+}
+
+impl NextModel<'_> {
+    fn change(&self) -> Changed {
+        Changed::Model {
+            from: self.from.to_owned(),
+            to: self.to.to_owned(),
+        }
+    }
 }
 
 /// The answers that make sense, the likeliest first.
@@ -32,7 +52,17 @@ pub fn choices(why: AskWhy, of: &Circumstances<'_>) -> Vec<Choice> {
         (!is_about_trust).then(|| (Answer::Abort, "ends the run".to_owned())),
     ];
     let all = [approve, reject].into_iter().chain(rest).flatten();
-    all.map(|(answer, does)| Choice { answer, does }).collect()
+    let changes = |answer| match answer {
+        Answer::Escalate => of.model.map(|model| model.change()),
+        Answer::Approve if why == AskWhy::DearerModel => of.model.map(|model| model.change()),
+        _ => None,
+    };
+    all.map(|(answer, does)| Choice {
+        answer,
+        does,
+        changes: changes(answer).into_iter().collect(),
+    })
+    .collect()
 }
 
 impl Circumstances<'_> {
@@ -43,8 +73,8 @@ impl Circumstances<'_> {
                 Some(format!("runs `{command}` once, then tries again"))
             }
             AskWhy::DearerModel => {
-                let (model, cost) = self.model?;
-                Some(format!("goes on with {model}{}", more(cost)))
+                let model = self.model?;
+                Some(format!("goes on with {}{}", model.to, more(model.cost)))
             }
             AskWhy::MaxCost => Some("allows as much again, and goes on".to_owned()),
             AskWhy::WaitTooLong => None,
@@ -77,8 +107,8 @@ impl Circumstances<'_> {
         if matches!(why, AskWhy::DearerModel | AskWhy::Trust) {
             return None;
         }
-        let (model, cost) = self.model?;
-        Some(format!("tries again with {model}{}", more(cost)))
+        let model = self.model?;
+        Some(format!("tries again with {}{}", model.to, more(model.cost)))
     }
 
     fn skip(&self) -> String {

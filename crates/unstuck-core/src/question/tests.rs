@@ -23,7 +23,11 @@ fn only_answers_that_make_sense_are_offered() {
     let agent = Circumstances {
         role: Some("tester"),
         words: true,
-        model: Some(("opus", Some(1.5))),
+        model: Some(NextModel {
+            from: "sonnet",
+            to: "opus",
+            cost: Some(1.5),
+        }),
         ..command
     };
     assert!(offered(AskWhy::Exhausted, &agent).contains(&Answer::Escalate));

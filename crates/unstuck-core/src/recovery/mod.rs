@@ -11,16 +11,21 @@ pub use plan::AttemptPlan;
 pub use repairs::{Repair, RepairState, Repairs};
 pub use situation::Means;
 
-use crate::decision::{Chosen, Decision, History, Tokens};
+use crate::decision::{Catalog, Chosen, CostEstimate, Decision, History, Tokens};
 use crate::duration::in_millis;
 use crate::event::{
-    ApprovalSource, AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RecoveryExecuted,
-    RecoveryFailed, RecoveryResolved, RunFinished, RunId, SessionSpec,
+    ApprovalSource, AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RecoveryEscalated,
+    RecoveryExecuted, RecoveryFailed, RecoveryResolved, RunFinished, RunId, SessionSpec,
 };
 use crate::failure::Level;
 use crate::moment::Timestamp;
 
+use crate::question::Tried;
+
 use plan::Course;
+
+/// So much of what was tried is kept: the first, and the newest.
+const MOST_TRIED: usize = 6;
 
 /// What the one who drives a run has to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,12 +81,14 @@ pub struct Recovery {
     used: Tokens,
     spent: f64,
     finished: Option<RunFinished>,
-    /// The repair that a person was asked about last, if it was about one.
-    asked_repair: Option<String>,
+    /// What a person was asked last.
+    asked: Option<Box<RecoveryEscalated>>,
     /// How many questions there were.
     questions: u32,
     /// Why a person does not want it to go on.
     given_up: Option<String>,
+    /// What was tried since a person last saw to it, and why it did not help.
+    tried: Vec<Tried>,
 }
 
 impl Recovery {
@@ -114,9 +121,10 @@ impl Recovery {
             used: Tokens::default(),
             spent: 0.0,
             finished: None,
-            asked_repair: None,
+            asked: None,
             questions: 0,
             given_up: None,
+            tried: Vec::new(),
         }
     }
 
@@ -164,7 +172,7 @@ impl Recovery {
             Event::RecoveryExecuted(repair) => self.repaired(recorded.at, repair),
             Event::RecoveryFailed(repair) => self.not_repaired(recorded.at, repair),
             Event::RecoveryEscalated(asked) => {
-                self.asked_repair.clone_from(&asked.repair);
+                self.asked = Some(asked.clone());
                 self.questions += 1;
                 self.phase = Phase::Asked;
             }
@@ -178,6 +186,7 @@ impl Recovery {
     /// A person has seen to it: what follows is a new beginning with all its retries, or the end.
     fn answered(&mut self, resolved: &RecoveryResolved) {
         self.history = None;
+        self.tried.clear();
         match resolved.answer() {
             Some(answer) if !answer.goes_on() => {
                 let who = resolved.who.as_deref().unwrap_or("a person");
@@ -216,6 +225,7 @@ impl Recovery {
         if self.phase != Phase::Repairing && !was_due {
             return;
         }
+        self.tried(format!("the repair `{}`", repair.command), &repair.error);
         self.course.repaired();
         // Nobody knows what it had done; the attempt tells.
         self.after_repair(at, repair.cut_off);
@@ -240,9 +250,18 @@ impl Recovery {
             spent_before: spent,
             ..History::new(at)
         });
+        self.tried(self.course.said(), &attempt.diagnosis.message);
         self.course.failed(attempt);
         self.failed = Some(Box::new(attempt.clone()));
         self.phase = Phase::Failed;
+    }
+
+    fn tried(&mut self, what: String, why: &str) {
+        if self.tried.len() == MOST_TRIED {
+            self.tried.remove(1);
+        }
+        let why = why.to_owned();
+        self.tried.push(Tried { what, why });
     }
 
     fn decided(&mut self, decision: &Decision) {
@@ -291,7 +310,12 @@ impl Recovery {
 
     /// The repair that a person is asked about, if that is what they are asked.
     pub fn asked_repair(&self) -> Option<&str> {
-        self.asked_repair.as_deref().filter(|_| self.is_asked())
+        self.question()?.repair.as_deref()
+    }
+
+    /// What a person is asked and has not answered.
+    pub fn question(&self) -> Option<&RecoveryEscalated> {
+        self.asked.as_deref().filter(|_| self.is_asked())
     }
 
     /// The id of the run.
@@ -347,6 +371,21 @@ impl Recovery {
     /// Whether a person has been asked and has not seen to it.
     pub fn is_asked(&self) -> bool {
         self.phase == Phase::Asked
+    }
+
+    /// The model in use, as far as is known.
+    pub fn model(&self) -> Option<&str> {
+        self.course.model().or(self.spec.model.as_deref())
+    }
+
+    /// What one model is expected to cost more than another.
+    pub fn dearer(&self, catalog: &Catalog, from: &str, to: &str) -> CostEstimate {
+        catalog.difference(from, to, self.expected())
+    }
+
+    /// What was tried since a person last saw to it, and why it did not help.
+    pub fn tries(&self) -> &[Tried] {
+        &self.tried
     }
 
     /// How many questions there were.

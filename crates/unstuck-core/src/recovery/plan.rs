@@ -210,6 +210,15 @@ impl Course {
         });
     }
 
+    /// How the attempt is made, in words for a person.
+    pub(super) fn said(&self) -> String {
+        match (self.changes.is_empty(), &self.answering) {
+            (false, _) => self.changes.join(", "),
+            (true, Some(_)) => "the same again".to_owned(),
+            (true, None) => "as it was asked for".to_owned(),
+        }
+    }
+
     /// A person has said what is to be different.
     pub(super) fn told(&mut self, changes: &[Changed]) {
         if changes.is_empty() {

@@ -111,7 +111,7 @@ impl Recovery {
         }
     }
 
-    fn expected(&self) -> Tokens {
+    pub(super) fn expected(&self) -> Tokens {
         if self.used == Tokens::default() {
             USUAL_USE
         } else {

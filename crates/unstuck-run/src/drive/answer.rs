@@ -1,74 +1,133 @@
-//! A person's word about a repair that waits for it.
+//! A person's answer to a question: written down once, whoever drives the run and wherever they are.
 
-use unstuck_core::episode::RunFold;
+use unstuck_core::decision::{Changed, CostEstimate, EscalationReason, EscalationRecord};
 use unstuck_core::event::{
-    ApprovalSource, Event, RecoveryApproved, RecoveryEscalated, RecoveryResolved,
+    ApprovalSource, Event, ModelEscalated, RecoveryApproved, RecoveryEscalated, RecoveryResolved,
 };
-use unstuck_core::recovery::{Repair, RepairState};
-use unstuck_core::{Recorded, RunId, Timestamp};
-use unstuck_store::{Append, Store};
+use unstuck_core::question::Answer;
+use unstuck_core::{RunId, Timestamp};
+use unstuck_store::{Answers, Append, Question, QuestionFilter, Store};
 
 use super::error::RunError;
 
-/// A repair that waits for a person's word.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OpenRepair {
-    /// The question.
-    pub asked: RecoveryEscalated,
-    /// What it is about.
-    pub repair: Repair,
+/// What somebody says to a question.
+#[derive(Debug, Clone, Copy)]
+pub struct Said<'a> {
+    /// The answer.
+    pub answer: Answer,
+    /// Their words: why, or what is to be done otherwise.
+    pub note: &'a str,
+    /// Who they are, where that is known.
+    pub who: Option<&'a str>,
 }
 
-impl OpenRepair {
-    /// The repairs of a run that wait for a person's word, the oldest first.
-    pub fn all(events: &[Recorded]) -> Vec<Self> {
-        let Some(fold) = RunFold::fold(events) else {
-            return Vec::new();
-        };
-        let questions = events.iter().filter_map(|recorded| match &recorded.event {
-            Event::RecoveryEscalated(asked) => Some((**asked).clone()),
-            _ => None,
-        });
-        let open = questions.filter_map(|asked| {
-            let repair = fold.repairs.named(asked.repair.as_deref()?)?.clone();
-            let is_open = repair.state == RepairState::Asked;
-            is_open.then_some(Self { asked, repair })
-        });
-        open.collect()
-    }
+/// Answers a question. The first answer counts; it is an error if there was one, or if something else was shown.
+pub async fn answer(
+    store: &Store,
+    question: &Question,
+    said: &Said<'_>,
+    now: Timestamp,
+) -> Result<(), RunError> {
+    let resolved = resolved(&question.asked, said);
+    give(store, &question.run, &question.asked, resolved, now).await
+}
 
-    /// Allows it: exactly what was shown, once.
-    pub async fn approve(
-        &self,
-        store: &Store,
-        run: &RunId,
-        note: &str,
-        now: Timestamp,
-    ) -> Result<(), RunError> {
-        let proposed = &self.repair.proposed;
-        let approved = RecoveryApproved {
-            session: proposed.session.clone(),
-            id: proposed.id.clone(),
-            source: ApprovalSource::Human,
-            command: proposed.command.clone(),
+/// Lets what counts without an answer count for every question whose time is over, and tells which they were.
+pub async fn lapse(
+    store: &Store,
+    filter: &QuestionFilter,
+    now: Timestamp,
+) -> Result<Vec<Question>, RunError> {
+    let mut lapsed = Vec::new();
+    for question in store.questions(filter).await? {
+        let deadline = question.asked.shown.deadline;
+        let Some(deadline) = deadline.filter(|deadline| deadline.at <= now) else {
+            continue;
         };
-        let answer = RecoveryResolved::about_repair(&self.asked, "approve", note);
-        let events = [Event::from(answer), Event::from(approved)];
-        store.append(Append::new(run.clone(), now, events)).await?;
-        Ok(())
+        match give_default(store, &question.run, &question.asked, deadline.answer, now).await {
+            // Somebody was faster.
+            Err(RunError::Store(unstuck_store::StoreError::Answered { .. })) => {}
+            done => {
+                done?;
+                lapsed.push(question);
+            }
+        }
     }
+    Ok(lapsed)
+}
 
-    /// Refuses it: what was under way goes on without it.
-    pub async fn reject(
-        &self,
-        store: &Store,
-        run: &RunId,
-        note: &str,
-        now: Timestamp,
-    ) -> Result<(), RunError> {
-        let answer = RecoveryResolved::about_repair(&self.asked, "reject", note);
-        let append = Append::new(run.clone(), now, [Event::from(answer)]);
-        store.append(append).await?;
-        Ok(())
+/// Answers for those who did not answer in time.
+pub(super) async fn give_default(
+    store: &Store,
+    run: &RunId,
+    asked: &RecoveryEscalated,
+    answer: Answer,
+    now: Timestamp,
+) -> Result<(), RunError> {
+    let said = Said {
+        answer,
+        note: "nobody answered in time",
+        who: None,
+    };
+    let resolved = RecoveryResolved {
+        by: "deadline".into(),
+        ..resolved(asked, &said)
+    };
+    give(store, run, asked, resolved, now).await
+}
+
+async fn give(
+    store: &Store,
+    run: &RunId,
+    asked: &RecoveryEscalated,
+    resolved: RecoveryResolved,
+    now: Timestamp,
+) -> Result<(), RunError> {
+    let approved = (resolved.answer() == Some(Answer::Approve))
+        .then(|| approved(asked))
+        .flatten();
+    let moved = moved(asked, &resolved, now);
+    let events = [Event::from(resolved)].into_iter();
+    let events = events.chain(approved.map(Event::from)).chain(moved);
+    let answers = Answers {
+        question: asked.id.clone(),
+        hash: asked.shown.hash.clone(),
+    };
+    let append = Append::new(run.clone(), now, events).answering(answers);
+    store.append(append).await?;
+    Ok(())
+}
+
+fn resolved(asked: &RecoveryEscalated, said: &Said<'_>) -> RecoveryResolved {
+    let mut resolved = RecoveryResolved::answering(asked, said.answer);
+    if said.answer == Answer::Retry && !said.note.is_empty() {
+        resolved.changes.push(Changed::Words(said.note.to_owned()));
     }
+    resolved.note = said.note.to_owned();
+    resolved.who = said.who.map(str::to_owned);
+    resolved
+}
+
+/// The repair that may run now: exactly what was shown, once.
+fn approved(asked: &RecoveryEscalated) -> Option<RecoveryApproved> {
+    Some(RecoveryApproved {
+        session: asked.session.clone(),
+        id: asked.repair.clone()?,
+        source: ApprovalSource::Human,
+        command: asked.shown.command.clone()?,
+    })
+}
+
+/// The model that is used from now on, where that is another one.
+fn moved(asked: &RecoveryEscalated, resolved: &RecoveryResolved, now: Timestamp) -> Option<Event> {
+    let (from, to) = resolved.changes.iter().find_map(Changed::model)?;
+    let change = EscalationRecord {
+        from_model: from.to_owned(),
+        to_model: to.to_owned(),
+        reason: EscalationReason::Manual,
+        timestamp: now,
+        cost_estimate: asked.cost.as_ref().and_then(CostEstimate::usd),
+    };
+    let session = asked.session.clone();
+    Some(Event::from(ModelEscalated { session, change }))
 }

@@ -1,11 +1,12 @@
 //! What is watched over around an attempt of a role: the work tree before and after, and what may be used.
 
 use unstuck_core::decision::AskWhy;
-use unstuck_core::event::{EscalationKind, RecoveryEscalated};
+use unstuck_core::event::EscalationKind;
 use unstuck_core::{Kind, Pipeline};
 
+use super::asking::Asking;
 use super::budget::Used;
-use super::engine::{Engine, question_id};
+use super::engine::Engine;
 use super::error::RunError;
 use super::log::Log;
 use crate::worktree::Snapshot;
@@ -98,50 +99,16 @@ impl Engine<'_> {
         let Some(reason) = role.purse.reached(used, now).await? else {
             return Ok(false);
         };
-        let asked = asked(
-            log,
-            EscalationKind::CostConfirmation,
-            AskWhy::MaxCost,
-            reason,
-        );
-        log.note(now, Box::new(asked));
+        let question = EscalationKind::CostConfirmation;
+        self.ask(log, Asking::about(question, AskWhy::MaxCost, reason));
         Ok(true)
     }
 
     /// Asks a person about a call that cannot be made as it is.
     pub(super) fn ask_about_call(&mut self, log: &mut Log<'_, '_>, error: &RunError) {
         let kind = Kind::ContextError;
-        let asked = RecoveryEscalated {
-            kind,
-            ..asked(
-                log,
-                EscalationKind::Hiccup,
-                AskWhy::Fatal,
-                format!("{kind}: {error}"),
-            )
-        };
-        log.note(self.clock.at(), Box::new(asked));
-    }
-}
-
-/// A question about a session that is no answer to a failed attempt.
-fn asked(
-    log: &Log<'_, '_>,
-    question: EscalationKind,
-    why: AskWhy,
-    reason: String,
-) -> RecoveryEscalated {
-    RecoveryEscalated {
-        session: Some(log.recovery().spec().session.clone()),
-        id: question_id(log),
-        question,
-        trigger: question.trigger().into(),
-        kind: Kind::None,
-        why,
-        reason,
-        awaiting: "human".into(),
-        proposed: None,
-        cost: None,
-        repair: None,
+        let reason = format!("{kind}: {error}");
+        let asking = Asking::about(EscalationKind::Hiccup, AskWhy::Fatal, reason);
+        self.ask(log, Asking { kind, ..asking });
     }
 }

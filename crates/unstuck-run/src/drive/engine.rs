@@ -6,17 +6,19 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::watch;
 use unstuck_core::agent::{Agent, Invocation};
-use unstuck_core::decision::{Chosen, Draw, Proposed, Repeat};
+use unstuck_core::decision::{Chosen, Draw, Repeat};
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
-    DecisionMade, EscalationKind, InterruptedBy, ModelEscalated, Outcome, RecoveryEscalated,
-    RunStarted, SessionSpec, WaitingUntil, Work,
+    DecisionMade, InterruptedBy, ModelEscalated, Outcome, RunStarted, SessionSpec, WaitingUntil,
+    Work,
 };
+use unstuck_core::question::Patience;
 use unstuck_core::recovery::{Means, Next};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::Store;
 
+use super::asking::Asking;
 use super::error::RunError;
 use super::finished::Finished;
 use super::journal::Journal;
@@ -64,6 +66,8 @@ pub struct Engine<'a> {
     pub role: Option<RoleWork<'a>>,
     /// Repairs the environment, where that is allowed.
     pub repairer: Option<Repairer<'a>>,
+    /// How long is waited for people.
+    pub patience: &'a Patience,
 }
 
 impl Engine<'_> {
@@ -229,27 +233,16 @@ impl Engine<'_> {
                 why,
                 proposed,
             } if !self.is_optional() => {
-                let question = trigger.into();
-                let repair = proposed
-                    .as_ref()
-                    .and_then(Proposed::repair)
-                    .map(str::to_owned);
-                let id = question_id(log);
-                log.note(
-                    now,
-                    Box::new(RecoveryEscalated {
-                        session,
-                        id,
-                        question,
-                        trigger: EscalationKind::trigger(question).into(),
-                        kind: decision.kind,
+                self.ask(
+                    log,
+                    Asking {
+                        question: trigger.into(),
                         why,
+                        kind: decision.kind,
                         reason: decision.reason,
-                        awaiting: "human".into(),
                         proposed,
                         cost: decision.cost,
-                        repair,
-                    }),
+                    },
                 );
             }
             _ => {}
@@ -312,7 +305,10 @@ impl Engine<'_> {
             Outcome::Failed if self.is_optional() => {
                 (log.failed_code(TIMED_OUT), log.what_failed())
             }
-            Outcome::Failed => (log.failed_code(TIMED_OUT), log.why_passed_on()),
+            Outcome::Failed => match recovery.given_up() {
+                Some(why) => (log.failed_code(TIMED_OUT), why.to_owned()),
+                None => (log.failed_code(TIMED_OUT), log.why_passed_on()),
+            },
             _ => (log.childs_code(0), log.how_it_went()),
         };
         let end = recovery.finish(outcome, exit_code, reason, now);
@@ -329,19 +325,6 @@ impl Engine<'_> {
 #[derive(Default)]
 pub(super) struct CutOff {
     pub(super) conversation: Option<String>,
-}
-
-/// The id of a question about a session: that of the run where it is the only one.
-pub(super) fn question_id(log: &Log<'_, '_>) -> String {
-    let recovery = log.recovery();
-    match log.as_part() {
-        Some(_) => format!(
-            "{}-e{}",
-            recovery.spec().session.as_str(),
-            recovery.attempts()
-        ),
-        None => format!("{}-e{}", recovery.id(), recovery.attempts()),
-    }
 }
 
 /// Comes when somebody wants it to stop; never if nobody can.

@@ -117,6 +117,7 @@ impl<'a> Journal<'a> {
             at,
             events,
             guard: Some(self.held.token()),
+            answers: None,
         };
         let events = self.store.append(append).await?;
         let known = self.known.borrow().seq;
@@ -150,6 +151,17 @@ impl<'a> Journal<'a> {
         };
         let answers = answers.filter(is_answer);
         Ok(answers.collect())
+    }
+
+    /// Takes in what others have written.
+    pub(super) async fn hear(&self) -> Result<(), RunError> {
+        let _turn = self.turn.lock().await;
+        let seq = self.known.borrow().seq;
+        let all = self.store.load(&self.run).await?;
+        let newer = all.partition_point(|recorded| recorded.seq <= seq);
+        // Whoever reads the files sees it with the next that is written.
+        let _ = self.take_in(&all[newer..]);
+        Ok(())
     }
 
     fn take_in(&self, events: &[Recorded]) -> io::Result<()> {

@@ -5,6 +5,7 @@
 
 mod answer;
 mod around;
+mod asking;
 mod attempt;
 mod budget;
 mod checked;
@@ -30,7 +31,7 @@ mod steps;
 mod supervisors;
 mod tail;
 
-pub use answer::OpenRepair;
+pub use answer::{Said, answer, lapse};
 pub use budget::{Allowance, Budget};
 pub use engine::Engine;
 pub use error::RunError;
@@ -40,6 +41,5 @@ pub use lease::is_alive;
 pub use repair::{KnowsRepairs, RepairMode, RepairTerms, Repairer, Workshop, label_before};
 pub use report::{Channel, Reporter, RunReporter};
 pub use request::{Options, RepairWish, Request};
-pub use resume::answer;
 pub use role_work::{RoleCall, RoleWork};
 pub use supervisors::Supervisors;

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unstuck_core::event::{Event, Outcome, RecoveryResolved, RunResumed};
+use unstuck_core::event::{Event, Outcome, RecoveryEscalated, RecoveryResolved, RunResumed};
 use unstuck_core::{Recorded, Recovery, RunId, Timestamp};
-use unstuck_store::{Append, Store};
+use unstuck_store::{Store, StoreError};
 
+use super::answer;
 use super::engine::{Engine, stopped};
 use super::error::RunError;
 use super::finished::Finished;
@@ -21,7 +22,7 @@ use crate::process::{ProcessId, Stdin};
 /// How long is waited for what a dead supervisor left behind to be ended.
 const LEFTOVERS: Duration = Duration::from_secs(10);
 /// How often is looked whether a person has answered.
-const LOOK: Duration = Duration::from_millis(500);
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 impl Engine<'_> {
     /// Takes a run up again and brings it to its end.
@@ -69,9 +70,15 @@ impl Engine<'_> {
                 }
                 () = lost(log.journal().taken_over()) => return Err(RunError::TakenOver { run }),
             }
-            let session = log.recovery().spec().session.clone();
-            let answers = log.journal().answers(&session).await?;
-            log.hear(&answers);
+            let Some(asked) = log.recovery().question() else {
+                break;
+            };
+            lapse_one(self.store, &run, asked, self.clock.at()).await?;
+            if !self.store.waits(&run, &asked.id).await? {
+                let session = log.recovery().spec().session.clone();
+                let answers = log.journal().answers(&session).await?;
+                log.hear(&answers);
+            }
         }
         Ok(())
     }
@@ -119,15 +126,22 @@ impl Engine<'_> {
     }
 }
 
-/// Tells a run that waits for a person, in whatever process, that they have seen to it.
-pub async fn answer(store: &Store, run: &RunId, now: Timestamp) -> Result<(), RunError> {
-    let answer = Append::new(
-        run.clone(),
-        now,
-        [Event::from(RecoveryResolved::by_hand(None))],
-    );
-    store.append(answer).await?;
-    Ok(())
+/// Lets what counts without an answer count if the time of a question is over.
+pub(super) async fn lapse_one(
+    store: &Store,
+    run: &RunId,
+    asked: &RecoveryEscalated,
+    now: Timestamp,
+) -> Result<(), RunError> {
+    let deadline = asked.shown.deadline;
+    let Some(deadline) = deadline.filter(|deadline| deadline.at <= now) else {
+        return Ok(());
+    };
+    match answer::give_default(store, run, asked, deadline.answer, now).await {
+        // Somebody was faster.
+        Err(RunError::Store(StoreError::Answered { .. })) => Ok(()),
+        done => done,
+    }
 }
 
 /// Why a run cannot be taken up again, if it cannot.

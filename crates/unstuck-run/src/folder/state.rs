@@ -57,7 +57,6 @@ pub(super) struct Escalation<'a> {
     asked: &'a RecoveryEscalated,
     status: &'static str,
     recovery_proposal: Value,
-    evidence: Option<&'a str>,
     hint: Option<&'a str>,
     actions: Value,
 }
@@ -78,7 +77,6 @@ impl<'a> Escalation<'a> {
         let repair = asked.repair.as_deref();
         let repair = repair.and_then(|repair| run.repairs.named(repair));
         let proposal = repair.map(|repair| &repair.proposed);
-        let id = &asked.id;
         let run = recorded.run.as_str();
         Self {
             timestamp: recorded.at,
@@ -91,21 +89,23 @@ impl<'a> Escalation<'a> {
                 Some(proposal) => json!(proposal),
                 None => json!(asked.proposed),
             },
-            evidence: failed.map(|failed| &*failed.evidence.line),
             hint: failed.map(|failed| &*failed.hint),
-            actions: match proposal {
-                Some(_) => json!({
-                    "approve": format!("unstuck approve {id}"),
-                    "reject": format!("unstuck reject {id}"),
-                    "manual": format!("unstuck resume {run}"),
-                    "preview": format!("unstuck preview {id}"),
-                    "explain": format!("unstuck explain {run}"),
-                }),
-                None => json!({
-                    "manual": format!("unstuck resume {run}"),
-                    "explain": format!("unstuck explain {run}"),
-                }),
-            },
+            actions: actions(asked, run),
         }
     }
+}
+
+/// A command line for every answer, and for what to look at first.
+fn actions(asked: &RecoveryEscalated, run: &str) -> Value {
+    let id = &asked.id;
+    let answers = asked.shown.choices.iter().map(|choice| {
+        let (answer, line) = (choice.answer, format!("unstuck {} {id}", choice.answer));
+        (answer.method().to_owned(), Value::from(line))
+    });
+    let mut actions: serde_json::Map<String, Value> = answers.collect();
+    if asked.repair.is_some() {
+        actions.insert("preview".into(), format!("unstuck preview {id}").into());
+    }
+    actions.insert("explain".into(), format!("unstuck explain {run}").into());
+    Value::Object(actions)
 }

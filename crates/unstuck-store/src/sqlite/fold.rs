@@ -10,7 +10,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::episode::RunView;
 use unstuck_core::event::{Event, Recorded, RunId, SessionId, VERSION};
 
-use super::{failure, hourly, leases, read};
+use super::{failure, hourly, leases, questions, read};
 use crate::append::{Line, Prepared};
 use crate::error::StoreError;
 use crate::rollup::{self, Cell, Key};
@@ -79,6 +79,11 @@ impl Folds {
         {
             let run = append.run.clone();
             return Ok(Err(StoreError::LostLease { run }));
+        }
+        if let Some(answers) = &append.answers
+            && let Some(refused) = questions::refuse(connection, &append.run, answers)?
+        {
+            return Ok(Err(refused));
         }
         let run = self.run(connection, &append.run)?;
         if let Some(refused) = refuse(run, append) {
@@ -153,6 +158,7 @@ impl Folds {
             Some(view) => view.record(&recorded),
             None => run.view = RunView::begin(&recorded),
         }
+        questions::record(connection, &recorded, run.view.as_ref())?;
         for line in rollup::lines(&recorded, run.view.as_ref()) {
             self.cells.entry(line.key.clone()).or_default().add(&line);
         }

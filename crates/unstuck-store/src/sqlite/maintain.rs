@@ -164,6 +164,7 @@ fn delete(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
             AND session IN (SELECT session FROM events WHERE run = ?1)",
     )?;
     delete("DELETE FROM leases WHERE run = ?1")?;
+    delete("DELETE FROM questions WHERE run = ?1")?;
     delete("DELETE FROM runs WHERE id = ?1")?;
     Ok(delete("DELETE FROM events WHERE run = ?1")? as u64)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
 
-use super::{connect, failure, hourly};
+use super::{connect, failure, hourly, questions};
 use crate::error::StoreError;
 
 /// Marks a file as a store of unstuck: the letters `unst`.
@@ -26,6 +26,10 @@ const MIGRATIONS: &[Migration] = &[
     Migration {
         sql: include_str!("../../migrations/sqlite/0002_hourly.sql"),
         then: hourly::fill,
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0004_questions.sql"),
+        then: questions::fill,
     },
 ];
 

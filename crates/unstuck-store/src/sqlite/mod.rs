@@ -8,6 +8,7 @@ mod leases;
 mod maintain;
 mod migrate;
 mod open;
+mod questions;
 mod read;
 mod readers;
 mod writer;
@@ -31,6 +32,7 @@ use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
 use crate::query::{EventFilter, EventPage, RunFilter};
+use crate::question::{Question, QuestionFilter};
 use crate::stats::{StatsLine, StatsQuery};
 
 /// Where the answer to one request goes.
@@ -121,6 +123,21 @@ impl Sqlite {
     pub(crate) async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {
         let filter = filter.clone();
         self.read(move |connection| read::events(connection, &filter))
+            .await
+    }
+
+    pub(crate) async fn questions(
+        &self,
+        filter: &QuestionFilter,
+    ) -> Result<Vec<Question>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |connection| questions::list(connection, &filter))
+            .await
+    }
+
+    pub(crate) async fn waits(&self, run: &RunId, question: &str) -> Result<bool, StoreError> {
+        let (run, question) = (run.clone(), question.to_owned());
+        self.read(move |connection| questions::waits(connection, &run, &question))
             .await
     }
 

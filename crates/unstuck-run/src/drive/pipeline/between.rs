@@ -1,14 +1,13 @@
 //! What is done about a broken environment between two iterations: what roles have proposed, and what fits a check that
 //! did not pass. The next iteration starts repaired.
 
-use unstuck_core::Kind;
 use unstuck_core::decision::{AskWhy, RepairLeave};
-use unstuck_core::event::{
-    DiagnosedCheck, EscalationKind, Event, RecoveryEscalated, RecoveryResolved,
-};
+use unstuck_core::event::{DiagnosedCheck, EscalationKind, Event, RecoveryResolved};
+use unstuck_core::question::Circumstances;
 use unstuck_core::recovery::Repair;
 
 use super::{Conductor, Plan, Stage};
+use crate::drive::asking::Asking;
 use crate::drive::error::RunError;
 use crate::drive::repair::{Best, Case, Moment, Repairer, Source, carried_out, remembered};
 use crate::process::Stop;
@@ -127,25 +126,19 @@ impl Conductor<'_> {
 
     async fn ask_about_repair(&self, stage: &Stage<'_, '_>, best: &Best) -> Result<(), RunError> {
         let proposed = &best.proposed;
+        let reason = format!(
+            "`{}` may repair the environment, and needs your word: {}",
+            proposed.command, proposed.reason
+        );
         let question = EscalationKind::RecoveryApprovalRequired;
-        let asked = RecoveryEscalated {
-            session: None,
-            id: format!("{}-{}", stage.journal.run(), proposed.id),
-            question,
-            trigger: question.trigger().into(),
-            kind: Kind::None,
-            why: AskWhy::Repair,
-            reason: format!(
-                "`{}` may repair the environment, and needs your word: {}",
-                proposed.command, proposed.reason
-            ),
-            awaiting: "human".into(),
-            proposed: None,
-            cost: None,
-            repair: Some(proposed.id.clone()),
+        let asking = Asking::about(question, AskWhy::Repair, reason);
+        let of = Circumstances {
+            repair: Some(&proposed.command),
+            ..Circumstances::default()
         };
-        self.write(stage.journal, vec![Box::new(asked).into()])
-            .await?;
+        let id = format!("{}-{}", stage.journal.run(), proposed.id);
+        let asked = self.question(id, asking, &of, Some(proposed.id.clone()));
+        self.write(stage.journal, vec![asked.into()]).await?;
         Ok(())
     }
 

@@ -33,12 +33,14 @@ use unstuck_core::event::{
     RunFinished, RunStarted, Work,
 };
 use unstuck_core::pipeline::{LoopTrouble, Step};
+use unstuck_core::question::Circumstances;
 use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Kind, Pipeline, Recorded, RunId};
 use unstuck_store::Store;
 
 use between::Between;
 
+use super::asking::{Asking, of_run};
 use super::engine::{ASKED, INTERRUPTED, stopped};
 use super::error::RunError;
 use super::finished::Finished;
@@ -47,6 +49,7 @@ use super::knowledge::Knowledge;
 use super::lease::Held;
 use super::repair::Workshop;
 use super::report::RunReporter;
+use super::resume::{LOOK, lapse_one};
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
 use crate::process::Stop;
@@ -162,7 +165,13 @@ impl Conductor<'_> {
                     }
                 }
                 Step::Wait => {
-                    if let Some(ended) = self.watching(&journal, running.next()).await {
+                    let ended = async {
+                        tokio::select! {
+                            ended = running.next() => Ok(ended),
+                            heard = self.answered(&journal) => heard.map(|()| None),
+                        }
+                    };
+                    if let Some(ended) = self.watching(&journal, ended).await? {
                         let ended = ended?;
                         self.made_progress(&journal, &ended)?;
                         parts.remove(&ended);
@@ -170,6 +179,9 @@ impl Conductor<'_> {
                 }
                 Step::Judge => self.judge(&stage).await?,
                 Step::AskAboutLoop(trouble) => self.ask(&journal, trouble).await?,
+                Step::Finish(Outcome::AwaitingHuman) if self.stays() => {
+                    self.wait_for_person(&journal).await?;
+                }
                 Step::Finish(outcome) => self.finish(&journal, outcome).await?,
                 Step::Nothing => break,
             }
@@ -230,6 +242,42 @@ impl Conductor<'_> {
         }
     }
 
+    /// Whether the process stays when a person is needed, and nobody has stopped it.
+    fn stays(&self) -> bool {
+        let waits = self.plan().roles.iter().any(|role| role.options.wait);
+        waits && *self.stop.borrow() == Stop::No
+    }
+
+    /// Comes when a question of this run was answered, in whatever process; never where there is none.
+    async fn answered(&self, journal: &Journal<'_>) -> Result<(), RunError> {
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let open = journal.know(|run| run.questions.iter().cloned().collect::<Vec<_>>());
+            for asked in &open {
+                lapse_one(self.store, journal.run(), asked, self.clock.at()).await?;
+                if !self.store.waits(journal.run(), &asked.id).await? {
+                    return journal.hear().await;
+                }
+            }
+        }
+    }
+
+    /// Waits until a person has answered, or somebody stops it.
+    async fn wait_for_person(&self, journal: &Journal<'_>) -> Result<(), RunError> {
+        let mut stop = self.stop.clone();
+        let heard = async {
+            tokio::select! {
+                heard = self.answered(journal) => heard,
+                () = stopped(&mut stop) => Ok(()),
+            }
+        };
+        self.watching(journal, heard).await?;
+        match *self.stop.borrow() {
+            Stop::No => Ok(()),
+            _ => self.finish(journal, Outcome::Interrupted).await,
+        }
+    }
+
     async fn iterate(
         &self,
         journal: &Journal<'_>,
@@ -242,7 +290,9 @@ impl Conductor<'_> {
                 .map(|judged| judged.feedback.clone())
                 .unwrap_or_default()
         });
-        for told in repaired {
+        let words = self.know(journal, |pipeline| pipeline.words().to_vec());
+        let words = words.iter().map(|words| format!("A person says: {words}"));
+        for told in words.chain(repaired.iter().cloned()) {
             feedback = format!("{feedback}\n\n{told}").trim_start().to_owned();
         }
         let started = IterationStarted {
@@ -263,35 +313,61 @@ impl Conductor<'_> {
             (pipeline.iteration(), (left, more))
         });
         let (left, more) = left;
-        let (question, reason) = match trouble {
+        let (question, reason, iterations) = match trouble {
             LoopTrouble::Stuck { iterations } => (
                 EscalationKind::Stuck,
                 format!(
                     "{iterations} iterations changed nothing and left the same undone: {left}; resuming tries again"
                 ),
+                None,
             ),
             LoopTrouble::UsedUp { iterations } => (
                 EscalationKind::Hiccup,
                 format!(
                     "its {iterations} iterations are used up, and it is not done: {left}; resuming allows {more} more"
                 ),
+                Some(more),
             ),
         };
-        let asked = RecoveryEscalated {
-            session: None,
-            id: format!("{}-i{number}", journal.run()),
-            question,
-            trigger: question.trigger().into(),
+        let asking = Asking {
             kind: Kind::Stuck,
-            why: AskWhy::Exhausted,
-            reason,
+            ..Asking::about(question, AskWhy::Exhausted, reason)
+        };
+        let of = Circumstances {
+            iterations,
+            words: true,
+            ..Circumstances::default()
+        };
+        let id = format!("{}-i{number}", journal.run());
+        let asked = self.question(id, asking, &of, None);
+        self.write(journal, vec![asked.into()]).await?;
+        Ok(())
+    }
+
+    /// A question about the run as a whole.
+    fn question(
+        &self,
+        id: String,
+        asking: Asking,
+        of: &Circumstances<'_>,
+        repair: Option<String>,
+    ) -> Box<RecoveryEscalated> {
+        let plan = self.plan();
+        let doing = in_short(&plan.task);
+        Box::new(RecoveryEscalated {
+            session: None,
+            id,
+            question: asking.question,
+            trigger: asking.question.trigger().into(),
+            kind: asking.kind,
+            why: asking.why,
+            shown: of_run(&asking, doing, of, &plan.patience, self.clock.at()),
+            reason: asking.reason,
             awaiting: "human".into(),
             proposed: None,
             cost: None,
-            repair: None,
-        };
-        self.write(journal, vec![Box::new(asked).into()]).await?;
-        Ok(())
+            repair,
+        })
     }
 
     async fn finish(&self, journal: &Journal<'_>, outcome: Outcome) -> Result<(), RunError> {

@@ -36,13 +36,18 @@ impl Conductor<'_> {
         let mut log = match known.as_ref() {
             Some(session) => {
                 let started = self.started(stage, role, &part, session.clone(), &call)?;
-                let again = Log::part_again(journal, session, &stage.past);
+                // What happened in this process counts as well, where it was answered meanwhile.
+                let past = self.store.load(journal.run()).await?;
+                let again = Log::part_again(journal, session, &past);
                 match again {
                     Some(mut log) => {
                         if log.recovery().spec() != &started.spec {
                             log.configured(now, started);
                         }
-                        if log.recovery().is_given_up() {
+                        let is_left_out = self.know(journal, |pipeline| {
+                            pipeline.is_skipped(session) || pipeline.is_given_up()
+                        });
+                        if log.recovery().is_given_up() && !is_left_out {
                             let answer = RecoveryResolved::by_hand(Some(session.clone()));
                             log.note(now, answer);
                         }
@@ -88,6 +93,7 @@ impl Conductor<'_> {
                 purse: &purse,
             }),
             repairer: self.repairer(&plan),
+            patience: &plan.patience,
         };
         engine.drive(&mut log).await?;
         Ok(part)

@@ -8,6 +8,7 @@ use unstuck_core::RetryPolicy;
 use unstuck_core::agent::Agent;
 use unstuck_core::event::{LoopStarted, OnStuck, PipelineStarted, RoleStarted};
 use unstuck_core::knowledge::Playbook;
+use unstuck_core::question::Patience;
 use unstuck_core::stuck::StuckLimits;
 
 use crate::drive::budget::Budget;
@@ -50,6 +51,8 @@ pub struct Plan {
     pub rollback: bool,
     /// What the owner allows to repair; none where nothing is repaired.
     pub repair: Option<RepairTerms>,
+    /// How long is waited for people.
+    pub patience: Patience,
     /// What the project would allow beyond that if its owner trusted it, in words.
     pub untrusted: Vec<String>,
 }

@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
-use unstuck_core::Kind;
+use unstuck_core::Event;
 use unstuck_core::decision::AskWhy;
 use unstuck_core::event::{ConfigRejected, ConfigReloaded, EscalationKind, RecoveryEscalated};
 use unstuck_core::pipeline::changes;
+use unstuck_core::question::Circumstances;
 
 use super::Conductor;
+use crate::drive::asking::Asking;
 use crate::drive::error::RunError;
 use crate::drive::journal::Journal;
 
@@ -49,31 +51,21 @@ impl Conductor<'_> {
                 event.into()
             }
         };
-        let question = question.map(|question| Box::new(question).into());
+        let question = question.map(Event::from);
         let events = [event].into_iter().chain(question).collect();
         self.write(journal, events).await?;
         Ok(())
     }
 
     /// The project allows more than before, and nobody has trusted that: it does not count until somebody does.
-    fn about_trust(&self, journal: &Journal<'_>, wider: &[String]) -> RecoveryEscalated {
+    fn about_trust(&self, journal: &Journal<'_>, wider: &[String]) -> Box<RecoveryEscalated> {
+        let reason = format!(
+            "the project's [recovery] was widened while it ran, which does not count until `unstuck trust`: {}",
+            wider.join("; ")
+        );
         let question = EscalationKind::RecoveryApprovalRequired;
-        let now = self.clock.at();
-        RecoveryEscalated {
-            session: None,
-            id: format!("{}-t{}", journal.run(), now.millis()),
-            question,
-            trigger: question.trigger().into(),
-            kind: Kind::None,
-            why: AskWhy::Trust,
-            reason: format!(
-                "the project's [recovery] was widened while it ran, which does not count until `unstuck trust`: {}",
-                wider.join("; ")
-            ),
-            awaiting: "human".into(),
-            proposed: None,
-            cost: None,
-            repair: None,
-        }
+        let asking = Asking::about(question, AskWhy::Trust, reason);
+        let id = format!("{}-t{}", journal.run(), self.clock.at().millis());
+        self.question(id, asking, &Circumstances::default(), None)
     }
 }

@@ -1,0 +1,172 @@
+//! Keeps the questions to people beside the events that ask and answer them.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use unstuck_core::Timestamp;
+use unstuck_core::episode::RunView;
+use unstuck_core::event::{Event, Recorded, RecoveryEscalated, RecoveryResolved, RunId};
+
+use super::{failure, read};
+use crate::error::StoreError;
+use crate::question::{Answered, Answers, Question, QuestionFilter};
+
+const ASK: &str =
+    "INSERT OR REPLACE INTO questions (run, id, session, project, at, hash, asked, answered, answer)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, NULL)";
+
+/// What names no question and no session is about all of them.
+const ANSWER: &str = "UPDATE questions SET answered = ?2, answer = ?3
+    WHERE run = ?1 AND answered IS NULL AND (
+        id = ?4 OR (?4 IS NULL AND (?5 IS NULL OR session = ?5))
+    )";
+
+const DROP: &str = "UPDATE questions SET answered = ?2 WHERE run = ?1 AND answered IS NULL";
+
+/// Takes in what happened.
+pub(super) fn record(
+    connection: &Connection,
+    recorded: &Recorded,
+    view: Option<&RunView>,
+) -> rusqlite::Result<()> {
+    let (run, at) = (recorded.run.as_str(), recorded.at.millis());
+    match &recorded.event {
+        Event::RecoveryEscalated(asked) => {
+            let text =
+                serde_json::to_string(asked).map_err(|error| failure::unreadable(6, error))?;
+            connection.prepare_cached(ASK)?.execute(params![
+                run,
+                asked.id,
+                asked.session.as_ref().map(|session| session.as_str()),
+                view.map_or("", |view| view.project.as_str()),
+                at,
+                asked.shown.hash,
+                text,
+            ])?;
+        }
+        Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
+            let text =
+                serde_json::to_string(resolved).map_err(|error| failure::unreadable(8, error))?;
+            let session = resolved.session.as_ref().map(|session| session.as_str());
+            let row = params![run, at, text, resolved.id, session];
+            connection.prepare_cached(ANSWER)?.execute(row)?;
+        }
+        Event::RunResumed(_) => {
+            connection.prepare_cached(DROP)?.execute(params![run, at])?;
+        }
+        Event::RunFinished(end) if !end.outcome.is_resumable() => {
+            connection.prepare_cached(DROP)?.execute(params![run, at])?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Why an answer cannot be taken, if it cannot.
+pub(super) fn refuse(
+    connection: &Connection,
+    run: &RunId,
+    answers: &Answers,
+) -> rusqlite::Result<Option<StoreError>> {
+    let filter = QuestionFilter {
+        run: Some(run.clone()),
+        prefix: Some(answers.question.clone()),
+        with_answered: true,
+        ..QuestionFilter::default()
+    };
+    let id = || answers.question.clone();
+    let mut found = list(connection, &filter)?.into_iter();
+    let found = found.find(|one| one.asked.id == answers.question);
+    Ok(match found {
+        None => Some(StoreError::NoQuestion { id: id() }),
+        Some(Question {
+            answered: Some(answered),
+            ..
+        }) => Some(StoreError::Answered {
+            id: id(),
+            answered: Box::new(answered),
+        }),
+        Some(question) if question.asked.shown.hash != answers.hash => {
+            Some(StoreError::OtherQuestion { id: id() })
+        }
+        Some(_) => None,
+    })
+}
+
+/// The questions that are asked for, the oldest first.
+pub(super) fn list(
+    connection: &Connection,
+    filter: &QuestionFilter,
+) -> rusqlite::Result<Vec<Question>> {
+    let mut conditions = Vec::new();
+    let mut values: Vec<Value> = Vec::new();
+    if !filter.with_answered {
+        conditions.push("answered IS NULL");
+    }
+    if let Some(run) = &filter.run {
+        conditions.push("run = ?");
+        values.push(run.as_str().to_owned().into());
+    }
+    if let Some(prefix) = &filter.prefix {
+        conditions.push("id >= ? AND id < ?");
+        values.push(prefix.clone().into());
+        values.push(format!("{prefix}\u{10FFFF}").into());
+    }
+    if let Some(project) = &filter.project {
+        conditions.push("project = ?");
+        values.push(project.clone().into());
+    }
+    let condition = match conditions.is_empty() {
+        true => String::new(),
+        false => format!("WHERE {}", conditions.join(" AND ")),
+    };
+    let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok());
+    let sql = format!(
+        "SELECT run, project, at, asked, answered, answer FROM questions {condition}
+         ORDER BY at, run, id LIMIT {}",
+        limit.unwrap_or(-1)
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params_from_iter(values), question)?;
+    rows.collect()
+}
+
+fn question(row: &Row<'_>) -> rusqlite::Result<Question> {
+    let asked: String = row.get(3)?;
+    let asked: RecoveryEscalated =
+        serde_json::from_str(&asked).map_err(|error| failure::unreadable(3, error))?;
+    let answer: Option<String> = row.get(5)?;
+    let answer = answer.and_then(|text| serde_json::from_str::<RecoveryResolved>(&text).ok());
+    let answered: Option<i64> = row.get(4)?;
+    Ok(Question {
+        run: RunId::new(row.get::<_, String>(0)?),
+        project: row.get(1)?,
+        at: Timestamp::from_millis(row.get(2)?),
+        asked,
+        answered: answered.map(|at| Answered {
+            at: Timestamp::from_millis(at),
+            answer,
+        }),
+    })
+}
+
+/// Whether one question still waits; cheap enough to be asked ten times a second.
+pub(super) fn waits(connection: &Connection, run: &RunId, id: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT answered IS NULL FROM questions WHERE run = ?1 AND id = ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let waits = statement.query_row([run.as_str(), id], |row| row.get(0));
+    Ok(waits.optional()?.unwrap_or(false))
+}
+
+/// Fills the table from the events so far.
+pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
+    let mut done = Ok(());
+    read::each_run(connection, |events| {
+        let view = RunView::fold(events);
+        for recorded in events {
+            if done.is_ok() {
+                done = record(connection, recorded, view.as_ref());
+            }
+        }
+    })?;
+    done
+}
