@@ -1,5 +1,6 @@
 //! unstuck keeps AI agents working: it knows every failure, and what to do about it.
 
+mod answering;
 mod clock;
 mod commands;
 mod completion;
@@ -24,13 +25,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use unstuck_core::question::Answer;
 use unstuck_store::Location;
 
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, approve, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy,
-    preview, propose, repair, resume, run as run_command, runs, show, trust,
+    agents, answer, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, preview,
+    propose, repair, resume, run as run_command, runs, show, trust,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -80,8 +82,25 @@ enum Command {
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
     Repair(repair::RepairArgs),
-    Approve(approve::ApproveArgs),
-    Reject(approve::RejectArgs),
+    Approve(answer::ApproveArgs),
+    /// Refuse what a run asks for, and go on without it
+    Reject(answer::AnswerArgs),
+    /// Say that you have seen to it by hand, and go on
+    Resolve(answer::AnswerArgs),
+    /// Try again, with your words as new context
+    Retry(answer::AnswerArgs),
+    /// Try again, with a stronger model
+    Escalate(answer::AnswerArgs),
+    /// Leave out the part that asks, and go on without it
+    Skip(answer::AnswerArgs),
+    /// End the run that asks
+    Abort(answer::AnswerArgs),
+    #[command(hide = true)]
+    ApproveRecovery(answer::LoopArgs),
+    #[command(hide = true)]
+    RejectRecovery(answer::LoopArgs),
+    #[command(hide = true)]
+    ResolveRecovery(answer::LoopArgs),
     Propose(propose::ProposeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
@@ -167,22 +186,65 @@ fn with_store(
         Command::Run(args) => return run_command::run(args, config, &session, out),
         Command::Resume(args) => return resume::run(args, config, &session, out),
         Command::Preview(args) => {
-            let waiting = |id: &str| approve::waiting(id, &session);
+            let waiting = |id: &str| answer::waiting(id, &session);
             return preview::run(args, config, &session, &waiting, out);
         }
         Command::Repair(args) => return repair::run(args, config, &session, out),
-        Command::Approve(args) => return approve::approve(args, config, &session, out),
-        Command::Reject(args) => return approve::reject(args, config, &session, out),
+        Command::Approve(args) => return answer::approve(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
-        Command::Runs(args) => runs::run(args, &session, out),
-        Command::Show(args) => show::run(args, &session, out),
-        Command::Logs(args) => logs::run(args, &session, out),
-        Command::Diff(args) => diff::run(args, &session, out),
-        Command::Explain(args) => explain::run(args, &session, out),
-        Command::Store(args) => store_command::run(args, session.store, out),
-        _ => Ok(()),
+        other => match answered(other, config, &session, out) {
+            Some(done) => return done,
+            None => look(other, &session, out),
+        },
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+/// The answers to what runs ask for.
+fn answered(
+    command: &Command,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Option<anyhow::Result<ExitCode>> {
+    let (said, args) = match command {
+        Command::Reject(args) => (Answer::Reject, args),
+        Command::Resolve(args) => (Answer::Resolve, args),
+        Command::Retry(args) => (Answer::Retry, args),
+        Command::Escalate(args) => (Answer::Escalate, args),
+        Command::Skip(args) => (Answer::Skip, args),
+        Command::Abort(args) => (Answer::Abort, args),
+        other => return of_loop(other, config, session, out),
+    };
+    Some(answer::answer(said, args, config, session, out))
+}
+
+fn of_loop(
+    command: &Command,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Option<anyhow::Result<ExitCode>> {
+    let (said, args) = match command {
+        Command::ApproveRecovery(args) => (Answer::Approve, args),
+        Command::RejectRecovery(args) => (Answer::Reject, args),
+        Command::ResolveRecovery(args) => (Answer::Resolve, args),
+        _ => return None,
+    };
+    Some(answer::of_loop(said, args, config, session, out))
+}
+
+/// The commands that look at what ran.
+fn look(command: &Command, session: &Session<'_>, out: &mut Output) -> anyhow::Result<()> {
+    match command {
+        Command::Runs(args) => runs::run(args, session, out),
+        Command::Show(args) => show::run(args, session, out),
+        Command::Logs(args) => logs::run(args, session, out),
+        Command::Diff(args) => diff::run(args, session, out),
+        Command::Explain(args) => explain::run(args, session, out),
+        Command::Store(args) => store_command::run(args, session.store, out),
+        _ => Ok(()),
+    }
 }
 
 /// The demo, whose history is its own.

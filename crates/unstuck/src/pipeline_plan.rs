@@ -70,6 +70,7 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
     Ok(Plan {
         repair: repairs.terms,
         untrusted: repairs.untrusted,
+        patience: config.escalations().patience(),
         left_out: Vec::new(),
         cwd: project.clone(),
         command: command_line(wanted),

@@ -62,6 +62,9 @@ fn hint(error: &StoreError) -> Option<String> {
         StoreError::Database(_) => {
             "`unstuck store check` tells more; --store FILE names another file".into()
         }
+        StoreError::NoQuestion { .. }
+        | StoreError::Answered { .. }
+        | StoreError::OtherQuestion { .. } => "`unstuck inbox` lists what waits".into(),
         StoreError::RunExists { .. } => return None,
     };
     Some(hint)

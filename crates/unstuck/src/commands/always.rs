@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 use unstuck_config::ProjectTrust;
+use unstuck_core::event::RecoveryEscalated;
 use unstuck_core::guard::show;
 use unstuck_repair::guard_files::GuardFiles;
 use unstuck_repair::place::Root;
-use unstuck_run::drive::OpenRepair;
 
 use crate::report::hinted;
 use crate::{clock, config, trusting};
@@ -18,12 +18,12 @@ use crate::{clock, config, trusting};
 const FILE: &str = "unstuck.toml";
 
 /// Writes a command into `auto_approve` of the project and tells so.
-pub(crate) fn write(project: &Path, open: &OpenRepair, note: &str) -> Result<String> {
-    let command = open
-        .repair
-        .proposed
-        .command
-        .trim_matches([' ', '\t', '\n', '\r']);
+pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Result<String> {
+    let command = asked.shown.command.as_deref().unwrap_or_default();
+    let command = command.trim_matches([' ', '\t', '\n', '\r']);
+    if command.is_empty() {
+        return Ok("there is no command that could be added to auto_approve".to_owned());
+    }
     let path = file_of(project)?;
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
@@ -31,7 +31,7 @@ pub(crate) fn write(project: &Path, open: &OpenRepair, note: &str) -> Result<Str
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
     let why = match note {
-        "" => open.asked.kind.to_string(),
+        "" => asked.kind.to_string(),
         note => note.to_owned(),
     };
     let comment = format!("{}: {why}", clock::day(clock::now().at));

@@ -2,7 +2,7 @@
 
 pub(crate) mod agents;
 mod always;
-pub(crate) mod approve;
+pub(crate) mod answer;
 mod case_input;
 pub(crate) mod classify;
 pub(crate) mod config;

@@ -9,9 +9,10 @@ use clap::Args;
 use unstuck_core::episode::{RunView, Status};
 use unstuck_core::event::PipelineStarted;
 use unstuck_core::pipeline::{GONE, RoleChange};
-use unstuck_core::redact::Redactor;
+use unstuck_core::question::Answer;
 use unstuck_run::drive::pipeline::{Again, Plan};
-use unstuck_run::drive::{self, Finished, Options, RunError};
+use unstuck_run::drive::{Finished, Options, RunError};
+use unstuck_store::QuestionFilter;
 
 use super::ended::{tell, tell_with_roles};
 use crate::config::Config;
@@ -22,7 +23,7 @@ use crate::place::project_of;
 use crate::repairs::{self, Repairs};
 use crate::report::refused;
 use crate::supervise::{self, Conducted, Pipelined, Session, Told};
-use crate::{clock, completion, runtime};
+use crate::{answering, clock, completion, runtime};
 
 /// Where there is something to take up again; of those that failed only pipelines.
 const UNFINISHED: [Status; 5] = [
@@ -158,7 +159,7 @@ fn resumed(
     };
     match done {
         Err(error) if is_driven(&error) && runtime::block_on(still_asks(session, run))? => {
-            runtime::block_on(answer(session, run))?;
+            answer(config, session, run)?;
             writeln!(
                 out,
                 "run {} goes on in the process that waits for it",
@@ -281,11 +282,15 @@ async fn still_asks(session: &Session<'_>, run: &RunView) -> Result<bool> {
     Ok(asks(now.view.status) || standings.any(asks))
 }
 
-async fn answer(session: &Session<'_>, run: &RunView) -> Result<()> {
-    let redactor = std::sync::Arc::new(Redactor::new([]));
-    let store = crate::store::open(session.store, redactor).await?;
-    drive::answer(&store, &run.id, clock::now().at).await?;
-    store.close().await?;
+/// Says to every question of a run that a person has seen to it.
+fn answer(config: &Config, session: &Session<'_>, run: &RunView) -> Result<()> {
+    let filter = QuestionFilter {
+        run: Some(run.id.clone()),
+        ..QuestionFilter::default()
+    };
+    for question in answering::open(&filter, session)? {
+        answering::give(&question, Answer::Resolve, "", config, session)?;
+    }
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use unstuck_core::action::{Prompts, shell_quote};
 use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
+use unstuck_core::question::Patience;
 use unstuck_core::redact::{Redactor, secret_values};
 use unstuck_core::repair::Book;
 use unstuck_core::{Classifier, RunId};
@@ -303,6 +304,7 @@ fn drive(
             known: &setting.known,
             state: &state,
             stop: stopped,
+            patience: &config.escalations().patience(),
         };
         let mut draw = chance::draw;
         let finished = match task {
@@ -341,6 +343,7 @@ struct Around<'a> {
     stop: watch::Receiver<Stop>,
     workshop: Workshop<'a>,
     repairer: Option<Repairer<'a>>,
+    patience: &'a Patience,
 }
 
 impl<'a> Around<'a> {
@@ -371,6 +374,7 @@ impl<'a> Around<'a> {
             state: self.state,
             role: None,
             repairer: self.repairer,
+            patience: self.patience,
         }
     }
 

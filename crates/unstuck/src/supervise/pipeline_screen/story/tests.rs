@@ -397,6 +397,7 @@ fn a_question_says_what_was_seen_and_how_to_go_on() {
         proposed: None,
         cost: None,
         repair: None,
+        shown: unstuck_core::question::Shown::default(),
     });
     assert_eq!(
         told.happen(asked),
