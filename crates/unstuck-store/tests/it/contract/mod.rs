@@ -5,6 +5,7 @@ mod counting;
 mod leases;
 mod maintenance;
 mod queries;
+mod questions;
 
 use std::path::PathBuf;
 
@@ -93,6 +94,13 @@ contract! {
         the_log_can_be_followed_from_where_one_was
         the_newest_events_come_first_if_wanted
         the_export_is_the_whole_log_line_by_line
+    }
+    questions {
+        what_waits_is_listed_the_oldest_first
+        the_first_answer_counts
+        of_many_answers_at_once_one_counts
+        an_answer_binds_to_what_was_shown
+        what_went_on_or_ended_asks_no_more
     }
     counting {
         strategies_that_helped_are_learned

@@ -1,0 +1,154 @@
+//! What people are asked: which questions wait, and whose answer counts.
+
+use unstuck_core::decision::AskWhy;
+use unstuck_core::event::{
+    EscalationKind, Event, Outcome, RecoveryEscalated, RecoveryResolved, RunId,
+};
+use unstuck_core::question::{Answer, Shown};
+use unstuck_core::{Kind, Timestamp};
+use unstuck_store::{Answers, Append, QuestionFilter, StoreError};
+
+use super::Place;
+use crate::samples::{append, finished, later, resumed, run, started, started_in};
+
+fn question(run: &RunId, number: u32) -> RecoveryEscalated {
+    let question = EscalationKind::Hiccup;
+    RecoveryEscalated {
+        session: Some(run.session(1)),
+        id: format!("{run}-e{number}"),
+        question,
+        trigger: question.trigger().into(),
+        kind: Kind::AuthRequired,
+        why: AskWhy::Fatal,
+        reason: "a person has to log in".into(),
+        awaiting: "human".into(),
+        proposed: None,
+        cost: None,
+        repair: None,
+        shown: Shown {
+            hash: format!("h{number}"),
+            ..Shown::default()
+        },
+    }
+}
+
+fn asked(run: &RunId, number: u32) -> Event {
+    Event::from(Box::new(question(run, number)))
+}
+
+fn answer(run: &RunId, number: u32, who: &str, at: Timestamp) -> Append {
+    let resolved = RecoveryResolved {
+        who: Some(who.into()),
+        ..RecoveryResolved::answering(&question(run, number), Answer::Skip)
+    };
+    let answers = Answers {
+        question: format!("{run}-e{number}"),
+        hash: format!("h{number}"),
+    };
+    Append::new(run.clone(), at, [Event::from(resolved)]).answering(answers)
+}
+
+pub(crate) async fn what_waits_is_listed_the_oldest_first(place: &Place) {
+    let store = place.open().await;
+    let (one, two) = (run(1), run(2));
+    let at = |append, seconds| Append {
+        at: later(seconds),
+        ..append
+    };
+    let first = append(&two, [started_in(&two, "/home/me/other"), asked(&two, 1)]);
+    store.append(at(first, 5)).await.unwrap();
+    let second = append(&one, [started(&one), asked(&one, 1)]);
+    store.append(at(second, 9)).await.unwrap();
+    let all = store.questions(&QuestionFilter::default()).await.unwrap();
+    let ids: Vec<_> = all.iter().map(|one| one.asked.id.clone()).collect();
+    assert_eq!(ids, [format!("{two}-e1"), format!("{one}-e1")]);
+    assert_eq!(
+        (all[0].project.as_str(), all[0].at),
+        ("/home/me/other", later(5))
+    );
+    let filter = QuestionFilter {
+        prefix: Some(one.as_str().to_owned()),
+        ..QuestionFilter::default()
+    };
+    assert_eq!(store.questions(&filter).await.unwrap().len(), 1);
+    assert!(store.waits(&one, &format!("{one}-e1")).await.unwrap());
+}
+
+pub(crate) async fn the_first_answer_counts(place: &Place) {
+    let (here, there) = (place.open().await, place.open().await);
+    let run = run(1);
+    here.append(append(&run, [started(&run), asked(&run, 1)]))
+        .await
+        .unwrap();
+    here.append(answer(&run, 1, "ann", later(3))).await.unwrap();
+    let refused = there.append(answer(&run, 1, "bob", later(4))).await;
+    let Err(StoreError::Answered { answered, .. }) = refused else {
+        panic!("two answers count: {refused:?}");
+    };
+    let said = answered.answer.as_ref().unwrap();
+    assert_eq!(
+        (said.who.as_deref(), said.method.as_str()),
+        (Some("ann"), "skip")
+    );
+    assert_eq!(answered.at, later(3));
+    let events = there.load(&run).await.unwrap();
+    assert_eq!(events.len(), 3, "the second left no trace");
+    assert!(!there.waits(&run, &format!("{run}-e1")).await.unwrap());
+}
+
+pub(crate) async fn of_many_answers_at_once_one_counts(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    store
+        .append(append(&run, [started(&run), asked(&run, 1)]))
+        .await
+        .unwrap();
+    let answers = (0..20).map(|number| {
+        let (store, answer) = (
+            store.clone(),
+            answer(&run, 1, &number.to_string(), later(1)),
+        );
+        async move { store.append(answer).await.is_ok() }
+    });
+    let mut taken = 0;
+    for answered in futures_util::future::join_all(answers).await {
+        taken += u32::from(answered);
+    }
+    assert_eq!(taken, 1);
+}
+
+pub(crate) async fn an_answer_binds_to_what_was_shown(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    store
+        .append(append(&run, [started(&run), asked(&run, 1)]))
+        .await
+        .unwrap();
+    let mut other = answer(&run, 1, "ann", later(1));
+    other.answers = Some(Answers {
+        question: format!("{run}-e1"),
+        hash: "of something else".into(),
+    });
+    let refused = store.append(other).await;
+    assert!(matches!(refused, Err(StoreError::OtherQuestion { .. })));
+    let unknown = store.append(answer(&run, 7, "ann", later(1))).await;
+    assert!(matches!(unknown, Err(StoreError::NoQuestion { .. })));
+}
+
+pub(crate) async fn what_went_on_or_ended_asks_no_more(place: &Place) {
+    let store = place.open().await;
+    let (one, two) = (run(1), run(2));
+    for run in [&one, &two] {
+        store
+            .append(append(run, [started(run), asked(run, 1)]))
+            .await
+            .unwrap();
+    }
+    store.append(append(&one, [resumed()])).await.unwrap();
+    store
+        .append(append(&two, [finished(Outcome::Failed)]))
+        .await
+        .unwrap();
+    let open = store.questions(&QuestionFilter::default()).await.unwrap();
+    assert!(open.is_empty());
+}
