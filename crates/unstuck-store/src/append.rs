@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use unstuck_core::Timestamp;
@@ -9,6 +10,7 @@ use unstuck_core::event::{Event, RunId};
 
 use crate::error::StoreError;
 use crate::lease::LeaseToken;
+use crate::outbox::Outgoing;
 
 /// Events to be written to one run, all or none.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +23,8 @@ pub struct Append {
     pub events: Vec<Event>,
     /// The lease that the writer must still hold; none for words of people, which need no lease.
     pub guard: Option<LeaseToken>,
+    /// Messages to be sent because of them, written with them.
+    pub outbox: Vec<Outgoing>,
 }
 
 impl Append {
@@ -31,7 +35,14 @@ impl Append {
             at,
             events: events.into_iter().collect(),
             guard: None,
+            outbox: Vec::new(),
         }
+    }
+
+    /// Has these messages sent because of them.
+    #[must_use]
+    pub fn telling(self, outbox: Vec<Outgoing>) -> Self {
+        Self { outbox, ..self }
     }
 
     /// Writes them only while that lease is held.
@@ -68,6 +79,35 @@ pub(crate) struct Prepared {
     pub(crate) at: Timestamp,
     pub(crate) events: Vec<Line>,
     pub(crate) guard: Option<LeaseToken>,
+    pub(crate) outbox: Vec<Message>,
+}
+
+/// A message whose texts are ready to be written.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) event: usize,
+    pub(crate) occasion: String,
+    pub(crate) target: String,
+    pub(crate) body: String,
+    pub(crate) group: String,
+    pub(crate) window: Duration,
+}
+
+impl Message {
+    fn new(outgoing: Outgoing, redact: Option<&Redact>) -> Self {
+        let mut body = outgoing.body;
+        if let Some(Redact(redact)) = redact {
+            redact(&mut body);
+        }
+        Self {
+            event: outgoing.event,
+            occasion: outgoing.occasion,
+            target: outgoing.target.to_string(),
+            body: body.to_string(),
+            group: outgoing.group,
+            window: outgoing.window,
+        }
+    }
 }
 
 /// An event and the text that stands for it on disk.
@@ -87,6 +127,11 @@ impl Prepared {
                 .map(|event| Line::new(&event, redact))
                 .collect::<Result<_, _>>()?,
             guard: append.guard,
+            outbox: append
+                .outbox
+                .into_iter()
+                .map(|outgoing| Message::new(outgoing, redact))
+                .collect(),
         })
     }
 }

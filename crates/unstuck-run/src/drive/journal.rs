@@ -117,6 +117,7 @@ impl<'a> Journal<'a> {
             at,
             events,
             guard: Some(self.held.token()),
+            outbox: Vec::new(),
         };
         let events = self.store.append(append).await?;
         let known = self.known.borrow().seq;

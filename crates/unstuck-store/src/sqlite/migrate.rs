@@ -27,6 +27,10 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../migrations/sqlite/0002_hourly.sql"),
         then: hourly::fill,
     },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0003_outbox.sql"),
+        then: |_| Ok(()),
+    },
 ];
 
 /// The newest schema that is known here.
