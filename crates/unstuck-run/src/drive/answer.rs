@@ -6,8 +6,9 @@ use unstuck_core::event::{
 };
 use unstuck_core::recovery::{Repair, RepairState};
 use unstuck_core::{Recorded, RunId, Timestamp};
-use unstuck_store::{Append, Store};
+use unstuck_store::Append;
 
+use super::announce::Scribe;
 use super::error::RunError;
 
 /// A repair that waits for a person's word.
@@ -40,7 +41,7 @@ impl OpenRepair {
     /// Allows it: exactly what was shown, once.
     pub async fn approve(
         &self,
-        store: &Store,
+        scribe: &Scribe<'_>,
         run: &RunId,
         note: &str,
         now: Timestamp,
@@ -54,21 +55,21 @@ impl OpenRepair {
         };
         let answer = RecoveryResolved::about_repair(&self.asked, "approve", note);
         let events = [Event::from(answer), Event::from(approved)];
-        store.append(Append::new(run.clone(), now, events)).await?;
+        scribe.append(Append::new(run.clone(), now, events)).await?;
         Ok(())
     }
 
     /// Refuses it: what was under way goes on without it.
     pub async fn reject(
         &self,
-        store: &Store,
+        scribe: &Scribe<'_>,
         run: &RunId,
         note: &str,
         now: Timestamp,
     ) -> Result<(), RunError> {
         let answer = RecoveryResolved::about_repair(&self.asked, "reject", note);
         let append = Append::new(run.clone(), now, [Event::from(answer)]);
-        store.append(append).await?;
+        scribe.append(append).await?;
         Ok(())
     }
 }

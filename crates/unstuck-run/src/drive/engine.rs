@@ -17,6 +17,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::Store;
 
+use super::announce::Announcer;
 use super::error::RunError;
 use super::finished::Finished;
 use super::journal::Journal;
@@ -64,6 +65,8 @@ pub struct Engine<'a> {
     pub role: Option<RoleWork<'a>>,
     /// Repairs the environment, where that is allowed.
     pub repairer: Option<Repairer<'a>>,
+    /// Knows what people are to be told; none where nobody is.
+    pub announcer: Option<&'a dyn Announcer>,
 }
 
 impl Engine<'_> {
@@ -78,7 +81,7 @@ impl Engine<'_> {
             why: "it has no beginning".into(),
         };
         let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
-        let journal = journal.ok_or_else(nothing)?;
+        let journal = journal.ok_or_else(nothing)?.announcing(self.announcer);
         let mut log = Log::begin(&journal, started, at).ok_or_else(nothing)?;
         self.drive(&mut log).await?;
         let end = log.recovery().finished().cloned();

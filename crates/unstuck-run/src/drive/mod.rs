@@ -3,6 +3,7 @@
 //! The state is a fold over events ([`Recovery`](unstuck_core::Recovery)). The drive asks it what is to be done, does
 //! it, and notes what happened. What decides is on disk before it is acted on.
 
+mod announce;
 mod answer;
 mod around;
 mod attempt;
@@ -30,6 +31,7 @@ mod steps;
 mod supervisors;
 mod tail;
 
+pub use announce::{Announcer, Scribe};
 pub use answer::OpenRepair;
 pub use budget::{Allowance, Budget};
 pub use engine::Engine;

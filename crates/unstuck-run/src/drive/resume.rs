@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use unstuck_core::event::{Event, Outcome, RecoveryResolved, RunResumed};
 use unstuck_core::{Recorded, Recovery, RunId, Timestamp};
-use unstuck_store::{Append, Store};
+use unstuck_store::Append;
 
+use super::announce::Scribe;
 use super::engine::{Engine, stopped};
 use super::error::RunError;
 use super::finished::Finished;
@@ -35,6 +36,7 @@ impl Engine<'_> {
         leftovers_ended(&events).await;
         let journal = Journal::again(self.store, self.redactor, &events, held);
         let journal = journal.ok_or_else(|| refuse("it has no beginning"))?;
+        let journal = journal.announcing(self.announcer);
         let log = Log::again(&journal, &events);
         let mut log = log.ok_or_else(|| refuse("it is a pipeline"))?;
         if let Some(why) = why_not(log.recovery()) {
@@ -120,13 +122,13 @@ impl Engine<'_> {
 }
 
 /// Tells a run that waits for a person, in whatever process, that they have seen to it.
-pub async fn answer(store: &Store, run: &RunId, now: Timestamp) -> Result<(), RunError> {
+pub async fn answer(scribe: &Scribe<'_>, run: &RunId, now: Timestamp) -> Result<(), RunError> {
     let answer = Append::new(
         run.clone(),
         now,
         [Event::from(RecoveryResolved::by_hand(None))],
     );
-    store.append(answer).await?;
+    scribe.append(answer).await?;
     Ok(())
 }
 

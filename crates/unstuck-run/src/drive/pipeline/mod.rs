@@ -39,6 +39,7 @@ use unstuck_store::Store;
 
 use between::Between;
 
+use super::announce::Announcer;
 use super::engine::{ASKED, INTERRUPTED, stopped};
 use super::error::RunError;
 use super::finished::Finished;
@@ -81,6 +82,8 @@ pub struct Conductor<'a> {
     pub reload: &'a dyn Fn() -> Result<Plan, String>,
     /// What repairs need beside what the plan allows.
     pub workshop: Workshop<'a>,
+    /// Knows what people are to be told; none where nobody is.
+    pub announcer: Option<&'a dyn Announcer>,
 }
 
 /// One run that is being conducted.
@@ -112,6 +115,7 @@ impl Conductor<'_> {
         let at = self.clock.at();
         let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
         let journal = journal.ok_or_else(|| nothing(&run))?;
+        let journal = journal.announcing(self.announcer);
         let mut events = vec![Event::from(Box::new(started))];
         if !reused.is_empty() {
             let (iteration, feedback) = (1, String::new());

@@ -88,6 +88,7 @@ impl Conductor<'_> {
                 purse: &purse,
             }),
             repairer: self.repairer(&plan),
+            announcer: self.announcer,
         };
         engine.drive(&mut log).await?;
         Ok(part)
