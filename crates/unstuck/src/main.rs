@@ -7,6 +7,7 @@ mod config;
 mod environment;
 mod history;
 mod named;
+mod notifying;
 mod output;
 mod pipeline_plan;
 mod place;
@@ -30,7 +31,7 @@ use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
     agents, approve, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy,
-    preview, propose, repair, resume, run as run_command, runs, show, trust,
+    preview, propose, repair, resume, run as run_command, runs, show, trust, webhook,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -98,6 +99,7 @@ enum Command {
     Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
     Trust(trust::TrustArgs),
+    Webhook(webhook::WebhookArgs),
 }
 
 fn main() -> ExitCode {
@@ -174,6 +176,7 @@ fn with_store(
         Command::Approve(args) => return approve::approve(args, config, &session, out),
         Command::Reject(args) => return approve::reject(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
+        Command::Webhook(args) => return webhook::run(args, config, &session, out),
         Command::Runs(args) => runs::run(args, &session, out),
         Command::Show(args) => show::run(args, &session, out),
         Command::Logs(args) => logs::run(args, &session, out),

@@ -10,7 +10,7 @@ use clap::Args;
 use unstuck_core::episode::{RunView, Status};
 use unstuck_core::guard::show;
 use unstuck_core::redact::Redactor;
-use unstuck_run::drive::OpenRepair;
+use unstuck_run::drive::{Announcer, OpenRepair, Scribe};
 use unstuck_store::RunFilter;
 
 use super::always;
@@ -18,6 +18,7 @@ use super::preview::Proposed;
 use super::resume::{self, Taken};
 use crate::config::Config;
 use crate::history::History;
+use crate::notifying::Notifying;
 use crate::output::{BOLD, DIM, Output};
 use crate::pipeline_plan::Wanted;
 use crate::repair_words::proposer;
@@ -94,8 +95,10 @@ pub(crate) fn approve(
         writeln!(out, "{DIM}proposed by {by}, in {}{DIM:#}", show(folder))?;
     }
     let note = args.about.note.clone();
-    runtime::block_on(with_store(session, async |store| {
-        Ok(open.approve(store, &run.id, &note, clock::now().at).await?)
+    runtime::block_on(with_store(session, &run, async |scribe| {
+        Ok(open
+            .approve(scribe, &run.id, &note, clock::now().at)
+            .await?)
     }))?;
     if args.always {
         let said = always::write(Path::new(&run.project), &open, &note)?;
@@ -112,19 +115,25 @@ pub(crate) fn reject(
 ) -> Result<ExitCode> {
     let (run, open) = runtime::block_on(find(&args.about, session))?;
     let note = args.about.note.clone();
-    runtime::block_on(with_store(session, async |store| {
-        Ok(open.reject(store, &run.id, &note, clock::now().at).await?)
+    runtime::block_on(with_store(session, &run, async |scribe| {
+        Ok(open.reject(scribe, &run.id, &note, clock::now().at).await?)
     }))?;
     go_on(&run, args.quiet, config, session, out)
 }
 
 async fn with_store(
     session: &Session<'_>,
-    act: impl AsyncFnOnce(&unstuck_store::Store) -> Result<()>,
+    run: &RunView,
+    act: impl AsyncFnOnce(&Scribe<'_>) -> Result<()>,
 ) -> Result<()> {
     let redactor = std::sync::Arc::new(Redactor::new([]));
     let store = crate::store::open(session.store, redactor).await?;
-    let done = act(&store).await;
+    let notifying = Notifying::of_project(&run.project, session);
+    let scribe = Scribe {
+        store: &store,
+        announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
+    };
+    let done = act(&scribe).await;
     store.close().await?;
     done
 }

@@ -11,11 +11,12 @@ use unstuck_core::event::PipelineStarted;
 use unstuck_core::pipeline::{GONE, RoleChange};
 use unstuck_core::redact::Redactor;
 use unstuck_run::drive::pipeline::{Again, Plan};
-use unstuck_run::drive::{self, Finished, Options, RunError};
+use unstuck_run::drive::{self, Announcer, Finished, Options, RunError, Scribe};
 
 use super::ended::{tell, tell_with_roles};
 use crate::config::Config;
 use crate::history::History;
+use crate::notifying::Notifying;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
@@ -284,7 +285,12 @@ async fn still_asks(session: &Session<'_>, run: &RunView) -> Result<bool> {
 async fn answer(session: &Session<'_>, run: &RunView) -> Result<()> {
     let redactor = std::sync::Arc::new(Redactor::new([]));
     let store = crate::store::open(session.store, redactor).await?;
-    drive::answer(&store, &run.id, clock::now().at).await?;
+    let notifying = Notifying::of_project(&run.project, session);
+    let scribe = Scribe {
+        store: &store,
+        announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
+    };
+    drive::answer(&scribe, &run.id, clock::now().at).await?;
     store.close().await?;
     Ok(())
 }
