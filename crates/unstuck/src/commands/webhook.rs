@@ -175,11 +175,11 @@ fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> 
 /// An address that was named here: whoever types it may reach private networks with it.
 fn named(url: &str, on: Option<On>, config: &Config) -> Hook {
     let configured = notifying::hooks(config).into_iter();
-    let same = configured.filter_map(|hook| match hook.target {
+    let mut same = configured.filter_map(|hook| match hook.target {
         Target::Address(address) if address.url.as_deref() == Some(url) => Some(address),
         _ => None,
     });
-    let address = same.last().unwrap_or_else(|| Address::of(url));
+    let address = same.next().unwrap_or_else(|| Address::of(url));
     Hook {
         on: on.map_or(Occasion::Escalation, Occasion::from),
         target: Target::Address(Address {
