@@ -1,9 +1,9 @@
 //! What is to be told about events: a pure function of them and of what was known before.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use unstuck_core::Timestamp;
 use unstuck_core::duration::Human;
 use unstuck_core::episode::{RunFold, SessionView};
@@ -164,19 +164,20 @@ impl Teller<'_> {
     }
 
     /// What can be answered, each as a command line.
-    fn answers(&self, asked: &RecoveryEscalated) -> BTreeMap<String, String> {
+    fn answers(&self, asked: &RecoveryEscalated) -> Map<String, Value> {
         let (id, run) = (&asked.id, &self.run.view.id);
-        let mut answers = vec![
-            ("manual", format!("resume {run}")),
-            ("explain", format!("explain {run}")),
-        ];
+        let mut answers = Vec::new();
         if asked.repair.is_some() {
             answers.extend([
                 ("approve", format!("approve {id}")),
                 ("reject", format!("reject {id}")),
             ]);
         }
-        let line = |words: String| format!("unstuck {words}{}", self.option);
+        answers.extend([
+            ("manual", format!("resume {run}")),
+            ("explain", format!("explain {run}")),
+        ]);
+        let line = |words: String| Value::from(format!("unstuck {words}{}", self.option));
         let answers = answers.into_iter();
         answers
             .map(|(answer, words)| (answer.to_owned(), line(words)))
@@ -304,7 +305,7 @@ impl Teller<'_> {
                 .map(|failed| clean(&failed.evidence.line, TEXT))
                 .filter(|line| !line.is_empty()),
             proposal: None,
-            answers: BTreeMap::new(),
+            answers: Map::new(),
             url: None,
             count: 1,
             messages: Vec::new(),

@@ -1,8 +1,7 @@
 //! What is told, in one shape for all occasions; formats make of it what their readers understand.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use unstuck_core::Timestamp;
 
 use crate::occasion::Occasion;
@@ -50,8 +49,8 @@ pub struct Message {
     pub evidence: Option<String>,
     /// The command that is proposed.
     pub proposal: Option<String>,
-    /// What can be answered, each as a command line.
-    pub answers: BTreeMap<String, String>,
+    /// What can be answered, each as a command line, the likeliest first.
+    pub answers: Map<String, Value>,
     /// Where more is to be seen.
     pub url: Option<String>,
     /// How many messages this one stands for.
@@ -131,7 +130,7 @@ impl Message {
     /// What can be answered, a line each.
     pub(crate) fn answers(&self) -> impl Iterator<Item = String> {
         let answers = self.answers.iter();
-        answers.map(|(answer, line)| format!("{answer}: {line}"))
+        answers.map(|(answer, line)| format!("{answer}: {}", line.as_str().unwrap_or_default()))
     }
 }
 
@@ -155,7 +154,7 @@ impl Message {
             ("approve", "unstuck approve sample-e1"),
             ("reject", "unstuck reject sample-e1"),
         ];
-        let answers = answers.map(|(answer, line)| (answer.to_owned(), line.to_owned()));
+        let answers = answers.map(|(answer, line)| (answer.to_owned(), Value::from(line)));
         Self {
             id: format!("sample.{}.{}", occasion, now.millis()),
             occasion,
@@ -175,9 +174,9 @@ impl Message {
             evidence: Some("error: the lock file needs to be updated".into()),
             proposal: asks.then(|| "npm install".into()),
             answers: if asks {
-                answers.into()
+                answers.into_iter().collect()
             } else {
-                BTreeMap::new()
+                Map::new()
             },
             url: None,
             count: 1,

@@ -51,8 +51,8 @@ fn a_question_is_told_with_its_answers() {
       "evidence": "401 token expired",
       "proposal": null,
       "answers": {
-        "explain": "unstuck explain k3v9x0m2qa --store /x/y.db",
-        "manual": "unstuck resume k3v9x0m2qa --store /x/y.db"
+        "manual": "unstuck resume k3v9x0m2qa --store /x/y.db",
+        "explain": "unstuck explain k3v9x0m2qa --store /x/y.db"
       },
       "url": null,
       "count": 1,
