@@ -46,22 +46,24 @@ impl Courier {
     /// Sends what is due, once, and tells what came of it; nothing where nothing is due.
     pub async fn deliver(&self, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
         let letters = self.store.outbox_due(now, AT_ONCE).await?;
+        self.send_all(&letters, now).await
+    }
+
+    /// Sends all that waits, once, also what is to be tried later; what others are sending is left to them.
+    pub async fn deliver_all(&self, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
+        let letters = self.store.outbox_waiting(now).await?;
+        self.send_all(&letters, now).await
+    }
+
+    async fn send_all(
+        &self,
+        letters: &[Letter],
+        now: Timestamp,
+    ) -> Result<Vec<Delivery>, StoreError> {
         let same =
             |one: &Letter, other: &Letter| one.group == other.group && one.target == other.target;
         let sent = letters.chunk_by(same).map(|group| self.send(group, now));
         join_all(sent).await.into_iter().collect()
-    }
-
-    /// Sends what is due until nothing is, and waits for no other try.
-    pub async fn flush(&self, now: impl Fn() -> Timestamp) -> Result<Vec<Delivery>, StoreError> {
-        let mut all = Vec::new();
-        loop {
-            let sent = self.deliver(now()).await?;
-            if sent.is_empty() {
-                return Ok(all);
-            }
-            all.extend(sent);
-        }
     }
 
     /// Sends what is due until it is told to stop; then what is due is sent once more.
@@ -74,7 +76,8 @@ impl Courier {
                 gone = stop.changed() => if gone.is_err() { break },
             }
         }
-        let _ = self.flush(now).await;
+        // What fails now is not due again so soon.
+        while matches!(self.deliver(now()).await, Ok(sent) if !sent.is_empty()) {}
     }
 
     /// Sends the messages of one group to one target.

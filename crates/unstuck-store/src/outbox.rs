@@ -94,8 +94,12 @@ pub enum Sent {
 /// A change of the outbox, as the writer gets it.
 #[derive(Debug)]
 pub(crate) enum OutboxChange {
-    /// Takes what is due, so many groups at most.
-    Take { now: Timestamp, groups: usize },
+    /// Takes what is due by a moment, so many groups at most.
+    Take {
+        now: Timestamp,
+        due_by: Timestamp,
+        groups: usize,
+    },
     Settle {
         ids: Vec<String>,
         sent: Sent,

@@ -102,7 +102,22 @@ impl Store {
         groups: usize,
     ) -> Result<Vec<Letter>, StoreError> {
         let Self::Sqlite(sqlite) = self;
-        let take = OutboxChange::Take { now, groups };
+        let take = OutboxChange::Take {
+            now,
+            due_by: now,
+            groups,
+        };
+        sqlite.change_outbox(take).await
+    }
+
+    /// Takes all messages that wait, also those whose time has not come; else like [`Store::outbox_due`].
+    pub async fn outbox_waiting(&self, now: Timestamp) -> Result<Vec<Letter>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let take = OutboxChange::Take {
+            now,
+            due_by: Timestamp::from_millis(i64::MAX),
+            groups: usize::MAX,
+        };
         sqlite.change_outbox(take).await
     }
 

@@ -20,13 +20,18 @@ use crate::{clock, environment};
 /// How long the end of a command waits for messages to arrive; the rest stays in the outbox.
 const FLUSH: Duration = Duration::from_secs(3);
 
+/// The programs that show messages on a desktop.
+const DESKTOPS: [&str; 2] = ["notify-send", "osascript"];
+
 /// Everyone who is told about something.
 pub(crate) struct Notifying(Hooks);
 
 impl Notifying {
     /// Those whom the configuration names; none if it names nobody.
     pub(crate) fn new(config: &Config, session: &Session<'_>) -> Option<Self> {
-        let list = hooks(config);
+        let mut list = hooks(config);
+        // A desktop that is not there has nothing to be told.
+        list.retain(|hook| hook.target != Target::Desktop || has_desktop());
         let option = || session.store_option();
         (!list.is_empty()).then(|| {
             let option = option();
@@ -81,6 +86,11 @@ impl AtWork {
             let _ = task.await;
         }
     }
+}
+
+fn has_desktop() -> bool {
+    let mut folders = environment::search_path();
+    folders.any(|folder| DESKTOPS.iter().any(|name| folder.join(name).is_file()))
 }
 
 /// Everyone whom a configuration names.

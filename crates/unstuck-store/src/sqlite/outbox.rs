@@ -18,7 +18,7 @@ const INSERT: &str = "INSERT INTO outbox
 const NEWEST: &str = "SELECT max(not_before) FROM outbox WHERE grp = ?1 AND target = ?2";
 
 const DUE: &str = "SELECT grp, target FROM outbox
-    WHERE closed IS NULL AND due <= ?1 AND held_until <= ?1
+    WHERE closed IS NULL AND due <= ?1 AND held_until <= ?3
     GROUP BY grp, target ORDER BY min(place) LIMIT ?2";
 
 const LETTER: &str = "id, run, occasion, target, body, grp, created, due, attempts, last_error,
@@ -89,7 +89,11 @@ pub(super) fn change(
     change: &OutboxChange,
 ) -> rusqlite::Result<Vec<Letter>> {
     match change {
-        OutboxChange::Take { now, groups } => take(connection, *now, *groups),
+        OutboxChange::Take {
+            now,
+            due_by,
+            groups,
+        } => take(connection, *now, *due_by, *groups),
         OutboxChange::Settle { ids, sent, now } => {
             for id in ids {
                 settle(connection, id, sent, *now)?;
@@ -119,28 +123,37 @@ fn settle(
 }
 
 /// What is due, and what waits for the same and need not wait longer; nobody else gets it for a while.
-fn take(connection: &Connection, now: Timestamp, groups: usize) -> rusqlite::Result<Vec<Letter>> {
+fn take(
+    connection: &Connection,
+    now: Timestamp,
+    due_by: Timestamp,
+    groups: usize,
+) -> rusqlite::Result<Vec<Letter>> {
+    let (now, by, held) = (
+        now.millis(),
+        due_by.millis(),
+        now.after(OUTBOX_HELD).millis(),
+    );
+    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let groups: Vec<(String, String)> = connection
         .prepare_cached(DUE)?
-        .query_map(params![now.millis(), limit(Some(groups))], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?
+        .query_map(params![by, limit(Some(groups)), now], row)?
         .collect::<rusqlite::Result<_>>()?;
     let sql = format!(
         "SELECT {LETTER} FROM outbox WHERE grp = ?1 AND target = ?2
-        AND closed IS NULL AND not_before <= ?3 AND held_until <= ?3 ORDER BY place"
+        AND closed IS NULL AND not_before <= ?3 AND held_until <= ?4 ORDER BY place"
     );
     let mut taken = Vec::new();
     for (group, target) in groups {
         let mut statement = connection.prepare_cached(&sql)?;
-        let letters = statement.query_map(params![group, target, now.millis()], letter)?;
+        let letters = statement.query_map(params![group, target, by, now], letter)?;
         for letter in letters {
             taken.push(letter?);
         }
     }
     for letter in &taken {
         let mut statement = connection.prepare_cached(HOLD)?;
-        statement.execute(params![letter.id, now.after(OUTBOX_HELD).millis()])?;
+        statement.execute(params![letter.id, held])?;
     }
     Ok(taken)
 }

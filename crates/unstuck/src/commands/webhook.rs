@@ -76,15 +76,16 @@ struct ListArgs {
     json: bool,
 }
 
-/// Send the messages that are due now
+/// Send the messages that wait, now
 ///
-/// Messages are sent while a run is driven. What could not be sent then waits for the next run, or for this.
+/// Messages are sent while a run is driven. What could not be sent then waits for the next run, or for this; also what
+/// would be tried later is tried at once.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck webhook flush
   */5 * * * * unstuck webhook flush     (in a crontab)
 
-Exit codes: 0 all that was due has arrived; 1 some has not.")]
+Exit codes: 0 all has arrived; 1 some has not.")]
 struct FlushArgs {}
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -272,12 +273,12 @@ fn flush(session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
         let redactor = std::sync::Arc::new(Redactor::new([]));
         let store = crate::store::open(session.store, redactor).await?;
         let courier = Courier::new(store.clone(), notifying::sender());
-        let sent = courier.flush(|| clock::now().at).await;
+        let sent = courier.deliver_all(clock::now().at).await;
         store.close().await?;
         sent.map_err(crate::store::explained)
     })?;
     if sent.is_empty() {
-        writeln!(out, "nothing was due")?;
+        writeln!(out, "no message waits")?;
     }
     let mut all_arrived = true;
     for delivery in sent {

@@ -156,6 +156,17 @@ pub(crate) async fn the_first_goes_at_once_and_the_rest_of_the_window_together(p
     // The digest begins a window of its own.
     tell(&store, &run, 700, message("a", "fourth", QUIET)).await;
     assert_eq!(due(&store, 1199).await, []);
+    // Whoever does not want to wait for it gets it all the same.
+    let early = store.outbox_waiting(later(1199)).await.unwrap();
+    assert_eq!(texts(&early), ["fourth"]);
+    let again = Sent::Failed {
+        error: String::new(),
+        next: Some(later(1200)),
+    };
+    store
+        .outbox_sent(ids(&early), again, later(1199))
+        .await
+        .unwrap();
     assert_eq!(arrived(&store, 1200).await, ["fourth"]);
 }
 
