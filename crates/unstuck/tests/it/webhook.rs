@@ -183,6 +183,33 @@ fn answers_recoveries_and_ends_are_told() {
     );
 }
 
+/// The word of a person about a repair is told, and the question itself holds the command and how to allow it.
+#[test]
+fn a_proposed_repair_is_told_with_its_command() {
+    let server = Server::start("127.0.0.1:0", Some(200));
+    let at = server.at;
+    let place = place(&format!(
+        "allow_private = true\non_escalation = \"http://{at}/asked\"\non_resolved = \"http://{at}/resolved\""
+    ));
+    place.write(".env.example", "SHOP_PORT=3000\n");
+    let check = "test -f .env || { echo 'SHOP_PORT is not set' >&2; exit 1; }";
+    let ended = place.run(&["repair", "--", "sh", "-c", check], "");
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let asked = server.next().json();
+    assert_eq!(asked["trigger"], "RECOVERY");
+    assert_eq!(asked["proposal"], "cp .env.example .env");
+    let line = asked["answers"]["approve"].as_str().unwrap();
+    let words: Vec<_> = line.split(' ').skip(1).collect();
+    let ended = place.run(&words, "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let resolved = server.next();
+    assert_eq!(
+        (&*resolved.path, &resolved.json()["outcome"]),
+        ("/resolved", &"approve".into())
+    );
+    assert_eq!(resolved.json()["question"], asked["question"]);
+}
+
 /// The server is down when it happens, and nothing is lost: whoever runs next sends it, under the same id.
 #[test]
 fn what_could_not_be_sent_waits_in_the_outbox() {
