@@ -187,7 +187,7 @@ fn failed(error: &(dyn Error + 'static)) -> SendError {
         .iter()
         .find_map(|error| error.downcast_ref::<Refused>())
     {
-        let hint = "`allow_private = true` in [webhooks] of your own configuration allows it";
+        let hint = "`allow_private = true` in [webhooks] of your own configuration allows it, where agents cannot write it";
         return SendError::never(format!("{refused}; {hint}"));
     }
     // The first ones only say that something failed.

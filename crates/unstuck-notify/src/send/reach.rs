@@ -16,10 +16,17 @@ use tower_service::Service;
 
 /// An address that may not be told.
 #[derive(Debug, thiserror::Error)]
-#[error("{host} is {address}, an address of this machine or of a private network")]
+#[error("{} an address of this machine or of a private network", found(host, *address))]
 pub(super) struct Refused {
     host: String,
     address: IpAddr,
+}
+
+fn found(host: &str, address: IpAddr) -> String {
+    match host.parse() == Ok(address) {
+        true => format!("{address} is"),
+        false => format!("{host} is {address},"),
+    }
 }
 
 /// Connects to what may be reached.

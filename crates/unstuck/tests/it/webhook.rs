@@ -265,7 +265,7 @@ fn a_project_reaches_no_private_network() {
     assert_eq!(server.all().len(), 0);
     let parts = [
         "given up",
-        "127.0.0.1, an address of this machine",
+        "127.0.0.1 is an address of this machine",
         "allow_private = true",
     ];
     prints(&place, &["webhook", "list"], 0, &parts);
