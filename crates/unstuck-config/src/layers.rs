@@ -19,10 +19,11 @@ pub const PROJECT_FILES: [&str; 4] = [
 pub const USER_FILES: [&str; 4] = ["config.toml", "config.json", "config.yaml", "config.yml"];
 
 /// The variables of the environment that count, and what they set.
-pub const VARIABLES: [(&str, &str); 4] = [
+pub const VARIABLES: [(&str, &str); 5] = [
     ("UNSTUCK_TASK", "run.task"),
     ("UNSTUCK_PARALLEL", "run.parallel"),
     ("UNSTUCK_MAX_ITERATIONS", "loop.max_iterations"),
+    ("UNSTUCK_WEBHOOKS_ALLOW_PRIVATE", "webhooks.allow_private"),
     ("UNSTUCK_POLICY", POLICY),
 ];
 

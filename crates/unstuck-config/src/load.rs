@@ -11,6 +11,7 @@ use crate::layers::{Layers, Owner, POLICY, Setting, Text};
 use crate::policies::{Forced, Policies};
 use crate::problem::{ConfigError, Problem};
 use crate::repairs::{Class, Distrusted, RepairWords};
+use crate::section::Webhooks;
 use crate::spelling;
 use crate::tree::fault::{Fault, What};
 use crate::tree::source::{Format, Source, Sources};
@@ -108,7 +109,32 @@ impl Reader {
         {
             self.no_trust(owner, &class, &name, entry.key_at);
         }
+        if class != Class::Owner {
+            self.no_commands(owner, &name, &mut tree);
+        }
         merge::merge(&mut self.tree, tree);
+    }
+
+    /// What others than the user can have written runs nothing, and reaches nothing in private networks.
+    fn no_commands(&mut self, owner: Owner, file: &Path, tree: &mut Table) {
+        let Some(hooks) = tree.get_mut("webhooks").and_then(Node::table_mut) else {
+            return;
+        };
+        for key in Webhooks::OWNERS {
+            let Some(entry) = hooks.remove(key) else {
+                continue;
+            };
+            if owner == Owner::User {
+                self.words.distrust(Distrusted {
+                    file: file.to_owned(),
+                    why: "can have been written by others".to_owned(),
+                    hint: format!("`webhooks.{key}` counts where nobody else can write it"),
+                });
+            } else {
+                let why = "only the user's own configuration may say this, because agents can write here; move it there";
+                self.tell(&format!("webhooks.{key}"), entry.key_at, why.to_owned());
+            }
+        }
     }
 
     /// What others than the user can have written trusts nobody.
@@ -151,8 +177,13 @@ impl Reader {
             start: 0,
             end: 0,
         };
-        let number = setting.value.trim().parse().ok().filter(|_| key != "task");
-        let value = number.map_or_else(|| Value::Text(setting.value.clone()), Value::Whole);
+        let text = setting.value.trim();
+        let value = match (key, text.parse(), text.parse()) {
+            ("task", ..) => Value::Text(setting.value.clone()),
+            (_, Ok(number), _) => Value::Whole(number),
+            (_, _, Ok(flag)) => Value::Flag(flag),
+            _ => Value::Text(setting.value.clone()),
+        };
         let mut table = Table::default();
         table.insert(key, Node { value, at });
         let value = Value::Table(table);

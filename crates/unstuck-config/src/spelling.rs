@@ -8,6 +8,7 @@ use std::path::Path;
 use unstuck_core::Kind;
 use unstuck_core::decision::policy_key;
 
+use crate::section::Webhooks;
 use crate::tree::fault::{Fault, What};
 use crate::tree::{Entry, Node, Table, Value};
 
@@ -71,7 +72,8 @@ impl Speller<'_> {
                 agent.insert("id", Node { value, at });
             }
         }
-        for entry in entries(table, "webhooks") {
+        let hooks = entries(table, "webhooks");
+        for entry in hooks.filter(|entry| !Webhooks::OWNERS.contains(&entry.key.as_str())) {
             webhooks(&mut entry.node);
         }
     }

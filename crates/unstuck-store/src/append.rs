@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use unstuck_core::Timestamp;
@@ -9,6 +10,7 @@ use unstuck_core::event::{Event, RunId};
 
 use crate::error::StoreError;
 use crate::lease::LeaseToken;
+use crate::outbox::Outgoing;
 use crate::question::Answers;
 
 /// Events to be written to one run, all or none.
@@ -24,6 +26,8 @@ pub struct Append {
     pub guard: Option<LeaseToken>,
     /// The question that they answer, which must still wait.
     pub answers: Option<Answers>,
+    /// Messages to be sent because of them, written with them.
+    pub outbox: Vec<Outgoing>,
 }
 
 impl Append {
@@ -35,6 +39,7 @@ impl Append {
             events: events.into_iter().collect(),
             guard: None,
             answers: None,
+            outbox: Vec::new(),
         }
     }
 
@@ -45,6 +50,12 @@ impl Append {
             answers: Some(answers),
             ..self
         }
+    }
+
+    /// Has these messages sent because of them.
+    #[must_use]
+    pub fn telling(self, outbox: Vec<Outgoing>) -> Self {
+        Self { outbox, ..self }
     }
 
     /// Writes them only while that lease is held.
@@ -82,6 +93,35 @@ pub(crate) struct Prepared {
     pub(crate) events: Vec<Line>,
     pub(crate) guard: Option<LeaseToken>,
     pub(crate) answers: Option<Answers>,
+    pub(crate) outbox: Vec<Message>,
+}
+
+/// A message whose texts are ready to be written.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) event: usize,
+    pub(crate) occasion: String,
+    pub(crate) target: String,
+    pub(crate) body: String,
+    pub(crate) group: String,
+    pub(crate) window: Duration,
+}
+
+impl Message {
+    fn new(outgoing: Outgoing, redact: Option<&Redact>) -> Self {
+        let mut body = outgoing.body;
+        if let Some(Redact(redact)) = redact {
+            redact(&mut body);
+        }
+        Self {
+            event: outgoing.event,
+            occasion: outgoing.occasion,
+            target: outgoing.target.to_string(),
+            body: body.to_string(),
+            group: outgoing.group,
+            window: outgoing.window,
+        }
+    }
 }
 
 /// An event and the text that stands for it on disk.
@@ -102,6 +142,11 @@ impl Prepared {
                 .collect::<Result<_, _>>()?,
             guard: append.guard,
             answers: append.answers,
+            outbox: append
+                .outbox
+                .into_iter()
+                .map(|outgoing| Message::new(outgoing, redact))
+                .collect(),
         })
     }
 }

@@ -10,6 +10,7 @@ use crate::lease::{Claim, ClaimRequest, Lease, LeaseToken};
 use crate::location::Location;
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
+use crate::outbox::{Letter, OutboxChange, OutboxFilter, Sent};
 use crate::query::{EventFilter, EventPage, RunFilter};
 use crate::question::{Question, QuestionFilter};
 use crate::sqlite::Sqlite;
@@ -104,6 +105,51 @@ impl Store {
     pub async fn leases(&self) -> Result<Vec<Lease>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.leases().await
+    }
+
+    /// Takes messages that are due out of the outbox, of so many groups at most; nobody else gets them for
+    /// [a while](crate::OUTBOX_HELD). Those of one group to one target stand together, the oldest first.
+    pub async fn outbox_due(
+        &self,
+        now: Timestamp,
+        groups: usize,
+    ) -> Result<Vec<Letter>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let take = OutboxChange::Take {
+            now,
+            due_by: now,
+            groups,
+        };
+        sqlite.change_outbox(take).await
+    }
+
+    /// Takes all messages that wait, also those whose time has not come; else like [`Store::outbox_due`].
+    pub async fn outbox_waiting(&self, now: Timestamp) -> Result<Vec<Letter>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let take = OutboxChange::Take {
+            now,
+            due_by: Timestamp::from_millis(i64::MAX),
+            groups: usize::MAX,
+        };
+        sqlite.change_outbox(take).await
+    }
+
+    /// Notes what came of the try to send these messages.
+    pub async fn outbox_sent(
+        &self,
+        ids: Vec<String>,
+        sent: Sent,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let settle = OutboxChange::Settle { ids, sent, now };
+        sqlite.change_outbox(settle).await.map(drop)
+    }
+
+    /// The messages that are asked for, the newest first.
+    pub async fn outbox(&self, filter: &OutboxFilter) -> Result<Vec<Letter>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.outbox(filter).await
     }
 
     /// Counts and sums over many runs, from the hourly counts alone.

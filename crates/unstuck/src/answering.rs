@@ -8,11 +8,12 @@ use unstuck_core::event::RunId;
 use unstuck_core::guard::show;
 use unstuck_core::question::Answer;
 use unstuck_core::redact::Redactor;
-use unstuck_run::drive::{self, RunError, Said};
+use unstuck_run::drive::{self, Announcer, RunError, Said, Scribe};
 use unstuck_store::{Answered, Question, QuestionFilter, StoreError};
 
 use crate::config::Config;
 use crate::history::History;
+use crate::notifying::Notifying;
 use crate::place::project_of;
 use crate::report::refused;
 use crate::supervise::Session;
@@ -42,7 +43,11 @@ pub(crate) fn open(filter: &QuestionFilter, session: &Session<'_>) -> Result<Vec
         };
         let mut found = store.questions(filter).await?;
         if found.iter().any(is_over) {
-            drive::lapse(&store, filter, now).await?;
+            let scribe = Scribe {
+                store: &store,
+                announcer: None,
+            };
+            drive::lapse(&scribe, filter, now).await?;
             found = store.questions(filter).await?;
         }
         store.close().await?;
@@ -133,7 +138,12 @@ pub(crate) fn give(
     runtime::block_on(async {
         let redactor = Arc::new(Redactor::new([]));
         let store = crate::store::open(session.store, redactor).await?;
-        let given = drive::answer(&store, question, &said, clock::now().at).await;
+        let notifying = Notifying::of_project(&question.project, session);
+        let scribe = Scribe {
+            store: &store,
+            announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
+        };
+        let given = drive::answer(&scribe, question, &said, clock::now().at).await;
         let heard = is_driven(session, &question.run).await;
         store.close().await?;
         given.map_err(|error| told(error, question))?;

@@ -8,6 +8,7 @@ use serde_json::Value;
 pub(crate) use unstuck_config::Config;
 use unstuck_config::section::{ExpectJson, Loop, Role, Until};
 use unstuck_config::{ConfigError, Layers, Problem, Setting};
+use unstuck_notify::check_template;
 use unstuck_run::expect::Schema;
 use unstuck_run::prompt::{Names, ProjectFiles, PromptSource};
 
@@ -55,6 +56,7 @@ pub(crate) fn problems(config: &Config, root: &Path) -> Vec<Problem> {
     let mut problems = config.check();
     problems.extend(prompt_problems(config, root));
     problems.extend(schema_problems(config));
+    problems.extend(template_problems(config));
     problems
 }
 
@@ -113,6 +115,21 @@ fn schema_problems(config: &Config) -> Vec<Problem> {
         if let Err(invalid) = Schema::try_from(value) {
             let told = format!("{} is {invalid}", config.shown(file).display());
             problems.push(config.problem_at(&format!("role.{}.expect.json", role.id), told));
+        }
+    }
+    problems
+}
+
+/// Templates of messages that cannot be filled.
+fn template_problems(config: &Config) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (name, list) in config.webhooks().lists() {
+        for (at, hook) in list.iter().enumerate() {
+            let Some(Err(fault)) = hook.template.as_deref().map(check_template) else {
+                continue;
+            };
+            let path = format!("webhooks.{name}.{}.template", at + 1);
+            problems.push(config.problem_at(&path, fault.to_string()));
         }
     }
     problems

@@ -8,6 +8,7 @@ mod config;
 mod environment;
 mod history;
 mod named;
+mod notifying;
 mod output;
 mod pipeline_plan;
 mod place;
@@ -32,7 +33,7 @@ use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
     agents, answer, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, preview,
-    propose, repair, resume, run as run_command, runs, show, trust,
+    propose, repair, resume, run as run_command, runs, show, trust, webhook,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -117,6 +118,7 @@ enum Command {
     Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
     Trust(trust::TrustArgs),
+    Webhook(webhook::WebhookArgs),
 }
 
 fn main() -> ExitCode {
@@ -192,6 +194,7 @@ fn with_store(
         Command::Repair(args) => return repair::run(args, config, &session, out),
         Command::Approve(args) => return answer::approve(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
+        Command::Webhook(args) => return webhook::run(args, config, &session, out),
         other => match answered(other, config, &session, out) {
             Some(done) => return done,
             None => look(other, &session, out),

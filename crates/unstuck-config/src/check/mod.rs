@@ -5,6 +5,7 @@ mod order;
 mod recovery;
 mod repair;
 mod roles;
+mod webhooks;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -34,7 +35,7 @@ impl Config {
         check.recovery();
         check.prompts();
         check.knowledge();
-        check.addresses();
+        check.webhooks();
         let mut problems: Vec<Problem> = Vec::new();
         // What is wrong for every role in the same way is told once.
         for problem in check.problems {
@@ -48,9 +49,6 @@ impl Config {
     /// What is worth knowing although nothing is wrong.
     pub fn notes(&self) -> Vec<Problem> {
         let mut notes = Vec::new();
-        if self.origin("webhooks").is_some() {
-            notes.push(self.problem_at("webhooks", "read, not used by this version"));
-        }
         notes.extend(self.open_door());
         notes.extend(self.doubtful_approvals());
         notes.extend(self.distrusted().iter().map(|file| Problem {
@@ -195,24 +193,6 @@ impl Check<'_> {
             None => error.problem,
         };
         self.tell(&path, text);
-    }
-
-    fn addresses(&mut self) {
-        let hooks = self.config.webhooks();
-        let lists = [
-            ("on_escalation", &hooks.on_escalation),
-            ("on_resolved", &hooks.on_resolved),
-            ("on_recovered", &hooks.on_recovered),
-            ("on_run_finished", &hooks.on_run_finished),
-        ];
-        for (name, list) in lists {
-            for (at, hook) in list.iter().enumerate() {
-                if !hook.url.starts_with("https://") && !hook.url.starts_with("http://") {
-                    let path = format!("webhooks.{name}.{}.url", at + 1);
-                    self.tell(&path, "must begin with https:// or http://");
-                }
-            }
-        }
     }
 }
 

@@ -102,7 +102,8 @@ fn is_rule(way: &[String]) -> bool {
 
 fn is_added(way: &[String]) -> bool {
     match way {
-        [repairs, _] => repairs == "repairs",
+        // A project adds to whom the user tells, and silences nobody.
+        [section, _] => section == "repairs" || section == "webhooks",
         [kinds, _, list] => kinds == "kinds" && (list == "sample" || list == "decoy"),
         _ => false,
     }

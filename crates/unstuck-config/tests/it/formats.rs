@@ -158,8 +158,8 @@ fn every_part_of_a_file_is_read() {
     assert_eq!(promise.text, "<promise>DONE</promise>");
     assert_eq!(config.budget().per_run.usd, Some(2.5));
     assert_eq!(
-        config.webhooks().on_escalation[0].url,
-        "https://example.org/hook"
+        config.webhooks().on_escalation[0].url.as_deref(),
+        Some("https://example.org/hook")
     );
 }
 

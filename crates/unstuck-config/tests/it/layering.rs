@@ -172,3 +172,26 @@ fn only_the_user_can_trust_projects() {
     place.project("unstuck.toml", "trust_project_config = true\n");
     assert!(place.problems()[0].contains("only the user's own configuration"));
 }
+
+#[test]
+fn a_project_adds_to_whom_the_user_tells_and_silences_nobody() {
+    let place = Place::new();
+    place.user(
+        "config.toml",
+        "[webhooks]\non_escalation = \"https://mine.example\"\ndesktop = true\n",
+    );
+    place.project(
+        "unstuck.toml",
+        "[webhooks]\non_escalation = { url = \"https://ours.example\", digest = \"1m\" }\n",
+    );
+    let config = place.config();
+    let hooks = config.webhooks();
+    let urls: Vec<_> = hooks.on_escalation.iter().map(|hook| &hook.url).collect();
+    let both = ["https://mine.example", "https://ours.example"];
+    assert_eq!(urls, both.map(|url| Some(url.to_owned())).each_ref());
+    assert!(hooks.desktop && !hooks.allow_private);
+    place.project("unstuck.toml", "[webhooks]\non_escalation = []\n");
+    assert_eq!(place.config().webhooks().on_escalation.len(), 1);
+    let allowed = place.config_with(&[("UNSTUCK_WEBHOOKS_ALLOW_PRIVATE", "true")]);
+    assert!(allowed.webhooks().allow_private);
+}

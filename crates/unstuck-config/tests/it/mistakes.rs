@@ -302,6 +302,63 @@ fn what_is_named_must_be_there() {
 }
 
 #[test]
+fn what_is_wrong_with_an_address_is_told() {
+    let hook = |text: &str| format!("[webhooks]\non_escalation = {{ {text} }}\n");
+    for (text, words) in [
+        ("format = \"slack\"", "needs a `url`, or a `url_env`"),
+        (
+            "url = \"https://a.example\", url_env = \"B\"",
+            "keep one of them",
+        ),
+        ("url = \"https://me:pw@a.example/\"", "holds a password"),
+        ("url = \"https:///x\"", "is not an address"),
+        (
+            "url = \"https://a.example\", format = \"template\"",
+            "needs a `template`",
+        ),
+        (
+            "url = \"https://a.example\", template = \"x\"",
+            "counts only with",
+        ),
+        (
+            "url = \"https://a.example\", timeout = \"5m\"",
+            "45 seconds at most",
+        ),
+        (
+            "url = \"https://a.example\", digest = 10",
+            "a duration in quotes",
+        ),
+        (
+            "url = \"https://a.example\", format = \"teams\"",
+            "\"ntfy\"",
+        ),
+    ] {
+        let all = told(&hook(text)).join("\n");
+        assert!(all.contains(words), "{text}: {all}");
+    }
+    let secret = hook("url = \"https://a.example\", secret_env = \"whsec_MfKQ9r8G\"");
+    let all = told(&secret).join("\n");
+    assert!(all.contains("the name of an environment variable"), "{all}");
+}
+
+/// An agent can write the project's file, so nothing in it may run commands or reach into private networks.
+#[test]
+fn what_only_the_user_may_say_about_messages_is_refused_in_a_project() {
+    for line in [
+        "notify_command = \"./tell\"",
+        "desktop = true",
+        "allow_private = true",
+    ] {
+        let all = told(&format!("[webhooks]\n{line}\n")).join("\n");
+        assert!(
+            all.contains("only the user's own configuration may say this"),
+            "{line}: {all}"
+        );
+        assert!(all.contains("unstuck.toml:2"), "{all}");
+    }
+}
+
+#[test]
 fn two_names_of_one_key_are_one_too_many() {
     assert_told(
         &role("a", "timeout = \"5m\"\ntimeout_seconds = 9"),
@@ -334,21 +391,6 @@ fn numbers_without_meaning_are_refused() {
         let all = told(text).join("\n");
         assert!(all.contains(words), "{text}: {all}");
     }
-}
-
-#[test]
-fn what_no_version_uses_yet_is_noted() {
-    let config = Place::with(
-        "unstuck.toml",
-        "[webhooks]\non_escalation = \"https://example.com/hook\"\n",
-    )
-    .config();
-    assert_eq!(config.check(), []);
-    let notes: Vec<_> = config.notes().iter().map(ToString::to_string).collect();
-    assert!(
-        notes[0].contains("`webhooks`: read, not used by this version"),
-        "{notes:?}"
-    );
 }
 
 /// S3-17, S3-43: a blank entry is told, and a section with one approves nothing.

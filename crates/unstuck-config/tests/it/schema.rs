@@ -23,6 +23,7 @@ fn valid_files_fit_the_schema() {
         "[policy]\ntemplate = \"patient\"\nmax_retries = 3\n[policies.night.kinds.timeout]\nmaxRetries = 1\n",
         "[prompts]\na = \"text\"\n[prompts.b]\nfile = \"b.md\"\nplace = \"context\"\n",
         "[webhooks]\non_escalation = [\"https://a.example\", { url = \"https://b.example\", format = \"slack\" }]\n",
+        "[webhooks]\nallow_private = true\ndesktop = true\nnotify_command = \"tell\"\non_run_finished = { url_env = \"U\", format = \"template\", template = \"x\", digest = \"0s\" }\n",
         "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = [\"x y\"]\n",
         "[[models.model]]\nid = \"m\"\nprice = { input = 1.0, output = 2.0 }\n[[models.ladder]]\nid = \"l\"\nmodels = [\"m\"]\n",
         "[recovery]\nsandbox = \"best-effort\"\n[budget]\nper_day = { usd = 5.0 }\n[stuck]\nwaiting_for_input = \"30s\"\n",

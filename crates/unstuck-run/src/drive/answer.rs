@@ -6,8 +6,9 @@ use unstuck_core::event::{
 };
 use unstuck_core::question::Answer;
 use unstuck_core::{RunId, Timestamp};
-use unstuck_store::{Answers, Append, Question, QuestionFilter, Store};
+use unstuck_store::{Answers, Append, Question, QuestionFilter, StoreError};
 
+use super::announce::Scribe;
 use super::error::RunError;
 
 /// What somebody says to a question.
@@ -23,30 +24,30 @@ pub struct Said<'a> {
 
 /// Answers a question. The first answer counts; it is an error if there was one, or if something else was shown.
 pub async fn answer(
-    store: &Store,
+    scribe: &Scribe<'_>,
     question: &Question,
     said: &Said<'_>,
     now: Timestamp,
 ) -> Result<(), RunError> {
     let resolved = resolved(&question.asked, said);
-    give(store, &question.run, &question.asked, resolved, now).await
+    give(scribe, &question.run, &question.asked, resolved, now).await
 }
 
 /// Lets what counts without an answer count for every question whose time is over, and tells which they were.
 pub async fn lapse(
-    store: &Store,
+    scribe: &Scribe<'_>,
     filter: &QuestionFilter,
     now: Timestamp,
 ) -> Result<Vec<Question>, RunError> {
     let mut lapsed = Vec::new();
-    for question in store.questions(filter).await? {
+    for question in scribe.store.questions(filter).await? {
         let deadline = question.asked.shown.deadline;
         let Some(deadline) = deadline.filter(|deadline| deadline.at <= now) else {
             continue;
         };
-        match give_default(store, &question.run, &question.asked, deadline.answer, now).await {
+        match give_default(scribe, &question.run, &question.asked, deadline.answer, now).await {
             // Somebody was faster.
-            Err(RunError::Store(unstuck_store::StoreError::Answered { .. })) => {}
+            Err(RunError::Store(StoreError::Answered { .. })) => {}
             done => {
                 done?;
                 lapsed.push(question);
@@ -58,7 +59,7 @@ pub async fn lapse(
 
 /// Answers for those who did not answer in time.
 pub(super) async fn give_default(
-    store: &Store,
+    scribe: &Scribe<'_>,
     run: &RunId,
     asked: &RecoveryEscalated,
     answer: Answer,
@@ -73,11 +74,11 @@ pub(super) async fn give_default(
         by: "deadline".into(),
         ..resolved(asked, &said)
     };
-    give(store, run, asked, resolved, now).await
+    give(scribe, run, asked, resolved, now).await
 }
 
 async fn give(
-    store: &Store,
+    scribe: &Scribe<'_>,
     run: &RunId,
     asked: &RecoveryEscalated,
     resolved: RecoveryResolved,
@@ -94,7 +95,7 @@ async fn give(
         hash: asked.shown.hash.clone(),
     };
     let append = Append::new(run.clone(), now, events).answering(answers);
-    store.append(append).await?;
+    scribe.append(append).await?;
     Ok(())
 }
 

@@ -18,6 +18,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::Store;
 
+use super::announce::Announcer;
 use super::asking::Asking;
 use super::error::RunError;
 use super::finished::Finished;
@@ -68,6 +69,8 @@ pub struct Engine<'a> {
     pub repairer: Option<Repairer<'a>>,
     /// How long is waited for people.
     pub patience: &'a Patience,
+    /// Knows what people are to be told; none where nobody is.
+    pub announcer: Option<&'a dyn Announcer>,
 }
 
 impl Engine<'_> {
@@ -82,7 +85,7 @@ impl Engine<'_> {
             why: "it has no beginning".into(),
         };
         let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
-        let journal = journal.ok_or_else(nothing)?;
+        let journal = journal.ok_or_else(nothing)?.announcing(self.announcer);
         let mut log = Log::begin(&journal, started, at).ok_or_else(nothing)?;
         self.drive(&mut log).await?;
         let end = log.recovery().finished().cloned();

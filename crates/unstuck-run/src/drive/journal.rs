@@ -11,6 +11,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Recorded, RunId, SessionId, Timestamp};
 use unstuck_store::{Append, Store};
 
+use super::announce::Announcer;
 use super::error::RunError;
 use super::finished::Finished;
 use super::lease::Held;
@@ -23,6 +24,7 @@ pub(crate) struct Journal<'a> {
     run: RunId,
     project: PathBuf,
     held: Held,
+    announcer: Option<&'a dyn Announcer>,
     /// Whose turn it is to write: what is written first is also shown first.
     turn: Mutex<()>,
     known: RefCell<Known>,
@@ -86,6 +88,7 @@ impl<'a> Journal<'a> {
             run: fold.view.id.clone(),
             project: PathBuf::from(&fold.run.project),
             held,
+            announcer: None,
             turn: Mutex::new(()),
             known: RefCell::new(Known {
                 fold,
@@ -94,6 +97,11 @@ impl<'a> Journal<'a> {
                 late: Vec::new(),
             }),
         }
+    }
+
+    /// The same, and people are told what happens.
+    pub(super) fn announcing(self, announcer: Option<&'a dyn Announcer>) -> Self {
+        Self { announcer, ..self }
     }
 
     pub(super) fn run(&self) -> &RunId {
@@ -112,12 +120,17 @@ impl<'a> Journal<'a> {
         events: Vec<Event>,
     ) -> Result<Written, RunError> {
         let _turn = self.turn.lock().await;
+        let outbox = match self.announcer {
+            Some(announcer) => self.know(|run| announcer.announce(run, &events, at)),
+            None => Vec::new(),
+        };
         let append = Append {
             run: self.run.clone(),
             at,
             events,
             guard: Some(self.held.token()),
             answers: None,
+            outbox,
         };
         let events = self.store.append(append).await?;
         let known = self.known.borrow().seq;

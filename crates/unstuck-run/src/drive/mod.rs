@@ -3,6 +3,7 @@
 //! The state is a fold over events ([`Recovery`](unstuck_core::Recovery)). The drive asks it what is to be done, does
 //! it, and notes what happened. What decides is on disk before it is acted on.
 
+mod announce;
 mod answer;
 mod around;
 mod asking;
@@ -31,6 +32,7 @@ mod steps;
 mod supervisors;
 mod tail;
 
+pub use announce::{Announcer, Scribe};
 pub use answer::{Said, answer, lapse};
 pub use budget::{Allowance, Budget};
 pub use engine::Engine;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use unstuck_core::event::{Event, Outcome, RecoveryEscalated, RecoveryResolved, RunResumed};
 use unstuck_core::{Recorded, Recovery, RunId, Timestamp};
-use unstuck_store::{Store, StoreError};
+use unstuck_store::StoreError;
 
+use super::announce::Scribe;
 use super::answer;
 use super::engine::{Engine, stopped};
 use super::error::RunError;
@@ -36,6 +37,7 @@ impl Engine<'_> {
         leftovers_ended(&events).await;
         let journal = Journal::again(self.store, self.redactor, &events, held);
         let journal = journal.ok_or_else(|| refuse("it has no beginning"))?;
+        let journal = journal.announcing(self.announcer);
         let log = Log::again(&journal, &events);
         let mut log = log.ok_or_else(|| refuse("it is a pipeline"))?;
         if let Some(why) = why_not(log.recovery()) {
@@ -73,7 +75,11 @@ impl Engine<'_> {
             let Some(asked) = log.recovery().question() else {
                 break;
             };
-            lapse_one(self.store, &run, asked, self.clock.at()).await?;
+            let scribe = Scribe {
+                store: self.store,
+                announcer: self.announcer,
+            };
+            lapse_one(&scribe, &run, asked, self.clock.at()).await?;
             if !self.store.waits(&run, &asked.id).await? {
                 let session = log.recovery().spec().session.clone();
                 let answers = log.journal().answers(&session).await?;
@@ -128,7 +134,7 @@ impl Engine<'_> {
 
 /// Lets what counts without an answer count if the time of a question is over.
 pub(super) async fn lapse_one(
-    store: &Store,
+    scribe: &Scribe<'_>,
     run: &RunId,
     asked: &RecoveryEscalated,
     now: Timestamp,
@@ -137,7 +143,7 @@ pub(super) async fn lapse_one(
     let Some(deadline) = deadline.filter(|deadline| deadline.at <= now) else {
         return Ok(());
     };
-    match answer::give_default(store, run, asked, deadline.answer, now).await {
+    match answer::give_default(scribe, run, asked, deadline.answer, now).await {
         // Somebody was faster.
         Err(RunError::Store(StoreError::Answered { .. })) => Ok(()),
         done => done,

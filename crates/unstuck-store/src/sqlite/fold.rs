@@ -10,7 +10,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::episode::RunView;
 use unstuck_core::event::{Event, Recorded, RunId, SessionId, VERSION};
 
-use super::{failure, hourly, leases, questions, read};
+use super::{failure, hourly, leases, outbox, questions, read};
 use crate::append::{Line, Prepared};
 use crate::error::StoreError;
 use crate::rollup::{self, Cell, Key};
@@ -94,6 +94,7 @@ impl Folds {
             .into_iter()
             .map(|line| self.write(connection, &append.run, append.at, line))
             .collect::<rusqlite::Result<Vec<Recorded>>>()?;
+        outbox::write(connection, &append.outbox, &written)?;
         let is_end = |recorded: &Recorded| matches!(recorded.event, Event::RunFinished(_));
         if let Some(token) = &append.guard
             && written.iter().any(is_end)

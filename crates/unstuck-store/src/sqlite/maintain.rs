@@ -147,6 +147,9 @@ pub(super) fn prune(connection: &mut Connection, before: Timestamp) -> rusqlite:
             break;
         }
     }
+    // Messages of runs that go on are not needed either once they have arrived.
+    let sql = "DELETE FROM outbox WHERE closed < ?1";
+    connection.execute(sql, [before.millis()])?;
     let sql = "SELECT count(*) FROM runs WHERE updated < ?1";
     let kept: i64 = connection.query_row(sql, [before.millis()], |row| row.get(0))?;
     Ok(Report::Pruned {
@@ -165,6 +168,7 @@ fn delete(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
     )?;
     delete("DELETE FROM leases WHERE run = ?1")?;
     delete("DELETE FROM questions WHERE run = ?1")?;
+    delete("DELETE FROM outbox WHERE run = ?1 AND closed IS NOT NULL")?;
     delete("DELETE FROM runs WHERE id = ?1")?;
     Ok(delete("DELETE FROM events WHERE run = ?1")? as u64)
 }

@@ -28,6 +28,10 @@ const MIGRATIONS: &[Migration] = &[
         then: hourly::fill,
     },
     Migration {
+        sql: include_str!("../../migrations/sqlite/0003_outbox.sql"),
+        then: |_| Ok(()),
+    },
+    Migration {
         sql: include_str!("../../migrations/sqlite/0004_questions.sql"),
         then: questions::fill,
     },

@@ -8,6 +8,7 @@ mod leases;
 mod maintain;
 mod migrate;
 mod open;
+mod outbox;
 mod questions;
 mod read;
 mod readers;
@@ -31,6 +32,7 @@ use crate::error::StoreError;
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
+use crate::outbox::{Letter, OutboxChange, OutboxFilter};
 use crate::query::{EventFilter, EventPage, RunFilter};
 use crate::question::{Question, QuestionFilter};
 use crate::stats::{StatsLine, StatsQuery};
@@ -143,6 +145,19 @@ impl Sqlite {
 
     pub(crate) async fn leases(&self) -> Result<Vec<Lease>, StoreError> {
         self.read(leases::all).await
+    }
+
+    pub(crate) async fn outbox(&self, filter: &OutboxFilter) -> Result<Vec<Letter>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |connection| outbox::list(connection, &filter))
+            .await
+    }
+
+    pub(crate) async fn change_outbox(
+        &self,
+        change: OutboxChange,
+    ) -> Result<Vec<Letter>, StoreError> {
+        self.write(|reply| Job::outbox(change, reply)).await
     }
 
     pub(crate) async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {

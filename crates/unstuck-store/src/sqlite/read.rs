@@ -151,7 +151,7 @@ pub(super) fn view(row: &Row<'_>) -> rusqlite::Result<Option<RunView>> {
 }
 
 /// The number after LIMIT; a negative one means no limit.
-fn limit(limit: Option<usize>) -> i64 {
+pub(super) fn limit(limit: Option<usize>) -> i64 {
     limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(i64::MAX))
 }
 

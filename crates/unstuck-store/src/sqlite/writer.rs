@@ -10,10 +10,11 @@ use rusqlite::config::DbConfig;
 use unstuck_core::event::Recorded;
 
 use super::fold::Folds;
-use super::{Reply, connect, failure, leases};
+use super::{Reply, connect, failure, leases, outbox};
 use crate::append::Prepared;
 use crate::error::StoreError;
 use crate::lease::{Claim, LeaseChange};
+use crate::outbox::{Letter, OutboxChange};
 
 /// So many requests are written at once at most.
 const BATCH: usize = 1000;
@@ -25,6 +26,7 @@ const SHORT_LOG: u64 = 1 << 20;
 pub(super) enum Job {
     Append(Asked<Prepared, Vec<Recorded>>),
     Lease(Asked<LeaseChange, Claim>),
+    Outbox(Asked<OutboxChange, Vec<Letter>>),
     /// Something that is a transaction of its own, or none.
     Alone(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
@@ -66,9 +68,13 @@ impl Job {
         Self::Lease(Asked::new(change, reply))
     }
 
+    pub(super) fn outbox(change: OutboxChange, reply: Reply<Vec<Letter>>) -> Self {
+        Self::Outbox(Asked::new(change, reply))
+    }
+
     /// Whether it can share a transaction with others.
     fn shares(&self) -> bool {
-        matches!(self, Self::Append(_) | Self::Lease(_))
+        matches!(self, Self::Append(_) | Self::Lease(_) | Self::Outbox(_))
     }
 }
 
@@ -151,6 +157,7 @@ impl Writer {
             match job {
                 Job::Append(asked) => asked.answer(&committed),
                 Job::Lease(asked) => asked.answer(&committed),
+                Job::Outbox(asked) => asked.answer(&committed),
                 Job::Alone(_) | Job::Close(_) => {}
             }
         }
@@ -170,6 +177,9 @@ impl Writer {
                 }
                 Job::Lease(asked) => {
                     asked.result = leases::change(&self.connection, &asked.request)?;
+                }
+                Job::Outbox(asked) => {
+                    asked.result = outbox::change(&self.connection, &asked.request).map(Ok)?;
                 }
                 Job::Alone(_) | Job::Close(_) => {}
             }

@@ -56,6 +56,7 @@ const LAYERS: &str = "Layers, later ones win:
        UNSTUCK_PARALLEL        run.parallel
        UNSTUCK_MAX_ITERATIONS  loop.max_iterations, where there is a [loop]
        UNSTUCK_POLICY          the policy of every role
+       UNSTUCK_WEBHOOKS_ALLOW_PRIVATE  webhooks.allow_private
   6. flags
 Tables are laid over each other by key, roles by their id; everything else is replaced.";
 

@@ -26,3 +26,4 @@ pub(crate) mod runs;
 pub(crate) mod show;
 pub(crate) mod store;
 pub(crate) mod trust;
+pub(crate) mod webhook;

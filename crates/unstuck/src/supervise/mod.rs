@@ -29,14 +29,15 @@ use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
 use unstuck_run::drive::{
-    Engine, Finished, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer, Reporter, Request,
-    RunError, RunReporter, Supervisors, Workshop,
+    Announcer, Engine, Finished, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer, Reporter,
+    Request, RunError, RunReporter, Supervisors, Workshop,
 };
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::{Location, Store};
 
 use crate::config::Config;
 use crate::environment;
+use crate::notifying::{AtWork, Notifying};
 use crate::output::Color;
 use crate::place::homely;
 use crate::repairs::Repairs;
@@ -59,7 +60,7 @@ impl Session<'_> {
     }
 
     /// The option that names the store, with a blank before it; empty where it is the usual one.
-    fn store_option(&self) -> String {
+    pub(crate) fn store_option(&self) -> String {
         if environment::store_location().is_ok_and(|usual| usual == *self.store) {
             return String::new();
         }
@@ -267,6 +268,8 @@ fn drive(
         let supervisors =
             Supervisors::start(ReaperProgram::own(), parallel).map_err(RunError::from)?;
         let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
+        let notifying = Notifying::new(setting.known.config, session);
+        let courier = notifying.is_some().then(|| AtWork::start(&store));
         let (stop, stopped) = watch::channel(Stop::No);
         signals::listen(stop, supervisors.remote())?;
         let (environment, newest) = (environment::whole(), Cell::new(None));
@@ -305,6 +308,7 @@ fn drive(
             state: &state,
             stop: stopped,
             patience: &config.escalations().patience(),
+            announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
         };
         let mut draw = chance::draw;
         let finished = match task {
@@ -326,6 +330,9 @@ fn drive(
                 }
             }
         };
+        if let Some(courier) = courier {
+            courier.finish().await;
+        }
         let closed = store.close().await;
         let finished = finished.map_err(explained)?;
         closed.map_err(crate::store::explained)?;
@@ -344,6 +351,7 @@ struct Around<'a> {
     workshop: Workshop<'a>,
     repairer: Option<Repairer<'a>>,
     patience: &'a Patience,
+    announcer: Option<&'a dyn Announcer>,
 }
 
 impl<'a> Around<'a> {
@@ -375,6 +383,7 @@ impl<'a> Around<'a> {
             role: None,
             repairer: self.repairer,
             patience: self.patience,
+            announcer: self.announcer,
         }
     }
 
@@ -398,6 +407,7 @@ impl<'a> Around<'a> {
             plan: RefCell::new(Rc::new(plan)),
             reload,
             workshop: self.workshop,
+            announcer: self.announcer,
         }
     }
 }

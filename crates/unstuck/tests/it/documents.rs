@@ -49,6 +49,8 @@ fn is_configuration(block: &str) -> bool {
         "[policy]",
         "[[kinds.",
         "[error_recovery]",
+        "[webhooks]",
+        "[[webhooks.",
     ];
     heads.iter().any(|head| block.contains(head))
 }

@@ -21,6 +21,7 @@ mod run;
 mod store;
 mod trust;
 mod views;
+mod webhook;
 
 use std::path::{Path, PathBuf};
 

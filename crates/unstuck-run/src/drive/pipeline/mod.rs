@@ -40,6 +40,7 @@ use unstuck_store::Store;
 
 use between::Between;
 
+use super::announce::{Announcer, Scribe};
 use super::asking::{Asking, of_run};
 use super::engine::{ASKED, INTERRUPTED, stopped};
 use super::error::RunError;
@@ -84,6 +85,8 @@ pub struct Conductor<'a> {
     pub reload: &'a dyn Fn() -> Result<Plan, String>,
     /// What repairs need beside what the plan allows.
     pub workshop: Workshop<'a>,
+    /// Knows what people are to be told; none where nobody is.
+    pub announcer: Option<&'a dyn Announcer>,
 }
 
 /// One run that is being conducted.
@@ -115,6 +118,7 @@ impl Conductor<'_> {
         let at = self.clock.at();
         let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
         let journal = journal.ok_or_else(|| nothing(&run))?;
+        let journal = journal.announcing(self.announcer);
         let mut events = vec![Event::from(Box::new(started))];
         if !reused.is_empty() {
             let (iteration, feedback) = (1, String::new());
@@ -250,11 +254,15 @@ impl Conductor<'_> {
 
     /// Comes when a question of this run was answered, in whatever process; never where there is none.
     async fn answered(&self, journal: &Journal<'_>) -> Result<(), RunError> {
+        let scribe = Scribe {
+            store: self.store,
+            announcer: self.announcer,
+        };
         loop {
             tokio::time::sleep(LOOK).await;
             let open = journal.know(|run| run.questions.iter().cloned().collect::<Vec<_>>());
             for asked in &open {
-                lapse_one(self.store, journal.run(), asked, self.clock.at()).await?;
+                lapse_one(&scribe, journal.run(), asked, self.clock.at()).await?;
                 if !self.store.waits(journal.run(), &asked.id).await? {
                     return journal.hear().await;
                 }

@@ -94,6 +94,7 @@ impl Conductor<'_> {
             }),
             repairer: self.repairer(&plan),
             patience: &plan.patience,
+            announcer: self.announcer,
         };
         engine.drive(&mut log).await?;
         Ok(part)

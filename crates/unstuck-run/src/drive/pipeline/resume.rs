@@ -48,6 +48,7 @@ impl Conductor<'_> {
         }
         let journal = Journal::again(self.store, self.redactor, &events, held);
         let journal = journal.ok_or_else(|| nothing(run))?;
+        let journal = journal.announcing(self.announcer);
         let resumed = RunResumed {
             after: match pipeline.finished() {
                 Some(end) => end.reason.clone(),

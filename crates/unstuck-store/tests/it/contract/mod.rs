@@ -4,6 +4,7 @@ mod appending;
 mod counting;
 mod leases;
 mod maintenance;
+mod outbox;
 mod queries;
 mod questions;
 
@@ -111,5 +112,14 @@ contract! {
         places_in_the_log_are_never_used_again
         a_vacuumed_store_is_smaller_and_the_same
         a_check_tells_what_there_is
+    }
+    outbox {
+        a_message_is_written_with_its_event_and_named_after_it
+        a_refused_append_sends_nothing
+        what_one_process_sends_no_other_does
+        what_failed_is_due_again_until_it_is_given_up
+        the_first_goes_at_once_and_the_rest_of_the_window_together
+        delivered_messages_go_with_what_is_old
+        secrets_are_taken_out_of_messages
     }
 }

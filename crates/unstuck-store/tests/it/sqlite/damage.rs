@@ -44,15 +44,24 @@ fn ids(findings: &[Finding]) -> Vec<&str> {
     findings.iter().map(|finding| finding.id.as_str()).collect()
 }
 
+/// The pages at which tables and indexes begin, from 1.
+fn roots(place: &Place) -> Vec<u64> {
+    let connection = bare(place);
+    let mut statement = connection
+        .prepare("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")
+        .unwrap();
+    let roots = statement.query_map([], |row| row.get::<_, i64>(0)).unwrap();
+    roots.map(|root| root.unwrap().cast_unsigned()).collect()
+}
+
 #[test]
 fn a_damaged_page_is_found_and_told() {
     let place = filled();
-    let size = fs::metadata(place.file()).unwrap().len();
-    let page = 4096;
-    // The first page holds the schema; all others become nonsense.
+    // The schema stays readable; where its tables begin, all becomes nonsense.
+    let roots = roots(&place);
     let file = OpenOptions::new().write(true).open(place.file()).unwrap();
-    for start in (page..size).step_by(4096) {
-        file.write_all_at(&[0xA5; 512], start).unwrap();
+    for root in roots {
+        file.write_all_at(&[0xA5; 512], (root - 1) * 4096).unwrap();
     }
     let before = fs::read(place.file()).unwrap();
     let store = wait(place.open());

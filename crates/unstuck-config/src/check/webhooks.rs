@@ -1,0 +1,97 @@
+//! Addresses that are told when something happens.
+
+use std::time::Duration;
+
+use super::Check;
+use crate::section::{Webhook, WebhookFormat};
+
+/// A try that takes longer would be made a second time by another process.
+const LONGEST_TRY: Duration = Duration::from_secs(45);
+
+impl Check<'_> {
+    pub(super) fn webhooks(&mut self) {
+        for (name, list) in self.config.webhooks().lists() {
+            for (at, hook) in list.iter().enumerate() {
+                let place = format!("webhooks.{name}.{}", at + 1);
+                self.address(&place, hook);
+                self.message(&place, hook);
+            }
+        }
+        let command = self.config.webhooks().notify_command.as_deref();
+        if command.is_some_and(|command| command.trim().is_empty()) {
+            self.tell("webhooks.notify_command", "needs a command line");
+        }
+    }
+
+    fn address(&mut self, place: &str, hook: &Webhook) {
+        let is_unread = |key: &str| self.config.is_unread(&format!("{place}.{key}"));
+        match (&hook.url, &hook.url_env) {
+            _ if is_unread("url") || is_unread("url_env") => {}
+            (Some(_), Some(_)) => self.tell(place, "has `url` and `url_env`; keep one of them"),
+            (None, None) => self.tell(place, "needs a `url`, or a `url_env` that names it"),
+            (Some(url), None) => {
+                if let Some(why) = fault(url) {
+                    self.tell(&format!("{place}.url"), why);
+                }
+            }
+            (None, Some(_)) => {}
+        }
+        let names = [
+            ("url_env", &hook.url_env),
+            ("secret_env", &hook.secret_env),
+            ("token_env", &hook.token_env),
+        ];
+        for (key, name) in names {
+            if name.as_deref().is_some_and(|name| !is_variable(name)) {
+                // What stands there may be the secret: it is not repeated.
+                let told = "must be the name of an environment variable, such as HOOK_SECRET, and not the value itself";
+                self.tell(&format!("{place}.{key}"), told);
+            }
+        }
+    }
+
+    fn message(&mut self, place: &str, hook: &Webhook) {
+        if hook.timeout.is_zero() || hook.timeout > LONGEST_TRY {
+            self.tell(
+                &format!("{place}.timeout"),
+                "must be more than nothing, and 45 seconds at most",
+            );
+        }
+        let is_template = hook.format == WebhookFormat::Template;
+        if is_template && hook.template.is_none() {
+            self.tell(place, "needs a `template`, the text of the message");
+        }
+        if !is_template && hook.template.is_some() {
+            let told = "counts only with `format = \"template\"`";
+            self.tell(&format!("{place}.template"), told);
+        }
+        if !is_template && hook.content_type.is_some() {
+            let told = "counts only with `format = \"template\"`";
+            self.tell(&format!("{place}.content_type"), told);
+        }
+    }
+}
+
+/// What is wrong with an address.
+fn fault(url: &str) -> Option<&'static str> {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    let Some(rest) = rest else {
+        return Some("must begin with https:// or http://");
+    };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if host.contains('@') {
+        return Some(
+            "holds a password; put the whole address into the environment and name it with `url_env`",
+        );
+    }
+    let plain = |c: char| c.is_ascii_graphic();
+    (host.is_empty() || !url.chars().all(plain)).then_some("is not an address")
+}
+
+fn is_variable(name: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    begins && name.chars().all(is_name) && !name.starts_with("whsec_")
+}

@@ -1,0 +1,211 @@
+//! Sends a message over HTTP: one request, no redirects, and no more read of the answer than is shown.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, USER_AGENT};
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_rustls::builderstates::WantsSchemes;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use unstuck_core::Timestamp;
+
+use super::reach::{Connector, Refused};
+use super::{Again, Answer, SendError};
+use crate::format::render;
+use crate::message::Message;
+use crate::sign::sign;
+use crate::target::Address;
+use crate::text::clean;
+
+/// So much of an answer is read at most.
+const READ: usize = 4096;
+/// So much of it is shown.
+const SHOWN: usize = 200;
+
+type Environment = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// The whole request; what is wrong with it never tells a secret.
+pub(super) fn request(
+    address: &Address,
+    message: &Message,
+    environment: &Environment,
+    now: Timestamp,
+) -> Result<Request<Full<Bytes>>, SendError> {
+    let named = |name: &str| {
+        let missing = || SendError::later(format!("{name} is not set here"));
+        environment(name).ok_or_else(missing)
+    };
+    let url = match (&address.url, &address.url_env) {
+        (Some(url), _) => url.clone(),
+        (None, Some(name)) => named(name)?,
+        (None, None) => return Err(SendError::never("there is no address")),
+    };
+    let uri = parsed(url.trim()).ok_or_else(|| SendError::never("the address is none"))?;
+    let rendered = render(&address.format, message);
+    let rendered = rendered.map_err(|fault| SendError::never(fault.to_string()))?;
+    let seconds = now.millis() / 1000;
+    let mut request = Request::post(uri)
+        .header(CONTENT_TYPE, &rendered.content_type)
+        .header(USER_AGENT, concat!("unstuck/", env!("CARGO_PKG_VERSION")))
+        .header("webhook-id", &message.id)
+        .header("webhook-timestamp", seconds);
+    for (name, value) in &rendered.headers {
+        request = request.header(*name, value);
+    }
+    if let Some(name) = &address.secret_env {
+        let signed = sign(
+            &named(name)?,
+            &message.id,
+            seconds,
+            rendered.body.as_bytes(),
+        );
+        let signed = signed.map_err(|why| SendError::later(format!("{name} {why}")))?;
+        request = request.header("webhook-signature", signed);
+    }
+    if let Some(name) = &address.token_env {
+        let token = HeaderValue::from_str(&format!("Bearer {}", named(name)?.trim()));
+        let mut token = token.map_err(|_| SendError::later(format!("{name} is no token")))?;
+        token.set_sensitive(true);
+        request = request.header(AUTHORIZATION, token);
+    }
+    let request = request.body(Full::from(rendered.body));
+    request.map_err(|_| SendError::never("the message cannot be sent: a header is malformed"))
+}
+
+fn parsed(url: &str) -> Option<Uri> {
+    let uri: Uri = url.parse().ok()?;
+    let is_known = matches!(uri.scheme_str(), Some("http" | "https"));
+    (is_known && uri.host().is_some_and(|host| !host.is_empty())).then_some(uri)
+}
+
+/// Sends it, and waits for the answer.
+pub(super) async fn post(
+    request: Request<Full<Bytes>>,
+    address: &Address,
+) -> Result<Answer, SendError> {
+    let allow_private = address.allow_private;
+    let connector = trusting(request.uri())
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(Connector { allow_private });
+    let client = Client::builder(TokioExecutor::new())
+        .pool_max_idle_per_host(0)
+        .build::<_, Full<Bytes>>(connector);
+    let asked = async {
+        let response = client
+            .request(request)
+            .await
+            .map_err(|error| failed(&error))?;
+        Ok(read(response).await)
+    };
+    let timeout = Duration::from_millis(address.timeout_ms);
+    match tokio::time::timeout(timeout, asked).await {
+        Err(_) => {
+            let seconds = timeout.as_secs_f32();
+            Err(SendError::later(format!("no answer within {seconds} s")))
+        }
+        Ok(answered) => answered.and_then(judged),
+    }
+}
+
+/// Whom to believe: those whom this machine does, and the usual ones where it does not say.
+fn trusting(uri: &Uri) -> HttpsConnectorBuilder<WantsSchemes> {
+    let usual = || HttpsConnectorBuilder::new().with_webpki_roots();
+    match uri.scheme_str() {
+        Some("https") => {
+            let own = HttpsConnectorBuilder::new().with_native_roots();
+            own.unwrap_or_else(|_| usual())
+        }
+        // Nobody has to be believed, so nothing is read.
+        _ => usual(),
+    }
+}
+
+/// What came back.
+struct Came {
+    status: StatusCode,
+    retry_after: Option<Duration>,
+    said: String,
+}
+
+async fn read<B>(response: Response<B>) -> Came
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let status = response.status();
+    let after = response.headers().get(RETRY_AFTER);
+    let after = after.and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let body = Limited::new(response.into_body(), READ).collect().await;
+    let said = body.map(|body| String::from_utf8_lossy(&body.to_bytes()).into_owned());
+    Came {
+        status,
+        retry_after: after.map(Duration::from_secs),
+        said: clean(&said.unwrap_or_default(), SHOWN),
+    }
+}
+
+fn judged(came: Came) -> Result<Answer, SendError> {
+    let Came {
+        status,
+        retry_after,
+        said,
+    } = came;
+    let passes = [
+        StatusCode::REQUEST_TIMEOUT,
+        StatusCode::TOO_EARLY,
+        StatusCode::TOO_MANY_REQUESTS,
+    ];
+    if status.is_success() {
+        return Ok(Answer {
+            status: status.to_string(),
+            said,
+        });
+    }
+    let why = match status.is_redirection() {
+        true => format!("answered {status}; redirects are not followed, name the new address"),
+        false => format!("answered {status}"),
+    };
+    let again = match status.is_client_error() && !passes.contains(&status) {
+        true => Again::Never,
+        false => Again::After(retry_after),
+    };
+    Err(SendError { why, said, again })
+}
+
+/// Why there was no answer at all.
+fn failed(error: &(dyn Error + 'static)) -> SendError {
+    let mut chain = vec![error];
+    while let Some(source) = chain.last().and_then(|error| source(*error)) {
+        chain.push(source);
+    }
+    if let Some(refused) = chain
+        .iter()
+        .find_map(|error| error.downcast_ref::<Refused>())
+    {
+        let hint = "`allow_private = true` in [webhooks] of your own configuration allows it, where agents cannot write it";
+        return SendError::never(format!("{refused}; {hint}"));
+    }
+    // The first ones only say that something failed.
+    let told: Vec<_> = chain.iter().skip(1).map(ToString::to_string).collect();
+    let mut told = if told.is_empty() {
+        vec![error.to_string()]
+    } else {
+        told
+    };
+    told.dedup();
+    SendError::later(clean(&told.join(": "), SHOWN))
+}
+
+/// What is behind an error; an error of input and output hides what it was made of.
+fn source<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
+    let io = error.downcast_ref::<std::io::Error>();
+    match io.and_then(std::io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
+}

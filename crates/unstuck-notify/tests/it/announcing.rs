@@ -1,0 +1,119 @@
+//! What is told about which events.
+
+use unstuck_core::event::RunId;
+use unstuck_notify::{Address, Hooks, Message, Occasion};
+use unstuck_store::Outgoing;
+
+use crate::samples::{START, answered, asked, ended, failed, fold, hook, started};
+
+fn everyone() -> Hooks {
+    let told = |on: Occasion| hook(on, Address::of(format!("https://example.org/{on}")));
+    Hooks {
+        list: Occasion::ALL.map(told).into(),
+        option: " --store /x/y.db".into(),
+    }
+}
+
+fn message(outgoing: &Outgoing) -> Message {
+    serde_json::from_value(outgoing.body.clone()).unwrap()
+}
+
+/// S3-24: an escalation is told to whoever `webhooks.on_escalation` names, with all that is needed to answer.
+#[test]
+fn a_question_is_told_with_its_answers() {
+    let run = RunId::new("k3v9x0m2qa");
+    let before = fold(
+        &run,
+        &[started(&run), failed(&run, "f1", "401 token expired")],
+    );
+    let told = everyone().announce(&before, &[asked(&run, "Sign in again.")], START);
+    let [one] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!((one.event, &*one.occasion), (0, "escalation"));
+    insta::assert_snapshot!(serde_json::to_string_pretty(&message(one)).unwrap(), @r#"
+    {
+      "id": "",
+      "type": "escalation",
+      "timestamp": "2026-11-15T21:20:09Z",
+      "run": "k3v9x0m2qa",
+      "project": "/home/me/shop",
+      "role": null,
+      "loop_id": "k3v9x0m2qa",
+      "iteration": 0,
+      "question": "k3v9x0m2qa-e1",
+      "kind": "auth_expired",
+      "trigger": "HICCUP",
+      "fingerprint": "f1",
+      "outcome": null,
+      "title": "shop: claude needs you (auth_expired)",
+      "text": "Sign in again.",
+      "evidence": "401 token expired",
+      "proposal": null,
+      "answers": {
+        "manual": "unstuck resume k3v9x0m2qa --store /x/y.db",
+        "explain": "unstuck explain k3v9x0m2qa --store /x/y.db"
+      },
+      "url": null,
+      "count": 1,
+      "messages": []
+    }
+    "#);
+}
+
+#[test]
+fn each_occasion_reaches_those_who_want_it() {
+    let run = RunId::new("k3v9x0m2qa");
+    let before = fold(&run, &[started(&run), failed(&run, "f1", "401")]);
+    let told = |events: &[_]| {
+        let told = everyone().announce(&before, events, START);
+        let told = told.iter().map(|one| (one.event, message(one).title));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(told(&[failed(&run, "f2", "again")]), []);
+    let answer = "shop: claude: a question was answered (manual)".to_owned();
+    assert_eq!(
+        told(&[failed(&run, "f2", "x"), answered(&run)]),
+        [(1, answer)]
+    );
+    let recovered = "shop: claude recovered after auth_expired".to_owned();
+    let done = "shop: claude is done, after a failure".to_owned();
+    assert_eq!(told(&[ended("recovered")]), [(0, recovered), (0, done)]);
+    assert_eq!(
+        told(&[ended("failed")]),
+        [(0, "shop: claude failed".to_owned())]
+    );
+    // The question was told; that the process ends meanwhile is no end.
+    assert_eq!(told(&[ended("awaiting_human")]), []);
+}
+
+#[test]
+fn the_same_failure_is_one_group_and_another_is_not() {
+    let group = |fingerprint: &str| {
+        let run = RunId::new("k3v9x0m2qa");
+        let before = fold(&run, &[started(&run), failed(&run, fingerprint, "x")]);
+        let told = everyone().announce(&before, &[asked(&run, "y")], START);
+        told[0].group.clone()
+    };
+    assert_eq!(group("f1"), group("f1"));
+    assert_ne!(group("f1"), group("f2"));
+}
+
+#[test]
+fn what_others_wrote_is_bounded_and_steers_no_terminal() {
+    let run = RunId::new("k3v9x0m2qa");
+    let line = format!("\u{1b}]0;owned\u{7}{}", "x".repeat(100_000));
+    let before = fold(&run, &[started(&run), failed(&run, "f1", &line)]);
+    let told = everyone().announce(&before, &[asked(&run, &"y".repeat(100_000))], START);
+    let text = told[0].body.to_string();
+    assert!(text.len() < 6000, "{}", text.len());
+    assert!(!text.contains("\\u001b") && !text.contains("\\u0007"));
+}
+
+#[test]
+fn nobody_is_told_where_nobody_wants_it() {
+    let run = RunId::new("k3v9x0m2qa");
+    let before = fold(&run, &[started(&run)]);
+    let told = Hooks::default().announce(&before, &[asked(&run, "y")], START);
+    assert_eq!(told, []);
+}

@@ -1,0 +1,174 @@
+//! Messages as their readers get them.
+
+use unstuck_notify::{Format, Message, Occasion, check_template, render};
+
+use crate::samples::{START, later};
+
+fn question() -> Message {
+    Message {
+        id: "k3v9.4.1".into(),
+        evidence: Some("error: <!channel> @everyone ```lock``` & more".into()),
+        ..Message::sample(Occasion::Escalation, START)
+    }
+}
+
+fn body(format: &Format, message: &Message) -> String {
+    render(format, message).unwrap().body
+}
+
+/// The `text` or `content` of a chat message.
+fn chat(format: &Format, key: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(&body(format, &question())).unwrap();
+    value[key].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn slack_calls_nobody_and_shows_what_can_be_answered() {
+    insta::assert_snapshot!(chat(&Format::Slack, "text"), @r"
+    *shop: builder needs your word for a repair*
+    This is a test of unstuck's messages. Nothing has happened.
+    ```
+    error: &lt;!channel&gt; @everyone '''lock''' &amp; more
+    ```
+    Proposed:
+    ```
+    npm install
+    ```
+    ```
+    approve: unstuck approve sample-e1
+    reject: unstuck reject sample-e1
+    ```
+    ");
+}
+
+#[test]
+fn discord_calls_nobody_and_takes_it_whole() {
+    insta::assert_snapshot!(chat(&Format::Discord, "content"), @r"
+    **shop: builder needs your word for a repair**
+    This is a test of unstuck's messages. Nothing has happened.
+    ```
+    error: <!channel> @everyone '''lock''' & more
+    ```
+    Proposed:
+    ```
+    npm install
+    ```
+    ```
+    approve: unstuck approve sample-e1
+    reject: unstuck reject sample-e1
+    ```
+    ");
+    let json = body(&Format::Discord, &question());
+    assert!(
+        json.contains(r#""allowed_mentions":{"parse":[]}"#),
+        "{json}"
+    );
+    let long = Message {
+        text: "y".repeat(5000),
+        title: "z".repeat(5000),
+        ..question()
+    };
+    let json: serde_json::Value = serde_json::from_str(&body(&Format::Discord, &long)).unwrap();
+    assert!(json["content"].as_str().unwrap().chars().count() <= 2000);
+}
+
+#[test]
+fn text_is_for_people() {
+    insta::assert_snapshot!(body(&Format::Text, &question()), @r"
+    shop: builder needs your word for a repair
+
+    This is a test of unstuck's messages. Nothing has happened.
+
+    error: <!channel> @everyone ```lock``` & more
+
+    Proposed: npm install
+
+    approve: unstuck approve sample-e1
+    reject: unstuck reject sample-e1
+    ");
+}
+
+#[test]
+fn ntfy_gets_title_and_priority_in_headers_that_any_title_fits() {
+    let ascii = render(&Format::Ntfy, &question()).unwrap();
+    let header = |name: &str| {
+        let found = ascii.headers.iter().find(|(known, _)| *known == name);
+        found.unwrap().1.clone()
+    };
+    assert_eq!(
+        header("title"),
+        "shop: builder needs your word for a repair"
+    );
+    assert_eq!(
+        (&*header("priority"), &*header("tags")),
+        ("high", "raised_hand")
+    );
+    let umlaut = Message {
+        title: "Bücher\nX: y".into(),
+        ..question()
+    };
+    let rendered = render(&Format::Ntfy, &umlaut).unwrap();
+    assert_eq!(rendered.headers[0].1, "=?UTF-8?B?QsO8Y2hlcgpYOiB5?=");
+}
+
+#[test]
+fn a_template_makes_what_its_owner_wants() {
+    let template = |text: &str| Format::Template {
+        text: text.into(),
+        content_type: "application/json".into(),
+    };
+    let text = r#"{"summary": {{ title | json }}, "run": {{ run | json }}, "n": {{ count }}}"#;
+    let rendered = render(&template(text), &question()).unwrap();
+    assert_eq!(
+        rendered.body,
+        r#"{"summary": "shop: builder needs your word for a repair", "run": "sample", "n": 1}"#
+    );
+    assert_eq!(rendered.content_type, "application/json");
+    assert_eq!(check_template(text), Ok(()));
+    let told = |text: &str| check_template(text).unwrap_err().to_string();
+    assert!(
+        told("a\n{{ titel }}").contains("line 2"),
+        "{}",
+        told("a\n{{ titel }}")
+    );
+    assert!(told("{{ title").contains("line 1"));
+    assert!(
+        told("{% for a in range(100000) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}")
+            .len()
+            < 200
+    );
+}
+
+/// Repeated questions about the same are one message, with how many there were and the first lines.
+#[test]
+fn a_digest_says_how_many_and_what() {
+    let all = (0..23).map(|n| Message {
+        id: format!("r{n}.4.1"),
+        run: format!("r{n}"),
+        timestamp: later(n),
+        title: format!("shop: run {n} needs you"),
+        ..question()
+    });
+    let digest = Message::digest(all.collect()).unwrap();
+    assert_eq!(
+        (&*digest.id, digest.count, digest.messages.len()),
+        ("r22.4.1", 23, 23)
+    );
+    insta::assert_snapshot!(format!("{}\n{}", digest.title, digest.text), @r"
+    23 times: shop: run 22 needs you
+    • shop: run 0 needs you
+    • shop: run 1 needs you
+    • shop: run 2 needs you
+    • shop: run 3 needs you
+    • shop: run 4 needs you
+    • shop: run 5 needs you
+    • shop: run 6 needs you
+    • shop: run 7 needs you
+    • shop: run 8 needs you
+    • shop: run 9 needs you
+    … and 13 more
+    The newest: This is a test of unstuck's messages. Nothing has happened.
+    ");
+    assert_eq!(Message::digest(Vec::new()), None);
+    assert_eq!(Message::digest(vec![question()]), Some(question()));
+}

@@ -1,0 +1,147 @@
+//! Events as a supervisor writes them, and a store to write them to.
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use unstuck_core::episode::RunFold;
+use unstuck_core::event::{Event, Recorded, RunId};
+use unstuck_core::{RetryPolicy, Timestamp};
+use unstuck_notify::{Address, Hook, Hooks, Occasion, Target};
+use unstuck_store::{Append, Location, Options, Store};
+
+pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
+
+pub(crate) fn later(seconds: u64) -> Timestamp {
+    START.after(std::time::Duration::from_secs(seconds))
+}
+
+pub(crate) fn event(value: Value) -> Event {
+    let Value::Object(fields) = value else {
+        panic!("an event is an object");
+    };
+    let event = Event::from_value(fields);
+    assert!(!matches!(event, Event::Unknown(_)), "{}", event.name());
+    event
+}
+
+pub(crate) fn started(run: &RunId) -> Event {
+    event(json!({
+        "event": "run_started",
+        "project": "/home/me/shop",
+        "session": run.session(1),
+        "cwd": "/home/me/shop",
+        "command": ["claude", "-p", "fix the tests"],
+        "agent": "claude",
+        "policy": RetryPolicy::default(),
+        "knowledge": "0.1.0",
+    }))
+}
+
+pub(crate) fn failed(run: &RunId, fingerprint: &str, line: &str) -> Event {
+    event(json!({
+        "event": "attempt_failed",
+        "session": run.session(1),
+        "number": 1,
+        "exit_code": 1,
+        "signal": null,
+        "limit": null,
+        "duration_ms": 5,
+        "stdout_bytes": 0,
+        "stderr_bytes": 0,
+        "left": 0,
+        "model": null,
+        "diagnosis": {
+            "kind": "auth_expired",
+            "layer": "agent",
+            "level": "escalate",
+            "confidence": 0.9,
+            "evidence": { "rule": "a.b", "line": line },
+            "fingerprint": fingerprint,
+            "message": "The login has expired.",
+            "hint": "Sign in again.",
+            "truncated": false,
+        },
+    }))
+}
+
+pub(crate) fn asked(run: &RunId, reason: &str) -> Event {
+    event(json!({
+        "event": "recovery_escalated",
+        "session": run.session(1),
+        "id": format!("{run}-e1"),
+        "type": "hiccup",
+        "trigger": "HICCUP",
+        "kind": "auth_expired",
+        "why": "fatal",
+        "reason": reason,
+        "awaiting": "human",
+    }))
+}
+
+pub(crate) fn answered(run: &RunId) -> Event {
+    event(json!({
+        "event": "recovery_resolved",
+        "session": run.session(1),
+        "id": format!("{run}-e1"),
+        "by": "human",
+        "method": "manual",
+        "note": "signed in again",
+    }))
+}
+
+pub(crate) fn ended(outcome: &str) -> Event {
+    event(json!({
+        "event": "run_finished",
+        "outcome": outcome,
+        "exit_code": 0,
+        "reason": "done after one failure",
+        "attempts": 2,
+        "retry_count": 1,
+        "cost_usd": 0.25,
+        "duration_ms": 62_000,
+    }))
+}
+
+/// What is known after these events.
+pub(crate) fn fold(run: &RunId, events: &[Event]) -> RunFold {
+    let recorded = (1..).zip(events).map(|(seq, event)| Recorded {
+        version: 1,
+        run: run.clone(),
+        seq,
+        at: START,
+        event: event.clone(),
+    });
+    RunFold::fold(&recorded.collect::<Vec<_>>()).unwrap()
+}
+
+pub(crate) fn hook(on: Occasion, address: Address) -> Hook {
+    Hook {
+        on,
+        target: Target::Address(address),
+        window: std::time::Duration::from_secs(600),
+    }
+}
+
+/// An address on this machine, which the user allows.
+pub(crate) fn here(url: String) -> Address {
+    Address {
+        allow_private: true,
+        ..Address::of(url)
+    }
+}
+
+pub(crate) async fn open(folder: &TempDir) -> Store {
+    let location = Location::file(folder.path().join("unstuck.db"));
+    Store::open(&location, Options::default()).await.unwrap()
+}
+
+/// Writes a run that asks a person, and has those told whom it concerns.
+pub(crate) async fn ask(store: &Store, hooks: &Hooks, run: &str, at: Timestamp) {
+    let run = RunId::new(run);
+    let before = [started(&run), failed(&run, "f1", "401 token expired")];
+    let events = vec![asked(&run, "The login has expired: a person has to act.")];
+    let outbox = hooks.announce(&fold(&run, &before), &events, at);
+    let begin = Append::new(run.clone(), at, before);
+    store.append(begin).await.unwrap();
+    let append = Append::new(run, at, events).telling(outbox);
+    store.append(append).await.unwrap();
+}

@@ -1,0 +1,210 @@
+//! The outbox in the file; every change is part of a transaction of the writer.
+
+use rusqlite::{Connection, Row, params};
+use serde_json::Value;
+use unstuck_core::Timestamp;
+use unstuck_core::event::{Recorded, RunId};
+
+use super::failure;
+use super::read::{Conditions, limit};
+use crate::append::Message;
+use crate::outbox::{Letter, LetterState, OUTBOX_HELD, OutboxChange, OutboxFilter, Sent};
+
+const INSERT: &str = "INSERT INTO outbox
+    (id, run, occasion, target, body, grp, created, not_before, due)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)";
+
+/// The end of the newest quiet time of a group to a target.
+const NEWEST: &str = "SELECT max(not_before) FROM outbox WHERE grp = ?1 AND target = ?2";
+
+const DUE: &str = "SELECT grp, target FROM outbox
+    WHERE closed IS NULL AND due <= ?1 AND held_until <= ?3
+    GROUP BY grp, target ORDER BY min(place) LIMIT ?2";
+
+const LETTER: &str = "id, run, occasion, target, body, grp, created, due, attempts, last_error,
+    closed, delivered";
+
+const HOLD: &str = "UPDATE outbox SET held_until = ?2 WHERE id = ?1";
+
+const DELIVERED: &str =
+    "UPDATE outbox SET closed = ?2, delivered = 1, held_until = 0 WHERE id = ?1";
+
+const FAILED: &str =
+    "UPDATE outbox SET attempts = attempts + 1, last_error = ?2, due = ifnull(?3, due),
+    closed = iif(?3 IS NULL, ?4, NULL), held_until = 0 WHERE id = ?1 AND closed IS NULL";
+
+/// Writes messages about events that were just written.
+pub(super) fn write(
+    connection: &Connection,
+    messages: &[Message],
+    written: &[Recorded],
+) -> rusqlite::Result<()> {
+    let mut last = (0, 0);
+    for message in messages {
+        let Some(about) = written.get(message.event) else {
+            continue;
+        };
+        last = match last {
+            (seq, number) if seq == about.seq => (seq, number + 1),
+            _ => (about.seq, 1),
+        };
+        let id = format!("{}.{}.{}", about.run, about.seq, last.1);
+        let not_before = not_before(connection, message, about.at)?;
+        connection.prepare_cached(INSERT)?.execute(params![
+            id,
+            about.run.as_str(),
+            message.occasion,
+            message.target,
+            message.body,
+            message.group,
+            about.at.millis(),
+            not_before.millis(),
+        ])?;
+    }
+    Ok(())
+}
+
+/// When a new message may be sent: at once, or with the others that wait for the end of the quiet time.
+fn not_before(
+    connection: &Connection,
+    message: &Message,
+    now: Timestamp,
+) -> rusqlite::Result<Timestamp> {
+    if message.window.is_zero() {
+        return Ok(now);
+    }
+    let mut statement = connection.prepare_cached(NEWEST)?;
+    let newest: Option<i64> =
+        statement.query_row(params![message.group, message.target], |row| row.get(0))?;
+    Ok(match newest.map(Timestamp::from_millis) {
+        Some(newest) if newest > now => newest,
+        Some(newest) if newest.after(message.window) > now => newest.after(message.window),
+        _ => now,
+    })
+}
+
+/// Does what is asked for.
+pub(super) fn change(
+    connection: &Connection,
+    change: &OutboxChange,
+) -> rusqlite::Result<Vec<Letter>> {
+    match change {
+        OutboxChange::Take {
+            now,
+            due_by,
+            groups,
+        } => take(connection, *now, *due_by, *groups),
+        OutboxChange::Settle { ids, sent, now } => {
+            for id in ids {
+                settle(connection, id, sent, *now)?;
+            }
+            Ok(Vec::new())
+        }
+    }
+}
+
+fn settle(
+    connection: &Connection,
+    id: &str,
+    sent: &Sent,
+    now: Timestamp,
+) -> rusqlite::Result<usize> {
+    match sent {
+        Sent::Delivered => {
+            let mut statement = connection.prepare_cached(DELIVERED)?;
+            statement.execute(params![id, now.millis()])
+        }
+        Sent::Failed { error, next } => {
+            let next = next.map(Timestamp::millis);
+            let mut statement = connection.prepare_cached(FAILED)?;
+            statement.execute(params![id, error, next, now.millis()])
+        }
+    }
+}
+
+/// What is due, and what waits for the same and need not wait longer; nobody else gets it for a while.
+fn take(
+    connection: &Connection,
+    now: Timestamp,
+    due_by: Timestamp,
+    groups: usize,
+) -> rusqlite::Result<Vec<Letter>> {
+    let (now, by, held) = (
+        now.millis(),
+        due_by.millis(),
+        now.after(OUTBOX_HELD).millis(),
+    );
+    let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let groups: Vec<(String, String)> = connection
+        .prepare_cached(DUE)?
+        .query_map(params![by, limit(Some(groups)), now], row)?
+        .collect::<rusqlite::Result<_>>()?;
+    let sql = format!(
+        "SELECT {LETTER} FROM outbox WHERE grp = ?1 AND target = ?2
+        AND closed IS NULL AND not_before <= ?3 AND held_until <= ?4 ORDER BY place"
+    );
+    let mut taken = Vec::new();
+    for (group, target) in groups {
+        let mut statement = connection.prepare_cached(&sql)?;
+        let letters = statement.query_map(params![group, target, by, now], letter)?;
+        for letter in letters {
+            taken.push(letter?);
+        }
+    }
+    for letter in &taken {
+        let mut statement = connection.prepare_cached(HOLD)?;
+        statement.execute(params![letter.id, held])?;
+    }
+    Ok(taken)
+}
+
+/// The messages that are asked for, the newest first.
+pub(super) fn list(
+    connection: &Connection,
+    filter: &OutboxFilter,
+) -> rusqlite::Result<Vec<Letter>> {
+    let mut conditions = Conditions::default();
+    conditions.equal("run", filter.run.as_ref().map(RunId::as_str));
+    let states = filter.state.iter().map(|state| match state {
+        LetterState::Waiting => "closed IS NULL",
+        LetterState::Delivered => "delivered = 1",
+        LetterState::GivenUp => "closed IS NOT NULL AND delivered = 0",
+    });
+    let states: Vec<_> = states.collect();
+    if !states.is_empty() {
+        conditions.add(&format!("({})", states.join(" OR ")), []);
+    }
+    let sql = format!(
+        "SELECT {LETTER} FROM outbox {} ORDER BY place DESC LIMIT {}",
+        conditions.sql(),
+        limit(filter.limit)
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_map(conditions.values(), letter)?.collect()
+}
+
+fn letter(row: &Row<'_>) -> rusqlite::Result<Letter> {
+    let (closed, delivered): (Option<i64>, bool) = (row.get(10)?, row.get(11)?);
+    Ok(Letter {
+        id: row.get(0)?,
+        run: RunId::new(row.get::<_, String>(1)?),
+        occasion: row.get(2)?,
+        target: json(row, 3)?,
+        body: json(row, 4)?,
+        group: row.get(5)?,
+        created: Timestamp::from_millis(row.get(6)?),
+        due: Timestamp::from_millis(row.get(7)?),
+        attempts: row.get(8)?,
+        last_error: row.get(9)?,
+        state: match (closed, delivered) {
+            (None, _) => LetterState::Waiting,
+            (Some(_), true) => LetterState::Delivered,
+            (Some(_), false) => LetterState::GivenUp,
+        },
+    })
+}
+
+fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<Value> {
+    let text = row.get_ref(column)?.as_str()?;
+    serde_json::from_str(text).map_err(|error| failure::unreadable(column, error))
+}

@@ -1,0 +1,204 @@
+//! Messages that wait to be sent.
+
+use std::time::Duration;
+
+use serde_json::json;
+use unstuck_core::event::RunId;
+use unstuck_store::{
+    Append, Letter, LetterState, Location, OUTBOX_HELD, Options, OutboxFilter, Outgoing, Redact,
+    Sent, Store, Task,
+};
+
+use super::Place;
+use crate::samples::{attempt_started, later, run, started};
+
+const QUIET: Duration = Duration::from_secs(600);
+
+fn message(group: &str, text: &str, window: Duration) -> Outgoing {
+    Outgoing {
+        event: 0,
+        occasion: "escalation".into(),
+        target: json!({ "url": "https://example.org/hook" }),
+        body: json!({ "text": text }),
+        group: group.into(),
+        window,
+    }
+}
+
+/// Writes one event of a run that has begun, and a message about it.
+async fn tell(store: &Store, run: &RunId, seconds: i64, message: Outgoing) {
+    let append = Append::new(run.clone(), later(seconds), [attempt_started(run, 1)]);
+    store.append(append.telling(vec![message])).await.unwrap();
+}
+
+async fn begun(store: &Store, number: u32) -> RunId {
+    let run = run(number);
+    let begin = Append::new(run.clone(), later(0), [started(&run)]);
+    store.append(begin).await.unwrap();
+    run
+}
+
+async fn due(store: &Store, seconds: i64) -> Vec<Letter> {
+    store.outbox_due(later(seconds), 10).await.unwrap()
+}
+
+fn texts(letters: &[Letter]) -> Vec<&str> {
+    letters
+        .iter()
+        .map(|letter| letter.body["text"].as_str().unwrap())
+        .collect()
+}
+
+/// Sends all that is due, and tells what that was.
+async fn arrived(store: &Store, seconds: i64) -> Vec<String> {
+    let letters = due(store, seconds).await;
+    let sent = store.outbox_sent(ids(&letters), Sent::Delivered, later(seconds));
+    sent.await.unwrap();
+    texts(&letters).into_iter().map(str::to_owned).collect()
+}
+
+fn ids(letters: &[Letter]) -> Vec<String> {
+    letters.iter().map(|letter| letter.id.clone()).collect()
+}
+
+async fn state(store: &Store) -> Vec<LetterState> {
+    let all = store.outbox(&OutboxFilter::default()).await.unwrap();
+    all.iter().map(|letter| letter.state).collect()
+}
+
+pub(crate) async fn a_message_is_written_with_its_event_and_named_after_it(place: &Place) {
+    let store = place.open().await;
+    let run = begun(&store, 1).await;
+    let mut second = message("a", "about the second", Duration::ZERO);
+    second.event = 1;
+    let both = [attempt_started(&run, 1), attempt_started(&run, 2)];
+    let append = Append::new(run.clone(), later(5), both);
+    let outbox = vec![
+        message("a", "one", Duration::ZERO),
+        message("a", "two", Duration::ZERO),
+        second,
+    ];
+    store.append(append.telling(outbox)).await.unwrap();
+    // Another process finds them.
+    let letters = due(&place.open().await, 5).await;
+    assert_eq!(
+        ids(&letters),
+        [
+            format!("{run}.2.1"),
+            format!("{run}.2.2"),
+            format!("{run}.3.1")
+        ]
+    );
+    assert_eq!(texts(&letters), ["one", "two", "about the second"]);
+    assert_eq!(letters[0].created, later(5));
+}
+
+pub(crate) async fn a_refused_append_sends_nothing(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    let append = Append::new(run.clone(), later(0), [attempt_started(&run, 1)]);
+    let refused = store.append(append.telling(vec![message("a", "x", QUIET)]));
+    assert!(refused.await.is_err());
+    assert_eq!(due(&store, 0).await, []);
+}
+
+pub(crate) async fn what_one_process_sends_no_other_does(place: &Place) {
+    let (here, there) = (place.open().await, place.open().await);
+    let run = begun(&here, 1).await;
+    tell(&here, &run, 1, message("a", "x", QUIET)).await;
+    let letters = due(&here, 1).await;
+    assert_eq!(letters.len(), 1);
+    assert_eq!(due(&there, 2).await, []);
+    // If the first dies, the other gets it after a while, under the same id.
+    let held = i64::try_from(OUTBOX_HELD.as_secs()).unwrap();
+    assert_eq!(ids(&due(&there, 1 + held).await), ids(&letters));
+}
+
+pub(crate) async fn what_failed_is_due_again_until_it_is_given_up(place: &Place) {
+    let store = place.open().await;
+    let run = begun(&store, 1).await;
+    tell(&store, &run, 1, message("a", "x", QUIET)).await;
+    let letters = ids(&due(&store, 1).await);
+    let failed = |next| Sent::Failed {
+        error: "503".into(),
+        next,
+    };
+    let again = failed(Some(later(10)));
+    store
+        .outbox_sent(letters.clone(), again, later(2))
+        .await
+        .unwrap();
+    assert_eq!(due(&store, 9).await, []);
+    let second = due(&store, 10).await;
+    assert_eq!(ids(&second), letters);
+    assert_eq!(
+        (second[0].attempts, second[0].last_error.as_deref()),
+        (1, Some("503"))
+    );
+    store
+        .outbox_sent(letters, failed(None), later(11))
+        .await
+        .unwrap();
+    assert_eq!(due(&store, 99_999).await, []);
+    assert_eq!(state(&store).await, [LetterState::GivenUp]);
+}
+
+pub(crate) async fn the_first_goes_at_once_and_the_rest_of_the_window_together(place: &Place) {
+    let store = place.open().await;
+    let run = begun(&store, 1).await;
+    tell(&store, &run, 0, message("a", "first", QUIET)).await;
+    assert_eq!(arrived(&store, 0).await, ["first"]);
+    tell(&store, &run, 100, message("a", "second", QUIET)).await;
+    tell(&store, &run, 200, message("a", "third", QUIET)).await;
+    tell(&store, &run, 200, message("b", "other", QUIET)).await;
+    assert_eq!(arrived(&store, 200).await, ["other"]);
+    assert_eq!(arrived(&store, 600).await, ["second", "third"]);
+    // The digest begins a window of its own.
+    tell(&store, &run, 700, message("a", "fourth", QUIET)).await;
+    assert_eq!(due(&store, 1199).await, []);
+    // Whoever does not want to wait for it gets it all the same.
+    let early = store.outbox_waiting(later(1199)).await.unwrap();
+    assert_eq!(texts(&early), ["fourth"]);
+    let again = Sent::Failed {
+        error: String::new(),
+        next: Some(later(1200)),
+    };
+    store
+        .outbox_sent(ids(&early), again, later(1199))
+        .await
+        .unwrap();
+    assert_eq!(arrived(&store, 1200).await, ["fourth"]);
+}
+
+pub(crate) async fn delivered_messages_go_with_what_is_old(place: &Place) {
+    let store = place.open().await;
+    let run = begun(&store, 1).await;
+    tell(&store, &run, 1, message("a", "gone", Duration::ZERO)).await;
+    tell(&store, &run, 1, message("b", "waits", Duration::ZERO)).await;
+    let gone = vec![due(&store, 1).await[0].id.clone()];
+    store
+        .outbox_sent(gone, Sent::Delivered, later(2))
+        .await
+        .unwrap();
+    store.maintain(Task::Prune(later(3))).await.unwrap();
+    assert_eq!(state(&store).await, [LetterState::Waiting]);
+}
+
+pub(crate) async fn secrets_are_taken_out_of_messages(place: &Place) {
+    let hide = Redact::new(|value| {
+        if value.get("text").is_some() {
+            value["text"] = json!("hidden");
+        }
+    });
+    let options = Options {
+        redact: Some(hide),
+        ..Options::default()
+    };
+    let location: Location = place.location();
+    let store = Store::open(&location, options).await.unwrap();
+    let run = begun(&store, 1).await;
+    tell(&store, &run, 1, message("a", "k7-secret", QUIET)).await;
+    store.close().await.unwrap();
+    let bytes = place.bytes();
+    assert!(!bytes.windows(9).any(|part| part == b"k7-secret"));
+}

@@ -1,0 +1,308 @@
+//! `unstuck webhook`: do messages arrive, and which ones wait?
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use unstuck_core::Timestamp;
+use unstuck_core::guard::show;
+use unstuck_core::redact::Redactor;
+use unstuck_notify::{Address, Courier, Hook, Message, Occasion, Target};
+use unstuck_store::{Letter, LetterState, OutboxFilter, Sent};
+
+use crate::config::Config;
+use crate::output::{BOLD, DIM, GREEN, Output, RED};
+use crate::report::hinted;
+use crate::supervise::Session;
+use crate::{clock, notifying, runtime};
+
+/// So many messages are listed.
+const LISTED: usize = 50;
+
+/// Try, list and send the messages that `[webhooks]` asks for
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck webhook test
+  unstuck webhook test --on escalation
+  unstuck webhook test --url https://ntfy.sh/my-topic
+  unstuck webhook list
+  unstuck webhook flush")]
+pub(crate) struct WebhookArgs {
+    #[command(subcommand)]
+    command: WebhookCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum WebhookCommand {
+    Test(TestArgs),
+    List(ListArgs),
+    Flush(FlushArgs),
+}
+
+/// Send a sample to everyone who is told, and tell what came back
+///
+/// Nothing is kept, and nothing is tried again.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck webhook test
+  unstuck webhook test --on run_finished
+  unstuck webhook test --url http://localhost:8080/hook
+
+Exit codes: 0 all arrived; 1 some did not.")]
+struct TestArgs {
+    /// Only those who are told about this
+    #[arg(long, value_enum, value_name = "OCCASION")]
+    on: Option<On>,
+
+    /// This address instead of the configured ones; it gets JSON
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+}
+
+/// List the messages that wait or were given up, the newest first
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck webhook list
+  unstuck webhook list --all
+  unstuck webhook list --json | jq -r '.[] | .id + \" \" + .last_error'")]
+struct ListArgs {
+    /// Also those that have arrived
+    #[arg(long)]
+    all: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Send the messages that wait, now
+///
+/// Messages are sent while a run is driven. What could not be sent then waits for the next run, or for this; also what
+/// would be tried later is tried at once.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck webhook flush
+  */5 * * * * unstuck webhook flush     (in a crontab)
+
+Exit codes: 0 all has arrived; 1 some has not.")]
+struct FlushArgs {}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum On {
+    /// A person is asked something
+    Escalation,
+    /// A question was answered
+    Resolved,
+    /// A failure was recovered from
+    Recovered,
+    /// A run ended
+    RunFinished,
+}
+
+impl From<On> for Occasion {
+    fn from(on: On) -> Self {
+        match on {
+            On::Escalation => Self::Escalation,
+            On::Resolved => Self::Resolved,
+            On::Recovered => Self::Recovered,
+            On::RunFinished => Self::RunFinished,
+        }
+    }
+}
+
+pub(crate) fn run(
+    args: &WebhookArgs,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    match &args.command {
+        WebhookCommand::Test(args) => test(args, config, out),
+        WebhookCommand::List(args) => list(args, session, out).map(|()| ExitCode::SUCCESS),
+        WebhookCommand::Flush(_) => flush(session, out),
+    }
+}
+
+fn test(args: &TestArgs, config: &Config, out: &mut Output) -> Result<ExitCode> {
+    let mut hooks = match &args.url {
+        Some(url) => vec![named(url, args.on, config)],
+        None => notifying::hooks(config),
+    };
+    let wanted = args.on.map(Occasion::from);
+    hooks.retain(|hook| wanted.is_none_or(|wanted| hook.on == wanted));
+    if hooks.is_empty() {
+        return Err(hinted(
+            "nobody is told about that: [webhooks] names no address",
+            "add on_escalation = \"https://…\" to [webhooks], or try one with --url",
+        ));
+    }
+    let mut all_arrived = true;
+    for hook in hooks {
+        let now = clock::now().at;
+        let message = Message::sample(hook.on, now);
+        let sent = runtime::block_on(async {
+            Ok(notifying::sender().send(&hook.target, &message, now).await)
+        })?;
+        let on = hook.on;
+        let target = show(&hook.target.to_string());
+        let said = match sent {
+            Ok(answer) => {
+                writeln!(
+                    out,
+                    "{GREEN}ok{GREEN:#}      {on:<12} {target}  {}",
+                    answer.status
+                )?;
+                String::new()
+            }
+            Err(error) => {
+                all_arrived = false;
+                writeln!(
+                    out,
+                    "{RED}failed{RED:#}  {on:<12} {target}  {}",
+                    show(&error.why)
+                )?;
+                error.said
+            }
+        };
+        if !said.is_empty() {
+            writeln!(out, "        {DIM}it said: {}{DIM:#}", show(&said))?;
+        }
+    }
+    Ok(code(all_arrived))
+}
+
+/// An address that was named here: whoever types it may reach private networks with it.
+fn named(url: &str, on: Option<On>, config: &Config) -> Hook {
+    let configured = notifying::hooks(config).into_iter();
+    let mut same = configured.filter_map(|hook| match hook.target {
+        Target::Address(address) if address.url.as_deref() == Some(url) => Some(address),
+        _ => None,
+    });
+    let address = same.next().unwrap_or_else(|| Address::of(url));
+    Hook {
+        on: on.map_or(Occasion::Escalation, Occasion::from),
+        target: Target::Address(Address {
+            allow_private: true,
+            ..address
+        }),
+        window: std::time::Duration::ZERO,
+    }
+}
+
+fn list(args: &ListArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
+    let filter = OutboxFilter {
+        state: match args.all {
+            true => Vec::new(),
+            false => vec![LetterState::Waiting, LetterState::GivenUp],
+        },
+        limit: (!args.json).then_some(LISTED),
+        ..OutboxFilter::default()
+    };
+    let letters = runtime::block_on(async {
+        let Some(store) = crate::store::open_existing(session.store).await? else {
+            return Ok(Vec::new());
+        };
+        let letters = store.outbox(&filter).await.map_err(crate::store::explained);
+        store.close().await?;
+        letters
+    })?;
+    if args.json {
+        let lines: Vec<_> = letters.iter().map(as_json).collect();
+        return Ok(writeln!(out, "{}", serde_json::to_string_pretty(&lines)?)?);
+    }
+    if letters.is_empty() {
+        return Ok(writeln!(out, "no message waits, and none was given up")?);
+    }
+    let now = clock::now().at;
+    for letter in &letters {
+        print(letter, now, out)?;
+    }
+    Ok(())
+}
+
+fn print(letter: &Letter, now: Timestamp, out: &mut Output) -> Result<()> {
+    let title = letter.body["title"].as_str().unwrap_or_default();
+    let state = match letter.state {
+        LetterState::Waiting if letter.due <= now => "due now".to_owned(),
+        LetterState::Waiting => format!("waits until {}", clock::shown(letter.due)),
+        LetterState::Delivered => "arrived".to_owned(),
+        LetterState::GivenUp => "given up".to_owned(),
+    };
+    writeln!(
+        out,
+        "{BOLD}{}{BOLD:#}  {}  {state}",
+        letter.id,
+        target(letter)
+    )?;
+    writeln!(
+        out,
+        "  {}  {DIM}{}{DIM:#}",
+        show(title),
+        clock::ago(letter.created, now)
+    )?;
+    if let Some(error) = &letter.last_error {
+        let tries = match letter.attempts {
+            1 => "tried once".to_owned(),
+            n => format!("tried {n} times"),
+        };
+        writeln!(out, "  {tries}: {}", show(error))?;
+    }
+    Ok(())
+}
+
+/// A message as a program reads it; of its target only what is no secret.
+fn as_json(letter: &Letter) -> serde_json::Value {
+    let mut value = serde_json::to_value(letter).unwrap_or_default();
+    value["target"] = target(letter).into();
+    value
+}
+
+fn target(letter: &Letter) -> String {
+    let target = serde_json::from_value::<Target>(letter.target.clone());
+    let target = target.map(|target| target.to_string());
+    show(&target.unwrap_or_else(|_| "?".to_owned()))
+}
+
+fn flush(session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
+    let sent = runtime::block_on(async {
+        if !session.store.path().try_exists().unwrap_or(true) {
+            return Ok(Vec::new());
+        }
+        let redactor = std::sync::Arc::new(Redactor::new([]));
+        let store = crate::store::open(session.store, redactor).await?;
+        let courier = Courier::new(store.clone(), notifying::sender());
+        let sent = courier.deliver_all(clock::now().at).await;
+        store.close().await?;
+        sent.map_err(crate::store::explained)
+    })?;
+    if sent.is_empty() {
+        writeln!(out, "no message waits")?;
+    }
+    let mut all_arrived = true;
+    for delivery in sent {
+        let target = show(&delivery.target);
+        match delivery.sent {
+            Sent::Delivered => writeln!(out, "{GREEN}ok{GREEN:#}      {}  {target}", delivery.id)?,
+            Sent::Failed { error, next } => {
+                all_arrived = false;
+                let then = match next {
+                    Some(next) => format!("tried again after {}", clock::shown(next)),
+                    None => "given up".to_owned(),
+                };
+                let error = show(&error);
+                let id = delivery.id;
+                writeln!(out, "{RED}failed{RED:#}  {id}  {target}  {error}; {then}")?;
+            }
+        }
+    }
+    Ok(code(all_arrived))
+}
+
+fn code(all_arrived: bool) -> ExitCode {
+    match all_arrived {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    }
+}

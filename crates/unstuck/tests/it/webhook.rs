@@ -1,0 +1,355 @@
+//! Messages to people: a real server gets what happens in runs of the real program.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::Place;
+
+const LOGIN: &str =
+    "test -f signed-in || { echo 'Invalid API key · Please run /login' >&2; exit 1; }";
+
+/// What came in one request: its path, its headers in small letters, and its body.
+struct Got {
+    path: String,
+    headers: Vec<String>,
+    body: String,
+}
+
+impl Got {
+    fn header(&self, name: &str) -> &str {
+        let mut headers = self.headers.iter();
+        let found = headers.find_map(|line| line.strip_prefix(&format!("{name}: ")));
+        found.unwrap_or_default()
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+/// A server that notes what it gets.
+struct Server {
+    at: SocketAddr,
+    got: Receiver<Got>,
+}
+
+impl Server {
+    /// Answers each request with this status; with none it never answers.
+    fn start(at: &str, status: Option<u16>) -> Self {
+        let listener = TcpListener::bind(at).unwrap();
+        let at = listener.local_addr().unwrap();
+        let (sender, got) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut open = Vec::new();
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                // The test may be over.
+                let _ = sender.send(read(&stream));
+                if let Some(status) = status {
+                    let answer = format!("HTTP/1.1 {status} so\r\ncontent-length: 0\r\n\r\n");
+                    stream.write_all(answer.as_bytes()).unwrap();
+                }
+                open.push(stream);
+            }
+        });
+        Self { at, got }
+    }
+
+    fn next(&self) -> Got {
+        self.got.recv_timeout(Duration::from_secs(30)).unwrap()
+    }
+
+    /// All that has come; whoever sent it has ended.
+    fn all(&self) -> Vec<Got> {
+        self.got.try_iter().collect()
+    }
+}
+
+fn read(stream: &TcpStream) -> Got {
+    let mut reader = BufReader::new(stream);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        if line.trim().is_empty() {
+            break;
+        }
+        lines.push(line.trim().to_owned());
+    }
+    let path = lines.remove(0).split(' ').nth(1).unwrap().to_owned();
+    let mut got = Got {
+        path,
+        headers: lines,
+        body: String::new(),
+    };
+    let length = got.header("content-length").parse().unwrap();
+    reader.take(length).read_to_string(&mut got.body).unwrap();
+    got
+}
+
+/// A place whose user has this in their own configuration.
+fn place(section: &str) -> Place {
+    let place = Place::new();
+    configure(&place, section);
+    place
+}
+
+fn configure(place: &Place, section: &str) {
+    let folder = place.folder.path().join(".config/unstuck");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(
+        folder.join("config.toml"),
+        format!("[webhooks]\n{section}\n"),
+    )
+    .unwrap();
+}
+
+/// That a command ended like this, and printed all of these.
+#[track_caller]
+fn prints(place: &Place, args: &[&str], code: i32, parts: &[&str]) {
+    let ended = place.run(args, "");
+    assert_eq!(ended.code, code, "{}{}", ended.stdout, ended.stderr);
+    for part in parts {
+        assert!(ended.stdout.contains(part), "{part} in {}", ended.stdout);
+    }
+}
+
+fn fails(place: &Place) {
+    let ended = place.run(&["exec", "--", "sh", "-c", LOGIN], "");
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+}
+
+/// S3-04, S3-24, S3-42 (AC-9): when a person is needed, the webhook of `on_escalation` fires.
+#[test]
+fn an_escalation_reaches_its_webhook() {
+    let server = Server::start("127.0.0.1:0", Some(200));
+    let place = place(&format!(
+        "allow_private = true\non_escalation = \"http://{}/hook\"",
+        server.at
+    ));
+    fails(&place);
+    let [got] = &server.all()[..] else {
+        panic!("one question is one message");
+    };
+    let asked = place.json_of_run("escalation.json");
+    let json = got.json();
+    assert_eq!(got.path, "/hook");
+    assert_eq!(
+        (&json["type"], &json["kind"]),
+        (&"escalation".into(), &"auth_required".into())
+    );
+    assert_eq!(
+        (&json["question"], &json["trigger"]),
+        (&asked["id"], &asked["trigger"])
+    );
+    assert_eq!(json["evidence"], asked["evidence"]);
+    assert_eq!(json["id"], got.header("webhook-id"));
+    // The answer is a command line as it can be typed.
+    let line = json["answers"]["manual"].as_str().unwrap();
+    place.write("signed-in", "");
+    let words: Vec<_> = line.split(' ').skip(1).collect();
+    place.run(&words, "").told(0, &["recovered"]);
+}
+
+#[test]
+fn answers_recoveries_and_ends_are_told() {
+    let server = Server::start("127.0.0.1:0", Some(200));
+    let at = server.at;
+    let place = place(&format!(
+        "allow_private = true\non_resolved = \"http://{at}/resolved\"\n\
+         on_recovered = \"http://{at}/recovered\"\non_run_finished = \"http://{at}/finished\""
+    ));
+    fails(&place);
+    assert_eq!(server.all().len(), 0, "nothing is at its end yet");
+    place.write("signed-in", "");
+    assert_eq!(place.run(&["resume"], "").code, 0);
+    let mut told: Vec<_> = server
+        .all()
+        .iter()
+        .map(|got| format!("{} {}", got.path, got.json()["title"].as_str().unwrap()))
+        .collect();
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "/finished project: sh is done, after a failure",
+            "/recovered project: sh recovered after auth_required",
+            "/resolved project: sh: a question was answered (manual)",
+        ]
+    );
+}
+
+/// The word of a person about a repair is told, and the question itself holds the command and how to allow it.
+#[test]
+fn a_proposed_repair_is_told_with_its_command() {
+    let server = Server::start("127.0.0.1:0", Some(200));
+    let at = server.at;
+    let place = place(&format!(
+        "allow_private = true\non_escalation = \"http://{at}/asked\"\non_resolved = \"http://{at}/resolved\""
+    ));
+    place.write(".env.example", "SHOP_PORT=3000\n");
+    let check = "test -f .env || { echo 'SHOP_PORT is not set' >&2; exit 1; }";
+    let ended = place.run(&["repair", "--", "sh", "-c", check], "");
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    let asked = server.next().json();
+    assert_eq!(asked["trigger"], "RECOVERY");
+    assert_eq!(asked["proposal"], "cp .env.example .env");
+    let line = asked["answers"]["approve"].as_str().unwrap();
+    let words: Vec<_> = line.split(' ').skip(1).collect();
+    let ended = place.run(&words, "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let resolved = server.next();
+    assert_eq!(
+        (&*resolved.path, &resolved.json()["outcome"]),
+        ("/resolved", &"approve".into())
+    );
+    assert_eq!(resolved.json()["question"], asked["question"]);
+}
+
+/// The server is down when it happens, and nothing is lost: whoever runs next sends it, under the same id.
+#[test]
+fn what_could_not_be_sent_waits_in_the_outbox() {
+    let server = Server::start("127.0.0.1:0", Some(503));
+    let section = format!(
+        "allow_private = true\non_escalation = \"http://{}/\"",
+        server.at
+    );
+    let place = place(&section);
+    fails(&place);
+    let first = server.next();
+    let listed = place.json(&["webhook", "list", "--json"], "");
+    assert_eq!(listed[0]["id"], first.header("webhook-id"));
+    assert_eq!(listed[0]["state"], "waiting");
+    assert_eq!(listed[0]["last_error"], "answered 503 Service Unavailable");
+    let parts = ["failed", "503", "tried again after"];
+    prints(&place, &["webhook", "flush"], 1, &parts);
+    assert_eq!(
+        server.next().header("webhook-id"),
+        first.header("webhook-id")
+    );
+}
+
+/// Killed while it sends: the message is still there, under the id that the server has seen.
+#[test]
+fn a_killed_process_loses_no_message() {
+    let server = Server::start("127.0.0.1:0", None);
+    let place = place(&format!(
+        "allow_private = true\non_escalation = \"http://{}/\"",
+        server.at
+    ));
+    let mut child = place
+        .command(&["exec", "--quiet", "--", "sh", "-c", LOGIN])
+        .spawn()
+        .unwrap();
+    let got = server.next();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let listed = place.json(&["webhook", "list", "--json"], "");
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    assert_eq!(listed[0]["state"], "waiting");
+    assert_eq!(listed[0]["id"], got.header("webhook-id"));
+}
+
+/// A project, which agents can write, reaches nothing in private networks and runs no commands.
+#[test]
+fn a_project_reaches_no_private_network() {
+    let server = Server::start("127.0.0.1:0", Some(200));
+    let place = Place::new();
+    let hook = format!("[webhooks]\non_escalation = \"http://{}/\"\n", server.at);
+    place.write("unstuck.toml", &hook);
+    fails(&place);
+    assert_eq!(server.all().len(), 0);
+    let parts = [
+        "given up",
+        "127.0.0.1 is an address of this machine",
+        "allow_private = true",
+    ];
+    prints(&place, &["webhook", "list"], 0, &parts);
+    place.write(
+        "unstuck.toml",
+        &format!("{hook}notify_command = \"touch owned\"\n"),
+    );
+    let ended = place.run(&["exec", "--", "sh", "-c", LOGIN], "");
+    ended.told(
+        2,
+        &[
+            "`webhooks.notify_command`",
+            "only the user's own configuration",
+        ],
+    );
+}
+
+#[test]
+fn the_users_own_command_is_told() {
+    let place = place("notify_command = \"cat > told.json; echo $UNSTUCK_EVENT > told.txt\"");
+    fails(&place);
+    assert_eq!(place.text("told.txt"), "escalation");
+    let told: Value = serde_json::from_str(&place.text("told.json")).unwrap();
+    assert_eq!(told["title"], "project: sh needs you (auth_required)");
+}
+
+#[test]
+fn a_desktop_is_told_where_there_is_one() {
+    let place = place("desktop = true");
+    fails(&place);
+    prints(&place, &["webhook", "list"], 0, &["no message waits"]);
+    place.tool("notify-send", "#!/bin/sh\nprintf '%s\\n' \"$@\" > shown\n");
+    fails(&place);
+    let shown = place.lines("shown");
+    assert_eq!(shown[..2], ["--app-name=unstuck", "--urgency"]);
+    assert!(
+        shown.contains(&"project: sh needs you (auth_required)".to_owned()),
+        "{shown:?}"
+    );
+}
+
+#[test]
+fn a_test_tells_what_came_back_from_each() {
+    let (good, bad) = (
+        Server::start("127.0.0.1:0", Some(200)),
+        Server::start("127.0.0.1:0", Some(404)),
+    );
+    let place = place(&format!(
+        "allow_private = true\non_escalation = [\"http://{}/a\", \"http://{}/b\"]\n\
+         on_run_finished = {{ url = \"http://{}/c\", format = \"ntfy\" }}",
+        good.at, bad.at, good.at
+    ));
+    let parts = [
+        "ok",
+        "200",
+        "failed",
+        "answered 404 Not Found",
+        "run_finished",
+    ];
+    prints(&place, &["webhook", "test"], 1, &parts);
+    let got = good.all();
+    assert_eq!((&*got[0].path, &*got[1].path), ("/a", "/c"));
+    assert!(got[0].body.contains("Nothing has happened"));
+    let only = ["webhook", "test", "--on", "run_finished"];
+    assert_eq!(place.run(&only, "").code, 0);
+    let url = format!("http://{}/named", good.at);
+    prints(
+        &Place::new(),
+        &["webhook", "test", "--url", &url],
+        0,
+        &["ok"],
+    );
+    Place::new()
+        .run(&["webhook", "test"], "")
+        .told(2, &["[webhooks] names no address"]);
+    prints(&place, &["webhook", "list"], 0, &["no message waits"]);
+}
+
+#[test]
+fn a_template_is_checked_before_anything_runs() {
+    let place = place(
+        "on_escalation = { url = \"https://a.example\", format = \"template\", template = \"{{ titel }}\" }",
+    );
+    place
+        .run(&["config", "check"], "")
+        .told(2, &["webhooks.on_escalation.1.template", "line 1"]);
+}
