@@ -51,7 +51,8 @@ fn a_question_is_told_with_its_answers() {
       "evidence": "401 token expired",
       "proposal": null,
       "answers": {
-        "manual": "unstuck resume k3v9x0m2qa --store /x/y.db",
+        "manual": "unstuck resolve k3v9x0m2qa-e1 --store /x/y.db",
+        "skip": "unstuck skip k3v9x0m2qa-e1 --store /x/y.db",
         "explain": "unstuck explain k3v9x0m2qa --store /x/y.db"
       },
       "url": null,

@@ -95,7 +95,7 @@ async fn a_question_arrives_signed() {
         (&json["id"], &json["type"]),
         (&"k3v9x0m2qa.3.1".into(), &"escalation".into())
     );
-    assert_eq!(json["answers"]["manual"], "unstuck resume k3v9x0m2qa");
+    assert_eq!(json["answers"]["manual"], "unstuck resolve k3v9x0m2qa-e1");
     assert_eq!(states(&store).await, [LetterState::Delivered]);
     assert_eq!(courier.deliver(later(9999)).await.unwrap(), []);
 }

@@ -74,6 +74,7 @@ pub(crate) fn asked(run: &RunId, reason: &str) -> Event {
         "why": "fatal",
         "reason": reason,
         "awaiting": "human",
+        "choices": [{ "answer": "resolve", "does": "tries again" }, { "answer": "skip", "does": "gives it up" }],
     }))
 }
 

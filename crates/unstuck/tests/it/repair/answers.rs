@@ -28,7 +28,7 @@ fn an_unlisted_repair_asks_and_approve_runs_it() {
         .told(0, &["you allowed it", "recovered"]);
     assert_eq!(place.text("out/reports/summary.txt"), "ok");
     assert_eq!(place.events("recovery_approved")[0]["source"], "human");
-    place.go(&["approve"]).told(2, &["no repair waits"]);
+    place.go(&["approve"]).told(1, &["nothing waits"]);
 }
 
 /// Nobody has listed anything, and the programs of what is built in are looked for all the same.

@@ -1,0 +1,199 @@
+//! What people answer, and what follows from it.
+
+use std::time::Duration;
+
+use crate::run::Running;
+use crate::{Ended, Place};
+
+/// An agent that is not logged in until a file says so.
+const CLAUDE: &str = "#!/bin/sh\ncat >/dev/null; echo \"$@\" >> calls; [ -f login ] && echo done && exit 0; echo 'Not logged in · Please run /login'; exit 7\n";
+
+const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "x"];
+
+fn asking() -> Place {
+    let place = Place::new();
+    place.tool("claude", CLAUDE);
+    place
+}
+
+fn go(place: &Place, args: &[&str]) -> Ended {
+    place.run(args, "")
+}
+
+/// Roles of which `b` needs `a`, and `c` needs nobody.
+fn pipeline(settings: &str) -> Place {
+    let place = asking();
+    let role = |id: &str, needs: &str, line: &str| {
+        format!(
+            "[[role]]\nid = \"{id}\"\nneeds = [{needs}]\ncommand = [\"sh\", \"-c\", '''{line}''']\nprompt = \"Do it.\"\n"
+        )
+    };
+    let login = "cat >/dev/null; echo $UNSTUCK_ROLE >> calls; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
+    let fine = "cat >/dev/null; echo $UNSTUCK_ROLE >> calls; echo ok";
+    let roles = [
+        role("a", "", login),
+        role("b", "\"a\"", fine),
+        role("c", "", fine),
+    ];
+    place.write("unstuck.toml", &format!("{settings}\n{}", roles.concat()));
+    place
+}
+
+/// S3-22, S3-23: a question is in `escalation.json` with a real command line for every answer.
+#[test]
+fn every_answer_is_a_command_line_that_works_as_it_stands() {
+    let place = asking();
+    go(&place, &EXEC).told(3, &[]);
+    let asked = place.json_of_run("escalation.json");
+    assert_eq!(
+        (&asked["type"], &asked["status"], &asked["trigger"]),
+        (&"hiccup".into(), &"pending".into(), &"HICCUP".into())
+    );
+    assert!(asked["evidence"].as_str().unwrap().contains("Not logged in"));
+    assert!(asked["loop_id"].is_string() && asked["iteration"].is_u64());
+    assert_eq!(place.json_of_run("state.json")["status"], "awaiting_human");
+    place.write("login", "");
+    let line = asked["actions"]["manual"].as_str().unwrap().to_owned();
+    let words: Vec<&str> = line.split(' ').skip(1).collect();
+    go(&place, &words).told(0, &["recovered"]);
+}
+
+#[test]
+fn the_first_answer_counts_and_a_second_is_told_whose_it_was() {
+    let place = asking();
+    go(&place, &EXEC).told(3, &[]);
+    let id = place.json_of_run("escalation.json")["id"].clone();
+    let id = id.as_str().unwrap();
+    go(&place, &["skip", id, "--note", "not today"]).told(7, &["skipped by"]);
+    let late = go(&place, &["resolve", id]);
+    late.told(1, &["was skipped by", "the first answer counts"]);
+    assert_eq!(place.events("recovery_resolved").len(), 1);
+    assert_eq!(place.events("recovery_resolved")[0]["note"], "not today");
+    assert_eq!(place.lines("calls").len(), 1);
+}
+
+#[test]
+fn an_answer_that_makes_no_sense_is_refused_with_those_that_do() {
+    let place = asking();
+    go(&place, &EXEC).told(3, &[]);
+    go(&place, &["approve", "--last"]).told(1, &["nothing waits"]);
+    let id = place.json_of_run("escalation.json")["id"].clone();
+    go(&place, &["approve", id.as_str().unwrap()]).told(
+        1,
+        &["approve is no answer", "resolve", "retry", "skip", "abort"],
+    );
+    go(&place, &["retry", "--last"]).told(1, &["retry needs your words"]);
+    go(&place, &["skip", "zzzz"]).told(1, &["there is no question"]);
+}
+
+#[test]
+fn an_aborted_run_is_over() {
+    let place = asking();
+    go(&place, &EXEC).told(3, &[]);
+    go(&place, &["abort", "--last"]).told(7, &["aborted by"]);
+    assert_eq!(place.json_of_run("state.json")["status"], "failed");
+    go(&place, &["resume"]).told(1, &[]);
+}
+
+/// A person's words become new context: level 3.
+#[test]
+fn words_are_handed_on_to_the_agent() {
+    let place = asking();
+    go(&place, &EXEC).told(3, &[]);
+    place.write("login", "");
+    let said = ["retry", "--last", "--note", "use the staging account"];
+    go(&place, &said).told(0, &["recovered"]);
+    let calls = place.lines("calls").join("\n");
+    assert!(calls.contains("use the staging account"), "{calls}");
+}
+
+/// The seed's command lines work as they were written.
+#[test]
+fn a_loop_can_be_named_instead_of_the_question() {
+    let place = pipeline("");
+    go(&place, &["run"]).told(3, &[]);
+    let run = place.json_of_run("escalation.json")["loop_id"].clone();
+    let run = run.as_str().unwrap().to_owned();
+    go(&place, &["approve-recovery", "--loop", &run]).told(1, &["approve is no answer"]);
+    go(&place, &["reject-recovery", "--loop", &run]).told(1, &["reject is no answer"]);
+    place.write("login", "");
+    let resolve = ["resolve-recovery", "--loop", &run, "--note", "logged in"];
+    go(&place, &resolve).told(0, &["Done after recovery"]);
+}
+
+/// Independent parts go on while one waits; what is skipped is left out, and the others go on without it.
+#[test]
+fn a_role_that_is_skipped_does_not_hold_up_those_that_need_it() {
+    let place = pipeline("");
+    go(&place, &["run"]).told(3, &[]);
+    assert_eq!(place.lines("calls"), ["a", "c"]);
+    go(&place, &["skip", "--last"]).told(0, &[]);
+    assert_eq!(place.lines("calls"), ["a", "c", "b"]);
+}
+
+/// S3-42 (AC-7, AC-8): the waiting process hears the answer, whoever gives it.
+#[test]
+fn a_waiting_process_goes_on_at_once_when_it_is_answered_elsewhere() {
+    let place = pipeline("");
+    let mut running = Running::start(&place, &["run", "--wait"]);
+    running.until("waiting until you have seen to it");
+    place.write("login", "");
+    let told = go(&place, &["resolve", "--last"]);
+    assert!(told.stdout.contains("goes on in the process"), "{}", told.stdout);
+    running.end().told(0, &["[Attempt 2] a → success"]);
+}
+
+/// Nothing waits for ever if somebody says how long is long enough.
+#[test]
+fn what_nobody_answers_in_time_is_answered_by_what_was_agreed() {
+    let settings = "[escalations]\nhiccup = { after = \"300ms\", answer = \"skip\" }\n";
+    let place = pipeline(settings);
+    go(&place, &["run", "--wait"]).told(0, &[]);
+    assert_eq!(place.events("recovery_resolved")[0]["by"], "deadline");
+    assert_eq!(place.lines("calls"), ["a", "c", "b"]);
+}
+
+/// Silence is no consent.
+#[test]
+fn nothing_is_approved_because_nobody_answered() {
+    let settings =
+        "[escalations]\nrecovery_approval_required = { after = \"1s\", answer = \"approve\" }\n";
+    let place = pipeline(settings);
+    go(&place, &["run"]).told(2, &["answer"]);
+}
+
+#[test]
+fn only_those_who_may_answer_can() {
+    let place = pipeline("[escalations.answerers]\nskip = [\"somebody-else\"]\n");
+    go(&place, &["run"]).told(3, &[]);
+    go(&place, &["skip", "--last"]).told(1, &["may not answer with skip", "somebody-else"]);
+    go(&place, &["abort", "--last"]).told(1, &["aborted by"]);
+}
+
+/// Whoever is killed between the answer and what follows from it loses nothing, and nothing is done twice.
+#[test]
+fn a_kill_between_answer_and_action_loses_nothing() {
+    let rounds: u64 = std::env::var("UNSTUCK_KILLS").map_or(8, |text| text.parse().unwrap());
+    for round in 0..rounds {
+        let place = Place::new();
+        place.write("unstuck.toml", "[recovery]\ncooldown_seconds = 0\n");
+        let check = "test -d out/reports || { echo \"directory 'out/reports' does not exist\" >&2; exit 1; }";
+        let exec = ["exec", "--repair", "auto", "--", "sh", "-c", check];
+        go(&place, &exec).told(3, &["unstuck approve"]);
+        let mut child = place.command(&["approve", "-q"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(round * 600 / rounds.max(1)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // It was killed before the answer, or after it: then the answer counts, and is not asked for again.
+        let answered = !place.events("recovery_resolved").is_empty()
+            || go(&place, &["inbox", "--json"]).stdout.trim() == "[]";
+        let again = match answered {
+            true => go(&place, &["resume", "-q"]),
+            false => go(&place, &["approve", "-q"]),
+        };
+        assert!(again.code == 0 || again.stderr.contains("nothing to resume"), "{}", again.stderr);
+        assert!(place.project().join("out/reports").is_dir());
+        assert_eq!(place.events("recovery_approved").len(), 1);
+        assert!(place.events("recovery_started").len() <= 1);
+    }
+}
