@@ -31,8 +31,8 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, answer, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, preview,
-    propose, repair, resume, run as run_command, runs, show, trust,
+    agents, answer, classify, demo, diff, exec, explain, guard, inbox, kinds, logs, plan, policy,
+    preview, propose, repair, resume, run as run_command, runs, show, trust,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -82,6 +82,7 @@ enum Command {
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
     Repair(repair::RepairArgs),
+    Inbox(inbox::InboxArgs),
     Approve(answer::ApproveArgs),
     /// Refuse what a run asks for, and go on without it
     Reject(answer::AnswerArgs),
@@ -132,7 +133,7 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let cli = Cli::parse_from(arguments);
+    let cli = Cli::parse_from(inbox::started::detached(arguments));
     let mut out = Output::new(cli.color);
     let done = run(&cli, &mut out).and_then(|code| out.finish().map(|()| code));
     match done {
@@ -190,6 +191,7 @@ fn with_store(
             return preview::run(args, config, &session, &waiting, out);
         }
         Command::Repair(args) => return repair::run(args, config, &session, out),
+        Command::Inbox(args) => return inbox::run(args, config, &session, out),
         Command::Approve(args) => return answer::approve(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
         other => match answered(other, config, &session, out) {
