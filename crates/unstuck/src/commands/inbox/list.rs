@@ -6,10 +6,11 @@ use anyhow::Result;
 use unstuck_core::Timestamp;
 use unstuck_core::event::EscalationKind;
 use unstuck_core::guard::{show, show_command};
+use unstuck_core::question::Answer;
 use unstuck_store::Question;
 
-use super::columns::{cut, wrapped};
-use super::told::offered;
+use super::columns::{cut, width, wrapped};
+use super::told::{command, offered};
 use crate::clock::ago;
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
@@ -32,7 +33,7 @@ pub(super) fn print(
         if at > 0 {
             writeln!(out)?;
         }
-        block(question, now, columns, out)?;
+        block(question, now, columns, session, out)?;
     }
     if questions.is_empty() {
         writeln!(out, "Nothing waits for you.")?;
@@ -40,21 +41,23 @@ pub(super) fn print(
         let line = session.line("inbox ID");
         writeln!(
             out,
-            "\n{DIM}{line} shows one whole; an answer is a command, such as `unstuck {} ID`{DIM:#}",
-            questions
-                .first()
-                .and_then(|question| offered(question).into_iter().next())
-                .map_or("resolve", |choice| choice.answer.name())
+            "\n{DIM}{line} shows one whole, with all answers{DIM:#}"
         )?;
     }
     Ok(())
 }
 
-fn block(question: &Question, now: Timestamp, columns: usize, out: &mut Output) -> Result<()> {
+fn block(
+    question: &Question,
+    now: Timestamp,
+    columns: usize,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<()> {
     let asked = &question.asked;
     let (age, kind) = (ago(question.at, now), asked.question.name());
     let head = format!("{age}  {}  {kind}  ", asked.id);
-    let room = columns.saturating_sub(super::columns::width(&head));
+    let room = columns.saturating_sub(width(&head));
     let project = cut(&show(&homely(&question.project)), room);
     writeln!(
         out,
@@ -78,13 +81,27 @@ fn block(question: &Question, now: Timestamp, columns: usize, out: &mut Output) 
     {
         writeln!(out, "  {DIM}{}{DIM:#}", cut(&text, room))?;
     }
-    let answers: Vec<_> = offered(question)
-        .iter()
-        .map(|choice| choice.answer.name())
-        .collect();
-    let line = format!("answer: unstuck {} {}", answers.join("|"), asked.id);
-    writeln!(out, "  {}", cut(&line, room))?;
+    writeln!(out, "  {}", answers(question, room, session))?;
     Ok(())
+}
+
+/// The command line of the likeliest answer, and which others there are.
+fn answers(question: &Question, room: usize, session: &Session<'_>) -> String {
+    let mut offered = offered(question).into_iter().map(|choice| choice.answer);
+    let Some(first) = offered.next() else {
+        return String::new();
+    };
+    let line = command(first, &question.asked.id, session);
+    let others: Vec<_> = offered.map(Answer::name).collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!("or {}", others.join(", ")),
+    };
+    match width(&line) + 1 + width(&others) <= room {
+        true => format!("{line} {DIM}{others}{DIM:#}"),
+        // A line to copy is never cut.
+        false => format!("{line}\n  {DIM}{}{DIM:#}", cut(&others, room)),
+    }
 }
 
 fn proposal(question: &Question) -> Option<String> {
