@@ -49,6 +49,7 @@ fn is_configuration(block: &str) -> bool {
         "[policy]",
         "[[kinds.",
         "[error_recovery]",
+        "[escalations",
     ];
     heads.iter().any(|head| block.contains(head))
 }

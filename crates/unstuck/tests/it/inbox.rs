@@ -163,6 +163,24 @@ fn one_question_is_shown_whole_until_it_is_answered() {
 }
 
 #[test]
+fn only_who_is_named_may_give_an_answer() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[escalations.answerers]\nskip = [\"ann of somewhere\"]\n",
+    );
+    place.asks_for_login();
+    let id = place.waiting().remove(0);
+    place.run(&["skip", &id, "--quiet"], "").told(
+        1,
+        &["may not answer with skip here", "names ann of somewhere"],
+    );
+    assert_eq!(place.waiting(), [id]);
+    place.write("unstuck.toml", "[escalations.answerers]\nskipp = []\n");
+    place.inbox(&[]).told(2, &["skipp"]);
+}
+
+#[test]
 fn who_watches_hears_of_every_question_and_of_every_answer() {
     let place = Place::new();
     place.asks_for_login();

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use rustix::process::{Pid, Signal, kill_process};
 use unstuck_core::RunId;
 use unstuck_core::guard::show;
@@ -162,10 +162,20 @@ impl<'a> Desk<'a> {
         self.stop_preview();
         let id = question.asked.id.clone();
         let project = Path::new(&question.project);
-        let (child, mut reader) = match started::preview(&id, project, self.session) {
+        let begun = match self.owner_wants_previews(project) {
+            Ok(true) => started::preview(&id, project, self.session).map_err(anyhow::Error::from),
+            Ok(false) => Err(anyhow!(
+                "`preview = false` stands in [recovery] of the project"
+            )),
+            Err(error) => Err(error),
+        };
+        let (child, mut reader) = match begun {
             Ok(begun) => begun,
             Err(error) => {
-                let lines = vec![format!("the preview could not be started: {error}")];
+                let lines = vec![format!(
+                    "there is no preview: {}",
+                    show(&format!("{error:#}"))
+                )];
                 return self.tell(News::Previewed { id, lines });
             }
         };
@@ -180,6 +190,12 @@ impl<'a> Desk<'a> {
             // Nobody listens any more.
             let _ = news.send(News::Previewed { id, lines });
         });
+    }
+
+    /// What counts is what the project itself says.
+    fn owner_wants_previews(&self, project: &Path) -> Result<bool> {
+        let config = crate::config::load_in(project, self.session.config)?;
+        Ok(config.value("recovery.preview") != Some(false.into()))
     }
 
     fn stop_preview(&mut self) {
