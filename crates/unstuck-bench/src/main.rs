@@ -8,6 +8,7 @@ mod confining;
 mod deciding;
 mod diagnosing;
 mod growing;
+mod inbox;
 mod measure;
 mod resources;
 mod starting;
@@ -40,7 +41,7 @@ fn main() -> Result<ExitCode> {
 type Section = fn(&mut Table) -> Result<()>;
 
 /// What can be measured, by the names that `./bench NAME…` takes; all of it where none is named.
-const SECTIONS: [(&str, Section); 9] = [
+const SECTIONS: [(&str, Section); 10] = [
     ("diagnosing", diagnosing::measure),
     ("growing", growing::measure),
     ("starting", starting::measure),
@@ -50,6 +51,7 @@ const SECTIONS: [(&str, Section); 9] = [
     ("watching", watching::measure),
     ("conducting", conducting::measure),
     ("confining", confining::measure),
+    ("inbox", inbox::measure),
 ];
 
 fn measure() -> Result<()> {

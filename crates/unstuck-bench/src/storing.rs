@@ -16,7 +16,7 @@ use crate::table::{Table, Target};
 
 const TASKS: u32 = 500;
 const APPENDS: u32 = 100;
-const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
+pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
 
 pub(crate) fn measure(table: &mut Table) -> Result<()> {
     table.section("7. Durable events, 500 tasks that each await their own")?;
@@ -121,7 +121,7 @@ async fn cold(path: &Path) -> Result<Samples> {
     Ok(times)
 }
 
-fn started(run: &RunId) -> Event {
+pub(crate) fn started(run: &RunId) -> Event {
     Event::from(Box::new(RunStarted {
         project: "/home/me/shop".into(),
         work: Work::Command(Box::new(SessionSpec {

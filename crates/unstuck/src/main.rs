@@ -32,8 +32,8 @@ use unstuck_store::Location;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, answer, classify, demo, diff, exec, explain, guard, kinds, logs, plan, policy, preview,
-    propose, repair, resume, run as run_command, runs, show, trust, webhook,
+    agents, answer, classify, demo, diff, exec, explain, guard, inbox, kinds, logs, plan, policy,
+    preview, propose, repair, resume, run as run_command, runs, show, trust, webhook,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -83,6 +83,7 @@ enum Command {
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
     Repair(repair::RepairArgs),
+    Inbox(inbox::InboxArgs),
     Approve(answer::ApproveArgs),
     /// Refuse what a run asks for, and go on without it
     Reject(answer::AnswerArgs),
@@ -134,7 +135,7 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let cli = Cli::parse_from(arguments);
+    let cli = Cli::parse_from(inbox::started::detached(arguments));
     let mut out = Output::new(cli.color);
     let done = run(&cli, &mut out).and_then(|code| out.finish().map(|()| code));
     match done {
@@ -192,6 +193,7 @@ fn with_store(
             return preview::run(args, config, &session, &waiting, out);
         }
         Command::Repair(args) => return repair::run(args, config, &session, out),
+        Command::Inbox(args) => return inbox::run(args, config, &session, out),
         Command::Approve(args) => return answer::approve(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
         Command::Webhook(args) => return webhook::run(args, config, &session, out),

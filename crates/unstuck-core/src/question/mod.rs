@@ -28,6 +28,9 @@ pub struct Shown {
     /// What was being done.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub doing: String,
+    /// The role that it is about, where it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// The line of the failure that tells most.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub evidence: String,

@@ -98,6 +98,7 @@ impl Engine<'_> {
                 Some(part) => format!("{} ({})", part.role, line(&spec.command)),
                 None => line(&spec.command),
             },
+            role: log.as_part().map(|part| part.role.clone()),
             evidence: failed.map_or_else(String::new, |failed| failed.evidence.line.clone()),
             tried: recovery.tries().to_vec(),
             fingerprint: failed.map_or_else(String::new, |failed| failed.fingerprint.clone()),

@@ -51,8 +51,6 @@ pub(super) struct Escalation<'a> {
     timestamp: Timestamp,
     loop_id: &'a str,
     iteration: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'a str>,
     #[serde(flatten)]
     asked: &'a RecoveryEscalated,
     status: &'static str,
@@ -73,7 +71,6 @@ impl<'a> Escalation<'a> {
             Some(pipeline) => pipeline.iteration(),
             None => session.map_or(0, |session| session.attempts),
         };
-        let role = session.and_then(|session| session.part.as_ref());
         let repair = asked.repair.as_deref();
         let repair = repair.and_then(|repair| run.repairs.named(repair));
         let proposal = repair.map(|repair| &repair.proposed);
@@ -82,7 +79,6 @@ impl<'a> Escalation<'a> {
             timestamp: recorded.at,
             loop_id: run,
             iteration,
-            role: role.map(|part| part.role.as_str()),
             asked,
             status: "pending",
             recovery_proposal: match proposal {

@@ -12,6 +12,7 @@ mod ended;
 pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod guard;
+pub(crate) mod inbox;
 pub(crate) mod kinds;
 mod line_input;
 pub(crate) mod logs;

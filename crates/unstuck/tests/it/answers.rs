@@ -49,7 +49,12 @@ fn every_answer_is_a_command_line_that_works_as_it_stands() {
         (&asked["type"], &asked["status"], &asked["trigger"]),
         (&"hiccup".into(), &"pending".into(), &"HICCUP".into())
     );
-    assert!(asked["evidence"].as_str().unwrap().contains("Not logged in"));
+    assert!(
+        asked["evidence"]
+            .as_str()
+            .unwrap()
+            .contains("Not logged in")
+    );
     assert!(asked["loop_id"].is_string() && asked["iteration"].is_u64());
     assert_eq!(place.json_of_run("state.json")["status"], "awaiting_human");
     place.write("login", "");
@@ -139,7 +144,11 @@ fn a_waiting_process_goes_on_at_once_when_it_is_answered_elsewhere() {
     running.until("waiting until you have seen to it");
     place.write("login", "");
     let told = go(&place, &["resolve", "--last"]);
-    assert!(told.stdout.contains("goes on in the process"), "{}", told.stdout);
+    assert!(
+        told.stdout.contains("goes on in the process"),
+        "{}",
+        told.stdout
+    );
     running.end().told(0, &["[Attempt 2] a → success"]);
 }
 
@@ -191,7 +200,11 @@ fn a_kill_between_answer_and_action_loses_nothing() {
             true => go(&place, &["resume", "-q"]),
             false => go(&place, &["approve", "-q"]),
         };
-        assert!(again.code == 0 || again.stderr.contains("nothing to resume"), "{}", again.stderr);
+        assert!(
+            again.code == 0 || again.stderr.contains("nothing to resume"),
+            "{}",
+            again.stderr
+        );
         assert!(place.project().join("out/reports").is_dir());
         assert_eq!(place.events("recovery_approved").len(), 1);
         assert!(place.events("recovery_started").len() <= 1);

@@ -51,6 +51,7 @@ fn is_configuration(block: &str) -> bool {
         "[error_recovery]",
         "[webhooks]",
         "[[webhooks.",
+        "[escalations",
     ];
     heads.iter().any(|head| block.contains(head))
 }

@@ -12,6 +12,7 @@ mod documents;
 mod exec;
 mod guard;
 mod history;
+mod inbox;
 mod kill_run;
 mod kinds;
 mod plan;

@@ -1,0 +1,129 @@
+//! How long it takes to list a thousand questions that wait for a person.
+//!
+//! Beside it stands a bare SELECT of the same rows, which reads them and understands nothing.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use rusqlite::{Connection, OpenFlags};
+use unstuck_core::event::{Event, RunId};
+use unstuck_store::{Append, Location, Options, QuestionFilter, Store};
+
+use crate::measure::{ROUNDS, Samples, moment};
+use crate::starting::{beside, command, millis};
+use crate::storing::{START, started};
+use crate::table::{Table, Target};
+
+const QUESTIONS: u32 = 1_000;
+
+pub(crate) fn measure(table: &mut Table) -> Result<()> {
+    table.section("11. The inbox, 1 000 questions that wait")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("store.db");
+    runtime.block_on(fill(&path))?;
+    let (mut ours, mut theirs) = (Samples::default(), Samples::default());
+    let (mut text, mut json) = (Samples::default(), Samples::default());
+    let program = beside("unstuck").filter(|path| path.exists());
+    for _ in 0..ROUNDS {
+        ours.push(runtime.block_on(listed(&path))?);
+        theirs.push(selected(&path)?);
+        if let Some(program) = &program {
+            text.push(shown(program, &path, &[])?);
+            json.push(shown(program, &path, &["--json"])?);
+        }
+    }
+    table.row("open, list, close", &ours.map(millis), "ms", Target::Open)?;
+    table.row("a bare SELECT", &theirs.map(millis), "ms", Target::Open)?;
+    table.row("ours ÷ bare", &ours.over(&theirs), "×", Target::Open)?;
+    if program.is_none() {
+        return table.note("the program is not built: no listing by it");
+    }
+    let most = Target::AtMost(50.0);
+    table.row("unstuck inbox", &text.map(millis), "ms", most)?;
+    table.row("unstuck inbox --json", &json.map(millis), "ms", most)?;
+    table.row(
+        "unstuck inbox ÷ bare",
+        &text.over(&theirs),
+        "×",
+        Target::Open,
+    )
+}
+
+async fn fill(path: &Path) -> Result<()> {
+    let store = Store::open(&Location::file(path), Options::default()).await?;
+    for number in 0..QUESTIONS {
+        let run = RunId::new(format!("q{number:09}"));
+        let events = [started(&run), asked(&run)];
+        let at = START.after(std::time::Duration::from_secs(number.into()));
+        store.append(Append::new(run, at, events)).await?;
+    }
+    store.close().await?;
+    Ok(())
+}
+
+/// A question of the usual length.
+fn asked(run: &RunId) -> Event {
+    let fields = serde_json::json!({
+        "event": "recovery_escalated", "id": format!("{run}-e1"), "session": run.session(1),
+        "type": "recovery_approval_required", "trigger": "RECOVERY", "kind": "lockfile_drift", "why": "repair",
+        "reason": "Lockfile out of sync: `rm -rf node_modules && npm ci` may repair it, and needs your word.",
+        "awaiting": "human", "repair": "r1", "doing": "npm test -- --runInBand packages/web",
+        "evidence": "npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync",
+        "tried": [
+            { "what": "as it was asked for", "why": "Lockfile out of sync (npm): npm error code EUSAGE" },
+            { "what": "the same again after 2 s", "why": "Lockfile out of sync (npm): npm error code EUSAGE" },
+        ],
+        "command": "rm -rf node_modules && npm ci", "fingerprint": "0123456789abcdef", "hash": "fedcba9876543210",
+        "choices": [
+            { "answer": "approve", "does": "runs `rm -rf node_modules && npm ci` once, then tries again" },
+            { "answer": "reject", "does": "does not run it, and tries again without" },
+            { "answer": "resolve", "does": "tries again: you have seen to it" },
+            { "answer": "skip", "does": "gives it up; the failure is passed on" },
+            { "answer": "abort", "does": "ends the run" },
+        ],
+    });
+    Event::from_value(fields.as_object().cloned().unwrap_or_default())
+}
+
+async fn listed(path: &Path) -> Result<f64> {
+    let began = moment();
+    let location = Location::file(path);
+    let store = Store::open_existing(&location, Options::default()).await?;
+    let store = store.context("the store is gone")?;
+    let found = store.questions(&QuestionFilter::default()).await?;
+    store.close().await?;
+    ensure!(found.len() == QUESTIONS as usize, "{} wait", found.len());
+    Ok(began.elapsed().as_secs_f64())
+}
+
+fn selected(path: &Path) -> Result<f64> {
+    let began = moment();
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let mut statement = connection
+        .prepare("SELECT run, id, at, asked FROM questions WHERE answered IS NULL ORDER BY at")?;
+    let rows = statement.query_map([], |row| row.get::<_, String>(3).map(|text| text.len()))?;
+    let bytes = rows.sum::<rusqlite::Result<usize>>()?;
+    ensure!(bytes > 0, "nothing waits");
+    Ok(began.elapsed().as_secs_f64())
+}
+
+/// The seconds in which the program lists them all.
+fn shown(program: &Path, store: &Path, options: &[&str]) -> Result<f64> {
+    let mut command = command(program);
+    command.arg("--store").arg(store).arg("inbox").args(options);
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    let began = moment();
+    let output = command.output()?;
+    let seconds = began.elapsed().as_secs_f64();
+    ensure!(
+        output.status.success(),
+        "{command:?} ended with {}",
+        output.status
+    );
+    ensure!(output.stdout.len() > 100_000, "not all of them are listed");
+    Ok(seconds)
+}

@@ -1,0 +1,136 @@
+//! Texts in the columns of a terminal: what counts is how wide they are shown, not how many characters they have.
+
+use anstream::adapter::strip_str;
+use unicode_width::UnicodeWidthChar;
+
+/// How many columns a character takes up; what a terminal would obey is never among them.
+fn columns_of(c: char) -> usize {
+    c.width().unwrap_or(0)
+}
+
+/// How many columns a text takes up; styles take up none.
+pub(super) fn width(text: &str) -> usize {
+    let parts = strip_str(text);
+    parts.flat_map(str::chars).map(columns_of).sum()
+}
+
+/// A text of at most so many columns, with a mark where something is missing.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let (kept, _) = split(text, columns.saturating_sub(1));
+    match columns {
+        0 => String::new(),
+        _ => format!("{}…", kept.trim_end()),
+    }
+}
+
+/// The end of a text in at most so many columns, with a mark where something is missing.
+pub(super) fn tail(text: &str, columns: usize) -> String {
+    let mut rest = text;
+    while width(rest) > columns.saturating_sub(1) {
+        let mut characters = rest.chars();
+        characters.next();
+        rest = characters.as_str();
+    }
+    match rest.len() == text.len() {
+        true => rest.to_owned(),
+        false => format!("…{rest}"),
+    }
+}
+
+/// A text that fills so many columns: cut where it is longer.
+pub(super) fn padded(text: &str, columns: usize) -> String {
+    let mut text = cut(text, columns);
+    let missing = columns.saturating_sub(width(&text));
+    text.extend(std::iter::repeat_n(' ', missing));
+    text
+}
+
+/// A text in lines of at most so many columns, broken at blanks; a word that is longer is broken where it must be.
+pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for (at, word) in text.split(' ').enumerate() {
+        let wide = width(word);
+        let line = lines.last_mut().filter(|_| at > 0);
+        match line {
+            Some(line) if used + 1 + wide <= columns => {
+                line.push(' ');
+                used += 1;
+            }
+            Some(_) => {
+                lines.push(String::new());
+                used = 0;
+            }
+            None => {}
+        }
+        let mut pieces = broken(word, columns).into_iter();
+        if let (Some(line), Some(first)) = (lines.last_mut(), pieces.next()) {
+            line.push_str(&first);
+            used += width(&first);
+        }
+        for piece in pieces {
+            used = width(&piece);
+            lines.push(piece);
+        }
+    }
+    lines
+}
+
+/// A text in lines of at most so many columns, broken wherever they end, so that nothing of it is lost.
+pub(super) fn broken(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    loop {
+        let (line, more) = split(rest, columns.max(2));
+        lines.push(line.to_owned());
+        rest = more;
+        if rest.is_empty() {
+            return lines;
+        }
+    }
+}
+
+/// What of a text fits into so many columns, and the rest.
+fn split(text: &str, columns: usize) -> (&str, &str) {
+    let mut used = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        used += columns_of(*c);
+        used > columns
+    });
+    text.split_at(end.map_or(text.len(), |(at, _)| at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_is_how_wide_it_is_shown() {
+        assert_eq!(width("日本 a"), 6);
+        assert_eq!(cut("日本語テキスト", 7), "日本語…");
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "ab…");
+        assert_eq!(padded("日本", 6), "日本  ");
+        assert_eq!(tail("abcdef", 4), "…def");
+        assert_eq!(tail("abc", 4), "abc");
+    }
+
+    #[test]
+    fn lines_break_at_blanks_and_long_words_where_they_must() {
+        assert_eq!(wrapped("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrapped("a abcdefghij b", 4), ["a", "abcd", "efgh", "ij b"]);
+        assert_eq!(wrapped("日本語 日本", 5), ["日本", "語", "日本"]);
+        assert_eq!(wrapped("", 5), [""]);
+    }
+
+    #[test]
+    fn a_broken_command_is_still_all_of_it() {
+        let command = "rm -rf  node_modules && npm ci";
+        let lines = broken(command, 7);
+        assert!(lines.iter().all(|line| width(line) <= 7));
+        assert_eq!(lines.concat(), command);
+    }
+}

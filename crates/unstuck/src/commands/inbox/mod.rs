@@ -1,0 +1,93 @@
+//! `unstuck inbox`: what waits for a person, and their answers.
+
+mod columns;
+mod list;
+pub(crate) mod started;
+mod told;
+mod view;
+mod watch;
+mod whole;
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use unstuck_core::question::Answer;
+use unstuck_store::QuestionFilter;
+
+use self::told::Told;
+use crate::config::Config;
+use crate::output::Output;
+use crate::supervise::Session;
+use crate::{answering, clock, completion, environment};
+
+/// Show what waits for you, and answer it
+///
+/// On a terminal a list to go through: Enter opens a question, one key answers it, and its run goes on while you look at
+/// the next. Elsewhere it is printed, the oldest first.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck inbox                   (on a terminal: ↑↓ move, Enter opens, one key answers, ? helps)
+  unstuck inbox k3v9              (one question whole, with the command line of every answer)
+  unstuck inbox --json | jq -r '.[] | .id + \" \" + .evidence'
+  unstuck inbox --watch --json    (a line for every new question and for every one that was settled)
+  unstuck approve k3v9            (an answer is a command: approve, reject, resolve, retry, escalate, skip, abort)
+
+Exit code: 0, also if nothing waits; 1 if there is no such question or it was answered; 2 an error of our own.")]
+pub(crate) struct InboxArgs {
+    /// Only this question, whole: the first letters of its id or of its run
+    #[arg(value_name = "ID", add = completion::runs(), conflicts_with = "watch")]
+    id: Option<String>,
+
+    /// Keep showing, until Ctrl-C
+    #[arg(long, short)]
+    watch: bool,
+
+    /// Print a JSON array; with an id one object, with --watch a line for each thing that happens
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(
+    args: &InboxArgs,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    if let Some(id) = &args.id {
+        one(id, args.json, session, out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let by_keys = !args.json && is_for_keys();
+    if args.watch && !by_keys {
+        watch::run(args.json, session, out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let waiting = answering::open(&QuestionFilter::default(), session)?;
+    if by_keys && (args.watch || !waiting.is_empty()) {
+        return view::run(waiting, config, session);
+    }
+    if args.json {
+        let told: Vec<_> = waiting.iter().map(|one| Told::of(one, session)).collect();
+        out.json(&told)?;
+    } else {
+        list::print(&waiting, clock::now().at, session, out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows one question whole.
+fn one(id: &str, json: bool, session: &Session<'_>, out: &mut Output) -> Result<()> {
+    let question = answering::find(Some(id), Answer::Resolve, session)?;
+    match json {
+        true => out.json(&Told::of(&question, session)),
+        false => whole::print(&question, clock::now().at, session, out),
+    }
+}
+
+/// Whether a person sits there, at a terminal that can do more than write lines.
+fn is_for_keys() -> bool {
+    let here = io::stdin().is_terminal() && io::stdout().is_terminal();
+    here && environment::variable("TERM").is_none_or(|name| name != "dumb")
+}

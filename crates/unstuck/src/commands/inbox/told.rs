@@ -1,0 +1,117 @@
+//! A question as JSON: all that is needed to answer it, with the command line of every answer.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use unstuck_core::decision::CostEstimate;
+use unstuck_core::question::{Answer, Choice, Circumstances, Deadline, Tried, choices};
+use unstuck_core::{Kind, Timestamp};
+use unstuck_store::Question;
+
+use crate::supervise::Session;
+
+/// A question that waits.
+#[derive(Debug, Serialize)]
+pub(super) struct Told<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    question: &'static str,
+    trigger: &'a str,
+    run: &'a str,
+    project: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'a str>,
+    kind: Kind,
+    doing: &'a str,
+    evidence: &'a str,
+    reason: &'a str,
+    tried: &'a [Tried],
+    proposal: Value,
+    cost: Option<Cost<'a>>,
+    answers: Vec<Offered>,
+    created: Timestamp,
+    deadline: Option<Deadline>,
+}
+
+/// What is proposed costs so much more.
+#[derive(Debug, Serialize)]
+struct Cost<'a> {
+    usd: Option<f64>,
+    formula: &'a str,
+}
+
+/// An answer that makes sense.
+#[derive(Debug, Serialize)]
+struct Offered {
+    answer: &'static str,
+    key: char,
+    does: String,
+    command: String,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn of(question: &'a Question, session: &Session<'_>) -> Self {
+        let asked = &question.asked;
+        let shown = &asked.shown;
+        let offered = offered(question).into_iter();
+        Self {
+            id: &asked.id,
+            question: asked.question.name(),
+            trigger: &asked.trigger,
+            run: question.run.as_str(),
+            project: &question.project,
+            role: shown.role.as_deref(),
+            kind: asked.kind,
+            doing: &shown.doing,
+            evidence: &shown.evidence,
+            reason: &asked.reason,
+            tried: &shown.tried,
+            proposal: match &shown.command {
+                Some(command) => json!({ "command": command }),
+                None => json!(asked.proposed),
+            },
+            cost: asked.cost.as_ref().map(Cost::of),
+            answers: offered
+                .map(|choice| Offered {
+                    answer: choice.answer.name(),
+                    key: choice.answer.key(),
+                    command: command(choice.answer, &asked.id, session),
+                    does: choice.does,
+                })
+                .collect(),
+            created: question.at,
+            deadline: shown.deadline,
+        }
+    }
+}
+
+impl<'a> Cost<'a> {
+    fn of(estimate: &'a CostEstimate) -> Self {
+        Self {
+            usd: estimate.usd(),
+            formula: &estimate.formula,
+        }
+    }
+}
+
+/// The answers that make sense; a question from before they were written down has the usual ones.
+pub(super) fn offered(question: &Question) -> Vec<Choice> {
+    let shown = &question.asked.shown;
+    if !shown.choices.is_empty() {
+        return shown.choices.clone();
+    }
+    let usual = Circumstances {
+        repair: shown.command.as_deref(),
+        role: shown.role.as_deref(),
+        ..Circumstances::default()
+    };
+    choices(question.asked.why, &usual)
+}
+
+/// The command line that gives an answer.
+pub(super) fn command(answer: Answer, id: &str, session: &Session<'_>) -> String {
+    let words = match answer {
+        Answer::Retry => " --note \"YOUR WORDS\"",
+        _ => "",
+    };
+    session.line(&format!("{answer} {id}{words}"))
+}

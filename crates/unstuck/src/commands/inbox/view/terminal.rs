@@ -1,0 +1,126 @@
+//! The terminal while the inbox has it: taken, painted and given back, whatever happens.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anstream::adapter::strip_str;
+use anstream::{AutoStream, ColorChoice};
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::style::Print;
+use crossterm::terminal::{
+    Clear, ClearType, DisableLineWrap, EnableLineWrap, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
+};
+use crossterm::{execute, queue};
+
+use crate::output::{self, Color, Size};
+
+/// What a terminal is taken for that does not tell its size.
+const USUAL: Size = Size {
+    columns: 80,
+    rows: 24,
+};
+
+/// Whether the terminal has to be given back.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// The terminal, taken; it is given back when this is dropped, and before the words of a panic.
+pub(super) struct Terminal {
+    colors: bool,
+    size: Size,
+    painted: Vec<String>,
+}
+
+impl Terminal {
+    pub(super) fn take(color: Color) -> io::Result<Self> {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+        let colors = match color {
+            Color::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            Color::Always => true,
+            Color::Never => false,
+        };
+        enable_raw_mode()?;
+        TAKEN.store(true, Ordering::SeqCst);
+        let terminal = Self {
+            colors,
+            size: size(),
+            painted: Vec::new(),
+        };
+        execute!(
+            io::stdout(),
+            EnterAlternateScreen,
+            EnableBracketedPaste,
+            DisableLineWrap,
+            Hide,
+            Clear(ClearType::All)
+        )?;
+        Ok(terminal)
+    }
+
+    /// How large it is now.
+    pub(super) fn size(&self) -> Size {
+        size()
+    }
+
+    /// Shows these lines; only those that differ from what is seen are written.
+    pub(super) fn paint(&mut self, lines: Vec<String>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let size = size();
+        if size != self.size {
+            self.size = size;
+            self.painted.clear();
+            queue!(bytes, Clear(ClearType::All))?;
+        }
+        let count = lines.len().max(self.painted.len());
+        for row in 0..count {
+            let line = lines.get(row).map_or("", String::as_str);
+            if self.painted.get(row).is_some_and(|painted| painted == line) {
+                continue;
+            }
+            let at = MoveTo(0, u16::try_from(row).unwrap_or(u16::MAX));
+            queue!(bytes, at, Clear(ClearType::UntilNewLine))?;
+            match self.colors {
+                true => queue!(bytes, Print(line))?,
+                false => queue!(bytes, Print(strip_str(line)))?,
+            }
+        }
+        self.painted = lines;
+        if !bytes.is_empty() {
+            let mut out = io::stdout().lock();
+            out.write_all(&bytes)?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn size() -> Size {
+    output::size(io::stdout())
+        .filter(|size| size.rows > 0)
+        .unwrap_or(USUAL)
+}
+
+/// Makes the terminal what it was; nothing can be done where that fails.
+fn give_back() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        let _ = execute!(
+            io::stdout(),
+            Show,
+            EnableLineWrap,
+            DisableBracketedPaste,
+            LeaveAlternateScreen
+        );
+        let _ = disable_raw_mode();
+    }
+}

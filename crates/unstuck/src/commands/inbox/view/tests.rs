@@ -1,0 +1,445 @@
+//! A key and what happens; the screens at 80×24.
+
+use std::time::Duration;
+
+use anstream::adapter::strip_str;
+use serde_json::json;
+use unstuck_core::question::{Answer, Deadline};
+use unstuck_core::{RunId, Timestamp};
+use unstuck_store::Question;
+
+use super::desk::{Follows, Giving, News, Request};
+use super::draw;
+use super::keys::Key;
+use super::state::{View, Wish};
+use crate::output::Size;
+
+const NOW: Timestamp = Timestamp::from_seconds(1_794_777_600);
+const SMALL: Size = Size {
+    columns: 80,
+    rows: 24,
+};
+
+/// A login that is missing, asked for by a run of this letter.
+fn login(letter: char) -> Question {
+    let run = letter.to_string().repeat(10);
+    let asked = json!({
+        "id": format!("{run}-e1"), "type": "hiccup", "trigger": "HICCUP", "kind": "auth_required", "why": "fatal",
+        "reason": "Not allowed in: trying again cannot help, a person has to act.", "awaiting": "human",
+        "doing": "claude -p 'fix the tests'", "evidence": "Invalid API key · Please run /login", "hash": "1",
+        "tried": [{ "what": "as it was asked for", "why": "Not allowed in: Invalid API key" }],
+        "choices": [
+            { "answer": "resolve", "does": "tries again: you have seen to it" },
+            { "answer": "retry", "does": "tries again with your words" },
+            { "answer": "skip", "does": "gives it up; the failure is passed on" },
+            { "answer": "abort", "does": "ends the run" },
+        ],
+    });
+    question(&run, asked)
+}
+
+/// A repair that nobody has allowed yet.
+fn repair(letter: char) -> Question {
+    let run = letter.to_string().repeat(10);
+    let asked = json!({
+        "id": format!("{run}-e1"), "type": "recovery_approval_required", "trigger": "RECOVERY",
+        "kind": "lockfile_drift", "why": "repair", "awaiting": "human", "repair": "r1", "hash": "1",
+        "reason": "Lockfile out of sync: `npm ci` may repair it, and needs your word.",
+        "doing": "npm test", "evidence": "npm error code EUSAGE", "command": "npm ci",
+        "choices": [
+            { "answer": "approve", "does": "runs `npm ci` once, then tries again" },
+            { "answer": "reject", "does": "does not run it, and tries again without" },
+        ],
+    });
+    question(&run, asked)
+}
+
+fn question(run: &str, asked: serde_json::Value) -> Question {
+    Question {
+        run: RunId::new(run),
+        project: "/srv/shop".into(),
+        at: NOW.before(Duration::from_secs(180)),
+        asked: serde_json::from_value(asked).unwrap(),
+        answered: None,
+    }
+}
+
+fn screen(view: &mut View, size: Size) -> String {
+    view.scroll_within(draw::most_scroll(view, size, NOW));
+    let lines = draw::screen(view, size, NOW);
+    assert_eq!(lines.len(), size.rows);
+    let plain = |line: &String| strip_str(line).to_string().trim_end().to_owned();
+    let lines: Vec<String> = lines.iter().map(plain).collect();
+    for line in &lines {
+        let wide = super::super::columns::width(line);
+        assert!(wide <= size.columns, "{wide} columns: {line}");
+    }
+    lines.join("\n")
+}
+
+fn type_in(view: &mut View, text: &str) -> Vec<Wish> {
+    let keys = text.chars().map(|letter| match letter {
+        '\n' => Key::Enter,
+        letter => Key::Letter(letter),
+    });
+    keys.filter_map(|key| view.press(key)).collect()
+}
+
+/// The answer that is wished for, if one is.
+fn given(wishes: &[Wish]) -> Option<(Answer, &str, &str)> {
+    match wishes {
+        [Wish::Ask(Request::Give(giving))] => Some((
+            giving.answer,
+            giving.question.asked.id.as_str(),
+            giving.note.as_str(),
+        )),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_list_shows_all_that_waits() {
+    let mut view = View::new(vec![login('a'), repair('b')]);
+    view.press(Key::Down);
+    insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
+    unstuck inbox: 2 questions wait for you
+
+      3 min ago   shop              hiccup  Invalid API key · Please run /login
+    > 3 min ago   shop              repair  npm ci
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+    ↑↓ move  Enter open  ? help  q leave
+    "#);
+}
+
+#[test]
+fn a_question_tells_all_on_one_screen() {
+    let mut view = View::new(vec![login('a'), repair('b')]);
+    type_in(&mut view, "j\n");
+    insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
+    bbbbbbbbbb-e1 · recovery_approval_required · 3 min ago · /srv/shop
+
+    doing     npm test
+    failed    lockfile_drift: npm error code EUSAGE
+    asked     Lockfile out of sync: `npm ci` may repair it, and needs your word.
+    proposed  npm ci
+
+    a  approve    runs `npm ci` once, then tries again
+    r  reject     does not run it, and tries again without
+    p  preview    shows what the command would change; takes some seconds
+    n  note       a line that goes with your answer
+
+
+
+
+
+
+
+
+
+
+
+
+    a approve  r reject  p preview  q back
+    "#);
+}
+
+#[test]
+fn what_counts_when_nobody_answers_is_told() {
+    let mut asked = repair('b');
+    asked.asked.shown.deadline = Some(Deadline {
+        at: NOW.after(Duration::from_secs(7200)),
+        answer: Answer::Reject,
+    });
+    let mut view = View::new(vec![asked]);
+    type_in(&mut view, "\n");
+    let seen = screen(&mut view, SMALL);
+    assert!(seen.contains("deadline  reject counts at "), "{seen}");
+    assert!(seen.contains("(in 2 h)"), "{seen}");
+}
+
+#[test]
+fn help_tells_every_key_and_any_key_goes_back() {
+    let mut view = View::new(vec![login('a')]);
+    view.press(Key::Letter('?'));
+    insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
+    unstuck inbox: the keys
+
+    In the list
+      ↑ ↓ or j k    move; PgUp, PgDn, Home, End too
+      Enter         opens a question
+      q or Esc      leaves; what waits goes on waiting
+
+    In a question
+      a  approve    does what is proposed
+      r  reject     does not do it, and goes on
+      d  resolve    you have seen to it by hand: tries again
+      t  retry      tries again with your words
+      e  escalate   tries again with a stronger model
+      s  skip       leaves this part out
+      x  abort      ends the run
+      p  preview    shows what a repair would change
+      n  note       a line that goes with your answer
+      q or Esc      back to the list
+
+    Only answers that make sense are offered, each with what it will do.
+
+
+
+    any key goes back
+    "#);
+    // The key that ends the help does nothing else.
+    assert_eq!(view.press(Key::Letter('q')), None);
+    assert!(!view.helps);
+    for answer in Answer::ALL {
+        let told = format!("  {}  {answer} ", answer.key());
+        view.helps = true;
+        assert!(screen(&mut view, SMALL).contains(&told), "{told}");
+    }
+}
+
+#[test]
+fn one_key_answers_what_is_shown() {
+    let mut view = View::new(vec![login('a'), repair('b')]);
+    let wishes = type_in(&mut view, "j\na");
+    assert_eq!(given(&wishes), Some((Answer::Approve, "bbbbbbbbbb-e1", "")));
+    // While it is being given, no second one is.
+    assert_eq!(type_in(&mut view, "ar"), []);
+}
+
+#[test]
+fn what_makes_no_sense_is_no_answer() {
+    let mut view = View::new(vec![login('a')]);
+    assert_eq!(type_in(&mut view, "\nap"), []);
+    assert!(view.notice.contains("no answer here"), "{}", view.notice);
+}
+
+#[test]
+fn what_ends_something_needs_a_second_key() {
+    let mut view = View::new(vec![login('a')]);
+    assert_eq!(type_in(&mut view, "\nx"), []);
+    let seen = screen(&mut view, SMALL);
+    assert!(seen.contains("abort: ends the run. Really? y"), "{seen}");
+    assert_eq!(type_in(&mut view, "x"), [], "another key takes it back");
+    assert_eq!(view.notice, "not done: abort");
+    let wishes = type_in(&mut view, "sy");
+    assert_eq!(given(&wishes), Some((Answer::Skip, "aaaaaaaaaa-e1", "")));
+}
+
+/// S0-10, S0-30: level 3 is a person's choice, with their words.
+#[test]
+fn a_retry_takes_words() {
+    let mut view = View::new(vec![login('a')]);
+    assert_eq!(
+        type_in(&mut view, "\nt\n"),
+        [],
+        "without words nothing happens"
+    );
+    assert!(view.notice.contains("needs your words"), "{}", view.notice);
+    type_in(&mut view, "use q? in stagingg");
+    view.press(Key::Backspace);
+    view.press(Key::Pasted(" now\n\u{1b}[2J".into()));
+    let seen = screen(&mut view, SMALL);
+    assert!(seen.contains("retry: use q? in staging now"), "{seen}");
+    let wishes = type_in(&mut view, "\n");
+    let words = "use q? in staging now  [2J";
+    assert_eq!(
+        given(&wishes),
+        Some((Answer::Retry, "aaaaaaaaaa-e1", words))
+    );
+}
+
+#[test]
+fn words_that_are_taken_back_answer_nothing() {
+    let mut view = View::new(vec![login('a')]);
+    type_in(&mut view, "\nthello");
+    assert_eq!(view.press(Key::Escape), None);
+    assert_eq!(view.notice, "nothing was answered");
+    assert_eq!(view.press(Key::Escape), None);
+    assert_eq!(view.press(Key::Escape), Some(Wish::Leave));
+}
+
+#[test]
+fn a_note_goes_with_the_answer() {
+    let mut view = View::new(vec![login('a')]);
+    type_in(&mut view, "\nnlogged in\n");
+    let wishes = type_in(&mut view, "d");
+    let told = (Answer::Resolve, "aaaaaaaaaa-e1", "logged in");
+    assert_eq!(given(&wishes), Some(told));
+}
+
+#[test]
+fn an_answered_question_leaves_the_list_and_what_follows_is_told() {
+    let mut view = View::new(vec![login('a'), repair('b')]);
+    let wishes = type_in(&mut view, "\nd");
+    let [Wish::Ask(Request::Give(giving))] = wishes.as_slice() else {
+        panic!("{wishes:?}");
+    };
+    view.learn(News::Given(giving.clone(), Ok(Follows::Started)));
+    let seen = screen(&mut view, SMALL);
+    assert!(seen.contains("1 question waits"), "{seen}");
+    assert!(seen.contains("run aaaaaa goes on by itself"), "{seen}");
+    let code = Some(0);
+    let run = RunId::new("aaaaaaaaaa");
+    view.learn(News::Ended { run, code });
+    assert_eq!(view.notice, "run aaaaaaaaaa is done");
+}
+
+#[test]
+fn a_refused_answer_is_told_and_the_question_stays() {
+    let mut view = View::new(vec![login('a')]);
+    type_in(&mut view, "\nd");
+    let giving = Giving {
+        question: login('a'),
+        answer: Answer::Resolve,
+        note: String::new(),
+    };
+    let why = "ann may not answer with resolve here".to_owned();
+    view.learn(News::Given(Box::new(giving), Err(why.clone())));
+    assert_eq!(view.notice, why);
+    assert_eq!(
+        given(&type_in(&mut view, "d")).map(|one| one.0),
+        Some(Answer::Resolve)
+    );
+}
+
+#[test]
+fn what_somebody_else_answered_is_told_and_cannot_be_answered_again() {
+    let mut view = View::new(vec![login('a'), repair('b')]);
+    type_in(&mut view, "\nx");
+    let wish = view.learn(News::Waiting(vec![repair('b')]));
+    let id = "aaaaaaaaaa-e1".to_owned();
+    assert_eq!(wish, Some(Wish::Ask(Request::Fate(id.clone()))));
+    let text = format!("{id} was skipped by ann at 21:00:00");
+    view.learn(News::Fate {
+        id,
+        text: text.clone(),
+    });
+    let seen = screen(&mut view, SMALL);
+    assert!(seen.contains(&text) && !seen.contains("x  abort"), "{seen}");
+    assert_eq!(type_in(&mut view, "y"), []);
+    assert!(view.opened.is_none());
+}
+
+#[test]
+fn what_has_changed_is_shown_again_before_it_can_be_answered() {
+    let mut view = View::new(vec![repair('b')]);
+    type_in(&mut view, "\nnnot here");
+    let mut other = repair('b');
+    other.asked.shown.command = Some("npm install".into());
+    other.asked.shown.hash = "2".into();
+    assert_eq!(view.learn(News::Waiting(vec![other.clone()])), None);
+    let seen = screen(&mut view, SMALL);
+    assert!(seen.contains("proposed  npm install"), "{seen}");
+    assert!(seen.contains("has changed"), "{seen}");
+    assert!(seen.contains("not here"), "words are kept: {seen}");
+    let wishes = type_in(&mut view, "a");
+    let [Wish::Ask(Request::Give(giving))] = wishes.as_slice() else {
+        panic!("{wishes:?}");
+    };
+    assert_eq!(giving.question, other);
+}
+
+#[test]
+fn a_preview_says_that_it_takes_time_and_can_be_stopped() {
+    let mut view = View::new(vec![repair('b')]);
+    let wishes = type_in(&mut view, "\np");
+    let asked = Request::Preview(Box::new(repair('b')));
+    assert_eq!(wishes, [Wish::Ask(asked)]);
+    let seen = screen(&mut view, SMALL);
+    assert!(seen.contains("may take some seconds"), "{seen}");
+    let stopped = Some(Wish::Ask(Request::StopPreview));
+    assert_eq!(view.press(Key::Escape), stopped);
+    let id = "bbbbbbbbbb-e1".to_owned();
+    let lines: Vec<_> = (1..=40).map(|line| format!("line {line}")).collect();
+    let previewed = |id| News::Previewed {
+        id,
+        lines: lines.clone(),
+    };
+    view.learn(previewed(id.clone()));
+    assert!(
+        !screen(&mut view, SMALL).contains("line 1"),
+        "nobody waits for it"
+    );
+    type_in(&mut view, "p");
+    view.learn(previewed(id));
+    assert!(screen(&mut view, SMALL).contains("↓ 21 more lines"));
+    view.press(Key::End);
+    assert!(screen(&mut view, SMALL).contains("line 40"));
+    view.press(Key::Up);
+    assert!(!screen(&mut view, SMALL).contains("line 40"));
+    // No answer is given by the key that ends it.
+    assert_eq!(type_in(&mut view, "a"), []);
+    assert!(screen(&mut view, SMALL).contains("a  approve"));
+}
+
+#[test]
+fn the_person_stays_where_they_are_when_others_come_and_go() {
+    let mut view = View::new(vec![login('a'), repair('b'), login('c')]);
+    type_in(&mut view, "j");
+    view.learn(News::Waiting(vec![repair('b'), login('c'), login('d')]));
+    assert_eq!(view.waiting[view.selected].run.as_str(), "bbbbbbbbbb");
+    view.learn(News::Waiting(Vec::new()));
+    assert_eq!(type_in(&mut view, "j\n"), []);
+    assert!(screen(&mut view, SMALL).contains("nothing waits for you"));
+}
+
+#[test]
+fn a_store_that_cannot_be_read_is_told_until_it_can() {
+    let mut view = View::new(vec![login('a')]);
+    view.learn(News::Trouble("the store is busy".into()));
+    assert!(screen(&mut view, SMALL).contains("the list may be old: the store is busy"));
+    view.learn(News::Waiting(vec![login('a')]));
+    assert!(!screen(&mut view, SMALL).contains("busy"));
+}
+
+#[test]
+fn nothing_that_an_agent_wrote_commands_the_terminal() {
+    let evil = "\u{1b}]0;evil\u{7}\u{1b}[2J\u{202e}日本\n";
+    let mut hostile = login('a');
+    hostile.project = format!("/srv/{evil}");
+    hostile.asked.reason = evil.into();
+    hostile.asked.shown.doing = evil.into();
+    hostile.asked.shown.evidence = evil.into();
+    hostile.asked.shown.choices[0].does = evil.into();
+    hostile.asked.shown.tried[0].why = evil.into();
+    hostile.asked.shown.command = Some(evil.into());
+    let mut view = View::new(vec![hostile]);
+    for keys in ["", "\n"] {
+        type_in(&mut view, keys);
+        let lines = draw::screen(&view, SMALL, NOW).concat();
+        assert!(!lines.contains("\u{1b}]") && !lines.contains("[2J\u{202e}"));
+        assert!(!lines.contains("\u{1b}[2J") && !lines.contains('\u{7}'));
+        screen(&mut view, SMALL);
+    }
+}
+
+#[test]
+fn every_size_is_drawn_without_a_line_that_is_too_long() {
+    for (columns, rows) in [(20, 5), (40, 10), (80, 24), (200, 60), (8, 3)] {
+        let size = Size { columns, rows };
+        let many = "abcdefghijklmnopqrstuvwxyz".chars().map(login).collect();
+        let mut view = View::new(many);
+        for keys in ["", "GG", "\n", "x", "y"] {
+            type_in(&mut view, keys);
+            screen(&mut view, size);
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The inbox: what waits for a person, and their answers by single keys.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use anstream::adapter::strip_str;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::Value;
+
+use crate::{Ended, Place};
+
+/// Nobody waits longer for what has to be seen.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Fails for want of a login until somebody has seen to it.
+const LOGIN: &str =
+    "test -e logged-in || { echo 'Invalid API key · Please run /login' >&2; exit 1; }";
+/// Fails until a folder is there, as many programs do.
+const REPORT: &str = "import os, sys\nif not os.path.isdir('out/reports'):\n    sys.exit(\"report: directory 'out/reports' does not exist\")\n";
+
+impl Place {
+    fn asks_for_login(&self) {
+        let ended = self.run(&["exec", "--quiet", "--", "sh", "-c", LOGIN], "");
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+    }
+
+    fn asks_for_repair(&self) {
+        self.write("report.py", REPORT);
+        let exec = ["exec", "--quiet", "--repair", "auto", "--"];
+        let ended = self.run(&[&exec[..], &["python3", "report.py"]].concat(), "");
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+    }
+
+    fn inbox(&self, args: &[&str]) -> Ended {
+        self.run(&[&["inbox"], args].concat(), "")
+    }
+
+    /// The ids of what waits, the oldest first.
+    fn waiting(&self) -> Vec<String> {
+        let listed = self.json(&["inbox", "--json"], "");
+        let ids = listed.as_array().unwrap().iter();
+        ids.map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// What was printed, without what differs each time.
+    fn steady(&self, text: &str) -> String {
+        let mut text = text.replace(&self.folder.path().display().to_string(), "~");
+        for (at, id) in self.waiting().iter().enumerate() {
+            let run = id.split('-').next().unwrap();
+            text = text.replace(run, &format!("run{}", at + 1));
+        }
+        text
+    }
+}
+
+#[test]
+fn an_empty_inbox_says_so() {
+    let place = Place::new();
+    let ended = place.inbox(&[]);
+    let told = (ended.code, ended.stdout.as_str());
+    assert_eq!(told, (0, "Nothing waits for you.\n"));
+    assert_eq!(place.json(&["inbox", "--json"], ""), Value::Array(vec![]));
+}
+
+#[test]
+fn what_waits_is_listed_with_how_to_answer_the_oldest_first() {
+    let place = Place::new();
+    place.asks_for_login();
+    place.asks_for_repair();
+    let ended = place.inbox(&[]);
+    assert!(ended.stdout.lines().all(|line| line.chars().count() <= 80));
+    insta::assert_snapshot!(place.steady(&ended.stdout), @r"
+    just now  run1-e1  hiccup  ~/project
+      Not allowed in: trying again cannot help, a person has to act.
+      seen: Invalid API key · Please run /login
+      unstuck resolve run1-e1 or skip, abort
+
+    just now  run2-e1  recovery_approval_required  ~/project
+      File not found: `mkdir -p out/reports` may repair it, and needs your word.
+      proposed: mkdir -p out/reports
+      seen: report: directory 'out/reports' does not exist
+      unstuck approve run2-e1 or reject, resolve, skip, abort
+
+    unstuck inbox ID shows one whole, with all answers
+    ");
+}
+
+#[test]
+fn programs_get_all_of_it_as_json() {
+    let place = Place::new();
+    place.asks_for_repair();
+    let mut listed = place.json(&["inbox", "--json"], "");
+    let one = &mut listed[0];
+    let created = one["created"].as_str().unwrap();
+    assert!(created.starts_with("20") && created.ends_with('Z'));
+    one["created"] = "MOMENT".into();
+    let text = serde_json::to_string_pretty(one).unwrap();
+    insta::assert_snapshot!(place.steady(&text));
+    let id = place.waiting().remove(0);
+    let mut alone = place.json(&["inbox", &id[..6], "--json"], "");
+    alone["created"] = "MOMENT".into();
+    assert_eq!(&alone, one);
+}
+
+/// The command lines that are offered work as they stand there, also with a store elsewhere.
+#[test]
+fn each_answer_is_a_command_line_that_works() {
+    let place = Place::new();
+    let store = ["--store", "elsewhere.db"];
+    let exec = ["exec", "--quiet", "--", "sh", "-c", LOGIN];
+    assert_eq!(place.run(&[&store[..], &exec].concat(), "").code, 3);
+    let listed = place.json(&[&store[..], &["inbox", "--json"]].concat(), "");
+    let answers = listed[0]["answers"].as_array().unwrap();
+    let skip = answers.iter().find(|one| one["answer"] == "skip").unwrap();
+    let line = skip["command"].as_str().unwrap();
+    let line = line.replace("unstuck ", "\"$UNSTUCK\" ");
+    let output = place.shell(&line).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{line}: {told}");
+    let left = place.json(&[&store[..], &["inbox", "--json"]].concat(), "");
+    assert_eq!(left, Value::Array(vec![]));
+}
+
+#[test]
+fn one_question_is_shown_whole_until_it_is_answered() {
+    let place = Place::new();
+    place.asks_for_repair();
+    let id = place.waiting().remove(0);
+    let ended = place.inbox(&[&id[..6]]);
+    insta::assert_snapshot!(place.steady(&ended.stdout), @r"
+    run1-e1 · recovery_approval_required · just now · ~/project
+
+    doing     python3 report.py
+    failed    file_not_found: report: directory 'out/reports' does not exist
+    asked     File not found: `mkdir -p out/reports` may repair it, and needs your
+              word.
+    tried     1. as it was asked for: File not found (python3): report: directory
+              'out/reports' does not exist
+    proposed  mkdir -p out/reports
+
+    unstuck approve run1-e1
+      runs `mkdir -p out/reports` once, then tries again
+    unstuck reject run1-e1
+      does not run it, and tries again without
+    unstuck resolve run1-e1
+      tries again: you have seen to it
+    unstuck skip run1-e1
+      gives it up; the failure is passed on
+    unstuck abort run1-e1
+      ends the run
+    unstuck preview run1-e1
+      shows what the command would change; nothing is answered
+    ");
+    place.inbox(&["zzzz"]).told(1, &["there is no question"]);
+    place.run(&["abort", &id, "--quiet"], "");
+    place.inbox(&[&id]).told(1, &["was aborted by ", " at "]);
+}
+
+#[test]
+fn only_who_is_named_may_give_an_answer() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[escalations.answerers]\nskip = [\"ann of somewhere\"]\n",
+    );
+    place.asks_for_login();
+    let id = place.waiting().remove(0);
+    place.run(&["skip", &id, "--quiet"], "").told(
+        1,
+        &["may not answer with skip here", "names ann of somewhere"],
+    );
+    assert_eq!(place.waiting(), [id]);
+    place.write("unstuck.toml", "[escalations.answerers]\nskipp = []\n");
+    place.inbox(&[]).told(2, &["skipp"]);
+}
+
+#[test]
+fn who_watches_hears_of_every_question_and_of_every_answer() {
+    let place = Place::new();
+    place.asks_for_login();
+    let mut child = place
+        .command(&["inbox", "--watch", "--json"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let first = next();
+    assert_eq!(
+        (&first["event"], &first["type"]),
+        (&"asked".into(), &"hiccup".into())
+    );
+    place.asks_for_repair();
+    let second = next();
+    assert_eq!(second["proposal"]["command"], "mkdir -p out/reports");
+    let id = first["id"].as_str().unwrap();
+    place.run(&["skip", id, "--note", "not today", "--quiet"], "");
+    let settled = next();
+    assert_eq!(settled["event"], "settled");
+    assert_eq!(
+        (&settled["id"], &settled["answer"]),
+        (&first["id"], &"skip".into())
+    );
+    assert_eq!(
+        (&settled["by"], &settled["note"]),
+        (&"human".into(), &"not today".into())
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A person at a terminal of 80×24.
+struct Person {
+    master: File,
+    child: Child,
+    seen: String,
+}
+
+impl Person {
+    fn at(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: 80,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let unstuck = env!("CARGO_BIN_EXE_unstuck");
+        let line = [&["__tty", name.to_str().unwrap(), "--", unstuck], args].concat();
+        let mut command = place.command(&line);
+        command
+            .envs(variables.iter().copied())
+            .env("TERM", "xterm-256color")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        Self {
+            child: command.spawn().unwrap(),
+            master: File::from(master),
+            seen: String::new(),
+        }
+    }
+
+    /// Reads some more; false at the end.
+    fn read(&mut self) -> bool {
+        let mut ready = [PollFd::new(&self.master, PollFlags::IN)];
+        let patience = PATIENCE.try_into().unwrap();
+        let count = poll(&mut ready, Some(&patience)).unwrap();
+        assert!(count > 0, "nothing more comes after {}", self.seen);
+        let mut some = [0; 4096];
+        match self.master.read(&mut some) {
+            Ok(count @ 1..) => {
+                self.seen.push_str(&String::from_utf8_lossy(&some[..count]));
+                true
+            }
+            // The end of a terminal is an error.
+            _ => false,
+        }
+    }
+
+    /// Waits until something new is seen.
+    fn sees(&mut self, text: &str) -> &mut Self {
+        while !strip_str(&self.seen).to_string().contains(text) {
+            assert!(self.read(), "{text} is not in {}", self.seen);
+        }
+        self
+    }
+
+    fn types(&mut self, keys: &str) -> &mut Self {
+        self.seen.clear();
+        self.master.write_all(keys.as_bytes()).unwrap();
+        self
+    }
+
+    /// Waits for the end, and tells the exit code.
+    fn leaves(&mut self) -> i32 {
+        while self.read() {}
+        self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+/// S0-24, S3-42 in part: one key, and the run goes on by itself while the person looks at the rest.
+#[test]
+fn a_person_opens_a_question_and_answers_it_with_one_key() {
+    let place = Place::new();
+    place.asks_for_login();
+    place.write("logged-in", "");
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("1 question waits for you");
+    person.types("\r").sees("tries again: you have seen to it");
+    person.types("d").sees("goes on by itself").sees("is done");
+    assert_eq!(person.types("q").leaves(), 0);
+    assert_eq!(place.json_of_run("state.json")["status"], "recovered");
+    assert_eq!(place.waiting(), [""; 0]);
+}
+
+#[test]
+fn a_repair_is_looked_at_and_allowed() {
+    let place = Place::new();
+    place.asks_for_repair();
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("1 question waits for you");
+    person.types("\r").sees("p  preview");
+    person.types("p").sees("may take some seconds");
+    // Where there is no sandbox, it says so.
+    person.sees("any other key goes back");
+    person.types("q").sees("a  approve");
+    person.types("a").sees("is done");
+    assert_eq!(person.types("q").leaves(), 0);
+    assert!(place.project().join("out/reports").exists());
+}
+
+#[test]
+fn what_comes_appears_and_what_somebody_else_answers_is_told() {
+    let place = Place::new();
+    let mut person = Person::at(&place, &["inbox", "--watch"], &[]);
+    person.sees("nothing waits for you");
+    place.asks_for_login();
+    person.sees("Invalid API key");
+    person.types("\r").sees("x  abort");
+    let id = place.waiting().remove(0);
+    place.run(&["skip", &id, "--quiet"], "");
+    person.sees("was skipped by ");
+    assert_eq!(person.types("qq").leaves(), 0);
+}
+
+#[test]
+fn the_terminal_is_given_back_however_it_ends() {
+    let place = Place::new();
+    place.asks_for_login();
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("1 question waits");
+    assert_eq!(person.types("\u{3}").leaves(), 130);
+    assert!(person.seen.contains("\u{1b}[?1049l"), "{:?}", person.seen);
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("1 question waits");
+    person.seen.clear();
+    let pid = Pid::from_raw(i32::try_from(person.child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    assert_eq!(person.leaves(), 143);
+    assert!(person.seen.contains("\u{1b}[?1049l"), "{:?}", person.seen);
+}
+
+#[test]
+fn who_wants_no_colours_gets_none() {
+    let place = Place::new();
+    place.asks_for_login();
+    let mut person = Person::at(&place, &["inbox"], &[("NO_COLOR", "1")]);
+    person.sees("q leave");
+    assert!(person.seen.contains("> just now"), "{:?}", person.seen);
+    let is_style = |part: &&str| {
+        let end = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        end.starts_with('m')
+    };
+    let styles = person.seen.split("\u{1b}[").skip(1).filter(is_style);
+    assert_eq!(styles.count(), 0, "{:?}", person.seen);
+    assert_eq!(person.types("q").leaves(), 0);
+}
