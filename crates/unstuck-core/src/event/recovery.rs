@@ -237,6 +237,16 @@ impl RecoveryResolved {
         Answer::named(&self.method).filter(|_| self.is_by_person())
     }
 
+    /// What was answered and by whom, in words.
+    pub fn said(&self) -> String {
+        let how = self.answer().map_or("settled", Answer::said);
+        match (&self.who, self.by.as_str()) {
+            (Some(who), _) => format!("{how} by {who}"),
+            (None, "deadline") => format!("{how}, because nobody answered in time"),
+            (None, _) => format!("{how} by a person"),
+        }
+    }
+
     /// A person has seen to it by hand.
     pub fn by_hand(session: Option<SessionId>) -> Self {
         Self {

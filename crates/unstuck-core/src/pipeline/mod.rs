@@ -85,8 +85,8 @@ pub struct Pipeline {
     skipped: BTreeSet<SessionId>,
     /// What a person said to the loop, for the next iteration.
     words: Vec<String>,
-    /// Whether a person wants it to end as it is.
-    given_up: bool,
+    /// Why a person wants it to end as it is.
+    given_up: Option<String>,
     recovered: bool,
     finished: Option<RunFinished>,
 }
@@ -117,7 +117,7 @@ impl Pipeline {
             asked: false,
             skipped: BTreeSet::new(),
             words: Vec::new(),
-            given_up: false,
+            given_up: None,
             recovered: false,
             finished: None,
         }
@@ -189,9 +189,10 @@ impl Pipeline {
     fn answered(&mut self, resolved: &RecoveryResolved) {
         self.raised();
         let answer = resolved.answer().unwrap_or(Answer::Resolve);
-        self.given_up |= answer == Answer::Abort;
+        if answer == Answer::Abort || (answer == Answer::Skip && resolved.session.is_none()) {
+            self.given_up = Some(resolved.said());
+        }
         let Some(session) = &resolved.session else {
-            self.given_up |= answer == Answer::Skip;
             if std::mem::take(&mut self.asked) && answer.goes_on() {
                 self.loosened();
             }
@@ -227,7 +228,7 @@ impl Pipeline {
         self.loosened();
         // Whoever has ended it and takes it up again has changed their mind.
         if self.is_failed() {
-            self.given_up = false;
+            self.given_up = None;
         }
         self.finished = None;
         self.asked = false;
@@ -260,7 +261,7 @@ impl Pipeline {
         if self.iteration == 0 {
             return Step::Iterate(1);
         }
-        if self.given_up {
+        if self.given_up.is_some() {
             return match running.is_empty() {
                 true => Step::Finish(Outcome::Failed),
                 false => Step::Wait,
@@ -403,9 +404,9 @@ impl Pipeline {
         &self.words
     }
 
-    /// Whether a person wants it to end as it is.
-    pub fn is_given_up(&self) -> bool {
-        self.given_up
+    /// Why a person wants it to end as it is, if they do.
+    pub fn given_up(&self) -> Option<&str> {
+        self.given_up.as_deref()
     }
 
     fn is_optional(&self, role: &str) -> bool {

@@ -189,8 +189,7 @@ impl Recovery {
         self.tried.clear();
         match resolved.answer() {
             Some(answer) if !answer.goes_on() => {
-                let who = resolved.who.as_deref().unwrap_or("a person");
-                self.given_up = Some(format!("{} by {who}", answer.said()));
+                self.given_up = Some(resolved.said());
                 self.phase = Phase::PassedOn;
             }
             _ => {

@@ -34,7 +34,7 @@ struct Known {
     fold: RunFold,
     seq: u64,
     files: Files,
-    /// What others wrote while nobody drove the run: the files do not show it yet.
+    /// What was written before this process took the run up: the files may not show all of it.
     late: Vec<Recorded>,
 }
 
@@ -74,10 +74,7 @@ impl<'a> Journal<'a> {
     ) -> Option<Self> {
         let seq = events.last()?.seq;
         let journal = Self::of(store, redactor, RunFold::fold(events)?, seq, held);
-        let is_end = |recorded: &Recorded| matches!(recorded.event, Event::RunFinished(_));
-        if let Some(end) = events.iter().rposition(is_end) {
-            journal.known.borrow_mut().late = events[end + 1..].to_vec();
-        }
+        journal.known.borrow_mut().late = events.to_vec();
         Some(journal)
     }
 

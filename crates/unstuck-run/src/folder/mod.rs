@@ -11,7 +11,7 @@ mod state;
 pub use log::{LOG_LIMIT, Log};
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,6 +23,9 @@ use unstuck_core::{Recorded, RunId, Timestamp};
 
 /// How far apart the views of a run of many roles are written, unless something of weight happens.
 const APART: Duration = Duration::from_millis(150);
+
+/// So much of the end of a file of events is looked at; no event is longer.
+const TAIL: u64 = 1 << 20;
 
 /// The folder of unstuck in a project.
 pub const PROJECT_FOLDER: &str = ".unstuck";
@@ -58,6 +61,8 @@ pub fn iteration_of(run: &Path, part: &Part) -> PathBuf {
 pub struct RunFolder {
     path: PathBuf,
     events: File,
+    /// The number of the newest event that they show.
+    newest: u64,
     /// When the views of the whole run were last written.
     shown: Option<Timestamp>,
     /// Whether something has happened since that they do not show.
@@ -70,10 +75,12 @@ impl RunFolder {
         let path = path_of(project, run);
         fs::create_dir_all(&path)?;
         ignore_itself(&project.join(PROJECT_FOLDER))?;
+        let newest = newest_in(&path.join("events.jsonl"))?;
         let events = append_to(&path.join("events.jsonl"))?;
         Ok(Self {
             path,
             events,
+            newest,
             shown: None,
             is_behind: false,
         })
@@ -109,10 +116,14 @@ impl RunFolder {
         run: &RunFold,
         redactor: &Redactor,
     ) -> io::Result<()> {
+        // Whoever was killed has shown some of what it wrote.
+        let known = events.partition_point(|recorded| recorded.seq <= self.newest);
+        let events = &events[known..];
         let mut lines = Vec::new();
         for recorded in events {
             serde_json::to_writer(&mut lines, recorded)?;
             lines.push(b'\n');
+            self.newest = recorded.seq;
         }
         self.events.write_all(&lines)?;
         for recorded in events {
@@ -306,6 +317,34 @@ fn redacted(value: &impl Serialize, redactor: &Redactor) -> io::Result<serde_jso
     let mut value = serde_json::to_value(value)?;
     redactor.redact_value(&mut value);
     Ok(value)
+}
+
+/// The number of the newest event in a file of events; 0 where there is none. Half a line at its end goes.
+fn newest_in(path: &Path) -> io::Result<u64> {
+    let mut file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let length = file.metadata()?.len();
+    let start = length.saturating_sub(TAIL);
+    file.seek(io::SeekFrom::Start(start))?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail)?;
+    let end = tail.iter().rposition(|byte| *byte == b'\n');
+    let whole = end.map_or(0, |end| end + 1);
+    if whole < tail.len() {
+        file.set_len(start + whole as u64)?;
+    }
+    let mut lines = tail[..whole].rsplit(|byte| *byte == b'\n');
+    let number = |line: &[u8]| serde_json::from_slice::<Numbered>(line).ok();
+    Ok(lines.find_map(number).map_or(0, |one| one.seq))
+}
+
+/// An event, of which only the number matters.
+#[derive(serde::Deserialize)]
+struct Numbered {
+    seq: u64,
 }
 
 fn append_to(path: &Path) -> io::Result<File> {

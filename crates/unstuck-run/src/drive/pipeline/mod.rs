@@ -397,6 +397,8 @@ impl Conductor<'_> {
                     .is_some_and(|part| stopped.contains(&part))
             });
             let failed = failed.next();
+            let given_up = run.pipeline.as_ref().and_then(Pipeline::given_up);
+            let given_up = given_up.map(str::to_owned);
             let said = failed.map(|session| {
                 let role = session.part.as_ref().map_or("", |part| part.role.as_str());
                 let why = session.reason.as_deref().unwrap_or("it failed");
@@ -406,6 +408,7 @@ impl Conductor<'_> {
                 Outcome::Interrupted => "stopped by a person".to_owned(),
                 Outcome::Succeeded | Outcome::Recovered => how_it_went(view.error_count),
                 Outcome::AwaitingHuman if said.is_none() => view.reason.clone().unwrap_or_default(),
+                Outcome::Failed if given_up.is_some() => given_up.unwrap_or_default(),
                 _ => said
                     .or_else(|| stuck(run))
                     .or(view.reason.clone())

@@ -45,7 +45,7 @@ impl Conductor<'_> {
                             log.configured(now, started);
                         }
                         let is_left_out = self.know(journal, |pipeline| {
-                            pipeline.is_skipped(session) || pipeline.is_given_up()
+                            pipeline.is_skipped(session) || pipeline.given_up().is_some()
                         });
                         if log.recovery().is_given_up() && !is_left_out {
                             let answer = RecoveryResolved::by_hand(Some(session.clone()));

@@ -85,7 +85,7 @@ impl Running {
     }
 
     /// Its exit code, and all that it told.
-    fn end(mut self) -> Ended {
+    pub(crate) fn end(mut self) -> Ended {
         let status = self.child.wait().unwrap();
         for line in self.lines {
             self.told.push_str(&line.unwrap());
