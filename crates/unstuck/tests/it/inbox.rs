@@ -216,6 +216,15 @@ fn who_watches_hears_of_every_question_and_of_every_answer() {
     child.wait().unwrap();
 }
 
+fn size(columns: u16, rows: u16) -> Winsize {
+    Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    }
+}
+
 /// A person at a terminal of 80×24.
 struct Person {
     master: File,
@@ -228,13 +237,7 @@ impl Person {
         let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
-        let size = Winsize {
-            ws_row: 24,
-            ws_col: 80,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&master, size).unwrap();
+        tcsetwinsize(&master, size(80, 24)).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let unstuck = env!("CARGO_BIN_EXE_unstuck");
         let line = [&["__tty", name.to_str().unwrap(), "--", unstuck], args].concat();
@@ -350,6 +353,19 @@ fn the_terminal_is_given_back_however_it_ends() {
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(person.leaves(), 143);
     assert!(person.seen.contains("\u{1b}[?1049l"), "{:?}", person.seen);
+}
+
+#[test]
+fn a_terminal_that_becomes_smaller_is_drawn_anew() {
+    let place = Place::new();
+    place.asks_for_login();
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("Please run /login").sees("q leave");
+    person.seen.clear();
+    tcsetwinsize(&person.master, size(50, 10)).unwrap();
+    person.sees("Invalid A…").sees("q leave");
+    assert!(person.seen.contains("\u{1b}[10;1H"), "{:?}", person.seen);
+    assert_eq!(person.types("q").leaves(), 0);
 }
 
 #[test]

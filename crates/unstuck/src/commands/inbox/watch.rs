@@ -13,7 +13,7 @@ use unstuck_store::{Question, QuestionFilter};
 use super::columns::cut;
 use super::list::gist;
 use super::told::Told;
-use crate::output::Output;
+use crate::output::{Output, YELLOW};
 use crate::place::homely;
 use crate::supervise::Session;
 use crate::{answering, clock, runtime};
@@ -45,30 +45,57 @@ struct Settled<'a> {
 
 /// Tells what waits, then what comes and goes.
 pub(super) fn run(json: bool, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let mut known: Vec<Question> = Vec::new();
+    let mut known = answering::open(&QuestionFilter::default(), session)?;
+    tell(&[], &known, json, session, out)?;
+    let mut in_trouble = false;
     loop {
-        let waiting = answering::open(&QuestionFilter::default(), session)?;
-        for question in waiting.iter().filter(|one| !is_among(&known, one)) {
-            match json {
-                true => out.json_line(&Happened::Asked(Told::of(question, session)))?,
-                false => writeln!(out, "{}", line(question))?,
-            }
-        }
-        let is_gone = |one: &&Question| waiting.iter().all(|other| other.asked.id != one.asked.id);
-        for question in known.iter().filter(is_gone) {
-            settled(question, json, session, out)?;
-        }
-        out.flush()?;
-        known = waiting;
         runtime::block_on(async {
             tokio::time::sleep(LOOK).await;
             Ok(())
         })?;
+        match answering::open(&QuestionFilter::default(), session) {
+            Ok(waiting) => {
+                tell(&known, &waiting, json, session, out)?;
+                known = waiting;
+                in_trouble = false;
+            }
+            // A store that is busy now can be read later.
+            Err(why) if !in_trouble => {
+                writeln!(
+                    anstream::stderr(),
+                    "{YELLOW}{why:#}{YELLOW:#}; trying again"
+                )?;
+                in_trouble = true;
+            }
+            Err(_) => {}
+        }
     }
 }
 
+/// Tells what has come and what has gone.
+fn tell(
+    known: &[Question],
+    waiting: &[Question],
+    json: bool,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    for question in waiting.iter().filter(|one| !is_among(known, one)) {
+        match json {
+            true => out.json_line(&Happened::Asked(Told::of(question, session)))?,
+            false => writeln!(out, "{}", line(question))?,
+        }
+    }
+    let is_gone = |one: &&Question| waiting.iter().all(|other| other.asked.id != one.asked.id);
+    for question in known.iter().filter(is_gone) {
+        settled(question, json, session, out)?;
+    }
+    out.flush()?;
+    Ok(())
+}
+
 /// Whether the very same is asked there.
-pub(super) fn is_among(known: &[Question], question: &Question) -> bool {
+fn is_among(known: &[Question], question: &Question) -> bool {
     known.iter().any(|one| one.asked == question.asked)
 }
 

@@ -150,7 +150,7 @@ impl Opened {
         };
         match answer {
             Answer::Retry => {
-                self.asks = Asks::Words(Some(answer), std::mem::take(&mut self.note));
+                self.asks = Asks::Words(Some(answer), self.note.clone());
                 Step::Stay
             }
             Answer::Skip | Answer::Abort => {
