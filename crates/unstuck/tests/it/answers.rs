@@ -179,10 +179,28 @@ fn only_those_who_may_answer_can() {
     go(&place, &["abort", "--last"]).told(1, &["aborted by"]);
 }
 
+/// A few, unless more are asked for.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long to test is asked for by the environment"
+)]
+fn rounds() -> u64 {
+    let asked = std::env::var("UNSTUCK_KILLS").ok();
+    asked.and_then(|asked| asked.parse().ok()).unwrap_or(6)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the moment of the kill is the point of the test"
+)]
+fn pause(millis: u64) {
+    std::thread::sleep(Duration::from_millis(millis));
+}
+
 /// Whoever is killed between the answer and what follows from it loses nothing, and nothing is done twice.
 #[test]
 fn a_kill_between_answer_and_action_loses_nothing() {
-    let rounds: u64 = std::env::var("UNSTUCK_KILLS").map_or(8, |text| text.parse().unwrap());
+    let rounds = rounds();
     for round in 0..rounds {
         let place = Place::new();
         place.write("unstuck.toml", "[recovery]\ncooldown_seconds = 0\n");
@@ -190,7 +208,7 @@ fn a_kill_between_answer_and_action_loses_nothing() {
         let exec = ["exec", "--repair", "auto", "--", "sh", "-c", check];
         go(&place, &exec).told(3, &["unstuck approve"]);
         let mut child = place.command(&["approve", "-q"]).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(round * 600 / rounds.max(1)));
+        pause(round * 600 / rounds.max(1));
         child.kill().unwrap();
         child.wait().unwrap();
         // It was killed before the answer, or after it: then the answer counts, and is not asked for again.

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -258,8 +258,13 @@ impl Conductor<'_> {
             store: self.store,
             announcer: self.announcer,
         };
+        let mut written = self.config_written();
         loop {
             tokio::time::sleep(LOOK).await;
+            if self.config_written() != written {
+                written = self.config_written();
+                self.reload_waiting(journal).await?;
+            }
             let open = journal.know(|run| run.questions.iter().cloned().collect::<Vec<_>>());
             for asked in &open {
                 lapse_one(&scribe, journal.run(), asked, self.clock.at()).await?;
@@ -268,6 +273,13 @@ impl Conductor<'_> {
                 }
             }
         }
+    }
+
+    /// When the configuration was last written.
+    fn config_written(&self) -> Option<SystemTime> {
+        let plan = self.plan();
+        let path = plan.config_path.as_ref()?;
+        std::fs::metadata(path).ok()?.modified().ok()
     }
 
     /// Waits until a person has answered, or somebody stops it.

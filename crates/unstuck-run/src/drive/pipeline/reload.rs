@@ -8,53 +8,84 @@ use unstuck_core::event::{ConfigRejected, ConfigReloaded, EscalationKind, Recove
 use unstuck_core::pipeline::changes;
 use unstuck_core::question::Circumstances;
 
-use super::Conductor;
+use super::{Conductor, Plan};
 use crate::drive::asking::Asking;
 use crate::drive::error::RunError;
 use crate::drive::journal::Journal;
+use crate::drive::repair::RepairTerms;
 
 impl Conductor<'_> {
     /// Takes over what was changed; what cannot be read is refused, and the loop goes on as it was.
     pub(super) async fn reload(&self, journal: &Journal<'_>) -> Result<(), RunError> {
+        self.take_over(journal, |_, now| now).await
+    }
+
+    /// Takes over what was changed about repairs and people while a person is waited for. The roles are at work; what
+    /// was changed about them counts from the next iteration on.
+    pub(super) async fn reload_waiting(&self, journal: &Journal<'_>) -> Result<(), RunError> {
+        let keep_roles = |before: &Plan, now: Plan| Plan {
+            repair: now.repair,
+            untrusted: now.untrusted,
+            patience: now.patience,
+            ..before.clone()
+        };
+        self.take_over(journal, keep_roles).await
+    }
+
+    async fn take_over(
+        &self,
+        journal: &Journal<'_>,
+        what: impl FnOnce(&Plan, Plan) -> Plan,
+    ) -> Result<(), RunError> {
         let before = self.plan();
         let path = before.config_path.as_ref();
         let path = path
             .map(|path| path.display().to_string())
             .unwrap_or_default();
-        let mut question = None;
-        let event = match (self.reload)() {
-            Err(error) => ConfigRejected { path, error }.into(),
+        let read = (self.reload)().and_then(|now| same_roles(&before, now));
+        let events = match read {
+            Err(error) => vec![ConfigRejected { path, error }.into()],
             Ok(mut now) => {
                 now.command.clone_from(&before.command);
                 now.task.clone_from(&before.task);
+                let now = what(&before, now);
                 if now == *before {
                     return Ok(());
                 }
-                let (then, described) = (
-                    before.described(self.knowledge.version),
-                    now.described(self.knowledge.version),
-                );
-                let told = changes(&then, &described).into_iter().flat_map(|change| {
-                    let who = change.role.unwrap_or_else(|| "all roles".to_owned());
-                    let what = change.what.into_iter();
-                    what.map(move |what| format!("{who}: {what}"))
-                });
-                let event = ConfigReloaded {
-                    path,
-                    changes: told.collect(),
-                    pipeline: Some(Box::new(described)),
-                };
-                if now.untrusted != before.untrusted && !now.untrusted.is_empty() {
-                    question = Some(self.about_trust(journal, &now.untrusted));
-                }
-                self.plan.replace(Rc::new(now));
-                event.into()
+                self.taken_over(journal, &before, now, path)
             }
         };
-        let question = question.map(Event::from);
-        let events = [event].into_iter().chain(question).collect();
         self.write(journal, events).await?;
         Ok(())
+    }
+
+    fn taken_over(
+        &self,
+        journal: &Journal<'_>,
+        before: &Plan,
+        now: Plan,
+        path: String,
+    ) -> Vec<Event> {
+        let (then, described) = (
+            before.described(self.knowledge.version),
+            now.described(self.knowledge.version),
+        );
+        let of_roles = changes(&then, &described).into_iter().flat_map(|change| {
+            let who = change.role.unwrap_or_else(|| "all roles".to_owned());
+            let what = change.what.into_iter();
+            what.map(move |what| format!("{who}: {what}"))
+        });
+        let of_repairs = RepairTerms::changes(before.repair.as_ref(), now.repair.as_ref());
+        let reloaded = ConfigReloaded {
+            path,
+            changes: of_roles.chain(of_repairs).collect(),
+            pipeline: Some(Box::new(described)),
+        };
+        let is_wider = now.untrusted != before.untrusted && !now.untrusted.is_empty();
+        let question = is_wider.then(|| self.about_trust(journal, &now.untrusted));
+        self.plan.replace(Rc::new(now));
+        let events = [Event::from(reloaded)].into_iter();
+        events.chain(question.map(Event::from)).collect()
     }
 
     /// The project allows more than before, and nobody has trusted that: it does not count until somebody does.
@@ -67,5 +98,23 @@ impl Conductor<'_> {
         let asking = Asking::about(question, AskWhy::Trust, reason);
         let id = format!("{}-t{}", journal.run(), self.clock.at().millis());
         self.question(id, asking, &Circumstances::default(), None)
+    }
+}
+
+/// What a loop consists of cannot change while it runs.
+fn same_roles(before: &Plan, now: Plan) -> Result<Plan, String> {
+    let ids = |plan: &Plan| -> Vec<String> {
+        let left_out = |id: &String| !before.left_out.contains(id);
+        let ids = plan.roles.iter().map(|role| role.id.clone());
+        ids.filter(left_out).collect()
+    };
+    let (then, named) = (ids(before), ids(&now));
+    match then == named {
+        true => Ok(now),
+        false => Err(format!(
+            "the roles of a running loop and their order cannot change (they are {}, not {}); `unstuck run` starts anew with them",
+            then.join(", "),
+            named.join(", ")
+        )),
     }
 }

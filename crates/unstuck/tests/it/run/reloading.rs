@@ -1,6 +1,6 @@
 //! A configuration that is changed while a loop runs counts from the next iteration on, if it is in order.
 
-use super::{project, role};
+use super::{Running, project, role};
 use crate::Place;
 
 /// A loop whose first iteration edits the configuration.
@@ -57,4 +57,55 @@ fn without_a_change_nothing_is_told() {
     place.run(&["run"], "").told(0, &[]);
     assert!(place.events("config_reloaded").is_empty());
     assert!(place.events("config_rejected").is_empty());
+}
+
+/// S3-43: what a loop consists of stays as it is while it runs, and that is told.
+#[test]
+fn the_roles_of_a_running_loop_stay() {
+    let place = editing("sed -i \"s/worker/walker/\" unstuck.toml");
+    let told = "the roles of a running loop and their order cannot change";
+    place.run(&["run"], "").told(0, &[told, "2 iterations"]);
+    assert_eq!(place.events("config_rejected").len(), 1);
+    assert_eq!(place.text("got-2"), "Build the shop.");
+}
+
+/// S3-43 (AC-10, AC-12): a change of `[recovery]` is told with its differences; what narrows it counts at once.
+#[test]
+fn a_narrower_section_counts_at_the_next_iteration_and_is_told() {
+    let edit = "sed -i \"s/enabled = true/enabled = true\\nmax_auto_recoveries_per_run = 1/\" unstuck.toml";
+    let place = editing(edit);
+    let config = place.text("unstuck.toml");
+    place.write(
+        "unstuck.toml",
+        &format!("[recovery]\nenabled = true\n\n{config}\n"),
+    );
+    place
+        .run(&["run"], "")
+        .told(0, &["max_auto_recoveries_per_run was 3, is 1"]);
+    let reloaded = &place.events("config_reloaded")[0];
+    assert_eq!(
+        reloaded["changes"][0],
+        "max_auto_recoveries_per_run was 3, is 1"
+    );
+}
+
+/// S3-43: while a person is waited for, a change counts as well.
+#[test]
+fn a_change_counts_while_a_person_is_waited_for() {
+    let login = "cat >/dev/null; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
+    let config = role("a", "prompt = \"Do it.\"", login);
+    let place = project(&format!("[recovery]\ncooldown_seconds = 60\n\n{config}"));
+    let mut running = Running::start(&place, &["run", "--wait"]);
+    running.until("waiting until you have seen to it");
+    place.write(
+        "unstuck.toml",
+        &format!("[recovery]\ncooldown_seconds = 90\n\n{config}"),
+    );
+    running.until("cooldown_seconds was 60, is 90");
+    place.write("unstuck.toml", "[recovery]\nenabld = false\n");
+    running.until("enabld");
+    place.write("login", "");
+    place.run(&["resolve", "--last"], "");
+    running.end().told(0, &[]);
+    assert_eq!(place.events("config_rejected").len(), 1);
 }
