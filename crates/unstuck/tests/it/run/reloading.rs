@@ -83,10 +83,9 @@ fn a_narrower_section_counts_at_the_next_iteration_and_is_told() {
         .run(&["run"], "")
         .told(0, &["max_auto_recoveries_per_run was 3, is 1"]);
     let reloaded = &place.events("config_reloaded")[0];
-    assert_eq!(
-        reloaded["changes"][0],
-        "max_auto_recoveries_per_run was 3, is 1"
-    );
+    let changes = reloaded["changes"].as_array().unwrap();
+    let told = "max_auto_recoveries_per_run was 3, is 1";
+    assert!(changes.iter().any(|one| one == told), "{reloaded}");
 }
 
 /// S3-43: while a person is waited for, a change counts as well.
@@ -105,7 +104,8 @@ fn a_change_counts_while_a_person_is_waited_for() {
     place.write("unstuck.toml", "[recovery]\nenabld = false\n");
     running.until("enabld");
     place.write("login", "");
-    place.run(&["resolve", "--last"], "");
+    place.write("unstuck.toml", &config);
+    place.run(&["resolve", "--last"], "").told(0, &[]);
     running.end().told(0, &[]);
     assert_eq!(place.events("config_rejected").len(), 1);
 }
