@@ -308,6 +308,27 @@ fn a_person_opens_a_question_and_answers_it_with_one_key() {
     assert_eq!(place.waiting(), [""; 0]);
 }
 
+/// S0-15: the words that a person types in the inbox are what the role is told next.
+#[test]
+fn a_role_is_tried_again_with_the_words_that_were_typed() {
+    let place = Place::new();
+    let script = "grep staging || { echo 'Invalid API key · Please run /login' >&2; exit 1; }";
+    let role = format!(
+        "[[role]]\nid = \"tester\"\nagent = \"command\"\ncommand = [\"sh\", \"-c\", \"\"\"{script}\"\"\"]\nprompt = \"Test it.\"\n"
+    );
+    place.write("unstuck.toml", &role);
+    assert_eq!(place.run(&["run", "--quiet"], "").code, 3);
+    let asked = place.json(&["inbox", "--json"], "");
+    assert_eq!(asked[0]["role"], "tester");
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("1 question waits for you");
+    person.types("\r").sees("t  retry");
+    person.types("t").sees("Enter sends");
+    person.types("use the staging key\r").sees("is done");
+    assert_eq!(person.types("q").leaves(), 0);
+    assert_eq!(place.json_of_run("state.json")["status"], "recovered");
+}
+
 #[test]
 fn a_repair_is_looked_at_and_allowed() {
     let place = Place::new();
