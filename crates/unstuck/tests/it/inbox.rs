@@ -234,7 +234,8 @@ struct Person {
 
 impl Person {
     fn at(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master: OwnedFd = openpt(flags).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         tcsetwinsize(&master, size(80, 24)).unwrap();
@@ -374,6 +375,19 @@ fn the_terminal_is_given_back_however_it_ends() {
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(person.leaves(), 143);
     assert!(person.seen.contains("\u{1b}[?1049l"), "{:?}", person.seen);
+}
+
+#[test]
+fn nothing_is_left_of_it_when_the_connection_is_lost() {
+    let place = Place::new();
+    place.asks_for_login();
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("1 question waits");
+    let Person {
+        master, mut child, ..
+    } = person;
+    drop(master);
+    assert!(!child.wait().unwrap().success());
 }
 
 #[test]
