@@ -234,7 +234,8 @@ struct Person {
 
 impl Person {
     fn at(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master: OwnedFd = openpt(flags).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         tcsetwinsize(&master, size(80, 24)).unwrap();
@@ -308,6 +309,27 @@ fn a_person_opens_a_question_and_answers_it_with_one_key() {
     assert_eq!(place.waiting(), [""; 0]);
 }
 
+/// S0-15: the words that a person types in the inbox are what the role is told next.
+#[test]
+fn a_role_is_tried_again_with_the_words_that_were_typed() {
+    let place = Place::new();
+    let script = "grep staging || { echo 'Invalid API key · Please run /login' >&2; exit 1; }";
+    let role = format!(
+        "[[role]]\nid = \"tester\"\nagent = \"command\"\ncommand = [\"sh\", \"-c\", \"\"\"{script}\"\"\"]\nprompt = \"Test it.\"\n"
+    );
+    place.write("unstuck.toml", &role);
+    assert_eq!(place.run(&["run", "--quiet"], "").code, 3);
+    let asked = place.json(&["inbox", "--json"], "");
+    assert_eq!(asked[0]["role"], "tester");
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("1 question waits for you");
+    person.types("\r").sees("t  retry");
+    person.types("t").sees("Enter sends");
+    person.types("use the staging key\r").sees("is done");
+    assert_eq!(person.types("q").leaves(), 0);
+    assert_eq!(place.json_of_run("state.json")["status"], "recovered");
+}
+
 #[test]
 fn a_repair_is_looked_at_and_allowed() {
     let place = Place::new();
@@ -353,6 +375,19 @@ fn the_terminal_is_given_back_however_it_ends() {
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(person.leaves(), 143);
     assert!(person.seen.contains("\u{1b}[?1049l"), "{:?}", person.seen);
+}
+
+#[test]
+fn nothing_is_left_of_it_when_the_connection_is_lost() {
+    let place = Place::new();
+    place.asks_for_login();
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("1 question waits");
+    let Person {
+        master, mut child, ..
+    } = person;
+    drop(master);
+    assert!(!child.wait().unwrap().success());
 }
 
 #[test]

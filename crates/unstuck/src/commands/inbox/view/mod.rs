@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use crossterm::event;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use unstuck_store::Question;
 
@@ -34,7 +35,10 @@ use crate::output::Color;
 use crate::supervise::Session;
 
 /// How long keys are waited for before news are looked at.
-const TICK: Duration = Duration::from_millis(50);
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
 /// What is added to the number of a signal that ended it.
 const SIGNALLED: usize = 128;
 
@@ -65,7 +69,8 @@ fn attend(
     from_desk: &Receiver<News>,
 ) -> Result<ExitCode> {
     let signalled = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    // A hangup ends it as it ends every program: there is no terminal to be given back.
+    for signal in [SIGINT, SIGTERM] {
         let number = usize::try_from(signal)?;
         signal_hook::flag::register_usize(signal, Arc::clone(&signalled), number)?;
     }
@@ -76,10 +81,12 @@ fn attend(
         view.scroll_within(draw::most_scroll(&view, size, now));
         terminal.paint(draw::screen(&view, size, now))?;
         let mut wishes = Vec::new();
-        let mut patience = TICK;
-        while event::poll(patience)? {
+        let keys = wait_for_keys();
+        if keys.contains(PollFlags::HUP) {
+            return Ok(ended(usize::try_from(SIGHUP)?));
+        }
+        while keys.contains(PollFlags::IN) && event::poll(Duration::ZERO)? {
             wishes.extend(keys::key(event::read()?).and_then(|key| view.press(key)));
-            patience = Duration::ZERO;
         }
         wishes.extend(from_desk.try_iter().filter_map(|news| view.learn(news)));
         match signalled.load(Ordering::SeqCst) {
@@ -95,6 +102,17 @@ fn attend(
             }
         }
     }
+}
+
+/// Waits for a moment, and tells whether keys have come or the terminal is gone.
+///
+/// A terminal that is gone has to be noticed here: who reads keys from it would read nothing, without end.
+fn wait_for_keys() -> PollFlags {
+    let stdin = std::io::stdin();
+    let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+    // A signal is looked at by the caller.
+    let _ = poll(&mut ready, Some(&TICK));
+    ready[0].revents()
 }
 
 fn ended(signal: usize) -> ExitCode {

@@ -204,7 +204,7 @@ fn told(giving: &Giving, follows: &Follows) -> String {
         Follows::Nothing => format!("{id} {said}"),
         Follows::Heard => format!("{id} {said}; the process that waits goes on"),
         Follows::Started => {
-            format!("{id} {said}; run {run} goes on by itself (unstuck show {run})")
+            format!("{id} {said}; run {run} goes on by itself")
         }
         Follows::NotStarted(why) => {
             format!(
