@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use unstuck_core::episode::{RunFold, SessionView, Status};
 use unstuck_core::event::RecoveryEscalated;
+use unstuck_core::question::Answer;
 use unstuck_core::{Recorded, Timestamp};
 
 /// Where a run stands.
@@ -95,7 +96,12 @@ impl<'a> Escalation<'a> {
 fn actions(asked: &RecoveryEscalated, run: &str) -> Value {
     let id = &asked.id;
     let answers = asked.shown.choices.iter().map(|choice| {
-        let (answer, line) = (choice.answer, format!("unstuck {} {id}", choice.answer));
+        let answer = choice.answer;
+        let words = match answer {
+            Answer::Retry => " --note 'YOUR WORDS'",
+            _ => "",
+        };
+        let line = format!("unstuck {answer} {id}{words}");
         (answer.method().to_owned(), Value::from(line))
     });
     let mut actions: serde_json::Map<String, Value> = answers.collect();
