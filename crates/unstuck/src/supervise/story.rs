@@ -159,11 +159,10 @@ fn question(reason: &str, recovery: &Recovery, option: &str) -> Vec<String> {
         None if recovery.asked_repair().is_some() => {
             format!("repaired by hand: unstuck resume {short}{option}")
         }
-        None => {
-            format!("then: unstuck resume {short}{option}, or answer it: unstuck inbox{option}")
-        }
+        None => format!("then: unstuck resume {short}{option}"),
         Some(why) => format!("it cannot be resumed: {why}; start it again"),
     });
+    lines.push(format!("other answers: unstuck inbox{option}"));
     lines.push(format!("why: unstuck explain {short}{option}"));
     lines
 }

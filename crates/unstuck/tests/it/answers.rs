@@ -39,6 +39,13 @@ fn pipeline(settings: &str) -> Place {
     place
 }
 
+/// The roles that were called; those that do not depend on each other in any order.
+fn called(place: &Place) -> Vec<String> {
+    let mut calls = place.lines("calls");
+    calls.sort();
+    calls
+}
+
 /// S3-22, S3-23: a question is in `escalation.json` with a real command line for every answer.
 #[test]
 fn every_answer_is_a_command_line_that_works_as_it_stands() {
@@ -131,9 +138,9 @@ fn a_loop_can_be_named_instead_of_the_question() {
 fn a_role_that_is_skipped_does_not_hold_up_those_that_need_it() {
     let place = pipeline("");
     go(&place, &["run"]).told(3, &[]);
-    assert_eq!(place.lines("calls"), ["a", "c"]);
+    assert_eq!(called(&place), ["a", "c"]);
     go(&place, &["skip", "--last"]).told(0, &[]);
-    assert_eq!(place.lines("calls"), ["a", "c", "b"]);
+    assert_eq!(called(&place), ["a", "b", "c"]);
 }
 
 /// S3-42 (AC-7, AC-8): the waiting process hears the answer, whoever gives it.
@@ -159,7 +166,7 @@ fn what_nobody_answers_in_time_is_answered_by_what_was_agreed() {
     let place = pipeline(settings);
     go(&place, &["run", "--wait"]).told(0, &[]);
     assert_eq!(place.events("recovery_resolved")[0]["by"], "deadline");
-    assert_eq!(place.lines("calls"), ["a", "c", "b"]);
+    assert_eq!(called(&place), ["a", "b", "c"]);
 }
 
 /// Silence is no consent.
