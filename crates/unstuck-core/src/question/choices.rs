@@ -52,15 +52,16 @@ pub fn choices(why: AskWhy, of: &Circumstances<'_>) -> Vec<Choice> {
         (!is_about_trust).then(|| (Answer::Abort, "ends the run".to_owned())),
     ];
     let all = [approve, reject].into_iter().chain(rest).flatten();
-    let changes = |answer| match answer {
-        Answer::Escalate => of.model.map(|model| model.change()),
-        Answer::Approve if why == AskWhy::DearerModel => of.model.map(|model| model.change()),
+    let model = |answer| match answer {
+        Answer::Escalate => of.model,
+        Answer::Approve if why == AskWhy::DearerModel => of.model,
         _ => None,
     };
     all.map(|(answer, does)| Choice {
         answer,
         does,
-        changes: changes(answer).into_iter().collect(),
+        changes: model(answer).iter().map(NextModel::change).collect(),
+        cost: model(answer).and_then(|model| model.cost),
     })
     .collect()
 }

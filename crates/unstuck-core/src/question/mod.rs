@@ -73,6 +73,9 @@ pub struct Choice {
     /// What is different then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Changed>,
+    /// What that is expected to cost more, in USD, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
 }
 
 /// What counts as answered when nobody answers in time.

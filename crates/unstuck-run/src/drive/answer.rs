@@ -1,6 +1,6 @@
 //! A person's answer to a question: written down once, whoever drives the run and wherever they are.
 
-use unstuck_core::decision::{Changed, CostEstimate, EscalationReason, EscalationRecord};
+use unstuck_core::decision::{Changed, EscalationReason, EscalationRecord};
 use unstuck_core::event::{
     ApprovalSource, Event, ModelEscalated, RecoveryApproved, RecoveryEscalated, RecoveryResolved,
 };
@@ -122,12 +122,14 @@ fn approved(asked: &RecoveryEscalated) -> Option<RecoveryApproved> {
 /// The model that is used from now on, where that is another one.
 fn moved(asked: &RecoveryEscalated, resolved: &RecoveryResolved, now: Timestamp) -> Option<Event> {
     let (from, to) = resolved.changes.iter().find_map(Changed::model)?;
+    let mut choices = asked.shown.choices.iter();
+    let choice = choices.find(|choice| Some(choice.answer) == resolved.answer());
     let change = EscalationRecord {
         from_model: from.to_owned(),
         to_model: to.to_owned(),
         reason: EscalationReason::Manual,
         timestamp: now,
-        cost_estimate: asked.cost.as_ref().and_then(CostEstimate::usd),
+        cost_estimate: choice.and_then(|choice| choice.cost),
     };
     let session = asked.session.clone();
     Some(Event::from(ModelEscalated { session, change }))

@@ -119,6 +119,33 @@ fn words_are_handed_on_to_the_agent() {
     assert!(calls.contains("use the staging account"), "{calls}");
 }
 
+/// S4-21: a stronger model is a person's choice, with its cost in the question and in the log.
+#[test]
+fn a_stronger_model_can_be_the_answer() {
+    let place = asking();
+    let exec = [
+        "exec",
+        "--",
+        "claude",
+        "--model",
+        "claude-sonnet-5-5",
+        "-p",
+        "x",
+    ];
+    go(&place, &exec).told(3, &[]);
+    place.write("login", "");
+    go(&place, &["escalate", "--last"]).told(0, &["recovered"]);
+    let moved = &place.events("model_escalated")[0];
+    assert_eq!(moved["reason"], "manual");
+    assert!(
+        moved["costEstimate"]
+            .as_f64()
+            .is_some_and(|cost| cost > 0.0)
+    );
+    let model = moved["toModel"].as_str().unwrap().to_owned();
+    assert!(place.lines("calls")[1].contains(&model), "{moved}");
+}
+
 /// The seed's command lines work as they were written.
 #[test]
 fn a_loop_can_be_named_instead_of_the_question() {
