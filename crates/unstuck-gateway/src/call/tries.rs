@@ -1,0 +1,28 @@
+//! What has been tried for one call so far.
+
+use unstuck_core::Timestamp;
+use unstuck_core::decision::History;
+
+use super::target::Target;
+
+/// What has been tried for one call so far.
+pub(crate) struct Tries {
+    /// Who is asked next.
+    pub(crate) target: Target,
+    /// The model, by the name that the client or the session gives it.
+    pub(crate) model: Option<String>,
+    pub(crate) history: History,
+    /// How often somebody was asked.
+    pub(crate) number: u32,
+}
+
+impl Tries {
+    pub(crate) fn new(target: Target, model: Option<String>, now: Timestamp) -> Self {
+        Self {
+            target,
+            model,
+            history: History::new(now),
+            number: 0,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Sessions: one agent's conversation, or one client's. Each has a policy, a model, a purse and a watch over it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use unstuck_core::event::{RunId, SessionId};
+use unstuck_core::{RetryPolicy, Timestamp};
+
+use crate::protocol::{Asked, Said};
+use crate::watch::{Sign, Watch, WatchLimits};
+
+/// What a session is told before its first call.
+#[derive(Debug, Clone)]
+pub struct SessionSetup {
+    /// Its name in addresses.
+    pub name: String,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// Its id in that run.
+    pub session: SessionId,
+    /// The root folder of its project; empty where there is none.
+    pub project: String,
+    /// How far to go.
+    pub policy: RetryPolicy,
+    /// What it may spend, in USD.
+    pub budget: Option<f64>,
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    setup: SessionSetup,
+    name: Arc<str>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The model that it was moved to.
+    model: Option<String>,
+    spent: f64,
+    calls: u64,
+    watch: Watch,
+    circling: Option<Sign>,
+    used: Timestamp,
+}
+
+impl Session {
+    pub(crate) fn new(setup: SessionSetup, limits: WatchLimits, now: Timestamp) -> Self {
+        Self {
+            name: setup.name.as_str().into(),
+            setup,
+            state: Mutex::new(State {
+                model: None,
+                spent: 0.0,
+                calls: 0,
+                watch: Watch::new(limits),
+                circling: None,
+                used: now,
+            }),
+        }
+    }
+
+    /// Its name in addresses.
+    pub fn name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    /// What it was told before its first call.
+    pub fn setup(&self) -> &SessionSetup {
+        &self.setup
+    }
+
+    /// The model that it was moved to, if it was.
+    pub fn model(&self) -> Option<String> {
+        self.state().model.clone()
+    }
+
+    /// Moves it to another model from its next call on; `None` moves it back to what its client asks for.
+    pub fn move_to(&self, model: Option<String>) {
+        self.state().model = model;
+    }
+
+    /// What it has spent so far, in USD, as far as is known.
+    pub fn spent(&self) -> f64 {
+        self.state().spent
+    }
+
+    /// How many calls it has made.
+    pub fn calls(&self) -> u64 {
+        self.state().calls
+    }
+
+    /// What shows that it goes in circles, if something does.
+    pub fn circling(&self) -> Option<Sign> {
+        self.state().circling.clone()
+    }
+
+    /// Forgets that it went in circles: a person has seen to it.
+    pub fn forgive(&self, limits: WatchLimits) {
+        let mut state = self.state();
+        state.circling = None;
+        state.watch = Watch::new(limits);
+    }
+
+    /// When it last called.
+    pub fn used(&self) -> Timestamp {
+        self.state().used
+    }
+
+    pub(crate) fn asked(&self, asked: &Asked, now: Timestamp) {
+        let mut state = self.state();
+        state.calls += 1;
+        state.used = now;
+        state.watch.asked(asked, now);
+    }
+
+    /// Takes note of an answer; the sign that it goes in circles is given once.
+    pub(crate) fn answered(&self, said: &Said, cost: Option<f64>, now: Timestamp) -> Option<Sign> {
+        let mut state = self.state();
+        state.spent += cost.unwrap_or(0.0);
+        state.used = now;
+        let sign = state.watch.answered(said, now)?;
+        let is_new = state.circling.is_none();
+        state.circling = Some(sign.clone());
+        is_new.then_some(sign)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All sessions of a gateway, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<HashMap<Arc<str>, Arc<Session>>>);
+
+impl Sessions {
+    /// The session of a name, or the one that is made for it.
+    pub(crate) fn get_or(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Session,
+    ) -> (Arc<Session>, bool) {
+        let mut known = self.known();
+        if let Some(session) = known.get(name) {
+            return (Arc::clone(session), false);
+        }
+        let session = Arc::new(make());
+        known.insert(session.name(), Arc::clone(&session));
+        (session, true)
+    }
+
+    /// Takes a session in; one of the same name is replaced.
+    pub(crate) fn add(&self, session: Session) -> Arc<Session> {
+        let session = Arc::new(session);
+        self.known().insert(session.name(), Arc::clone(&session));
+        session
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Session>> {
+        self.known().get(name).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Session>> {
+        self.known().values().cloned().collect()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
