@@ -66,6 +66,7 @@ pub mod recovery;
 pub mod redact;
 pub mod repair;
 pub mod stuck;
+pub mod traffic;
 
 pub use action::{PlanRequest, PlannedStrategy, Settings, plan};
 pub use decision::{Decision, RetryPolicy, decide};
