@@ -16,7 +16,7 @@ use crate::history::History;
 use crate::notifying::Notifying;
 use crate::place::project_of;
 use crate::report::refused;
-use crate::supervise::Session;
+use crate::session::Session;
 use crate::{clock, runtime, trusting};
 
 /// What follows from an answer.

@@ -17,6 +17,7 @@ mod repairs;
 mod report;
 mod run_words;
 mod runtime;
+mod session;
 mod show_text;
 mod store;
 mod supervise;
@@ -37,7 +38,7 @@ use crate::commands::{
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
-use crate::supervise::Session;
+use crate::session::Session;
 
 /// Keeps AI agents working: runs them, sees every failure, and does what helps
 #[derive(Debug, Parser)]

@@ -21,7 +21,8 @@ use crate::history::History;
 use crate::output::{BOLD, DIM, Output};
 use crate::pipeline_plan::Wanted;
 use crate::report::refused;
-use crate::supervise::{Session, Told};
+use crate::session::Session;
+use crate::supervise::Told;
 use crate::{completion, runtime};
 
 /// Allow what a run asks for, and go on

@@ -14,7 +14,7 @@ use unstuck_store::{Letter, LetterState, OutboxFilter, Sent};
 use crate::config::Config;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
 use crate::report::hinted;
-use crate::supervise::Session;
+use crate::session::Session;
 use crate::{clock, notifying, runtime};
 
 /// So many messages are listed.

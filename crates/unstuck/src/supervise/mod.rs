@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use tokio::sync::watch;
-use unstuck_core::action::{Prompts, shell_quote};
+use unstuck_core::action::Prompts;
 use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
@@ -38,39 +38,10 @@ use unstuck_store::{Location, Store};
 use crate::config::Config;
 use crate::environment;
 use crate::notifying::{AtWork, Notifying};
-use crate::output::Color;
-use crate::place::homely;
 use crate::repairs::Repairs;
 use crate::report::hinted;
+use crate::session::Session;
 use crate::trusting;
-
-/// What every command that runs something starts from.
-#[derive(Debug)]
-pub(crate) struct Session<'a> {
-    pub(crate) store: &'a Location,
-    /// The configuration file that was named.
-    pub(crate) config: Option<&'a Path>,
-    pub(crate) color: Color,
-}
-
-impl Session<'_> {
-    /// A command line of unstuck that finds this very store when a person copies it.
-    pub(crate) fn line(&self, words: &str) -> String {
-        format!("unstuck {words}{}", self.store_option())
-    }
-
-    /// The option that names the store, with a blank before it; empty where it is the usual one.
-    pub(crate) fn store_option(&self) -> String {
-        if environment::store_location().is_ok_and(|usual| usual == *self.store) {
-            return String::new();
-        }
-        let path = self.store.to_string();
-        match shell_quote(&path) {
-            quoted if quoted == path => format!(" --store {}", homely(&path)),
-            quoted => format!(" --store {quoted}"),
-        }
-    }
-}
 
 /// What is to be driven.
 enum Task<'a> {

@@ -19,7 +19,8 @@ use super::{Escalated, PreviewArgs, Proposed, trouble};
 use crate::config::Config;
 use crate::place::project_of;
 use crate::report::hinted;
-use crate::supervise::{self, Session, state_folder};
+use crate::session::Session;
+use crate::supervise::{self, state_folder};
 use crate::{clock, environment, runtime};
 
 /// A command that is to be tried, and where.
