@@ -281,26 +281,7 @@ fn drive(
             patience: &config.escalations().patience(),
             announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
         };
-        let mut draw = chance::draw;
-        let finished = match task {
-            Task::Start(request, reporter) => {
-                let mut engine = around.engine(reporter, &mut setting.stdin, &mut draw);
-                engine.start(*request).await
-            }
-            Task::Resume(run, reporter) => {
-                let mut engine = around.engine(reporter, &mut setting.stdin, &mut draw);
-                engine.resume(&run).await
-            }
-            Task::Conduct(pipeline, reporter) => {
-                let reload = || (pipeline.reload)().map_err(|error| format!("{error:#}"));
-                let plan = pipeline.plan.clone();
-                let conductor = around.conductor(reporter, plan, &reload, &mut draw);
-                match pipeline.how {
-                    Conducted::Start(selection) => Box::pin(conductor.start(&selection)).await,
-                    Conducted::Again(run, again) => Box::pin(conductor.resume(&run, &again)).await,
-                }
-            }
-        };
+        let finished = around.perform(task, &mut setting.stdin).await;
         if let Some(courier) = courier {
             courier.finish().await;
         }
@@ -326,6 +307,30 @@ struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
+    /// Drives what is to be driven, to its end or to a stop.
+    async fn perform(&self, task: Task<'_>, stdin: &mut Stdin) -> Result<Finished, RunError> {
+        let mut draw = chance::draw;
+        match task {
+            Task::Start(request, reporter) => {
+                let mut engine = self.engine(reporter, stdin, &mut draw);
+                engine.start(*request).await
+            }
+            Task::Resume(run, reporter) => {
+                let mut engine = self.engine(reporter, stdin, &mut draw);
+                engine.resume(&run).await
+            }
+            Task::Conduct(pipeline, reporter) => {
+                let reload = || (pipeline.reload)().map_err(|error| format!("{error:#}"));
+                let plan = pipeline.plan.clone();
+                let conductor = self.conductor(reporter, plan, &reload, &mut draw);
+                match pipeline.how {
+                    Conducted::Start(selection) => Box::pin(conductor.start(&selection)).await,
+                    Conducted::Again(run, again) => Box::pin(conductor.resume(&run, &again)).await,
+                }
+            }
+        }
+    }
+
     fn knowledge(&self) -> Knowledge<'a> {
         Knowledge {
             known: self.known,
