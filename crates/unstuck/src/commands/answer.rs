@@ -45,7 +45,7 @@ pub(crate) struct ApproveArgs {
 }
 
 /// Answer what a run asks for
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   unstuck inbox                              (what waits, and what can be answered)
   unstuck reject k3v9 --note \"wrong folder\"
@@ -74,7 +74,20 @@ pub(crate) struct LoopArgs {
     quiet: bool,
 }
 
-#[derive(Debug, Args)]
+impl From<&LoopArgs> for AnswerArgs {
+    fn from(args: &LoopArgs) -> Self {
+        Self {
+            about: About {
+                id: args.run.clone(),
+                last: args.run.is_none(),
+                note: args.note.clone(),
+                quiet: args.quiet,
+            },
+        }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
 struct About {
     /// The question or its run: the first letters of its id [default: the newest]
     #[arg(value_name = "ID", add = completion::runs())]
@@ -124,27 +137,6 @@ pub(crate) fn answer(
         answer,
         always: false,
         about: &args.about,
-    };
-    given.run(config, session, out)
-}
-
-pub(crate) fn of_loop(
-    answer: Answer,
-    args: &LoopArgs,
-    config: &Config,
-    session: &Session<'_>,
-    out: &mut Output,
-) -> Result<ExitCode> {
-    let about = About {
-        id: args.run.clone(),
-        last: args.run.is_none(),
-        note: args.note.clone(),
-        quiet: args.quiet,
-    };
-    let given = Giving {
-        answer,
-        always: false,
-        about: &about,
     };
     given.run(config, session, out)
 }
