@@ -12,7 +12,7 @@ use unstuck_repair::guard_files::GuardFiles;
 use unstuck_repair::place::Root;
 
 use crate::report::hinted;
-use crate::{clock, config, trusting};
+use crate::{clock, config, environment, trusting};
 
 /// The file that it is written to.
 const FILE: &str = "unstuck.toml";
@@ -32,7 +32,7 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
     };
     let why = match note {
         "" => asked.kind.to_string(),
-        note => note.to_owned(),
+        note => environment::redactor().redact(note).into_owned(),
     };
     let comment = format!("{}: {why}", clock::day(clock::now().at));
     let Some(changed) = added(&text, command, &comment)? else {

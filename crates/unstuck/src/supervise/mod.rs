@@ -22,7 +22,7 @@ use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::question::Patience;
-use unstuck_core::redact::{Redactor, secret_values};
+use unstuck_core::redact::Redactor;
 use unstuck_core::repair::Book;
 use unstuck_core::{Classifier, RunId};
 use unstuck_run::blobs::BlobError;
@@ -233,7 +233,7 @@ fn drive(
     task: Task<'_>,
 ) -> Result<Finished> {
     setting.known.config.prepare()?;
-    let redactor = Arc::new(Redactor::new(secret_values(environment::all())));
+    let redactor = Arc::new(environment::redactor());
     crate::runtime::block_on(async {
         // The reaper comes up while the store is being opened.
         let supervisors =
