@@ -11,6 +11,7 @@ use unstuck_core::guard::show;
 use unstuck_repair::guard_files::GuardFiles;
 use unstuck_repair::place::Root;
 
+use crate::place::homely;
 use crate::report::hinted;
 use crate::{clock, config, environment, trusting};
 
@@ -36,7 +37,10 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
     };
     let comment = format!("{}: {why}", clock::day(clock::now().at));
     let Some(changed) = added(&text, command, &comment)? else {
-        return Ok(format!("it stands in {} already", path.display()));
+        return Ok(format!(
+            "it stands in {} already",
+            homely(&path.to_string_lossy())
+        ));
     };
     let before = config::load_in(project, None)?;
     let was_trusted = trusting::standing(&before, project) == ProjectTrust::Trusted;
@@ -44,7 +48,10 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
     fs::write(&beside, changed)
         .and_then(|()| fs::rename(&beside, &path))
         .with_context(|| format!("cannot write {}", path.display()))?;
-    let told = format!("added to auto_approve in {}", path.display());
+    let told = format!(
+        "added to auto_approve in {}",
+        homely(&path.to_string_lossy())
+    );
     match was_trusted {
         true => {
             trust(project, command)?;

@@ -154,11 +154,14 @@ impl Giving<'_> {
         let question = answering::find(about.id.as_deref(), answer, session)?;
         if !about.quiet {
             show_question(&question, answer, out)?;
+            // What follows may write by itself, and take long.
+            out.flush()?;
         }
         let given = answering::give(&question, answer, &about.note, config, session)?;
         if self.always {
             let said = always::write(Path::new(&question.project), &question.asked, &about.note)?;
             writeln!(out, "{said}")?;
+            out.flush()?;
         }
         match given {
             Given::Noted => Ok(ExitCode::SUCCESS),

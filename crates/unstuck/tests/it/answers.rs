@@ -281,3 +281,18 @@ fn a_kill_between_answer_and_action_loses_nothing() {
         assert!(is_done || (was_cut_off && again.code == 3), "{told}");
     }
 }
+
+#[test]
+fn what_is_answered_is_shown_before_anything_goes_on() {
+    let place = asking();
+    go(&place, &EXEC).told(3, &[]);
+    place.write("login", "");
+    let both = place
+        .shell("\"$UNSTUCK\" resolve --last 2>&1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(both.stdout).unwrap();
+    let shown = text.find("resolve ").expect(&text);
+    let done = text.find("recovered").expect(&text);
+    assert!(shown < done, "{text}");
+}
