@@ -7,7 +7,6 @@ use anyhow::Result;
 use unstuck_core::event::RunId;
 use unstuck_core::guard::show;
 use unstuck_core::question::Answer;
-use unstuck_core::redact::Redactor;
 use unstuck_run::drive::{self, Announcer, RunError, Said, Scribe};
 use unstuck_store::{Answered, Question, QuestionFilter, StoreError};
 
@@ -16,8 +15,8 @@ use crate::history::History;
 use crate::notifying::Notifying;
 use crate::place::project_of;
 use crate::report::refused;
-use crate::supervise::Session;
-use crate::{clock, runtime, trusting};
+use crate::session::Session;
+use crate::{clock, environment, runtime, trusting};
 
 /// What follows from an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +135,7 @@ pub(crate) fn give(
         who: Some(&who),
     };
     runtime::block_on(async {
-        let redactor = Arc::new(Redactor::new([]));
+        let redactor = Arc::new(environment::redactor());
         let store = crate::store::open(session.store, redactor).await?;
         let notifying = Notifying::of_project(&question.project, session);
         let scribe = Scribe {

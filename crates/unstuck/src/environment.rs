@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use anyhow::Result;
+use unstuck_core::redact::{Redactor, secret_values};
 use unstuck_store::Location;
 
 use crate::report::hinted;
@@ -75,6 +76,11 @@ pub(crate) fn all() -> impl Iterator<Item = (String, String)> {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     std::env::vars_os().filter_map(text)
+}
+
+/// Takes out what looks like a secret, and the values of the variables that hold one.
+pub(crate) fn redactor() -> Redactor {
+    Redactor::new(secret_values(all()))
 }
 
 /// All variables, as they are.

@@ -17,6 +17,7 @@ mod repairs;
 mod report;
 mod run_words;
 mod runtime;
+mod session;
 mod show_text;
 mod store;
 mod supervise;
@@ -29,6 +30,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use unstuck_core::question::Answer;
 use unstuck_store::Location;
 
+use crate::commands::answer::AnswerArgs;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
@@ -37,7 +39,7 @@ use crate::commands::{
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
-use crate::supervise::Session;
+use crate::session::Session;
 
 /// Keeps AI agents working: runs them, sees every failure, and does what helps
 #[derive(Debug, Parser)]
@@ -197,8 +199,8 @@ fn with_store(
         Command::Approve(args) => return answer::approve(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
         Command::Webhook(args) => return webhook::run(args, config, &session, out),
-        other => match answered(other, config, &session, out) {
-            Some(done) => return done,
+        other => match answered(other) {
+            Some((said, args)) => return answer::answer(said, &args, config, &session, out),
             None => look(other, &session, out),
         },
     };
@@ -206,37 +208,19 @@ fn with_store(
 }
 
 /// The answers to what runs ask for.
-fn answered(
-    command: &Command,
-    config: &Config,
-    session: &Session<'_>,
-    out: &mut Output,
-) -> Option<anyhow::Result<ExitCode>> {
-    let (said, args) = match command {
-        Command::Reject(args) => (Answer::Reject, args),
-        Command::Resolve(args) => (Answer::Resolve, args),
-        Command::Retry(args) => (Answer::Retry, args),
-        Command::Escalate(args) => (Answer::Escalate, args),
-        Command::Skip(args) => (Answer::Skip, args),
-        Command::Abort(args) => (Answer::Abort, args),
-        other => return of_loop(other, config, session, out),
-    };
-    Some(answer::answer(said, args, config, session, out))
-}
-
-fn of_loop(
-    command: &Command,
-    config: &Config,
-    session: &Session<'_>,
-    out: &mut Output,
-) -> Option<anyhow::Result<ExitCode>> {
-    let (said, args) = match command {
-        Command::ApproveRecovery(args) => (Answer::Approve, args),
-        Command::RejectRecovery(args) => (Answer::Reject, args),
-        Command::ResolveRecovery(args) => (Answer::Resolve, args),
+fn answered(command: &Command) -> Option<(Answer, AnswerArgs)> {
+    Some(match command {
+        Command::Reject(args) => (Answer::Reject, args.clone()),
+        Command::Resolve(args) => (Answer::Resolve, args.clone()),
+        Command::Retry(args) => (Answer::Retry, args.clone()),
+        Command::Escalate(args) => (Answer::Escalate, args.clone()),
+        Command::Skip(args) => (Answer::Skip, args.clone()),
+        Command::Abort(args) => (Answer::Abort, args.clone()),
+        Command::ApproveRecovery(args) => (Answer::Approve, args.into()),
+        Command::RejectRecovery(args) => (Answer::Reject, args.into()),
+        Command::ResolveRecovery(args) => (Answer::Resolve, args.into()),
         _ => return None,
-    };
-    Some(answer::of_loop(said, args, config, session, out))
+    })
 }
 
 /// The commands that look at what ran.

@@ -14,7 +14,7 @@ use unstuck_run::drive::Announcer;
 use unstuck_store::{Outgoing, Store};
 
 use crate::config::{self, Config};
-use crate::supervise::Session;
+use crate::session::Session;
 use crate::{clock, environment};
 
 /// How long the end of a command waits for messages to arrive; the rest stays in the outbox.

@@ -3,17 +3,20 @@
 //! Events are past tense and never changed. All state is a fold over them. An event that a newer unstuck wrote is
 //! kept as it is and skipped by every fold.
 
+mod answer;
 mod attempt;
 mod call;
 mod id;
 mod outcome;
 mod pipeline;
+mod question;
 mod recovery;
 mod repair;
 mod run;
 mod session;
 mod wire;
 
+pub use answer::Answer;
 pub use attempt::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     Excerpt, FailedCheck, InterruptedBy, Measured,
@@ -25,6 +28,7 @@ pub use pipeline::{
     DiagnosedCheck, IterationFinished, IterationStarted, LoopStarted, OnStuck, OutputReused,
     PipelineStarted, RoleStarted,
 };
+pub use question::{Choice, Deadline, Shown, Tried};
 pub use recovery::{
     ConfigRejected, ConfigReloaded, DecisionMade, EscalationKind, LimitsInForce, MadeFrom,
     ModelEscalated, RecoveryEscalated, RecoveryResolved, WaitingUntil,

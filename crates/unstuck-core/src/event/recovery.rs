@@ -3,14 +3,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::answer::Answer;
 use super::id::SessionId;
 use super::pipeline::PipelineStarted;
+use super::question::Shown;
 use crate::decision::{
     AskWhy, Changed, CostEstimate, Decision, EscalationRecord, Odds, Proposed, Trigger,
 };
 use crate::failure::Kind;
 use crate::moment::Timestamp;
-use crate::question::{Answer, Shown};
 
 /// It was decided what to do about a failure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

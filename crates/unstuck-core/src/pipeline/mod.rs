@@ -11,10 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::decision::Changed;
 use crate::event::{
-    Event, IterationFinished, OnStuck, Outcome, Part, PipelineStarted, Recorded, RecoveryResolved,
-    RoleStarted, RunFinished, RunId, SessionId,
+    Answer, Event, IterationFinished, OnStuck, Outcome, Part, PipelineStarted, Recorded,
+    RecoveryResolved, RoleStarted, RunFinished, RunId, SessionId,
 };
-use crate::question::Answer;
 
 /// What the one who drives a pipeline has to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]

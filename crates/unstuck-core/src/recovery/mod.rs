@@ -15,12 +15,10 @@ use crate::decision::{Catalog, Chosen, CostEstimate, Decision, History, Tokens};
 use crate::duration::in_millis;
 use crate::event::{
     ApprovalSource, AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RecoveryEscalated,
-    RecoveryExecuted, RecoveryFailed, RecoveryResolved, RunFinished, RunId, SessionSpec,
+    RecoveryExecuted, RecoveryFailed, RecoveryResolved, RunFinished, RunId, SessionSpec, Tried,
 };
 use crate::failure::Level;
 use crate::moment::Timestamp;
-
-use crate::question::Tried;
 
 use plan::Course;
 

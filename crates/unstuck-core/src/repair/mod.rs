@@ -23,6 +23,7 @@ mod paths;
 mod pattern;
 mod questions;
 mod sample;
+mod sampling;
 mod usual_check;
 
 pub use book::Book;

@@ -20,6 +20,7 @@ mod judge;
 mod knowledge;
 mod lease;
 mod log;
+mod person;
 pub mod pipeline;
 mod repair;
 mod repairing;

@@ -11,8 +11,9 @@ use unstuck_core::guard::show;
 use unstuck_repair::guard_files::GuardFiles;
 use unstuck_repair::place::Root;
 
+use crate::place::homely;
 use crate::report::hinted;
-use crate::{clock, config, trusting};
+use crate::{clock, config, environment, trusting};
 
 /// The file that it is written to.
 const FILE: &str = "unstuck.toml";
@@ -32,11 +33,14 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
     };
     let why = match note {
         "" => asked.kind.to_string(),
-        note => note.to_owned(),
+        note => environment::redactor().redact(note).into_owned(),
     };
     let comment = format!("{}: {why}", clock::day(clock::now().at));
     let Some(changed) = added(&text, command, &comment)? else {
-        return Ok(format!("it stands in {} already", path.display()));
+        return Ok(format!(
+            "it stands in {} already",
+            homely(&path.to_string_lossy())
+        ));
     };
     let before = config::load_in(project, None)?;
     let was_trusted = trusting::standing(&before, project) == ProjectTrust::Trusted;
@@ -44,7 +48,10 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
     fs::write(&beside, changed)
         .and_then(|()| fs::rename(&beside, &path))
         .with_context(|| format!("cannot write {}", path.display()))?;
-    let told = format!("added to auto_approve in {}", path.display());
+    let told = format!(
+        "added to auto_approve in {}",
+        homely(&path.to_string_lossy())
+    );
     match was_trusted {
         true => {
             trust(project, command)?;

@@ -21,7 +21,8 @@ use crate::history::History;
 use crate::output::{BOLD, DIM, Output};
 use crate::pipeline_plan::Wanted;
 use crate::report::refused;
-use crate::supervise::{Session, Told};
+use crate::session::Session;
+use crate::supervise::Told;
 use crate::{completion, runtime};
 
 /// Allow what a run asks for, and go on
@@ -44,7 +45,7 @@ pub(crate) struct ApproveArgs {
 }
 
 /// Answer what a run asks for
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   unstuck inbox                              (what waits, and what can be answered)
   unstuck reject k3v9 --note \"wrong folder\"
@@ -73,7 +74,20 @@ pub(crate) struct LoopArgs {
     quiet: bool,
 }
 
-#[derive(Debug, Args)]
+impl From<&LoopArgs> for AnswerArgs {
+    fn from(args: &LoopArgs) -> Self {
+        Self {
+            about: About {
+                id: args.run.clone(),
+                last: args.run.is_none(),
+                note: args.note.clone(),
+                quiet: args.quiet,
+            },
+        }
+    }
+}
+
+#[derive(Debug, Clone, Args)]
 struct About {
     /// The question or its run: the first letters of its id [default: the newest]
     #[arg(value_name = "ID", add = completion::runs())]
@@ -127,27 +141,6 @@ pub(crate) fn answer(
     given.run(config, session, out)
 }
 
-pub(crate) fn of_loop(
-    answer: Answer,
-    args: &LoopArgs,
-    config: &Config,
-    session: &Session<'_>,
-    out: &mut Output,
-) -> Result<ExitCode> {
-    let about = About {
-        id: args.run.clone(),
-        last: args.run.is_none(),
-        note: args.note.clone(),
-        quiet: args.quiet,
-    };
-    let given = Giving {
-        answer,
-        always: false,
-        about: &about,
-    };
-    given.run(config, session, out)
-}
-
 /// An answer that is being given.
 struct Giving<'a> {
     answer: Answer,
@@ -161,11 +154,14 @@ impl Giving<'_> {
         let question = answering::find(about.id.as_deref(), answer, session)?;
         if !about.quiet {
             show_question(&question, answer, out)?;
+            // What follows may write by itself, and take long.
+            out.flush()?;
         }
         let given = answering::give(&question, answer, &about.note, config, session)?;
         if self.always {
             let said = always::write(Path::new(&question.project), &question.asked, &about.note)?;
             writeln!(out, "{said}")?;
+            out.flush()?;
         }
         match given {
             Given::Noted => Ok(ExitCode::SUCCESS),

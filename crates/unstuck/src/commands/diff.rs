@@ -13,8 +13,9 @@ use crate::history::History;
 use crate::named::Named;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
 use crate::report::{hinted, refused};
+use crate::session::Session;
 use crate::show_text::printable;
-use crate::supervise::{Session, state_folder};
+use crate::supervise::state_folder;
 use crate::{clock, completion, runtime};
 
 /// Show what an attempt changed in the work tree

@@ -10,8 +10,8 @@ use unstuck_run::drive::Finished;
 use crate::history::History;
 use crate::output::Output;
 use crate::runtime;
+use crate::session::Session;
 use crate::show_text::{round_costs, rounded_usd};
-use crate::supervise::Session;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]

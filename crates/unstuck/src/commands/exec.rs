@@ -20,7 +20,8 @@ use crate::output::Output;
 use crate::place::project_of;
 use crate::repairs::{self, Repair};
 use crate::report::hinted;
-use crate::supervise::{self, Session, Told};
+use crate::session::Session;
+use crate::supervise::{self, Told};
 
 /// Run a command; when it fails, find out why, wait, change what helps, and try again
 ///

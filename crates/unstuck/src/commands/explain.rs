@@ -14,8 +14,8 @@ use unstuck_core::{Kind, RetryPolicy};
 use crate::history::History;
 use crate::named::{Named, attempt_name};
 use crate::output::{BOLD, DIM, Output};
+use crate::session::Session;
 use crate::show_text::{one_line, wrapped};
-use crate::supervise::Session;
 use crate::{completion, repair_words, runtime};
 
 /// Explain decisions: the rule that matched, the policy's values and their origin, the ways that lost

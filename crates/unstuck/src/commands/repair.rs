@@ -24,7 +24,8 @@ use crate::output::Output;
 use crate::place::project_of;
 use crate::repairs;
 use crate::report::{hinted, refused};
-use crate::supervise::{self, Session, Told};
+use crate::session::Session;
+use crate::supervise::{self, Told};
 use crate::{completion, runtime, trusting};
 
 /// Run a project's check, find out what is broken, and repair what may be repaired

@@ -22,7 +22,8 @@ use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
 use crate::repairs::{self, Repairs};
 use crate::report::refused;
-use crate::supervise::{self, Conducted, Pipelined, Session, Told};
+use crate::session::Session;
+use crate::supervise::{self, Conducted, Pipelined, Told};
 use crate::{answering, clock, completion, runtime};
 
 /// Where there is something to take up again; of those that failed only pipelines.

@@ -16,7 +16,8 @@ use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
 use crate::repairs::{self, Repair};
 use crate::report::{hinted, refused};
-use crate::supervise::{self, Conducted, Pipelined, Session, Told};
+use crate::session::Session;
+use crate::supervise::{self, Conducted, Pipelined, Told};
 
 /// Run the roles of unstuck.toml: each builds on what it needs, and each is kept going
 ///

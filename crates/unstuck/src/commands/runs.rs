@@ -15,8 +15,8 @@ use crate::history::{History, Listed};
 use crate::output::{DIM, Output};
 use crate::place::{homely, project_named};
 use crate::run_words::{style, what};
+use crate::session::Session;
 use crate::show_text::cut;
-use crate::supervise::Session;
 use crate::{clock, completion, runtime};
 
 /// What is left of a command before other facts give way.

@@ -7,15 +7,15 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use unstuck_core::Timestamp;
 use unstuck_core::guard::show;
-use unstuck_core::redact::Redactor;
+
 use unstuck_notify::{Address, Courier, Hook, Message, Occasion, Target};
 use unstuck_store::{Letter, LetterState, OutboxFilter, Sent};
 
 use crate::config::Config;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
 use crate::report::hinted;
-use crate::supervise::Session;
-use crate::{clock, notifying, runtime};
+use crate::session::Session;
+use crate::{clock, environment, notifying, runtime};
 
 /// So many messages are listed.
 const LISTED: usize = 50;
@@ -270,7 +270,7 @@ fn flush(session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
         if !session.store.path().try_exists().unwrap_or(true) {
             return Ok(Vec::new());
         }
-        let redactor = std::sync::Arc::new(Redactor::new([]));
+        let redactor = std::sync::Arc::new(environment::redactor());
         let store = crate::store::open(session.store, redactor).await?;
         let courier = Courier::new(store.clone(), notifying::sender());
         let sent = courier.deliver_all(clock::now().at).await;

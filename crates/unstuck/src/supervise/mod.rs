@@ -17,12 +17,12 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use tokio::sync::watch;
-use unstuck_core::action::{Prompts, shell_quote};
+use unstuck_core::action::Prompts;
 use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Catalog, Draw};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::question::Patience;
-use unstuck_core::redact::{Redactor, secret_values};
+use unstuck_core::redact::Redactor;
 use unstuck_core::repair::Book;
 use unstuck_core::{Classifier, RunId};
 use unstuck_run::blobs::BlobError;
@@ -38,39 +38,10 @@ use unstuck_store::{Location, Store};
 use crate::config::Config;
 use crate::environment;
 use crate::notifying::{AtWork, Notifying};
-use crate::output::Color;
-use crate::place::homely;
 use crate::repairs::Repairs;
 use crate::report::hinted;
+use crate::session::Session;
 use crate::trusting;
-
-/// What every command that runs something starts from.
-#[derive(Debug)]
-pub(crate) struct Session<'a> {
-    pub(crate) store: &'a Location,
-    /// The configuration file that was named.
-    pub(crate) config: Option<&'a Path>,
-    pub(crate) color: Color,
-}
-
-impl Session<'_> {
-    /// A command line of unstuck that finds this very store when a person copies it.
-    pub(crate) fn line(&self, words: &str) -> String {
-        format!("unstuck {words}{}", self.store_option())
-    }
-
-    /// The option that names the store, with a blank before it; empty where it is the usual one.
-    pub(crate) fn store_option(&self) -> String {
-        if environment::store_location().is_ok_and(|usual| usual == *self.store) {
-            return String::new();
-        }
-        let path = self.store.to_string();
-        match shell_quote(&path) {
-            quoted if quoted == path => format!(" --store {}", homely(&path)),
-            quoted => format!(" --store {quoted}"),
-        }
-    }
-}
 
 /// What is to be driven.
 enum Task<'a> {
@@ -262,7 +233,7 @@ fn drive(
     task: Task<'_>,
 ) -> Result<Finished> {
     setting.known.config.prepare()?;
-    let redactor = Arc::new(Redactor::new(secret_values(environment::all())));
+    let redactor = Arc::new(environment::redactor());
     crate::runtime::block_on(async {
         // The reaper comes up while the store is being opened.
         let supervisors =
@@ -310,26 +281,7 @@ fn drive(
             patience: &config.escalations().patience(),
             announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
         };
-        let mut draw = chance::draw;
-        let finished = match task {
-            Task::Start(request, reporter) => {
-                let mut engine = around.engine(reporter, &mut setting.stdin, &mut draw);
-                engine.start(*request).await
-            }
-            Task::Resume(run, reporter) => {
-                let mut engine = around.engine(reporter, &mut setting.stdin, &mut draw);
-                engine.resume(&run).await
-            }
-            Task::Conduct(pipeline, reporter) => {
-                let reload = || (pipeline.reload)().map_err(|error| format!("{error:#}"));
-                let plan = pipeline.plan.clone();
-                let conductor = around.conductor(reporter, plan, &reload, &mut draw);
-                match pipeline.how {
-                    Conducted::Start(selection) => Box::pin(conductor.start(&selection)).await,
-                    Conducted::Again(run, again) => Box::pin(conductor.resume(&run, &again)).await,
-                }
-            }
-        };
+        let finished = around.perform(task, &mut setting.stdin).await;
         if let Some(courier) = courier {
             courier.finish().await;
         }
@@ -355,6 +307,30 @@ struct Around<'a> {
 }
 
 impl<'a> Around<'a> {
+    /// Drives what is to be driven, to its end or to a stop.
+    async fn perform(&self, task: Task<'_>, stdin: &mut Stdin) -> Result<Finished, RunError> {
+        let mut draw = chance::draw;
+        match task {
+            Task::Start(request, reporter) => {
+                let mut engine = self.engine(reporter, stdin, &mut draw);
+                engine.start(*request).await
+            }
+            Task::Resume(run, reporter) => {
+                let mut engine = self.engine(reporter, stdin, &mut draw);
+                engine.resume(&run).await
+            }
+            Task::Conduct(pipeline, reporter) => {
+                let reload = || (pipeline.reload)().map_err(|error| format!("{error:#}"));
+                let plan = pipeline.plan.clone();
+                let conductor = self.conductor(reporter, plan, &reload, &mut draw);
+                match pipeline.how {
+                    Conducted::Start(selection) => Box::pin(conductor.start(&selection)).await,
+                    Conducted::Again(run, again) => Box::pin(conductor.resume(&run, &again)).await,
+                }
+            }
+        }
+    }
+
     fn knowledge(&self) -> Knowledge<'a> {
         Knowledge {
             known: self.known,

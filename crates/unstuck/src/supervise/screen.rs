@@ -9,9 +9,10 @@ use unstuck_core::duration::Human;
 use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, Reporter};
 
-use super::{Session, story};
+use super::story;
 use crate::environment;
 use crate::output::{DIM, columns};
+use crate::session::Session;
 use crate::show_text::wrapped;
 
 /// Where the second line of something that is told begins: behind the name.

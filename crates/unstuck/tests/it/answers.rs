@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::run::Running;
-use crate::{Ended, Place};
+use crate::{Ended, Place, anywhere};
 
 /// An agent that is not logged in until a file says so.
 const CLAUDE: &str = "#!/bin/sh\ncat >/dev/null; echo \"$@\" >> calls; [ -f login ] && echo done && exit 0; echo 'Not logged in · Please run /login'; exit 7\n";
@@ -117,6 +117,22 @@ fn words_are_handed_on_to_the_agent() {
     go(&place, &said).told(0, &["recovered"]);
     let calls = place.lines("calls").join("\n");
     assert!(calls.contains("use the staging account"), "{calls}");
+}
+
+/// What the environment holds may slip into a person's words.
+#[test]
+fn a_secret_in_the_words_of_an_answer_is_never_stored() {
+    let secret = "q7h2k9zt4m";
+    let place = asking();
+    go(&place, &EXEC).told(3, &[]);
+    place.write("login", "");
+    let note = format!("the key is {secret} now");
+    let mut retry = place.command(&["retry", "--last", "--note", &note]);
+    let output = retry.env("MY_API_KEY", secret).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let resolved = &place.events("recovery_resolved")[0];
+    assert_eq!(resolved["note"], "the key is [redacted:environment] now");
+    assert!(!anywhere(place.folder.path(), secret), "it is on disk");
 }
 
 /// S4-21: a stronger model is a person's choice, with its cost in the question and in the log.
@@ -264,4 +280,19 @@ fn a_kill_between_answer_and_action_loses_nothing() {
         let is_done = place.project().join("out/reports").is_dir();
         assert!(is_done || (was_cut_off && again.code == 3), "{told}");
     }
+}
+
+#[test]
+fn what_is_answered_is_shown_before_anything_goes_on() {
+    let place = asking();
+    go(&place, &EXEC).told(3, &[]);
+    place.write("login", "");
+    let both = place
+        .shell("\"$UNSTUCK\" resolve --last 2>&1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(both.stdout).unwrap();
+    let shown = text.find("resolve ").expect(&text);
+    let done = text.find("recovered").expect(&text);
+    assert!(shown < done, "{text}");
 }

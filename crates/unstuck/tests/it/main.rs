@@ -168,3 +168,20 @@ impl Ended {
         self
     }
 }
+
+/// Whether any file below a folder holds a text.
+fn anywhere(folder: &Path, text: &str) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return false;
+    };
+    entries.flatten().any(|entry| {
+        let path = entry.path();
+        if path.is_dir() {
+            return anywhere(&path, text);
+        }
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    })
+}

@@ -10,7 +10,7 @@ use crate::commands::show;
 use crate::history::History;
 use crate::output::{BOLD, DIM, GREEN, Output};
 use crate::runtime;
-use crate::supervise::Session;
+use crate::session::Session;
 
 /// Tells how the runs went and what to do next.
 pub(super) fn tell(played: &[Finished], session: &Session<'_>, out: &mut Output) -> Result<()> {

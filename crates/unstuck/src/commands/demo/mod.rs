@@ -30,7 +30,8 @@ use super::ended::summary;
 use crate::environment;
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
-use crate::supervise::{self, Screen, Session, Told};
+use crate::session::Session;
+use crate::supervise::{self, Screen, Told};
 
 /// The exit code of whoever was interrupted.
 const INTERRUPTED: u8 = 130;

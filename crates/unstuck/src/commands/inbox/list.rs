@@ -14,7 +14,7 @@ use super::told::{command, offered};
 use crate::clock::ago;
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
-use crate::supervise::Session;
+use crate::session::Session;
 
 /// How wide it is where nobody says.
 pub(super) const USUAL: usize = 80;

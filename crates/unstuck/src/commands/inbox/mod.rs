@@ -19,7 +19,7 @@ use unstuck_store::QuestionFilter;
 use self::told::Told;
 use crate::config::Config;
 use crate::output::Output;
-use crate::supervise::Session;
+use crate::session::Session;
 use crate::{answering, clock, completion, environment};
 
 /// Show what waits for you, and answer it

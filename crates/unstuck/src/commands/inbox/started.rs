@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use unstuck_core::RunId;
 use unstuck_store::Location;
 
-use crate::supervise::Session;
+use crate::session::Session;
 
 /// The first argument of a process that is to outlive the terminal it was started from.
 const DETACHED: &str = "__detached";

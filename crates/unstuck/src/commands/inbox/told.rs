@@ -7,7 +7,7 @@ use unstuck_core::question::{Answer, Choice, Circumstances, Deadline, Tried, cho
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::Question;
 
-use crate::supervise::Session;
+use crate::session::Session;
 
 /// A question that waits.
 #[derive(Debug, Serialize)]

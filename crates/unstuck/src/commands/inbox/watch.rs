@@ -15,7 +15,7 @@ use super::list::gist;
 use super::told::Told;
 use crate::output::{Output, YELLOW};
 use crate::place::homely;
-use crate::supervise::Session;
+use crate::session::Session;
 use crate::{answering, clock, runtime};
 
 /// How often is looked.

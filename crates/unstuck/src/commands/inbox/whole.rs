@@ -15,7 +15,7 @@ use super::told::{command, offered};
 use crate::clock::{self, ago};
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
-use crate::supervise::Session;
+use crate::session::Session;
 
 /// Where the texts begin, behind the names of the facts.
 const INDENT: usize = 10;

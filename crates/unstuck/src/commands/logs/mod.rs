@@ -19,7 +19,7 @@ use crate::history::History;
 use crate::named::{Named, attempt_name, part_name};
 use crate::output::{DIM, Output};
 use crate::report::refused;
-use crate::supervise::Session;
+use crate::session::Session;
 use crate::{clock, completion, runtime};
 
 /// How often is looked for more.

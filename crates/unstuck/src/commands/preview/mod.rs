@@ -22,7 +22,8 @@ use crate::config::Config;
 use crate::output::{Output, YELLOW};
 use crate::place::homely;
 use crate::report::{hinted, refused};
-use crate::supervise::{Session, state_folder};
+use crate::session::Session;
+use crate::supervise::state_folder;
 
 /// The exit code of a command that took too long.
 const TIMED_OUT: u8 = 124;

@@ -12,8 +12,8 @@ use super::Fate;
 use crate::clock::ago;
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::place::homely;
+use crate::session::Session;
 use crate::show_text::cut;
-use crate::supervise::Session;
 
 /// How wide a path is before notes stand behind it without a column of their own.
 const WIDEST: usize = 60;

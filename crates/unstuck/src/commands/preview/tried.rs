@@ -7,7 +7,6 @@ use anyhow::{Context, Result};
 use tokio::sync::watch;
 use unstuck_config::Origin;
 use unstuck_core::guard::DEFAULT_TIMEOUT;
-use unstuck_core::redact::{Redactor, secret_values};
 use unstuck_repair::environment::Environment;
 use unstuck_repair::place::{Folder, Root};
 use unstuck_repair::preview::{Bounds, Preview, Previews};
@@ -19,7 +18,8 @@ use super::{Escalated, PreviewArgs, Proposed, trouble};
 use crate::config::Config;
 use crate::place::project_of;
 use crate::report::hinted;
-use crate::supervise::{self, Session, state_folder};
+use crate::session::Session;
+use crate::supervise::{self, state_folder};
 use crate::{clock, environment, runtime};
 
 /// A command that is to be tried, and where.
@@ -96,11 +96,10 @@ impl Wanted {
         runtime::block_on(async {
             let (stop, stopped) = watch::channel(Stop::No);
             supervise::listen(stop, None)?;
-            let redactor = Redactor::new(secret_values(environment::all()));
             let state = state_folder(session.store);
             let temporary = std::env::temp_dir();
             let program = ReaperProgram::own();
-            let executor = Executor::start(&program, &state, &temporary, redactor);
+            let executor = Executor::start(&program, &state, &temporary, environment::redactor());
             let mut executor = executor.map_err(|error| trouble::of_trial(error.into()))?;
             let now = clock::now().at;
             let tried = executor.preview(&trial, previews, now, stopped).await;

@@ -17,8 +17,8 @@ use crate::named::Named;
 use crate::output::{BOLD, DIM, Output};
 use crate::place::homely;
 use crate::run_words::{style, what};
+use crate::session::Session;
 use crate::show_text::{cut, round_costs};
-use crate::supervise::Session;
 use crate::{clock, completion, runtime};
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost

@@ -18,10 +18,11 @@ use unstuck_run::drive::{Channel, RunReporter};
 use self::canvas::Canvas;
 use self::passed::Passed;
 use self::story::Story;
+use super::Told;
 use super::screen::can_redraw;
-use super::{Session, Told};
 use crate::environment;
 use crate::output::{DIM, columns, size};
+use crate::session::Session;
 use crate::show_text::wrapped;
 
 /// Where the second line of something that is told begins.

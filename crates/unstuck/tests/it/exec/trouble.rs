@@ -2,28 +2,11 @@
 
 use std::process::Stdio;
 
-use crate::Place;
+use crate::{Place, anywhere};
 
 use super::QUICK;
 
 const KEY: &str = "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789abcdefghijklmnop";
-
-/// Whether any file below a folder holds a text.
-fn anywhere(folder: &std::path::Path, text: &str) -> bool {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return false;
-    };
-    entries.flatten().any(|entry| {
-        let path = entry.path();
-        if path.is_dir() {
-            return anywhere(&path, text);
-        }
-        let bytes = std::fs::read(&path).unwrap_or_default();
-        bytes
-            .windows(text.len())
-            .any(|part| part == text.as_bytes())
-    })
-}
 
 #[test]
 fn a_secret_is_never_stored() {

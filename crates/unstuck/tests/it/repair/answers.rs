@@ -1,6 +1,7 @@
 //! What nobody has allowed waits for a person's word.
 
 use super::{NEEDS_FOLDER, project};
+use crate::anywhere;
 
 /// S3-35, S3-42 in part: an unlisted repair asks, and the answer runs exactly that.
 #[test]
@@ -78,6 +79,27 @@ fn approve_always_makes_it_run_by_itself_the_next_time() {
     );
     std::fs::remove_dir_all(place.project().join("out")).unwrap();
     place.go(&exec).told(0, &["it stands in your auto_approve"]);
+}
+
+/// The reason stands in a file that others read.
+#[test]
+fn a_secret_in_the_reason_is_not_written_into_the_configuration() {
+    let place = project("");
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", NEEDS_FOLDER];
+    place.go(&exec).told(3, &[]);
+    let approve = ["approve", "--always", "--note", "as q7h2k9zt4m may"];
+    let mut approve = place.command(&approve);
+    let output = approve.env("MY_API_KEY", "q7h2k9zt4m").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let written = place.text("unstuck.toml");
+    assert!(
+        written.contains("as [redacted:environment] may"),
+        "{written}"
+    );
+    assert!(
+        !anywhere(place.folder.path(), "q7h2k9zt4m"),
+        "it is on disk"
+    );
 }
 
 /// What a person has allowed and what worked is offered first the next time, with its record.

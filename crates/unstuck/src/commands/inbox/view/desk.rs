@@ -17,7 +17,7 @@ use unstuck_store::{Question, QuestionFilter};
 use super::super::{started, watch};
 use crate::answering::{self, Given};
 use crate::config::Config;
-use crate::supervise::Session;
+use crate::session::Session;
 
 /// How often is looked for what comes and goes.
 const LOOK: Duration = Duration::from_millis(400);

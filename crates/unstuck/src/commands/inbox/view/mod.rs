@@ -32,7 +32,7 @@ use self::terminal::Terminal;
 use crate::clock;
 use crate::config::Config;
 use crate::output::Color;
-use crate::supervise::Session;
+use crate::session::Session;
 
 /// How long keys are waited for before news are looked at.
 const TICK: Timespec = Timespec {

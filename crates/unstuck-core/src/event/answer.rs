@@ -1,4 +1,4 @@
-//! The answers.
+//! What a person can answer.
 
 use std::fmt;
 

@@ -1,0 +1,165 @@
+//! What is offered for a sample, and whether it is what must be.
+
+use std::collections::BTreeSet;
+
+use super::book::Book;
+use super::facts::{Facts, PathFact, PidFile, PortFact, Thing};
+use super::offer::Offers;
+use super::sample::Sample;
+use super::{offers, paths, questions};
+use crate::diagnosis::Classifier;
+use crate::failure::Case;
+use crate::moment::Now;
+
+/// The folder of the project in every sample.
+const ROOT: &str = "/w/app";
+
+impl Sample {
+    /// What is wrong about what is offered for it.
+    pub fn problem(&self, book: &Book) -> Option<String> {
+        let offers = self.offers(book, &self.entries);
+        let first = |offers: &Offers, is_owner: bool| {
+            let mut all = offers.offers.iter();
+            let found = all.find(|offer| offer.source.is_owner() == is_owner);
+            found.map(|offer| offer.command.clone())
+        };
+        let owner = first(&offers, true);
+        let built_in = first(&self.offers(book, &[]), false);
+        let rule = offers.refused.as_ref().map(|refusal| refusal.rule.clone());
+        let wrong = owner != self.first
+            || (self.built_in.is_some() && built_in != self.built_in)
+            || (self.nothing && self.built_in.is_none() && built_in.is_some())
+            || (self.refused.is_some() && rule != self.refused);
+        let said = format!("{}{}", self.stdout, self.stderr);
+        let said: String = said.chars().take(120).collect();
+        wrong.then(|| {
+            format!("`{said}`: offered {owner:?}, built in {built_in:?}, refused {rule:?}, passed over {:?}", offers.passed_over)
+        })
+    }
+
+    /// What is offered for it.
+    fn offers(&self, book: &Book, entries: &[String]) -> Offers {
+        let failure = Case {
+            tool: Some(self.tool.clone()),
+            exit_code: Some(1),
+            stdout: Some(self.stdout.as_str().into()),
+            stderr: Some(self.stderr.as_str().into()),
+            ..Case::default()
+        };
+        let failure = failure.into_failure();
+        let now = Now::utc(crate::moment::Timestamp::from_seconds(0));
+        let diagnosis = Classifier::built_in().diagnose(&failure, &now);
+        let asked = questions(book, &failure, &diagnosis, entries);
+        let facts = self.facts(&asked);
+        offers(book, &failure, &diagnosis, &facts, entries)
+    }
+
+    fn facts(&self, asked: &questions::Questions) -> Facts {
+        let named = self.files.iter().chain(self.texts.keys()).chain(&self.crlf);
+        let named = named
+            .chain(&self.executable)
+            .chain(&self.lfs_pointers)
+            .chain(&self.in_use);
+        let files: BTreeSet<String> = named.chain(self.pids.keys()).cloned().collect();
+        let mut facts = Facts {
+            roots: vec![ROOT.to_owned()],
+            scripts: self.scripts.clone(),
+            submodules: self.submodules.clone(),
+            ..Facts::default()
+        };
+        let folders = files.iter().chain(&self.dangling).chain(&self.folders);
+        let folders: BTreeSet<&str> = folders
+            .flat_map(|path| paths::upwards(path).skip(1))
+            .chain(self.folders.iter().map(String::as_str))
+            .collect();
+        facts.listed = files
+            .iter()
+            .cloned()
+            .chain(folders.iter().map(|one| (*one).to_owned()))
+            .collect();
+        let asked_paths = asked.paths.iter().filter_map(|path| facts.relative(path));
+        let copies = facts.listed.iter().filter_map(|file| asked.copy_of(file));
+        let all: BTreeSet<String> = asked_paths
+            .chain(copies)
+            .chain(facts.listed.clone())
+            .chain(self.dangling.clone())
+            .collect();
+        facts.paths = all
+            .into_iter()
+            .map(|path| {
+                let fact = self.path_fact(&path, &files, &folders);
+                (path, fact)
+            })
+            .collect();
+        facts.follow_links();
+        facts.named_in = asked
+            .names
+            .iter()
+            .map(|name| {
+                let naming = self
+                    .texts
+                    .iter()
+                    .filter(|(_, text)| text.contains(name.as_str()));
+                (name.clone(), naming.map(|(file, _)| file.clone()).collect())
+            })
+            .collect();
+        facts.pid_files = self
+            .pids
+            .iter()
+            .map(|(path, alive)| {
+                (
+                    path.clone(),
+                    PidFile {
+                        pid: 4711,
+                        alive: *alive,
+                        ours: Some(*alive),
+                    },
+                )
+            })
+            .collect();
+        facts.ports = self
+            .ports
+            .iter()
+            .filter_map(|(port, ours)| {
+                Some((
+                    port.parse().ok()?,
+                    PortFact {
+                        pid: Some(4711),
+                        ours: Some(*ours),
+                        command: "node server.js".to_owned(),
+                    },
+                ))
+            })
+            .collect();
+        facts
+    }
+
+    fn path_fact(
+        &self,
+        path: &str,
+        files: &BTreeSet<String>,
+        folders: &BTreeSet<&str>,
+    ) -> PathFact {
+        let what = match () {
+            () if self.dangling.contains(path) => Thing::Dangling,
+            () if files.contains(path) => Thing::File,
+            () if folders.contains(path) || path.is_empty() => Thing::Folder,
+            () => Thing::Nothing,
+        };
+        PathFact {
+            link: self.links.get(path).cloned(),
+            what,
+            executable: self.executable.contains(path),
+            writable: true,
+            empty: self.folders.contains(path),
+            crlf: self.crlf.contains(path),
+            starts_with_mark: self
+                .texts
+                .get(path)
+                .is_some_and(|text| text.starts_with('\u{feff}')),
+            lfs_pointer: self.lfs_pointers.contains(path),
+            in_use: Some(self.in_use.contains(path)),
+            text: self.texts.get(path).cloned(),
+        }
+    }
+}
