@@ -99,7 +99,7 @@ impl Shared {
 
     /// The session of a name; one that is not known yet begins now.
     pub(crate) fn session(&self, name: &str, client: Option<&str>) -> Arc<Session> {
-        let limits = self.settings.watch.limits;
+        let limits = self.settings.watch.limits.clone();
         let make = || Session::new(self.ledger.begin(name, client, &self.settings.policy), limits, clock::at());
         self.sessions.get_or(name, make)
     }
@@ -126,7 +126,7 @@ impl Gateway {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(GatewayError::Chance)?;
         let shared = Arc::new(Shared {
-            lanes: Lanes::new(settings.lanes),
+            lanes: Lanes::new(settings.lanes.clone()),
             sender: sender(settings.limits.connect),
             spending: Spending::default(),
             crier: Crier::new(),
@@ -159,7 +159,7 @@ impl Gateway {
 
     /// Takes a session in before its first call.
     pub fn register(&self, setup: SessionSetup) -> Arc<Session> {
-        let limits = self.shared.settings.watch.limits;
+        let limits = self.shared.settings.watch.limits.clone();
         self.shared
             .sessions
             .add(Session::new(setup, limits, clock::at()))

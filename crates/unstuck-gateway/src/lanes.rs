@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
-use unstuck_core::traffic::{Admission, Ask, FairQueue, Held, Lane, LaneSettings, LaneState, Limits};
+use unstuck_core::traffic::{
+    Admission, Ask, Held, Lane, LaneSettings, LaneState, Limits, Line, Next, Place,
+};
 use unstuck_core::{Kind, Timestamp};
 
 use crate::clock;
@@ -47,14 +49,9 @@ pub(crate) struct Shared {
 
 struct State {
     lane: Lane,
-    queue: FairQueue<Waiter>,
+    line: Line<oneshot::Sender<()>>,
     /// Whether somebody sees to those who wait.
     is_served: bool,
-}
-
-struct Waiter {
-    ask: Ask,
-    go: oneshot::Sender<Result<(), Waits>>,
 }
 
 /// Why a call may not go, and until when.
@@ -80,8 +77,8 @@ impl Lanes {
         }
         let lane = Arc::new(Shared {
             state: Mutex::new(State {
-                lane: Lane::new(self.settings, clock::at()),
-                queue: FairQueue::default(),
+                lane: Lane::new(self.settings.clone(), clock::at()),
+                line: Line::default(),
                 is_served: false,
             }),
             changed: Notify::new(),
@@ -102,41 +99,50 @@ impl Lanes {
     }
 }
 
+/// How somebody waits for leave to go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// How long at most.
+    pub(crate) most: Duration,
+    /// Whether there is somebody else to ask, so that one that is down need not be waited for.
+    pub(crate) has_other: bool,
+}
+
 impl Shared {
-    /// Waits for leave to go, at most so long; what keeps it back is told at once if that takes longer.
+    /// Waits for leave to go. What keeps it back is told at once if that takes longer than there is time.
     pub(crate) async fn enter(
         self: &Arc<Self>,
         session: &str,
         ask: Ask,
-        patience: Duration,
+        patience: Patience,
     ) -> Result<Permit, Waits> {
-        let waiting = {
+        let (waiting, place) = {
             let mut state = self.state();
-            if state.queue.is_empty() {
+            if state.line.is_empty() {
                 let now = clock::at();
-                match state.lane.admit(ask, now) {
+                let (waits, is_down) = match state.lane.admit(ask, now) {
                     Admission::Go => return Ok(Permit::new(self)),
-                    Admission::Wait { until, why } | Admission::Refuse { until, why }
-                        if until.since(now) > patience =>
-                    {
-                        return Err(Waits { until, why });
-                    }
-                    Admission::Refuse { until, why } => return Err(Waits { until, why }),
-                    Admission::Wait { .. } => {}
+                    Admission::Wait { until, why } => (Waits { until, why }, false),
+                    Admission::Refuse { until, why } => (Waits { until, why }, true),
+                };
+                let is_long = waits.until.since(now) > patience.most;
+                if is_long || is_down && patience.has_other {
+                    return Err(waits);
                 }
             }
             let (go, waiting) = oneshot::channel();
-            state.queue.push(session, ask.tokens.max(1), Waiter { ask, go });
+            let place = state.line.push(session, ask.tokens.max(1), ask, go);
             if !state.is_served {
                 state.is_served = true;
                 tokio::spawn(Arc::clone(self).serve());
             }
-            waiting
+            (waiting, Waiting { lane: self, place })
         };
-        self.changed.notify_one();
-        match tokio::time::timeout(patience, waiting).await {
-            Ok(Ok(Ok(()))) => Ok(Permit::new(self)),
-            Ok(Ok(Err(waits))) => Err(waits),
+        match tokio::time::timeout(patience.most, waiting).await {
+            Ok(Ok(())) => {
+                place.went();
+                Ok(Permit::new(self))
+            }
             // It stood in line for as long as it could.
             Ok(Err(_)) | Err(_) => Err(Waits {
                 until: clock::at(),
@@ -161,33 +167,45 @@ impl Shared {
 
     /// Lets go whoever may; until when the next has to wait, or none if nobody waits.
     fn let_go(&self) -> Option<Timestamp> {
-        let mut state = self.state();
+        let state = &mut *self.state();
         loop {
-            let state = &mut *state;
-            let Some(next) = state.queue.peek() else {
-                state.is_served = false;
-                return None;
-            };
-            if next.go.is_closed() {
-                state.queue.pop();
-                continue;
-            }
             let now = clock::at();
-            let answer = match state.lane.admit(next.ask, now) {
-                Admission::Wait { until, .. } => return Some(until),
-                Admission::Refuse { until, why } => Err(Waits { until, why }),
-                Admission::Go => Ok(()),
-            };
-            let went = answer.is_ok();
-            let told = state.queue.pop().map(|next| next.go.send(answer));
-            if went && !matches!(told, Some(Ok(()))) {
-                state.lane.abandoned(now);
+            match state.line.next(&mut state.lane, now) {
+                Next::Go(go) => {
+                    if go.send(()).is_err() {
+                        state.lane.abandoned(now);
+                    }
+                }
+                Next::Wait { until, .. } => return Some(until),
+                Next::Nobody => {
+                    state.is_served = false;
+                    return None;
+                }
             }
         }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+}
+
+/// Somebody in line, who leaves it when they no longer wait.
+struct Waiting<'a> {
+    lane: &'a Shared,
+    place: Place,
+}
+
+impl Waiting<'_> {
+    /// They went, and are no longer in line.
+    fn went(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.lane.state().line.remove(self.place);
     }
 }
 
@@ -218,7 +236,7 @@ impl Permit {
             let waits = {
                 let mut state = shared.state();
                 tell(&mut state.lane);
-                !state.queue.is_empty()
+                !state.line.is_empty()
             };
             if waits {
                 shared.changed.notify_one();

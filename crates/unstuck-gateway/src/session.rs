@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unstuck_core::event::{RunId, SessionId};
-use unstuck_core::{RetryPolicy, Timestamp};
+use unstuck_core::{Kind, RetryPolicy, Timestamp};
 
 use crate::protocol::{Asked, Said};
-use crate::watch::{Sign, Watch, WatchLimits};
+use crate::watch::{Sign, Talk, Watch, WatchLimits};
 
 /// What a session is told before its first call.
 #[derive(Debug, Clone)]
@@ -43,6 +43,16 @@ struct State {
     watch: Watch,
     circling: Option<Sign>,
     used: Timestamp,
+}
+
+impl State {
+    /// Keeps the newest sign that it goes in circles; gives the first.
+    fn circles(&mut self, sign: Option<Sign>) -> Option<Sign> {
+        let sign = sign?;
+        let is_new = self.circling.is_none();
+        self.circling = Some(sign.clone());
+        is_new.then_some(sign)
+    }
 }
 
 impl Session {
@@ -108,22 +118,35 @@ impl Session {
         self.state().used
     }
 
-    pub(crate) fn asked(&self, asked: &Asked, now: Timestamp) {
+    /// Takes note of a request; a new sign that it goes in circles is given once.
+    pub(crate) fn asked(&self, asked: &Asked, now: Timestamp) -> (Talk, Option<Sign>) {
         let mut state = self.state();
         state.calls += 1;
         state.used = now;
-        state.watch.asked(asked, now);
+        let (talk, sign) = state.watch.asked(asked, now);
+        (talk, state.circles(sign))
     }
 
-    /// Takes note of an answer; the sign that it goes in circles is given once.
-    pub(crate) fn answered(&self, said: &Said, cost: Option<f64>, now: Timestamp) -> Option<Sign> {
+    /// Takes note of an answer; a new sign that it goes in circles is given once.
+    pub(crate) fn answered(
+        &self,
+        talk: Talk,
+        said: &Said,
+        cost: Option<f64>,
+        now: Timestamp,
+    ) -> Option<Sign> {
         let mut state = self.state();
         state.spent += cost.unwrap_or(0.0);
         state.used = now;
-        let sign = state.watch.answered(said, now)?;
-        let is_new = state.circling.is_none();
-        state.circling = Some(sign.clone());
-        is_new.then_some(sign)
+        let sign = state.watch.answered(talk, said, now);
+        state.circles(sign)
+    }
+
+    /// Takes note that a request failed for good; a new sign that it goes in circles is given once.
+    pub(crate) fn failed(&self, talk: Talk, kind: Kind) -> Option<Sign> {
+        let mut state = self.state();
+        let sign = state.watch.failed(talk, kind);
+        state.circles(sign)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -141,14 +164,14 @@ impl Sessions {
         &self,
         name: &str,
         make: impl FnOnce() -> Session,
-    ) -> (Arc<Session>, bool) {
+    ) -> Arc<Session> {
         let mut known = self.known();
         if let Some(session) = known.get(name) {
-            return (Arc::clone(session), false);
+            return Arc::clone(session);
         }
         let session = Arc::new(make());
         known.insert(session.name(), Arc::clone(&session));
-        (session, true)
+        session
     }
 
     /// Takes a session in; one of the same name is replaced.

@@ -18,6 +18,7 @@ use crate::lanes::Permit;
 use crate::ledger::Noticed;
 use crate::protocol::Reading;
 use crate::session::Session;
+use crate::watch::Talk;
 
 /// How a stream came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,7 @@ pub(crate) enum Ending {
 pub(crate) struct Account {
     pub(super) shared: Arc<Shared>,
     pub(super) session: Arc<Session>,
+    pub(super) talk: Talk,
     pub(super) record: CallRecord,
     pub(super) started: Instant,
     /// The head of the answer.
@@ -98,6 +100,9 @@ impl Account {
         self.record.kind = Some(diagnosis.kind);
         self.record.outcome = CallOutcome::Failed;
         self.record.status = status;
+        if let Some(sign) = self.session.failed(self.talk, diagnosis.kind) {
+            self.tell(Noticed::Circling(sign));
+        }
         self.gave_up(diagnosis, reason);
         self.write();
     }
@@ -118,8 +123,9 @@ impl Account {
         self.record.cost_usd = self.shared.cost(self.record.model.as_deref(), said);
         let sign = self
             .session
-            .answered(said, self.record.cost_usd, clock::at());
-        self.shared.spent(self.record.cost_usd.unwrap_or(0.0));
+            .answered(self.talk, said, self.record.cost_usd, clock::at());
+        let cost = self.record.cost_usd.unwrap_or(0.0);
+        self.shared.spending.add(cost, clock::at());
         if let Some(sign) = sign {
             self.tell(Noticed::Circling(sign));
         }

@@ -13,7 +13,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
 use super::{Call, Told};
 use crate::answer::Answer;
-use crate::protocol::{Endpoint, Reading, keep_alive};
+use crate::protocol::{Endpoint, Reading, error_event, keep_alive};
 
 type Running = Pin<Box<dyn Future<Output = Response<Answer>> + Send>>;
 
@@ -77,8 +77,8 @@ impl Alive {
         self.answer = Some(match told {
             None => response.into_body(),
             Some(told) => {
-                let reading = Reading::new(self.endpoint, false);
-                Answer::Whole(Some(reading.error_event(self.endpoint, &told.told())))
+                let reading = Reading::new(self.endpoint);
+                Answer::Whole(Some(error_event(&reading, &told.told())))
             }
         });
     }

@@ -81,6 +81,13 @@ impl Trying<'_> {
         }
     }
 
+    fn reading(&self) -> Reading {
+        match self.wants_json {
+            true => Reading::new(self.endpoint).keeping_text(),
+            false => Reading::new(self.endpoint),
+        }
+    }
+
     async fn refused(&self, response: Response<Incoming>) -> Tried {
         let (head, mut body) = response.into_parts();
         let mut read = BytesMut::new();
@@ -124,10 +131,14 @@ impl Trying<'_> {
             }
         }
         let body = read.freeze();
-        let mut reading = Reading::new(self.endpoint, self.wants_json);
+        let mut reading = self.reading();
         let wrong = match reading.whole(&body) {
-            Ok(()) => reading.said().error.as_deref().map(|error| Broken::said(self.protocol, &head, error)),
-            Err(_) => Some(self.unreadable(&head, &body)),
+            Frame::Error => {
+                let error = reading.said().error.as_deref().unwrap_or_default();
+                Some(Broken::said(self.protocol, Some(&head), error))
+            }
+            Frame::Malformed => Some(self.unreadable(&head, &body)),
+            Frame::Content | Frame::End | Frame::Lifecycle | Frame::Ping => None,
         };
         match wrong {
             Some(broken) => Tried::Broken(Box::new(broken), Some(head)),
@@ -157,7 +168,7 @@ impl Trying<'_> {
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let mut opened = Box::new(Opened {
             frames: Frames::new(self.endpoint, content_type.unwrap_or_default()),
-            reading: Reading::new(self.endpoint, self.wants_json),
+            reading: self.reading(),
             held: BytesMut::new(),
             head,
             body,
@@ -184,7 +195,7 @@ impl Opened {
                 match frame {
                     Frame::Error => {
                         let error = String::from_utf8_lossy(&bytes);
-                        return Err(Broken::said(protocol, &self.head, &error));
+                        return Err(Broken::said(protocol, Some(&self.head), &error));
                     }
                     Frame::Malformed => {
                         return Err(Broken::damaged(protocol, "a malformed chunk"));

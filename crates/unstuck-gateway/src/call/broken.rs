@@ -40,9 +40,11 @@ impl Broken {
     }
 
     /// An answer that was good so far says that it failed.
-    pub(crate) fn said(protocol: Protocol, head: &Parts, error: &str) -> Self {
+    pub(crate) fn said(protocol: Protocol, head: Option<&Parts>, error: &str) -> Self {
         let mut failure = Failure::api(protocol.name()).with_body(error.to_owned());
-        failure.headers = readable(&head.headers);
+        if let Some(head) = head {
+            failure.headers = readable(&head.headers);
+        }
         Self {
             failure,
             answer: None,

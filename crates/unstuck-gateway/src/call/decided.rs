@@ -9,6 +9,7 @@ use unstuck_core::decision::{
     decide,
 };
 use unstuck_core::event::{CallFailed, ModelEscalated};
+use unstuck_core::traffic::Try;
 use unstuck_core::{Diagnosis, Event, Kind, Level, Timestamp};
 
 use super::Call;
@@ -27,7 +28,7 @@ pub(crate) enum Next {
     /// Another try, after a wait.
     Again(Duration),
     /// The client is told.
-    GiveUp(Box<GivenUp>),
+    GiveUp(GivenUp),
 }
 
 /// Why the client is told.
@@ -61,7 +62,10 @@ impl Call {
             diagnosis.level = Some(Level::Same);
         }
         self.count_own_retries(tries, diagnosis.kind, now);
-        let decision = self.decision(tries, &diagnosis, now);
+        let Some(decision) = self.decision(tries, &diagnosis, now) else {
+            let reason = "nothing is known about such failures".to_owned();
+            return Next::GiveUp(GivenUp { diagnosis, reason });
+        };
         let refused = word == Some(false);
         let chosen = self.chosen(tries, &diagnosis, &decision, refused);
         let fallback = match &chosen {
@@ -80,7 +84,7 @@ impl Call {
             diagnosis: diagnosis.clone(),
             decision: decision.clone(),
             fallback,
-            policy_hash: hash(&self.session.setup().policy),
+            policy_hash: self.session.setup().policy.fingerprint(),
         };
         self.shared.ledger.event(&self.session, now, Event::from(Box::new(event)));
         self.take(tries, chosen, &diagnosis, decision, now)
@@ -105,10 +109,10 @@ impl Call {
         }
     }
 
-    fn decision(&self, tries: &Tries, diagnosis: &Diagnosis, now: Timestamp) -> Decision {
+    fn decision(&self, tries: &Tries, diagnosis: &Diagnosis, now: Timestamp) -> Option<Decision> {
         let playbook = self.shared.knowledge.playbook();
         let policy = &self.session.setup().policy;
-        let known = playbook.kind(diagnosis.kind);
+        let known = playbook.kind(diagnosis.kind)?;
         let mut situation = Situation::new(policy, &tries.history, diagnosis, known, playbook, now);
         situation.can = Capabilities::NONE.with(Capability::Model);
         situation.model = tries.model.as_deref().map(|id| ModelUse {
@@ -122,7 +126,7 @@ impl Call {
             },
         });
         situation.caps.elapsed = None;
-        decide(&situation, self.shared.draw())
+        Some(decide(&situation, self.shared.draw()))
     }
 
     /// What comes of a decision here: a wait must end while the client still waits, and somebody else may stand in.
@@ -133,20 +137,16 @@ impl Call {
         decision: &Decision,
         refused: bool,
     ) -> Way {
-        let instead = || {
-            let needs = self.needs(tries.model.as_deref());
-            self.choice().after(&tries.target, &needs, diagnosis.kind)
-        };
+        let instead = || self.other(tries, diagnosis.kind);
         let give_up = || Way::GiveUp;
         let limits = &self.shared.settings.limits;
         match &decision.action {
             Chosen::Retry { .. } if refused => give_up(),
             Chosen::Retry { delay, .. } => {
-                let is_long = *delay >= self.left() || diagnosis.kind == Kind::RateLimitTimed && *delay > limits.fallback_after;
-                let other = (*delay > limits.fallback_after).then(instead).flatten();
-                match other {
+                let is_long = *delay > limits.fallback_after || *delay >= self.left();
+                match is_long.then(instead).flatten() {
                     Some(target) => Way::Instead(target),
-                    None if is_long && *delay >= self.left() => instead().map_or_else(give_up, Way::Instead),
+                    None if *delay >= self.left() => give_up(),
                     None => Way::Again(*delay),
                 }
             }
@@ -173,13 +173,20 @@ impl Call {
     ) -> Next {
         let wait = match way {
             Way::GiveUp => {
-                return Next::GiveUp(Box::new(GivenUp {
+                return Next::GiveUp(GivenUp {
                     diagnosis: diagnosis.clone(),
                     reason: decision.reason,
-                }));
+                });
             }
-            Way::Again(wait) => wait,
+            Way::Again(wait) => {
+                let is_told = diagnosis.retry_after.is_some()
+                    && matches!(diagnosis.kind, Kind::RateLimit | Kind::RateLimitTimed);
+                tries.attempt = if is_told { Try::AsTold } else { Try::Again };
+                wait
+            }
             Way::Instead(target) => {
+                // Whoever stands in has not been asked yet.
+                tries.attempt = Try::First;
                 tries.target = target;
                 Duration::ZERO
             }

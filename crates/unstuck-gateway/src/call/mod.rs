@@ -23,6 +23,7 @@ use hyper::header::HeaderValue;
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
+use unstuck_core::Kind;
 use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::traffic::{Ask, Limits};
 
@@ -35,10 +36,11 @@ use self::tries::Tries;
 use crate::answer::Answer;
 use crate::clock;
 use crate::gateway::Shared;
-use crate::lanes::LaneKey;
+use crate::lanes::{LaneKey, Patience, Permit, Waits};
 use crate::protocol::{Asked, Endpoint, Protocol, Reading, with_model};
 use crate::session::Session;
 use crate::upstream::{Sending, own_headers};
+use crate::watch::Talk;
 
 /// What a client sent, all of it.
 pub(crate) struct Call {
@@ -56,6 +58,8 @@ pub(crate) struct Call {
     pub(crate) started: Instant,
     /// When the client no longer waits.
     pub(crate) deadline: Instant,
+    /// Which conversation of the session it belongs to.
+    pub(crate) talk: Talk,
     /// How often the client has tried by itself.
     pub(crate) own_retries: u32,
 }
@@ -145,7 +149,7 @@ impl Call {
         }
     }
 
-    async fn enter(&self, tries: &Tries) -> Result<crate::lanes::Permit, crate::lanes::Waits> {
+    async fn enter(&self, tries: &Tries) -> Result<Permit, Waits> {
         let upstream = &self.shared.settings.upstreams[tries.target.upstream];
         let key = match &upstream.key {
             Some(key) => key.reveal().as_bytes(),
@@ -154,23 +158,33 @@ impl Call {
         let model = tries.target.model.as_deref().unwrap_or_default();
         let lane = self.shared.lanes.get(&LaneKey::new(&upstream.name, key, model));
         let ask = Ask {
-            retry: tries.number > 0,
+            attempt: tries.attempt,
             tokens: self.asked.prompt_tokens,
         };
-        lane.enter(&self.session.name(), ask, self.left()).await
+        let has_other = self.other(tries, Kind::ServerOverloaded).is_some();
+        let most = match has_other {
+            true => self.left().min(self.shared.settings.limits.fallback_after),
+            false => self.left(),
+        };
+        let patience = Patience { most, has_other };
+        lane.enter(&self.session.name(), ask, patience).await
     }
 
     /// Goes over to whoever stands in for an upstream that cannot be asked in time; whether there is one.
     fn instead(&self, tries: &mut Tries) -> bool {
-        let kind = unstuck_core::Kind::ServerOverloaded;
-        let next = self.choice().after(&tries.target, &self.needs(tries.model.as_deref()), kind);
-        match next {
+        match self.other(tries, Kind::ServerOverloaded) {
             Some(next) => {
                 tries.target = next;
                 true
             }
             None => false,
         }
+    }
+
+    /// Who stands in for the one who is asked, after a failure of that kind.
+    fn other(&self, tries: &Tries, kind: Kind) -> Option<Target> {
+        let needs = self.needs(tries.model.as_deref());
+        self.choice().after(&tries.target, &needs, kind)
     }
 
     fn whole(self, mut account: Account, head: Parts, body: Bytes, reading: &Reading) -> Response<Answer> {
@@ -188,8 +202,7 @@ impl Call {
         account.record.stream = true;
         account.head = Some(opened.head.clone());
         let head = self.told(opened.head.clone(), &account.record);
-        let spoken = (self.protocol, self.endpoint);
-        let relay = Relay::new(opened, spoken, self.shared.settings.limits.stall, account);
+        let relay = Relay::new(opened, self.protocol, self.shared.settings.limits.stall, account);
         Response::from_parts(head, Answer::Relay(Box::new(relay)))
     }
 
@@ -251,6 +264,7 @@ impl Call {
         Account {
             shared: Arc::clone(&self.shared),
             session: Arc::clone(&self.session),
+            talk: self.talk,
             started: self.started,
             head: None,
             permit: None,

@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep};
 use super::account::{Account, Ending};
 use super::attempt::Opened;
 use super::broken::Broken;
-use crate::protocol::{Endpoint, Frame, Frames, Protocol, Reading};
+use crate::protocol::{Frame, Frames, Protocol, Reading, error_event};
 
 /// So much is merged at most.
 const MERGED: usize = 64 << 10;
@@ -25,7 +25,6 @@ const LOOKS: u8 = 2;
 /// A stream that is passed on.
 pub(crate) struct Relay {
     protocol: Protocol,
-    endpoint: Endpoint,
     body: Incoming,
     frames: Frames,
     reading: Reading,
@@ -50,13 +49,12 @@ impl Relay {
     /// Goes on where the first content has been read.
     pub(crate) fn new(
         opened: Opened,
-        (protocol, endpoint): (Protocol, Endpoint),
+        protocol: Protocol,
         patience: Duration,
         account: Account,
     ) -> Self {
         let mut relay = Self {
             protocol,
-            endpoint,
             body: opened.body,
             frames: opened.frames,
             reading: opened.reading,
@@ -122,7 +120,7 @@ impl Relay {
     fn break_off(&mut self, broken: &Broken, tell: bool) {
         let trouble = self.account.cut(broken, &self.reading);
         if tell {
-            let event = self.reading.error_event(self.endpoint, &trouble.told());
+            let event = error_event(&self.reading, &trouble.told());
             self.ready.extend_from_slice(&event);
         }
         self.state = State::Over;

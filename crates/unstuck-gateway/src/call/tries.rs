@@ -2,6 +2,7 @@
 
 use unstuck_core::Timestamp;
 use unstuck_core::decision::History;
+use unstuck_core::traffic::Try;
 
 use super::target::Target;
 
@@ -12,6 +13,8 @@ pub(crate) struct Tries {
     /// The model, by the name that the client or the session gives it.
     pub(crate) model: Option<String>,
     pub(crate) history: History,
+    /// Which try comes next, for those who share the upstream.
+    pub(crate) attempt: Try,
     /// How often somebody was asked.
     pub(crate) number: u32,
 }
@@ -22,6 +25,7 @@ impl Tries {
             target,
             model,
             history: History::new(now),
+            attempt: Try::First,
             number: 0,
         }
     }

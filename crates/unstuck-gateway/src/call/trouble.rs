@@ -6,6 +6,7 @@ use hyper::StatusCode;
 use unstuck_core::Diagnosis;
 
 use super::broken::Broken;
+use crate::clock;
 use crate::protocol::Trouble;
 
 /// What a client is told when a call does not work.
@@ -35,6 +36,7 @@ impl Told {
             code: &self.code,
             message: &self.message,
             retry_after: self.retry_after,
+            reset_at: self.retry_after.map(|wait| clock::at().after(wait)),
         }
     }
 }

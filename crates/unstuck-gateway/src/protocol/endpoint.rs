@@ -66,6 +66,17 @@ impl Endpoint {
     /// The calls that are looked into.
     pub const KNOWN: [Self; 4] = [Self::Messages, Self::Chat, Self::Responses, Self::Generate];
 
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Generate => "generate",
+            Self::Other => "other",
+        }
+    }
+
     /// Which call this is. The path is what follows the [prefix](Protocol::prefix), without the query.
     pub fn of(protocol: Protocol, method: &str, path: &str) -> Self {
         if method != "POST" {

@@ -18,6 +18,7 @@ use crate::call::Call;
 use crate::clock;
 use crate::gateway::Shared;
 use crate::identity;
+use crate::ledger::Noticed;
 use crate::protocol::{Asked, Endpoint, Protocol};
 
 /// Google's clients give up when nothing has come for a minute, and take no signs of life.
@@ -59,13 +60,16 @@ fn begin(
     body: Bytes,
     started: Instant,
 ) -> Call {
-    let asked = Asked::read(endpoint, route.path, query, &body);
+    let asked = Asked::read(endpoint, route.path, &body);
     let client = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
     let session = match route.session {
         Some(name) => shared.session(name, client),
         None => shared.session(&identity::of_client(shared.client_key(&headers), client), client),
     };
-    session.asked(&asked, clock::at());
+    let (talk, sign) = session.asked(&asked, clock::at());
+    if let Some(sign) = sign {
+        shared.crier.tell(&session, Noticed::Circling(sign));
+    }
     let hold = hold(shared.settings.limits.hold, route.protocol, &headers);
     Call {
         id: identity::call(),
@@ -81,6 +85,7 @@ fn begin(
         query: query.map(str::to_owned),
         body,
         asked,
+        talk,
         started,
     }
 }

@@ -63,6 +63,7 @@ pub(crate) fn trouble(
         code,
         message,
         retry_after: None,
+        reset_at: None,
     };
     let (kind, body): (_, Bytes) = error_body(protocol, &trouble);
     let length = body.len();

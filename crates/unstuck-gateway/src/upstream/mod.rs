@@ -6,4 +6,4 @@ mod request;
 
 pub(crate) use body::Outgoing;
 pub(crate) use connect::{Sender, sender};
-pub(crate) use request::{Sending, own_headers};
+pub(crate) use request::{Sending, TOKEN, own_headers};
