@@ -24,6 +24,8 @@
 //! ```
 
 pub mod agent;
+pub mod catalog;
+mod chance;
 mod clock;
 mod error;
 mod protocol;
@@ -31,5 +33,10 @@ mod script;
 mod server;
 
 pub use error::FaultsError;
-pub use script::{Answer, Reply, Script, Step, Times, ToolFailure, UsageLimit, When};
-pub use server::{FaultServer, Options, Request};
+pub use protocol::Protocol;
+pub use script::{
+    Answer, BrokenBy, Capacity, Certificate, CutBy, HandshakeFault, InStream, Latency, Limits, Mix,
+    Nth, Pace, Passthrough, Phase, Reply, Script, Step, Times, Tls, ToolCall, ToolFailure,
+    UsageLimit, WaitForm, Weighted, When,
+};
+pub use server::{FaultServer, Options, Request, Stats};

@@ -64,6 +64,7 @@ fn serve(args: &ServeArgs) -> Result<(), FaultsError> {
     let options = Options {
         port: args.port,
         log: args.log.clone(),
+        ..Options::default()
     };
     let server = FaultServer::start_with(script, &options)?;
     if let Some(path) = &args.port_file {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CREATED, Call, Content, Message, REFUSAL, pieces};
+use super::{CREATED, Call, Content, Message, REFUSAL};
 
 /// The answer as one document.
 pub(super) fn document(message: &Message) -> Value {
@@ -56,7 +56,7 @@ fn chunk(message: &Message, delta: &Value, finish_reason: Option<&str>) -> Value
 
 fn spoken(message: &Message) -> Value {
     let (content, refusal) = match &message.content {
-        Content::Text(text) => (Some(text.as_str()), None),
+        Content::Text(text) | Content::CutShort(text) => (Some(text.as_str()), None),
         Content::Refusal => (None, Some(REFUSAL)),
         Content::Nothing => (Some(""), None),
         Content::ToolCall { .. } => (None, None),
@@ -77,7 +77,9 @@ fn tool_call(message: &Message, name: &str, input: &Value) -> Value {
 
 fn deltas(message: &Message) -> Vec<Value> {
     match &message.content {
-        Content::Text(text) => pieces(text)
+        Content::Text(text) | Content::CutShort(text) => message
+            .pieces
+            .of(text)
             .into_iter()
             .map(|piece| json!({"content": piece}))
             .collect(),
@@ -94,14 +96,17 @@ fn deltas(message: &Message) -> Vec<Value> {
 fn finish_reason(content: &Content) -> &'static str {
     match content {
         Content::Text(_) | Content::Nothing => "stop",
+        Content::CutShort(_) => "length",
         Content::Refusal => "content_filter",
         Content::ToolCall { .. } => "tool_calls",
     }
 }
 
 fn usage(message: &Message) -> Value {
+    let usage = message.usage;
     json!({
-        "prompt_tokens": message.input_tokens, "completion_tokens": message.output_tokens,
-        "total_tokens": message.input_tokens.saturating_add(message.output_tokens),
+        "prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": usage.total(),
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read},
+        "completion_tokens_details": {"reasoning_tokens": 0},
     })
 }
