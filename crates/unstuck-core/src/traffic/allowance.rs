@@ -118,7 +118,7 @@ impl Allowance {
         let cost = self.limit.map_or(cost, |limit| cost.min(limit - reserve));
         let missing = cost + reserve - left;
         if missing > 1e-6 {
-            return Some(Short::UsedUp(self.back(missing, now)));
+            return Some(Short::UsedUp(self.back(missing, now).max(self.held)));
         }
         (now < self.held).then_some(Short::Spread(self.held))
     }

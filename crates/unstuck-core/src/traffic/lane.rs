@@ -26,7 +26,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub struct LaneSettings {
     /// When nobody asks the upstream any more; by default it is asked again after 1 s, later every 2 s.
     pub breaker: BreakerSettings,
-    /// How many retries there may be; by default three for ten first tries, and one every 5 s in any case.
+    /// How many retries there may be; by default two for five first tries, and one every 5 s in any case.
     pub budget: BudgetSettings,
     /// The most calls at the same time; not limited by default.
     pub max_in_flight: Option<u32>,
@@ -42,7 +42,7 @@ impl Default for LaneSettings {
             },
             budget: BudgetSettings {
                 capacity: 20.0,
-                deposit: 0.3,
+                deposit: 0.4,
                 floor_per_minute: 12.0,
             },
             max_in_flight: None,
@@ -288,7 +288,8 @@ impl Lane {
         if let Some(until) = self.pacer.wait(now) {
             hold(until, Held::Pace);
         }
-        if ask.attempt == Try::Again {
+        // While the rate is limited, a retry takes the place of another call and adds nothing to the load.
+        if ask.attempt == Try::Again && !self.pacer.is_pacing() {
             hold(now.after(self.budget.wait(now)), Held::RetryBudget);
         }
         held

@@ -35,6 +35,7 @@ mod limits;
 mod limits_file;
 mod line;
 mod pacer;
+pub mod simulation;
 mod state;
 
 pub use fair_queue::{FairQueue, Ticket};
@@ -42,3 +43,6 @@ pub use lane::{Admission, Ask, Held, Lane, LaneSettings, Try};
 pub use limits::{Limits, Plan, Window};
 pub use line::{Line, Next, Place};
 pub use state::{Counts, LaneState};
+
+#[cfg(test)]
+mod tests;

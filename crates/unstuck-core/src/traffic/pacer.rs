@@ -12,7 +12,9 @@ const WINDOW: i64 = 500;
 /// The longest, where few calls end.
 const LONG_WINDOW: i64 = 2000;
 /// So many calls that ended make a window worth judging early.
-const ENOUGH: u32 = 10;
+const ENOUGH: u32 = 16;
+/// So many make one worth anything.
+const SOME: u32 = 6;
 /// So many failures, and a share so much above the usual, begin the pacing.
 const FEW: u32 = 8;
 const TOO_MANY: f64 = 0.25;
@@ -21,17 +23,23 @@ const CLEAN: f64 = 0.05;
 /// What is sent for what gets through.
 const MORE: f64 = 1.1;
 /// The same, when looking whether failures depend on the load.
-const LESS: f64 = 0.9;
-/// In this window of a round of eight less is sent.
+const LESS: f64 = 0.7;
+/// In this window of a round of eight less is sent, and in the next if that one was not clean: what had been sent
+/// before may still have failed in it.
 const LESS_IN: u8 = 3;
 const ROUND: u8 = 8;
-/// How the rate grows with each clean window, and the most that it shrinks with another.
-const GROW: f64 = 1.5;
+/// How the rate grows with the first clean window in a row, the second, and each that follows.
+const GROW: [f64; 3] = [1.1, 1.5, 2.0];
+/// The most that the rate changes with a window that is not clean.
 const SHRINK: f64 = 0.5;
+const STRETCH: f64 = 1.5;
 /// After so many clean windows in which nobody was held, it lets go.
 const QUIET: u8 = 3;
-/// Never slower than one call in a second, so that somebody always finds out.
+/// Whatever was is forgotten after so long without a call, in milliseconds.
+const FORGOTTEN: i64 = 60_000;
+/// Never slower than one call in a second or this share of what is usual, so that somebody always finds out.
 const SLOWEST: f64 = 0.001;
+const SLOWEST_SHARE: f64 = 0.05;
 /// How much may go at once, in milliseconds of the rate.
 const BURST: f64 = 20.0;
 /// The share of failures that is never taken for usual.
@@ -59,12 +67,15 @@ struct Paced {
     next: f64,
     /// Whether somebody had to wait in this window.
     held: bool,
-    /// What got through in the last windows.
-    best: [f64; 4],
+    /// What got through in the last windows, the newest first.
+    through: [f64; 4],
+    seen: usize,
+    /// Clean windows in a row.
+    clean: usize,
     /// Failing windows so far.
     windows: u8,
-    /// Whether less is sent in this window, to see what fails whatever the load.
-    less: bool,
+    /// Windows in a row in which less is sent, to see what fails whatever the load.
+    less: u8,
     quiet: u8,
 }
 
@@ -127,6 +138,11 @@ impl Pacer {
         self.begin(now.millis());
     }
 
+    /// Whether the rate is limited.
+    pub(super) fn is_pacing(&self) -> bool {
+        self.paced.is_some()
+    }
+
     /// Calls per second, while it is limited.
     pub(super) fn per_second(&self) -> Option<f64> {
         self.paced.as_ref().map(|paced| paced.rate * 1000.0)
@@ -140,6 +156,7 @@ impl Pacer {
         let seen = self.seen(passed as f64);
         match self.paced.take() {
             None => self.judge_free(&seen, now),
+            Some(_) if passed > FORGOTTEN => {}
             Some(paced) => self.paced = self.judge_paced(paced, &seen),
         }
         self.begin(now.millis());
@@ -165,10 +182,14 @@ impl Pacer {
     fn judge_free(&mut self, seen: &Seen, now: Timestamp) {
         if self.failed >= FEW && seen.loss > self.usual_loss + TOO_MANY {
             let rate = MORE * seen.through / (1.0 - self.usual_loss);
-            return self.pace(rate.max(SLOWEST), now.millis() as f64);
+            return self.pace(rate.max(self.slowest()), now.millis() as f64);
         }
         if seen.ended >= ENOUGH {
             self.usual_loss += 0.1 * (seen.loss.min(USUAL_AT_MOST) - self.usual_loss);
+        }
+        // A time in which nothing could go says nothing of what is usual.
+        if seen.ended == 0 || seen.loss > self.usual_loss + TOO_MANY {
+            return;
         }
         let weight = if seen.sent > self.usual_rate {
             0.5
@@ -183,51 +204,83 @@ impl Pacer {
             rate,
             next,
             held: false,
-            best: [0.0; 4],
+            through: [0.0; 4],
+            seen: 0,
+            clean: 0,
             windows: 0,
-            less: false,
+            less: 0,
             quiet: 0,
         });
     }
 
     fn judge_paced(&mut self, mut paced: Paced, seen: &Seen) -> Option<Paced> {
-        paced.best.rotate_right(1);
-        paced.best[0] = seen.through;
-        let was_less = std::mem::take(&mut paced.less);
-        if was_less && seen.ended >= ENOUGH {
-            self.usual_loss = seen.loss.min(USUAL_AT_MOST);
+        if paced.less == 0 {
+            paced.through.rotate_right(1);
+            paced.through[0] = seen.through;
+            paced.seen = (paced.seen + 1).min(paced.through.len());
         }
-        let clean = seen.loss <= self.usual_loss + CLEAN;
+        let clean = seen.loss <= self.usual_loss + self.margin(seen);
         let held = std::mem::take(&mut paced.held);
-        paced.quiet = if clean && !held { paced.quiet + 1 } else { 0 };
+        paced.quiet = match clean && !held {
+            true => paced.quiet + u8::from(seen.ended > 0),
+            false => 0,
+        };
         if paced.quiet >= QUIET {
             return None;
         }
-        if was_less {
-            self.follow(&mut paced, MORE);
+        if paced.less > 0 {
+            self.compare(&mut paced, seen, clean);
         } else if !clean {
-            self.slow(&mut paced);
+            paced.clean = 0;
+            paced.windows = (paced.windows + 1) % ROUND;
+            paced.less = u8::from(paced.windows == LESS_IN);
+            self.follow(&mut paced);
         } else if held && seen.ended > 0 {
-            paced.rate *= GROW;
+            self.grow(&mut paced);
         }
         Some(paced)
     }
 
-    /// Slightly more than what gets through, and in one window of a round slightly less.
-    fn slow(&self, paced: &mut Paced) {
-        paced.windows = (paced.windows + 1) % ROUND;
-        paced.less = paced.windows == LESS_IN;
-        self.follow(paced, if paced.less { LESS } else { MORE });
+    /// How much more than usual may fail by chance.
+    fn margin(&self, seen: &Seen) -> f64 {
+        let usual = self.usual_loss;
+        CLEAN.max((usual * (1.0 - usual) / f64::from(seen.ended.max(1))).sqrt())
     }
 
-    /// Sets the rate to so many times what gets through.
-    fn follow(&self, paced: &mut Paced, gain: f64) {
-        let best = paced.best.iter().copied().fold(0.0, f64::max);
-        let rate = gain * best / (1.0 - self.usual_loss);
+    /// Less was sent: what still fails does so whatever the load.
+    fn compare(&mut self, paced: &mut Paced, seen: &Seen, clean: bool) {
+        if !clean && paced.less == 1 {
+            paced.less = 2;
+            return;
+        }
+        if seen.ended >= SOME {
+            self.usual_loss = seen.loss.min(USUAL_AT_MOST);
+        }
+        paced.less = 0;
+        self.follow(paced);
+    }
+
+    /// Below what is usual it grows fast, above it slowly.
+    fn grow(&self, paced: &mut Paced) {
+        let grown = paced.rate * GROW[paced.clean.min(GROW.len() - 1)];
+        paced.clean += 1;
+        paced.rate = grown.min(self.usual_rate.max(paced.rate * GROW[0]));
+    }
+
+    /// Slightly more than what gets through, or slightly less to compare.
+    fn follow(&self, paced: &mut Paced) {
+        let gain = if paced.less > 0 { LESS } else { MORE };
+        let through = &paced.through[..paced.seen];
+        let through = through.iter().sum::<f64>() / through.len().max(1) as f64;
+        let rate = gain * through / (1.0 - self.usual_loss);
         paced.rate = rate
             .max(paced.rate * SHRINK)
-            .min(paced.rate * GROW)
-            .max(SLOWEST);
+            .min(paced.rate * STRETCH)
+            .max(self.slowest());
+    }
+
+    fn slowest(&self) -> f64 {
+        SLOWEST.max(self.usual_rate * SLOWEST_SHARE)
     }
 }
 
