@@ -64,7 +64,7 @@ impl Agent {
     /// The model calls a tool, which gives that result after that time.
     fn turn_taking(&mut self, name: &str, arguments: u64, result: u64, time: Duration) {
         let call = call(name, arguments);
-        let talk = Talk(self.conversation);
+        let talk = Talk(Some(self.conversation));
         self.answer(talk, &calling(&call));
         self.wait(time);
         self.ask(&[call], &[result]);
@@ -211,12 +211,12 @@ fn the_calls_are_those_of_the_last_answer_where_the_request_has_only_results() {
     let mut agent = Agent::new();
     for turn in 0..5 {
         let name = if turn == 0 { "other" } else { "bash" };
-        let talk = Talk(agent.conversation);
+        let talk = Talk(Some(agent.conversation));
         agent.answer(talk, &calling(&call(name, 1)));
         agent.ask(&[], &[7]);
     }
     assert_eq!(agent.seen(), []);
-    let talk = Talk(agent.conversation);
+    let talk = Talk(Some(agent.conversation));
     agent.answer(talk, &calling(&call("bash", 1)));
     agent.ask(&[], &[7]);
     assert_eq!(agent.seen(), [(What::RepeatedCall, 5)]);
@@ -262,6 +262,29 @@ fn a_refusal_and_an_error_are_not_empty() {
         };
         let talk = agent.ask(&[], &[]);
         agent.answer(talk, &said);
+    }
+    assert_eq!(agent.seen(), []);
+}
+
+#[test]
+fn what_is_no_conversation_is_not_watched() {
+    let mut agent = Agent::new();
+    for _ in 0..40 {
+        let (talk, sign) = agent.watch.asked(&Asked::default(), agent.now);
+        assert_eq!(sign, None);
+        agent.answer(talk, &Said::default());
+        assert_eq!(agent.watch.failed(talk, Kind::ContextLimit), None);
+    }
+    assert_eq!(agent.seen(), []);
+}
+
+#[test]
+fn whoever_asks_the_same_may_be_told_the_same() {
+    let mut agent = Agent::new();
+    let talk = agent.ask(&[], &[]);
+    for _ in 0..60 {
+        agent.watch.asked(&agent.asked(&[], &[]), agent.now);
+        agent.answer(talk, &saying(1));
     }
     assert_eq!(agent.seen(), []);
 }

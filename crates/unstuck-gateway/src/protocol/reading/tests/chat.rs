@@ -122,7 +122,12 @@ fn thoughts_are_content_but_no_text() {
 #[test]
 fn a_comment_is_a_sign_of_life() {
     let mut reading = Reading::new(Endpoint::Chat);
-    for frame in [": OPENROUTER PROCESSING\n\n", "\n", "retry: 3\r\n\r\n"] {
+    for frame in [
+        ": OPENROUTER PROCESSING\n\n",
+        "\n",
+        "retry: 3\r\n\r\n",
+        "data:\n\n",
+    ] {
         assert_eq!(reading.frame(frame.as_bytes()), Frame::Ping);
     }
 }

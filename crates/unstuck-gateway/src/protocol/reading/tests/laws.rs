@@ -43,7 +43,6 @@ fn a_damaged_event_is_malformed_and_does_not_undo_what_was_said() {
             "data: {\"type\": \"x\n\n",
             "data: <html>\n\n",
             "data: 7\n\n",
-            "data:\n\n",
         ] {
             assert_eq!(
                 reading.frame(damage.as_bytes()),
