@@ -17,7 +17,7 @@ const LESS_IN: u8 = 3;
 const ROUND: u8 = 8;
 /// So many calls that ended make a window worth comparing.
 const SOME: u32 = 6;
-/// How limits grow with the first clean window in a row, the second, and each that follows.
+/// How the rate grows with the first clean window in a row, the second, and each that follows.
 const GROW: [f64; 3] = [1.1, 1.5, 2.0];
 /// The most that the rate changes with a window that is not clean.
 const SHRINK: f64 = 0.5;
@@ -32,8 +32,6 @@ const IN_FLIGHT: f64 = 1.2;
 const IN_FLIGHT_AT_LEAST: f64 = 4.0;
 /// What is left of that after a window with timeouts that is not clean.
 const IN_FLIGHT_SHRINK: f64 = 0.8;
-/// Calls that take so many times as long as usual show that no more of them should be on their way.
-const SLOW: f64 = 1.7;
 /// How much may go at once, in milliseconds of the rate.
 const BURST: f64 = 20.0;
 
@@ -156,28 +154,26 @@ impl Pace {
             self.less = 2;
             return;
         }
-        if seen.ended >= SOME {
+        // Where calls get slow, those that time out now were sent long before.
+        let late = seen.timed_out > 0 && usual.is_slow(seen);
+        if seen.ended >= SOME && !late {
             usual.set_loss(seen.loss);
         }
         self.less = 0;
         self.follow(usual);
     }
 
-    /// Raises what held somebody: the rate fast while it is below the usual, the calls on their way unless they get slow.
+    /// Raises what held somebody: the rate, fast while it is below the usual; the calls on their way, unless they get slow.
     fn grow(&mut self, held: bool, full: bool, seen: &Seen, usual: &mut Usual) {
         let factor = GROW[self.clean.min(GROW.len() - 1)];
         self.clean += 1;
         if held {
             self.rate = (self.rate * factor).min(usual.rate.max(self.rate * GROW[0]));
         }
-        if full && let Some(took) = seen.took {
-            let slow = usual.took * SLOW;
-            if took <= slow {
-                let enough = usual.in_flight * IN_FLIGHT;
-                self.most = (self.most * factor).min(enough.max(self.most * GROW[0]));
-            }
-            usual.learn_took(took.min(slow));
+        if full && !usual.is_slow(seen) {
+            self.most *= GROW[0];
         }
+        usual.learn_while_pacing(seen);
     }
 
     /// Slightly more than what gets through, or less to compare.

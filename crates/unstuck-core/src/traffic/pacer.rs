@@ -22,6 +22,8 @@ const TOO_MANY: f64 = 0.25;
 const FORGOTTEN: i64 = 60_000;
 /// The share of failures that is never taken for usual.
 const USUAL_AT_MOST: f64 = 0.6;
+/// Calls that take so many times as long as usual are slow.
+const SLOW: f64 = 1.7;
 /// The rate at least with which calls begin again, per millisecond.
 const RESTART_AT_LEAST: f64 = 0.002;
 
@@ -212,9 +214,19 @@ impl Usual {
         seen.loss <= self.loss + spread.max(0.05)
     }
 
-    /// If calls stay slow, that is how they are now.
-    pub(super) fn learn_took(&mut self, took: f64) {
-        approach(&mut self.took, took);
+    /// Whether calls take so long that no more of them should be on their way.
+    pub(super) fn is_slow(&self, seen: &Seen) -> bool {
+        seen.took.is_none_or(|took| took > self.took * SLOW)
+    }
+
+    /// If fewer calls fail, no more than that fail whatever the load; if calls stay slow for minutes, that is how they are.
+    pub(super) fn learn_while_pacing(&mut self, seen: &Seen) {
+        if seen.loss < self.loss {
+            self.loss += 0.3 * (seen.loss - self.loss);
+        }
+        if let Some(took) = seen.took {
+            self.took += 0.005 * (took.min(self.took * SLOW) - self.took);
+        }
     }
 }
 
