@@ -186,7 +186,8 @@ impl Protocol {
     pub(crate) fn ping(self) -> &'static str {
         match self {
             Self::Anthropic => "event: ping\ndata: {\"type\": \"ping\"}\n\n",
-            _ => ": keep-alive\n\n",
+            Self::Gemini => ": keep-alive\r\n\r\n",
+            Self::Responses | Self::Chat => ": keep-alive\n\n",
         }
     }
 

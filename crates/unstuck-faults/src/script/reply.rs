@@ -142,7 +142,7 @@ pub enum Reply {
     },
     /// An answer that is not what the protocol says: its JSON breaks off.
     Malformed,
-    /// An answer of the right length whose JSON is wrong in the middle.
+    /// An answer of the right length whose JSON is wrong in one place.
     InvalidJson,
     /// An answer whose `content-length` is wrong by so many bytes: too large, or (below 0) too small.
     WrongLength {

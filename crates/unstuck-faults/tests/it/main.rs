@@ -3,8 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agent;
+mod connections;
 mod exchange;
 mod faults;
+mod load;
+mod mixes;
+mod passthrough;
 mod program;
 mod server;
+mod stream_faults;
 mod streams;
+mod waits;
