@@ -4,6 +4,7 @@
 
 mod agent;
 mod connections;
+mod documents;
 mod exchange;
 mod faults;
 mod load;
