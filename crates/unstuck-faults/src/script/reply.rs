@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::answer::{Answer, ToolCall, ToolFailure, UsageLimit};
 use super::duration;
 use super::stream_fault::{BrokenBy, CutBy, InStream};
-use super::wait_form::WaitForm;
+use crate::protocol::WaitForm;
 
 /// What a request is answered; errors come in the shape of the protocol that was spoken.
 ///

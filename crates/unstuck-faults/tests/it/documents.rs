@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use unstuck_faults::Script;
-use unstuck_faults::catalog;
+use unstuck_faults::{Script, examples};
 
 fn guide() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/faults.md");
@@ -27,7 +26,7 @@ fn every_script_of_the_guide_is_valid() {
 
 #[test]
 fn the_mix_of_the_guide_is_the_one_that_the_example_prints() {
-    let flaky = catalog::example("flaky").unwrap().script().unwrap();
+    let flaky = examples::find("flaky").unwrap().script().unwrap();
     let guide = guide();
     let (_, after) = guide.split_once("```toml\n[mix]\n").unwrap();
     let (script, _) = after.split_once("```").unwrap();

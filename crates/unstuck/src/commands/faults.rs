@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use unstuck_core::nearest;
-use unstuck_faults::catalog::{self, Example};
-use unstuck_faults::{FaultServer, FaultsError, Options, Script, Stats};
+use unstuck_faults::examples::Example;
+use unstuck_faults::{FaultServer, FaultsError, Options, Script, Stats, catalog, examples};
 
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
@@ -139,7 +139,7 @@ fn explained(error: FaultsError, script: &Path) -> anyhow::Error {
     let hint = match &error {
         FaultsError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             let named = script.file_stem().and_then(|name| name.to_str());
-            let known = named.and_then(catalog::example).map(|example| example.name);
+            let known = named.and_then(examples::find).map(|example| example.name);
             format!(
                 "`unstuck faults example {}` prints a script to begin with",
                 known.unwrap_or("flaky")
@@ -239,7 +239,7 @@ fn list(args: &ListArgs, out: &mut Output) -> Result<()> {
 
 fn example(args: &ExampleArgs, out: &mut Output) -> Result<()> {
     let Some(name) = args.name.as_deref() else {
-        for example in catalog::examples() {
+        for example in examples::all() {
             writeln!(
                 out,
                 "{BOLD}{:<12}{BOLD:#}  {}",
@@ -249,8 +249,8 @@ fn example(args: &ExampleArgs, out: &mut Output) -> Result<()> {
         }
         return Ok(());
     };
-    let Some(Example { text, .. }) = catalog::example(name) else {
-        let all: Vec<_> = catalog::examples().iter().map(|one| one.name).collect();
+    let Some(Example { text, .. }) = examples::find(name) else {
+        let all: Vec<_> = examples::all().iter().map(|one| one.name).collect();
         return Err(hinted(
             format!("there is no example `{name}`"),
             format!("there are {}", all.join(", ")),
