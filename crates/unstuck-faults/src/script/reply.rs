@@ -1,11 +1,13 @@
 //! What a step answers: the vocabulary of faults.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::answer::{Answer, ToolCall, ToolFailure, UsageLimit};
 use super::duration;
+use super::headers;
 use super::stream_fault::{BrokenBy, CutBy, InStream};
 use crate::protocol::WaitForm;
 
@@ -47,6 +49,9 @@ pub enum Reply {
         retry_after: Option<u64>,
         /// What it says; the provider's usual words if absent.
         message: Option<String>,
+        /// Further headers, such as `x-should-retry`.
+        #[serde(default, deserialize_with = "headers::valid")]
+        headers: BTreeMap<String, String>,
     },
     /// The key is not valid.
     Auth,
@@ -187,6 +192,7 @@ impl Reply {
             code,
             retry_after: None,
             message: None,
+            headers: BTreeMap::new(),
         }
     }
 

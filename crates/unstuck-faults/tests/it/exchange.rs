@@ -116,7 +116,7 @@ impl Raw {
 pub(crate) async fn raw(address: SocketAddr, path: &str, body: &Value) -> Raw {
     let body = body.to_string();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: faults\r\nContent-Length: {}\r\n\r\n",
+        "POST {path} HTTP/1.1\r\nHost: faults\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     let mut stream = TcpStream::connect(address).await.unwrap();

@@ -38,6 +38,7 @@ async fn misjudged(reply: &Reply, expected: Kind) -> Vec<String> {
     wrong
 }
 
+/// S4-33: the harness says what the real APIs say, in the shape in which unstuck has to understand it.
 #[tokio::test]
 async fn every_fault_is_diagnosed_as_its_kind_in_every_protocol() {
     let expected = [
@@ -265,10 +266,12 @@ async fn a_status_has_the_words_of_the_script_and_the_stated_wait() {
             code: 503,
             retry_after: Some(4),
             message: Some("back at noon".to_owned()),
+            headers: [("x-should-retry".to_owned(), "false".to_owned())].into(),
         };
         let reached = reached(dialect, busy).await;
         assert_eq!(reached.status, 503);
         assert_eq!(reached.header("retry-after"), Some("4"), "{dialect:?}");
+        assert_eq!(reached.header("x-should-retry"), Some("false"));
         assert_eq!(reached.json()["error"]["message"], "back at noon");
     }
 }

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use unstuck_core::Kind;
 use unstuck_faults::{Capacity, FaultServer, Latency, Limits, Pace, Phase, Reply, Script};
 
-use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, GEMINI, post_with};
+use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, GEMINI, post_with};
 
 fn start(script: Script) -> FaultServer {
     FaultServer::start(script).unwrap()
@@ -45,22 +45,27 @@ async fn crowd(server: &FaultServer, count: usize) -> Vec<u16> {
     asking.join_all().await
 }
 
+/// Exceeds the limit, and comes back after the stated wait.
+async fn exceed(dialect: Dialect) {
+    let server = two_per(Duration::from_secs(1));
+    assert_eq!(dialect.ask(&server).await.status, 200);
+    assert_eq!(dialect.ask(&server).await.status, 200);
+    let limited = dialect.ask(&server).await;
+    assert_eq!(limited.status, 429, "{dialect:?}");
+    let diagnosis = limited.diagnosis(dialect.provider);
+    assert_eq!(diagnosis.kind, Kind::RateLimit, "{limited:?}");
+    let wait = diagnosis.retry_after.unwrap();
+    assert!(wait <= Duration::from_secs(1), "{limited:?}");
+    tokio::time::sleep(wait).await;
+    assert_eq!(dialect.ask(&server).await.status, 200, "{dialect:?}");
+    assert_eq!(server.stats().by_reply["over_limit"], 1);
+    assert_eq!(server.requests()[2].reply, Some("over_limit"));
+}
+
 #[tokio::test]
 async fn whoever_exceeds_a_limit_is_told_the_true_wait_and_fits_after_it() {
-    for dialect in DIALECTS {
-        let server = two_per(Duration::from_millis(200));
-        assert_eq!(dialect.ask(&server).await.status, 200);
-        assert_eq!(dialect.ask(&server).await.status, 200);
-        let limited = dialect.ask(&server).await;
-        assert_eq!(limited.status, 429, "{dialect:?}");
-        let diagnosis = limited.diagnosis(dialect.provider);
-        assert_eq!(diagnosis.kind, Kind::RateLimit, "{limited:?}");
-        assert!(diagnosis.retry_after.is_some(), "{limited:?}");
-        tokio::time::sleep(Duration::from_millis(110)).await;
-        assert_eq!(dialect.ask(&server).await.status, 200, "{dialect:?}");
-        assert_eq!(server.stats().by_reply["over_limit"], 1);
-        assert_eq!(server.requests()[2].reply, Some("over_limit"));
-    }
+    let [anthropic, responses, chat, gemini] = DIALECTS.map(exceed);
+    tokio::join!(anthropic, responses, chat, gemini);
 }
 
 #[tokio::test]
@@ -142,7 +147,7 @@ async fn beyond_its_places_and_its_queue_the_server_is_overloaded() {
     let server = start(Script::answering("Done").with_capacity(Capacity {
         concurrent: Some(2),
         queue: 3,
-        service: Latency::Fixed(Duration::from_millis(40)),
+        service: Latency::Fixed(Duration::from_millis(150)),
         ..Capacity::default()
     }));
     let mut statuses = crowd(&server, 10).await;
@@ -162,12 +167,12 @@ async fn in_a_brownout_less_gets_through_and_afterwards_all_does_again() {
             .with_capacity(Capacity {
                 concurrent: Some(10),
                 queue: 0,
-                service: Latency::Fixed(Duration::from_millis(30)),
+                service: Latency::Fixed(Duration::from_millis(120)),
                 ..Capacity::default()
             })
             .with_phase(Phase {
                 from: Duration::ZERO,
-                lasts: Duration::from_millis(200),
+                lasts: Duration::from_millis(300),
                 share: 0.3,
                 failures: None,
             }),
@@ -175,14 +180,14 @@ async fn in_a_brownout_less_gets_through_and_afterwards_all_does_again() {
     let begun = Instant::now();
     let good = |statuses: &[u16]| statuses.iter().filter(|status| **status == 200).count();
     assert_eq!(good(&crowd(&server, 10).await), 3);
-    tokio::time::sleep_until(begun + Duration::from_millis(250)).await;
+    tokio::time::sleep_until(begun + Duration::from_millis(600)).await;
     assert_eq!(good(&crowd(&server, 10).await), 10);
 }
 
 #[tokio::test]
 async fn a_stream_keeps_its_place_until_it_ends() {
     let pace = Pace {
-        between: Latency::Fixed(Duration::from_millis(20)),
+        between: Latency::Fixed(Duration::from_millis(60)),
         ..Pace::default()
     };
     let server = start(
@@ -195,7 +200,9 @@ async fn a_stream_keeps_its_place_until_it_ends() {
             }),
     );
     let (stream, refused) = tokio::join!(ANTHROPIC.stream(&server), async {
-        tokio::time::sleep(Duration::from_millis(30)).await;
+        while server.stats().in_flight == 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
         ANTHROPIC.ask(&server).await
     });
     assert_eq!((stream.status, refused.status), (200, 529));

@@ -173,7 +173,7 @@ async fn a_client_that_goes_away_is_counted() {
         let server = FaultServer::start(Script::default().then(reply)).unwrap();
         let asked = tokio::time::timeout(Duration::from_millis(50), ANTHROPIC.stream(&server));
         assert!(asked.await.is_err());
-        for _ in 0..100 {
+        for _ in 0..400 {
             if server.stats().abandoned == 1 {
                 break;
             }
