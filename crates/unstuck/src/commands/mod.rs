@@ -11,6 +11,7 @@ pub(crate) mod diff;
 mod ended;
 pub(crate) mod exec;
 pub(crate) mod explain;
+pub(crate) mod faults;
 pub(crate) mod guard;
 pub(crate) mod inbox;
 pub(crate) mod kinds;

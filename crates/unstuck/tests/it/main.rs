@@ -10,6 +10,7 @@ mod demo;
 mod diff;
 mod documents;
 mod exec;
+mod faults;
 mod guard;
 mod history;
 mod inbox;
