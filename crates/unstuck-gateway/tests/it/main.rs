@@ -1,0 +1,3 @@
+//! The gateway in front of a real server that fails as it is told, and clients that speak to it over real sockets.
+
+mod books;
