@@ -1,12 +1,14 @@
 //! unstuck keeps AI agents working: it knows every failure, and what to do about it.
 
 mod answering;
+mod call_words;
 mod clock;
 mod commands;
 mod completion;
 mod config;
 mod environment;
 mod history;
+mod metered;
 mod named;
 mod notifying;
 mod output;
@@ -34,8 +36,8 @@ use crate::commands::answer::AnswerArgs;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, answer, classify, demo, diff, exec, explain, faults, guard, inbox, kinds, logs, plan,
-    policy, preview, propose, repair, resume, run as run_command, runs, show, trust, webhook,
+    agents, answer, classify, cost, demo, diff, exec, explain, faults, guard, inbox, kinds, logs,
+    plan, policy, preview, propose, repair, resume, run as run_command, runs, show, trust, webhook,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -109,6 +111,7 @@ enum Command {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
+    Cost(cost::CostArgs),
     Diff(diff::DiffArgs),
     Explain(explain::ExplainArgs),
     Store(store_command::StoreArgs),
@@ -234,6 +237,7 @@ fn look(command: &Command, session: &Session<'_>, out: &mut Output) -> anyhow::R
         Command::Runs(args) => runs::run(args, session, out),
         Command::Show(args) => show::run(args, session, out),
         Command::Logs(args) => logs::run(args, session, out),
+        Command::Cost(args) => cost::run(args, session, out),
         Command::Diff(args) => diff::run(args, session, out),
         Command::Explain(args) => explain::run(args, session, out),
         Command::Store(args) => store_command::run(args, session.store, out),

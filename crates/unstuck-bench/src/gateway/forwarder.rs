@@ -56,7 +56,10 @@ async fn passed(
     upstream: SocketAddr,
     mut request: Request<Incoming>,
 ) -> Result<Response<Incoming>, hyper_util::client::legacy::Error> {
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |path| path.as_str());
     let address = format!("http://{upstream}{path}");
     if let Ok(uri) = address.parse::<Uri>() {
         *request.uri_mut() = uri;

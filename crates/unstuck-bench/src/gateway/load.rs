@@ -117,7 +117,12 @@ fn ended(bytes: &[u8]) -> Result<Option<u16>> {
 }
 
 /// So many answers a second with so many connections that never rest.
-pub(crate) async fn most(address: SocketAddr, connections: usize, request: &[u8], time: Duration) -> Result<f64> {
+pub(crate) async fn most(
+    address: SocketAddr,
+    connections: usize,
+    request: &[u8],
+    time: Duration,
+) -> Result<f64> {
     let begin = moment();
     let mut clients = JoinSet::new();
     for _ in 0..connections {
@@ -141,7 +146,12 @@ pub(crate) async fn most(address: SocketAddr, connections: usize, request: &[u8]
 }
 
 /// The times of requests at a rate, in seconds.
-pub(crate) async fn paced(address: SocketAddr, request: &[u8], per_second: u32, count: u32) -> Result<Vec<f64>> {
+pub(crate) async fn paced(
+    address: SocketAddr,
+    request: &[u8],
+    per_second: u32,
+    count: u32,
+) -> Result<Vec<f64>> {
     let mut client = Client::new(address);
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / per_second);
     let mut times = Vec::new();

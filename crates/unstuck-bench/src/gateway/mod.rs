@@ -38,7 +38,12 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let gateway = stage.gateway(&[upstream.address], &[])?;
     let bare = stage.forwarder(upstream.address)?;
     let nginx = stage.nginx(upstream.address)?;
-    table.row("memory, idle", &[gateway.memory()].into_iter().collect(), "MB", Target::AtMost(30.0))?;
+    table.row(
+        "memory, idle",
+        &[gateway.memory()].into_iter().collect(),
+        "MB",
+        Target::AtMost(30.0),
+    )?;
     let sides = Sides {
         upstream: &upstream,
         gateway: &gateway,
@@ -68,20 +73,43 @@ impl Sides<'_> {
     fn rates(&self, runtime: &Runtime, table: &mut Table) -> Result<()> {
         let (mut ours, mut bare) = (Samples::default(), Samples::default());
         for _ in 0..ROUNDS {
-            let rate = |side: &Listening, path| runtime.block_on(most(side.address, CONNECTIONS, &request(path, Wanted::Whole), BURST));
+            let rate = |side: &Listening, path| {
+                runtime.block_on(most(
+                    side.address,
+                    CONNECTIONS,
+                    &request(path, Wanted::Whole),
+                    BURST,
+                ))
+            };
             bare.push(rate(self.bare, PLAIN)?);
             ours.push(rate(self.gateway, PREFIXED)?);
         }
-        table.row("bare forwarder, 64 connections", &bare, "requests/s", Target::Open)?;
+        table.row(
+            "bare forwarder, 64 connections",
+            &bare,
+            "requests/s",
+            Target::Open,
+        )?;
         table.row("gateway", &ours, "requests/s", Target::Open)?;
-        table.row("gateway ÷ bare forwarder", &ours.over(&bare), "×", Target::AtLeast(0.7))
+        table.row(
+            "gateway ÷ bare forwarder",
+            &ours.over(&bare),
+            "×",
+            Target::AtLeast(0.7),
+        )
     }
 
     fn latency(&self, runtime: &Runtime, table: &mut Table) -> Result<()> {
-        let (mut direct, mut bare, mut ours, mut cpu) = (Samples::default(), Samples::default(), Samples::default(), Samples::default());
+        let (mut direct, mut bare, mut ours, mut cpu) = (
+            Samples::default(),
+            Samples::default(),
+            Samples::default(),
+            Samples::default(),
+        );
         for _ in 0..ROUNDS {
             let p50 = |side: &Listening, path| -> Result<f64> {
-                let times = runtime.block_on(paced(side.address, &request(path, Wanted::Whole), 20, 60))?;
+                let times =
+                    runtime.block_on(paced(side.address, &request(path, Wanted::Whole), 20, 60))?;
                 Ok(times.into_iter().collect::<Samples>().median() * 1e3)
             };
             direct.push(p50(self.upstream, PLAIN)?);
@@ -91,15 +119,33 @@ impl Sides<'_> {
             cpu.push((self.gateway.cpu()? - before) * 1e3 / 60.0);
         }
         let (added, bare) = (ours.minus(&direct), bare.minus(&direct));
-        table.row("bare forwarder adds at 20 requests/s, p50", &bare, "ms", Target::Open)?;
+        table.row(
+            "bare forwarder adds at 20 requests/s, p50",
+            &bare,
+            "ms",
+            Target::Open,
+        )?;
         table.row("gateway adds", &added, "ms", Target::Open)?;
-        table.row("gateway ÷ bare forwarder", &added.over(&bare), "×", Target::AtMost(1.5))?;
+        table.row(
+            "gateway ÷ bare forwarder",
+            &added.over(&bare),
+            "×",
+            Target::AtMost(1.5),
+        )?;
         table.row("processor time a request", &cpu, "ms", Target::AtMost(0.5))
     }
 
     fn streams(&self, runtime: &Runtime, table: &mut Table) -> Result<()> {
-        let rate = |side: &Listening, path| runtime.block_on(most(side.address, CONNECTIONS, &request(path, Wanted::Stream), BURST));
-        let (mut ours, mut bare, mut nginx) = (Samples::default(), Samples::default(), Samples::default());
+        let rate = |side: &Listening, path| {
+            runtime.block_on(most(
+                side.address,
+                CONNECTIONS,
+                &request(path, Wanted::Stream),
+                BURST,
+            ))
+        };
+        let (mut ours, mut bare, mut nginx) =
+            (Samples::default(), Samples::default(), Samples::default());
         for _ in 0..ROUNDS {
             bare.push(rate(self.bare, PLAIN)?);
             ours.push(rate(self.gateway, PREFIXED)?);
@@ -107,12 +153,22 @@ impl Sides<'_> {
                 nginx.push(rate(side, PLAIN)?);
             }
         }
-        table.row("bare forwarder, streams of 50 pieces", &bare, "streams/s", Target::Open)?;
+        table.row(
+            "bare forwarder, streams of 50 pieces",
+            &bare,
+            "streams/s",
+            Target::Open,
+        )?;
         table.row("gateway", &ours, "streams/s", Target::Open)?;
         match self.nginx {
             Some(_) => {
                 table.row("nginx", &nginx, "streams/s", Target::Open)?;
-                table.row("gateway ÷ nginx", &ours.over(&nginx), "×", Target::AtLeast(0.7))
+                table.row(
+                    "gateway ÷ nginx",
+                    &ours.over(&nginx),
+                    "×",
+                    Target::AtLeast(0.7),
+                )
             }
             None => table.note("nginx is not installed: apt-get install nginx-light"),
         }
@@ -141,5 +197,10 @@ fn many_streams(runtime: &Runtime, stage: &Stage, table: &mut Table) -> Result<(
         anyhow::ensure!(whole == STREAMS, "only {whole} streams came to their end");
         Ok(memory)
     })?;
-    table.row("memory with 1000 streams under way", &[memory].into_iter().collect(), "MB", Target::AtMost(200.0))
+    table.row(
+        "memory with 1000 streams under way",
+        &[memory].into_iter().collect(),
+        "MB",
+        Target::AtMost(200.0),
+    )
 }

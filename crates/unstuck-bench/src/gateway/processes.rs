@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::forwarder::BARE;
 use crate::resources;
-use crate::starting::beside;
+use crate::starting::{beside, command};
 
 /// A process that listens, and ends with this value.
 pub(crate) struct Listening {
@@ -54,32 +54,31 @@ impl Stage {
     pub(crate) fn upstream(&self, script: &str) -> Result<Listening> {
         let file = self.file("script.toml");
         fs::write(&file, script)?;
-        let mut command = Command::new(beside("unstuck")?);
-        command.args(["faults", "serve"]).arg(&file);
-        self.listening(command.args(["--listen", "127.0.0.1:0"]))
+        let mut line = command(&program()?);
+        line.args(["faults", "serve"]).arg(&file);
+        self.listening(line.args(["--listen", "127.0.0.1:0"]))
     }
 
     /// The gateway as a user starts it, with all that it records.
     pub(crate) fn gateway(&self, upstreams: &[SocketAddr], more: &[&str]) -> Result<Listening> {
-        let mut command = Command::new(beside("unstuck")?);
-        command
-            .args(["serve", "--listen", "127.0.0.1:0", "--quiet"])
+        let mut line = command(&program()?);
+        line.args(["serve", "--listen", "127.0.0.1:0", "--quiet"])
             .args(more)
             .env("XDG_STATE_HOME", self.folder.path())
             .env("XDG_CONFIG_HOME", self.folder.path())
             .current_dir(self.folder.path());
         for upstream in upstreams {
-            command.args(["--upstream", &format!("openai=http://{upstream}/v1")]);
+            line.args(["--upstream", &format!("openai=http://{upstream}/v1")]);
         }
-        self.listening(&mut command)
+        self.listening(&mut line)
     }
 
     /// The forwarder that does nothing but forward.
     pub(crate) fn forwarder(&self, upstream: SocketAddr) -> Result<Listening> {
         let file = self.file("port");
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args([BARE, &upstream.to_string()]).arg(&file);
-        Self::started(&mut command, &file)
+        let mut line = command(&std::env::current_exe()?);
+        line.args([BARE, &upstream.to_string()]).arg(&file);
+        Self::started(&mut line, &file)
     }
 
     /// nginx in front of an upstream, where it is installed.
@@ -89,7 +88,9 @@ impl Stage {
             return Ok(None);
         };
         // nginx tells nobody which port it got.
-        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?
+            .local_addr()?
+            .port();
         let folder = self.folder.path();
         let config = format!(
             "daemon off; worker_processes 1; pid {0}/nginx.pid; error_log {0}/nginx.log;\n\
@@ -101,7 +102,7 @@ impl Stage {
         );
         let file = self.file("nginx.conf");
         fs::write(&file, config)?;
-        let child = Command::new(program)
+        let child = command(program)
             .arg("-c")
             .arg(&file)
             .stdout(Stdio::null())
@@ -111,8 +112,12 @@ impl Stage {
             child,
             address: SocketAddr::from(([127, 0, 0, 1], port)),
         };
-        patiently(|| std::net::TcpStream::connect(listening.address).ok().map(|_| ()))
-            .context("nginx does not listen")?;
+        patiently(|| {
+            std::net::TcpStream::connect(listening.address)
+                .ok()
+                .map(|_| ())
+        })
+        .context("nginx does not listen")?;
         Ok(Some(listening))
     }
 
@@ -123,7 +128,10 @@ impl Stage {
     }
 
     fn started(command: &mut Command, port_file: &Path) -> Result<Listening> {
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
         let mut listening = Listening {
             child,
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -140,6 +148,11 @@ impl Stage {
     fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
+}
+
+/// The program of the same build.
+fn program() -> Result<PathBuf> {
+    beside("unstuck").context("the program is not built")
 }
 
 /// Looks for something again and again, for ten seconds.

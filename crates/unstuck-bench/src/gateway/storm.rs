@@ -32,15 +32,35 @@ const FLAKY: &str = "record = false\n[mix]\nseed = 7\nfailures = 0.2\n";
 pub(super) fn measure(runtime: &Runtime, stage: &Stage, table: &mut Table) -> Result<()> {
     table.section("13. A brownout: 70 % of the capacity lost for 60 s, 500 clients")?;
     let upstream = stage.upstream(BROWNOUT)?;
-    let plain = runtime.block_on(brownout(upstream.address, upstream.address, PLAIN, Retrying::Thrice))?;
+    let plain = runtime.block_on(brownout(
+        upstream.address,
+        upstream.address,
+        PLAIN,
+        Retrying::Thrice,
+    ))?;
     plain.show("clients that retry thrice", Target::Open, table)?;
     let upstream = stage.upstream(BROWNOUT)?;
     let gateway = stage.gateway(&[upstream.address], &[])?;
-    let ours = runtime.block_on(brownout(gateway.address, upstream.address, PREFIXED, Retrying::Never))?;
+    let ours = runtime.block_on(brownout(
+        gateway.address,
+        upstream.address,
+        PREFIXED,
+        Retrying::Never,
+    ))?;
     ours.show("through the gateway", Target::AtMost(1.2), table)?;
     let one = |value: f64| [value].into_iter().collect::<Samples>();
-    table.row("goodput ÷ what is left, worst 5 s", &one(ours.worst), "×", Target::AtLeast(0.9))?;
-    table.row("back to normal after it", &one(ours.normal_after), "s", Target::AtMost(5.0))?;
+    table.row(
+        "goodput ÷ what is left, worst 5 s",
+        &one(ours.worst),
+        "×",
+        Target::AtLeast(0.9),
+    )?;
+    table.row(
+        "back to normal after it",
+        &one(ours.normal_after),
+        "s",
+        Target::AtMost(5.0),
+    )?;
     table.section("14. One call of five fails for a moment")?;
     let upstream = stage.upstream(FLAKY)?;
     let gateway = stage.gateway(&[upstream.address], &[])?;
@@ -111,12 +131,19 @@ async fn brownout(
     let at_start = counted(upstream, BEFORE, begin).await?;
     let at_end = counted(upstream, BEFORE + LASTS, begin).await?;
     while clients.join_next().await.is_some() {}
-    let good: Vec<f64> = good.iter().map(|count| count.load(Ordering::Relaxed) as f64).collect();
+    let good: Vec<f64> = good
+        .iter()
+        .map(|count| count.load(Ordering::Relaxed) as f64)
+        .collect();
     let meant = meant.load(Ordering::Relaxed) as f64;
     let (from, to) = ((BEFORE + 2) as usize, (BEFORE + LASTS) as usize);
-    let windows = good[from..to].windows(5).map(|five| five.iter().sum::<f64>() / 5.0);
+    let windows = good[from..to]
+        .windows(5)
+        .map(|five| five.iter().sum::<f64>() / 5.0);
     let worst = windows.fold(f64::INFINITY, f64::min) / (CAPACITY * LEFT);
-    let after = good[to..(total as usize)].iter().position(|count| *count >= 0.95 * OFFERED);
+    let after = good[to..(total as usize)]
+        .iter()
+        .position(|count| *count >= 0.95 * OFFERED);
     Ok(Brownout {
         load: (at_end - at_start) / meant,
         worst,
@@ -188,8 +215,28 @@ async fn flaky(address: SocketAddr, table: &mut Table) -> Result<()> {
     let one = |value: f64| [value].into_iter().collect::<Samples>();
     // What recovered took longer than what worked at once; a fifth failed, so those are the slowest fifth.
     let recovered = &times[times.len() * 8 / 10..];
-    let at = |share: f64| recovered.get((recovered.len() as f64 * share) as usize).copied().unwrap_or(f64::NAN);
-    table.row("calls that succeeded", &one(good as f64 * 100.0 / CALLS as f64), "%", Target::AtLeast(99.0))?;
-    table.row("time to recovery, median", &one(at(0.5)), "s", Target::AtMost(2.0))?;
-    table.row("time to recovery, p99", &one(at(0.99)), "s", Target::AtMost(30.0))
+    let at = |share: f64| {
+        recovered
+            .get((recovered.len() as f64 * share) as usize)
+            .copied()
+            .unwrap_or(f64::NAN)
+    };
+    table.row(
+        "calls that succeeded",
+        &one(good as f64 * 100.0 / CALLS as f64),
+        "%",
+        Target::AtLeast(99.0),
+    )?;
+    table.row(
+        "time to recovery, median",
+        &one(at(0.5)),
+        "s",
+        Target::AtMost(2.0),
+    )?;
+    table.row(
+        "time to recovery, p99",
+        &one(at(0.99)),
+        "s",
+        Target::AtMost(30.0),
+    )
 }

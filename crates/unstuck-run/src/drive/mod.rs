@@ -40,7 +40,7 @@ pub use engine::Engine;
 pub use error::RunError;
 pub use finished::Finished;
 pub use knowledge::{Knowledge, Known};
-pub use lease::is_alive;
+pub use lease::{is_alive, ourselves};
 pub use repair::{KnowsRepairs, RepairMode, RepairTerms, Repairer, Workshop, label_before};
 pub use report::{Channel, Reporter, RunReporter};
 pub use request::{Options, RepairWish, Request};

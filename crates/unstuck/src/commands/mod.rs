@@ -6,6 +6,7 @@ pub(crate) mod answer;
 mod case_input;
 pub(crate) mod classify;
 pub(crate) mod config;
+pub(crate) mod cost;
 pub(crate) mod demo;
 pub(crate) mod diff;
 mod ended;
