@@ -161,6 +161,10 @@ answered() {
   fi
 }
 
+unnoticed() { # the problem, if the CLI had to try again by itself, or was started again
+  ! grep -qE 'Reconnecting|Retrying with backoff|unstuck: attempt 2' "$place/out" "$place/err" || echo "the CLI noticed it"
+}
+
 refused() {
   [[ $code != 0 ]] || echo "exit code 0 although nothing was answered"
 }
@@ -184,11 +188,12 @@ works() { # agent, way
 }
 
 overloaded() { # agent, way: as often as there are retries
+  local retries=3
   play "$1" "$2" "[[step]]
 overloaded = {}
 times = $retries
 $answer"
-  problem=$(first "$(answered)" "$([[ $2 == alone ]] || times $((retries + 1)))")
+  problem=$(first "$(answered)" "$([[ $2 == alone ]] || first "$(times $((retries + 1)))" "$(unnoticed)")")
 }
 
 invalid_key() { # agent, way
@@ -232,7 +237,7 @@ trap 'rm -rf "$aside_rows"' EXIT
 printf '%-7s %-6s %-12s %4s %6s %9s  %s\n' agent way scenario exit time requests result
 # By themselves the CLIs mostly wait, so they do it beside the rest.
 for agent in claude codex gemini; do
-  for scenario in invalid_key broken; do
+  for scenario in works invalid_key broken; do
     wanted "$agent" alone "$scenario" || continue
     (row "$agent" alone "$scenario") > "$aside_rows/$agent-$scenario" &
     asides+=($!)
