@@ -31,8 +31,8 @@ pub(super) fn die_with_parent(link: &UnixStream, signal: Signal) -> io::Result<(
     }
 }
 
-/// The program that runs now, even if its file was replaced meanwhile.
-pub(super) fn own_program() -> PathBuf {
+/// The program that runs now; on Linux even if its file was replaced meanwhile.
+pub fn own_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         return PathBuf::from("/proc/self/exe");
     }
