@@ -150,7 +150,7 @@ impl Inner {
     fn wait(&self, link: &UnixStream, wakes: &Wakes, is_open: bool) -> bool {
         let mut events = vec![
             PollFd::new(wakes.stream(), PollFlags::IN),
-            PollFd::new(link, PollFlags::empty()),
+            PollFd::new(link, PollFlags::HUP),
         ];
         if is_open {
             events.push(PollFd::new(&self.reports, PollFlags::IN));
