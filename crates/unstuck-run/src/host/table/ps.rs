@@ -5,10 +5,12 @@ use std::process::{Command, Stdio};
 use rustix::process::Pid;
 
 use super::entry::Entry;
-use super::ps_line::{COLUMNS, parse};
+use super::ps_line::parse;
 
 /// A path, so that no folder on the `PATH` can put another one in its place.
 const PROGRAM: &str = "/bin/ps";
+/// Without headings. The session is not among them: some systems print an address, or nothing but zeros.
+const COLUMNS: &str = "pid=,ppid=,pgid=,state=,lstart=";
 
 /// The line of one process, if there is such a process.
 pub(crate) fn entry(pid: u32) -> Option<Entry> {

@@ -5,10 +5,7 @@ use jiff::tz::TimeZone;
 
 use super::entry::Entry;
 
-/// The columns, without a heading. Sessions are not among them: some systems print an address, or nothing but zeros.
-pub(super) const COLUMNS: &str = "pid=,ppid=,pgid=,state=,lstart=";
-
-/// Reads a line that has [`COLUMNS`], in English and in the time zone UTC.
+/// Reads number, parent, group, state and start, the last in English and in UTC.
 pub(super) fn parse(line: &str, session_of: impl Fn(u32) -> Option<u32>) -> Option<Entry> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [pid, parent, group, state, _weekday, start @ ..] = words.as_slice() else {
