@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use rustix::process::Pid;
+use nix::unistd::Pid;
 
 use super::entry::Entry;
 use super::ps_line::parse;
@@ -66,8 +66,9 @@ fn ask(arguments: &[&str]) -> Option<(String, u32)> {
     Some((String::from_utf8_lossy(&output.stdout).into_owned(), pid))
 }
 
+/// Nobody's session is zero, but that is what some processes of the system have.
 fn session(pid: u32) -> Option<u32> {
-    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-    let session = rustix::process::getsid(Some(pid)).ok()?;
-    Some(session.as_raw_nonzero().get().unsigned_abs())
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?);
+    let session = nix::unistd::getsid(Some(pid)).ok()?;
+    u32::try_from(session.as_raw()).ok()
 }
