@@ -20,6 +20,8 @@ use crate::upstream::{Outgoing, Sender};
 const ERROR_BODY: usize = 1 << 20;
 /// So long an error body may take; its status has said the most.
 const ERROR_TIME: Duration = Duration::from_secs(10);
+/// So much may come before the first content.
+const HELD: usize = 16 << 20;
 /// A longer answer is not kept in memory to see whether it is whole.
 const WHOLE_BODY: usize = 256 << 20;
 
@@ -236,6 +238,12 @@ impl Opened {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         self.frames.push(data);
+                    }
+                    if self.held.len() + self.frames.rest().len() > HELD {
+                        return Err(Broken::damaged(
+                            protocol,
+                            "too much before the first content",
+                        ));
                     }
                 }
                 Some(Err(error)) => {

@@ -216,6 +216,9 @@ impl Call {
         account.limits = self.limits(&opened.head);
         account.record.status = opened.head.status.as_u16();
         account.record.stream = true;
+        if let Some(permit) = &account.permit {
+            permit.saw(&account.limits);
+        }
         account.head = Some(opened.head.clone());
         let mut head = self.told(opened.head.clone(), &account.record);
         // How long it becomes is known at its end: an error of ours may follow.

@@ -144,14 +144,6 @@ impl Ground {
         self.post("/openai/v1/chat/completions", &body).await
     }
 
-    /// Asks as a client of the Anthropic API does.
-    pub(crate) async fn messages(&self, stream: bool) -> Reply {
-        let body = format!(
-            r#"{{"model":"claude-x","max_tokens":100,"stream":{stream},"messages":[{{"role":"user","content":"Fix the tests"}}]}}"#
-        );
-        self.post("/anthropic/v1/messages", &body).await
-    }
-
     pub(crate) async fn post(&self, path: &str, body: &str) -> Reply {
         self.send(
             Method::POST,

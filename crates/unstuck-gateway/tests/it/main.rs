@@ -3,6 +3,7 @@
 mod books;
 mod failover;
 mod ground;
+mod hostile;
 mod streams;
 mod transparent;
 
