@@ -6,6 +6,7 @@ mod commands;
 mod completion;
 mod config;
 mod environment;
+mod gateway;
 mod history;
 mod named;
 mod notifying;
@@ -35,7 +36,7 @@ use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
     agents, answer, classify, demo, diff, exec, explain, guard, inbox, kinds, logs, plan, policy,
-    preview, propose, repair, resume, run as run_command, runs, show, trust, webhook,
+    preview, propose, repair, resume, run as run_command, runs, serve, show, trust, webhook,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -85,6 +86,7 @@ enum Command {
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
     Repair(repair::RepairArgs),
+    Serve(serve::ServeArgs),
     Inbox(inbox::InboxArgs),
     Approve(answer::ApproveArgs),
     /// Refuse what a run asks for, and go on without it
@@ -194,6 +196,7 @@ fn with_store(
             let waiting = |id: &str| answer::waiting(id, &session);
             return preview::run(args, config, &session, &waiting, out);
         }
+        Command::Serve(args) => return serve::run(args, config, &session, out),
         Command::Repair(args) => return repair::run(args, config, &session, out),
         Command::Inbox(args) => return inbox::run(args, config, &session, out),
         Command::Approve(args) => return answer::approve(args, config, &session, out),

@@ -132,8 +132,10 @@ impl Account {
     }
 
     fn gave_up(&self, diagnosis: Diagnosis, reason: &str) {
+        let diagnosis = Arc::new(diagnosis);
+        self.session.gave_up(Arc::clone(&diagnosis));
         self.tell(Noticed::GaveUp {
-            diagnosis: Arc::new(diagnosis),
+            diagnosis,
             reason: reason.to_owned(),
         });
     }

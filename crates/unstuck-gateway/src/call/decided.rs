@@ -174,7 +174,7 @@ impl Call {
         let wait = match way {
             Way::GiveUp => {
                 return Next::GiveUp(GivenUp {
-                    diagnosis: diagnosis.clone(),
+                    diagnosis: as_tried(diagnosis, &decision),
                     reason: decision.reason,
                 });
             }
@@ -221,6 +221,16 @@ impl Call {
         let to = to.to_owned();
         self.shared.crier.tell(&self.session, Noticed::Moved { from, to });
     }
+}
+
+/// What whoever supervises the client is told: where the same was tried as often as it may be, it need not be tried again.
+fn as_tried(diagnosis: &Diagnosis, decision: &Decision) -> Diagnosis {
+    let mut diagnosis = diagnosis.clone();
+    let is_too_long = matches!(decision.action, Chosen::Retry { .. });
+    if !is_too_long && diagnosis.level == Some(Level::Same) {
+        diagnosis.level = Some(Level::Alternative);
+    }
+    diagnosis
 }
 
 /// What is done about a failure here.

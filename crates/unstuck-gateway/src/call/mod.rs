@@ -6,6 +6,7 @@ mod attempt;
 mod broken;
 mod decided;
 mod give_up;
+mod leave;
 mod relay;
 mod target;
 mod tries;
@@ -66,8 +67,13 @@ pub(crate) struct Call {
 
 impl Call {
     /// Tries until it works or nothing helps, and answers.
-    pub(crate) async fn run(self) -> Response<Answer> {
+    pub(crate) async fn run(mut self) -> Response<Answer> {
         let mut account = self.account();
+        if let Some(told) = self.refusal() {
+            account.refused(told.status.as_u16());
+            return self.say(&account, &told);
+        }
+        self.take_note();
         let needs_model = self.session.model().or_else(|| self.asked.model.clone());
         let first = self.choice().first(&self.needs(needs_model.as_deref()));
         let Some(target) = first else {

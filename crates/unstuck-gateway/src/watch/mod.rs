@@ -44,6 +44,11 @@ impl Watch {
         }
     }
 
+    /// Forgets what was seen.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.limits.clone());
+    }
+
     /// A request came. What it is told to be belongs to its answer, or its failure. The same request sent again counts once.
     pub fn asked(&mut self, asked: &Asked, at: Timestamp) -> (Talk, Option<Sign>) {
         let Some(last) = &asked.last else {

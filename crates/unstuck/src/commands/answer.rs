@@ -17,6 +17,7 @@ use super::preview::Proposed;
 use super::resume::{self, Taken};
 use crate::answering::{self, Given};
 use crate::config::Config;
+use crate::gateway::Wish;
 use crate::history::History;
 use crate::output::{BOLD, DIM, Output};
 use crate::pipeline_plan::Wanted;
@@ -205,6 +206,7 @@ fn go_on(
         wanted: Wanted::default(),
         told: if quiet { Told::Nothing } else { Told::All },
         json: false,
+        gateway: Wish::Configured,
     };
     resume::first_of(vec![run], &taken, config, session, out)
 }

@@ -24,6 +24,7 @@ pub(crate) mod repair;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod store;
 pub(crate) mod trust;
