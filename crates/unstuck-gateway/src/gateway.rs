@@ -79,7 +79,10 @@ impl Shared {
 
     /// One random number.
     pub(crate) fn draw(&self) -> Draw {
-        self.dice.lock().unwrap_or_else(PoisonError::into_inner).roll()
+        self.dice
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .roll()
     }
 
     /// What an answer cost, in USD, where that is known.
@@ -100,7 +103,13 @@ impl Shared {
     /// The session of a name; one that is not known yet begins now.
     pub(crate) fn session(&self, name: &str, client: Option<&str>) -> Arc<Session> {
         let limits = self.settings.watch.limits.clone();
-        let make = || Session::new(self.ledger.begin(name, client, &self.settings.policy), limits, clock::at());
+        let make = || {
+            Session::new(
+                self.ledger.begin(name, client, &self.settings.policy),
+                limits,
+                clock::at(),
+            )
+        };
         self.sessions.get_or(name, make)
     }
 }

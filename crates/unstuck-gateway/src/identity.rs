@@ -28,7 +28,9 @@ pub(crate) fn call() -> String {
 pub(crate) fn of_client(key: &[u8], program: Option<&str>) -> String {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
-    let program = program.and_then(|text| text.split(['/', ' ']).next()).unwrap_or_default();
+    let program = program
+        .and_then(|text| text.split(['/', ' ']).next())
+        .unwrap_or_default();
     program.hash(&mut hasher);
     format!("client-{:08x}", hasher.finish() as u32)
 }
@@ -40,7 +42,10 @@ mod tests {
     #[test]
     fn calls_differ_and_a_client_stays_the_same() {
         assert_ne!(call(), call());
-        assert_eq!(of_client(b"k", Some("claude-cli/1.0")), of_client(b"k", Some("claude-cli/2.0 (x)")));
+        assert_eq!(
+            of_client(b"k", Some("claude-cli/1.0")),
+            of_client(b"k", Some("claude-cli/2.0 (x)"))
+        );
         assert_ne!(of_client(b"k", Some("a/1")), of_client(b"l", Some("a/1")));
     }
 }

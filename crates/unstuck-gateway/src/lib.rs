@@ -20,6 +20,4 @@ pub use error::GatewayError;
 pub use gateway::{BuiltIn, Gateway, Knows};
 pub use ledger::{Forgetful, Ledger, Notice, Noticed};
 pub use session::{Session, SessionSetup};
-pub use settings::{
-    Budgets, Lacks, OnCircles, Secret, Settings, TimeLimits, Upstream, WatchRules,
-};
+pub use settings::{Budgets, Lacks, OnCircles, Secret, Settings, TimeLimits, Upstream, WatchRules};

@@ -224,11 +224,7 @@ pub(crate) struct Sessions(Mutex<HashMap<Arc<str>, Arc<Session>>>);
 
 impl Sessions {
     /// The session of a name, or the one that is made for it.
-    pub(crate) fn get_or(
-        &self,
-        name: &str,
-        make: impl FnOnce() -> Session,
-    ) -> Arc<Session> {
+    pub(crate) fn get_or(&self, name: &str, make: impl FnOnce() -> Session) -> Arc<Session> {
         let mut known = self.known();
         if let Some(session) = known.get(name) {
             return Arc::clone(session);

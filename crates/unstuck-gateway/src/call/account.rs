@@ -90,7 +90,10 @@ impl Account {
         self.record.outcome = CallOutcome::Cut;
         self.settle(reading);
         let told = Told::of(broken, &diagnosis);
-        self.gave_up(diagnosis, "the answer had begun, so it is not asked for again");
+        self.gave_up(
+            diagnosis,
+            "the answer had begun, so it is not asked for again",
+        );
         self.write();
         told
     }

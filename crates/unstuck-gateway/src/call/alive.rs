@@ -62,7 +62,10 @@ fn begun(
     let mut response = Response::new(Answer::Alive(Box::new(alive)));
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream; charset=utf-8"),
+    );
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     if let Ok(session) = HeaderValue::from_str(session) {
         headers.insert("x-unstuck-session", session);
@@ -106,9 +109,10 @@ impl Body for Alive {
                     alive.took(response);
                 }
                 Poll::Pending => {
-                    return alive.pings.poll_tick(context).map(|_| {
-                        Some(Ok(Frame::data(Bytes::from_static(alive.ping))))
-                    });
+                    return alive
+                        .pings
+                        .poll_tick(context)
+                        .map(|_| Some(Ok(Frame::data(Bytes::from_static(alive.ping)))));
                 }
             }
         }

@@ -8,6 +8,7 @@ use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::response::Parts;
 use hyper::{Request, Response};
+use serde::de::IgnoredAny;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::broken::Broken;
@@ -68,7 +69,13 @@ impl Trying<'_> {
         };
         let response = match timeout(limit, self.sender.request(request)).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return broken(Broken::transport(self.protocol, "cannot reach the API", &error)),
+            Ok(Err(error)) => {
+                return broken(Broken::transport(
+                    self.protocol,
+                    "cannot reach the API",
+                    &error,
+                ));
+            }
             Err(_) => return broken(Broken::silent(self.protocol, "no response", limit)),
         };
         if response.status().is_client_error() || response.status().is_server_error() {
@@ -111,12 +118,17 @@ impl Trying<'_> {
         loop {
             match timeout(wait, body.frame()).await {
                 Err(_) => {
-                    let silent = Broken::silent(self.protocol, "the answer stalled: nothing more", wait);
+                    let silent =
+                        Broken::silent(self.protocol, "the answer stalled: nothing more", wait);
                     return Tried::Broken(Box::new(silent), Some(head));
                 }
                 Ok(None) => break,
                 Ok(Some(Err(error))) => {
-                    let lost = Broken::transport(self.protocol, "connection reset while reading the answer", &error);
+                    let lost = Broken::transport(
+                        self.protocol,
+                        "connection reset while reading the answer",
+                        &error,
+                    );
                     return Tried::Broken(Box::new(lost), Some(head));
                 }
                 Ok(Some(Ok(frame))) => {
@@ -137,12 +149,18 @@ impl Trying<'_> {
                 let error = reading.said().error.as_deref().unwrap_or_default();
                 Some(Broken::said(self.protocol, Some(&head), error))
             }
+            // What is whole and only of an unknown shape is the client's to judge.
+            Frame::Malformed if serde_json::from_slice::<IgnoredAny>(&body).is_ok() => None,
             Frame::Malformed => Some(self.unreadable(&head, &body)),
             Frame::Content | Frame::End | Frame::Lifecycle | Frame::Ping => None,
         };
         match wrong {
             Some(broken) => Tried::Broken(Box::new(broken), Some(head)),
-            None => Tried::Whole { head, body, reading },
+            None => Tried::Whole {
+                head,
+                body,
+                reading,
+            },
         }
     }
 
@@ -152,7 +170,10 @@ impl Trying<'_> {
         match is_page {
             true => Broken::damaged(self.protocol, "a page came instead of an answer"),
             false => {
-                let kind = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+                let kind = head
+                    .headers
+                    .get(CONTENT_TYPE)
+                    .and_then(|value| value.to_str().ok());
                 let what = format!(
                     "the answer is not whole: {} bytes of {} that are no JSON",
                     body.len(),
@@ -165,7 +186,10 @@ impl Trying<'_> {
 
     async fn open(&self, response: Response<Incoming>) -> Tried {
         let (head, body) = response.into_parts();
-        let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = head
+            .headers
+            .get(CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
         let mut opened = Box::new(Opened {
             frames: Frames::new(self.endpoint, content_type.unwrap_or_default()),
             reading: self.reading(),
@@ -223,7 +247,10 @@ impl Opened {
                     return Ok(());
                 }
                 None => {
-                    return Err(Broken::damaged(protocol, "the stream ended before its first content"));
+                    return Err(Broken::damaged(
+                        protocol,
+                        "the stream ended before its first content",
+                    ));
                 }
             }
         }
@@ -237,8 +264,13 @@ fn broken(broken: Broken) -> Tried {
 /// Whether an answer comes in pieces, as was asked for.
 fn is_stream(response: &Response<Incoming>) -> bool {
     let kind = response.headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let is = |name: &str| kind.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    let kind = kind
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let is = |name: &str| {
+        kind.get(..name.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
     // One protocol sends its pieces as the elements of an array.
     is("text/event-stream") || is("application/json")
 }

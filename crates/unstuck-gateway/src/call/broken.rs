@@ -54,7 +54,11 @@ impl Broken {
     }
 
     /// The connection failed, or broke.
-    pub(crate) fn transport(protocol: Protocol, doing: &str, error: &(dyn Error + 'static)) -> Self {
+    pub(crate) fn transport(
+        protocol: Protocol,
+        doing: &str,
+        error: &(dyn Error + 'static),
+    ) -> Self {
         let mut text = format!("{doing}: {error}");
         let mut cause = error.source();
         while let Some(error) = cause {

@@ -86,7 +86,9 @@ impl Call {
             fallback,
             policy_hash: self.session.setup().policy.fingerprint(),
         };
-        self.shared.ledger.event(&self.session, now, Event::from(Box::new(event)));
+        self.shared
+            .ledger
+            .event(&self.session, now, Event::from(Box::new(event)));
         self.take(tries, chosen, &diagnosis, decision, now)
     }
 
@@ -121,7 +123,10 @@ impl Call {
             expected: Tokens {
                 input: self.asked.prompt_tokens,
                 cached: 0,
-                output: self.asked.max_output.map_or(USUAL_OUTPUT, |most| most.min(USUAL_OUTPUT)),
+                output: self
+                    .asked
+                    .max_output
+                    .map_or(USUAL_OUTPUT, |most| most.min(USUAL_OUTPUT)),
                 requests: 1,
             },
         });
@@ -219,7 +224,9 @@ impl Call {
             self.shared.ledger.event(&self.session, now, event.into());
         }
         let to = to.to_owned();
-        self.shared.crier.tell(&self.session, Noticed::Moved { from, to });
+        self.shared
+            .crier
+            .tell(&self.session, Noticed::Moved { from, to });
     }
 }
 

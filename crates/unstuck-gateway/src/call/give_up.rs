@@ -37,7 +37,8 @@ impl Call {
         stop(&mut head.headers, wait);
         // What was read of it is what is passed on.
         if head.headers.contains_key(CONTENT_LENGTH) {
-            head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+            head.headers
+                .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
         let mut response = Response::from_parts(head, Answer::Whole(Some(body)));
         response.extensions_mut().insert(told);
@@ -45,20 +46,38 @@ impl Call {
     }
 
     /// Nobody may be asked in time.
-    pub(super) fn held(&self, account: &mut Account, tries: &Tries, waits: Waits) -> Response<Answer> {
+    pub(super) fn held(
+        &self,
+        account: &mut Account,
+        tries: &Tries,
+        waits: Waits,
+    ) -> Response<Answer> {
         let wait = waits.until.since(clock::at());
         let upstream = &self.shared.settings.upstreams[tries.target.upstream].name;
         let (status, code, why) = match waits.why {
-            Held::RateLimit | Held::CoolDown => (StatusCode::TOO_MANY_REQUESTS, "rate_limit", "its rate limit is used up"),
-            Held::Breaker => (StatusCode::SERVICE_UNAVAILABLE, "server_overloaded", "it has been failing and is given a rest"),
-            Held::Pace | Held::Concurrency | Held::RetryBudget => {
-                (StatusCode::SERVICE_UNAVAILABLE, "server_overloaded", "it is overloaded and calls stand in line")
-            }
+            Held::RateLimit | Held::CoolDown => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate_limit",
+                "its rate limit is used up",
+            ),
+            Held::Breaker => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "server_overloaded",
+                "it has been failing and is given a rest",
+            ),
+            Held::Pace | Held::Concurrency | Held::RetryBudget => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "server_overloaded",
+                "it is overloaded and calls stand in line",
+            ),
         };
         let told = Told {
             status,
             code: code.to_owned(),
-            message: format!("unstuck: {upstream} is not asked for {:.0} s more: {why}", wait.as_secs_f64().ceil()),
+            message: format!(
+                "unstuck: {upstream} is not asked for {:.0} s more: {why}",
+                wait.as_secs_f64().ceil()
+            ),
             retry_after: Some(wait),
         };
         account.refused(status.as_u16());
@@ -70,7 +89,10 @@ impl Call {
         let told = Told {
             status: StatusCode::NOT_FOUND,
             code: "config_error".to_owned(),
-            message: format!("unstuck: no upstream for {} is configured", self.protocol.name()),
+            message: format!(
+                "unstuck: no upstream for {} is configured",
+                self.protocol.name()
+            ),
             retry_after: None,
         };
         account.refused(told.status.as_u16());

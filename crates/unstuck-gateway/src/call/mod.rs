@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::HeaderValue;
+use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
@@ -96,7 +96,11 @@ impl Call {
             self.note(&mut account, &tries);
             let tried = self.attempt(&tries).await;
             let (broken, head) = match tried {
-                Tried::Whole { head, body, reading } => {
+                Tried::Whole {
+                    head,
+                    body,
+                    reading,
+                } => {
                     return self.whole(account, head, body, &reading);
                 }
                 Tried::Opened(opened) => return self.opened(account, *opened),
@@ -134,7 +138,10 @@ impl Call {
         match sending.whole(upstream, body) {
             Some(request) => trying.make(request).await,
             None => Tried::Broken(
-                Box::new(broken::Broken::damaged(self.protocol, "the address is none")),
+                Box::new(broken::Broken::damaged(
+                    self.protocol,
+                    "the address is none",
+                )),
                 None,
             ),
         }
@@ -162,7 +169,10 @@ impl Call {
             None => self.shared.client_key(&self.headers),
         };
         let model = tries.target.model.as_deref().unwrap_or_default();
-        let lane = self.shared.lanes.get(&LaneKey::new(&upstream.name, key, model));
+        let lane = self
+            .shared
+            .lanes
+            .get(&LaneKey::new(&upstream.name, key, model));
         let ask = Ask {
             attempt: tries.attempt,
             tokens: self.asked.prompt_tokens,
@@ -193,7 +203,13 @@ impl Call {
         self.choice().after(&tries.target, &needs, kind)
     }
 
-    fn whole(self, mut account: Account, head: Parts, body: Bytes, reading: &Reading) -> Response<Answer> {
+    fn whole(
+        self,
+        mut account: Account,
+        head: Parts,
+        body: Bytes,
+        reading: &Reading,
+    ) -> Response<Answer> {
         account.limits = self.limits(&head);
         account.record.status = head.status.as_u16();
         account.sent(body.len());
@@ -207,8 +223,15 @@ impl Call {
         account.record.status = opened.head.status.as_u16();
         account.record.stream = true;
         account.head = Some(opened.head.clone());
-        let head = self.told(opened.head.clone(), &account.record);
-        let relay = Relay::new(opened, self.protocol, self.shared.settings.limits.stall, account);
+        let mut head = self.told(opened.head.clone(), &account.record);
+        // How long it becomes is known at its end: an error of ours may follow.
+        head.headers.remove(CONTENT_LENGTH);
+        let relay = Relay::new(
+            opened,
+            self.protocol,
+            self.shared.settings.limits.stall,
+            account,
+        );
         Response::from_parts(head, Answer::Relay(Box::new(relay)))
     }
 
@@ -234,7 +257,11 @@ impl Call {
     }
 
     fn limits(&self, head: &Parts) -> Limits {
-        Limits::read(self.protocol.name(), &readable(&head.headers), &clock::now())
+        Limits::read(
+            self.protocol.name(),
+            &readable(&head.headers),
+            &clock::now(),
+        )
     }
 
     fn note(&self, account: &mut Account, tries: &Tries) {

@@ -109,6 +109,7 @@ impl Relay {
             let rest = self.frames.rest();
             self.ready.extend_from_slice(rest);
             self.state = State::Over;
+            self.account.sent(self.ready.len());
             self.account.close(Ending::Whole, &self.reading);
         } else {
             let broken = Broken::damaged(self.protocol, "the stream ended without its end marker");
@@ -118,6 +119,7 @@ impl Relay {
 
     /// Ends the stream with an error that the client understands.
     fn break_off(&mut self, broken: &Broken, tell: bool) {
+        self.account.sent(self.ready.len());
         let trouble = self.account.cut(broken, &self.reading);
         if tell {
             let event = error_event(&self.reading, &trouble.told());
@@ -129,7 +131,10 @@ impl Relay {
     fn give(&mut self) -> Poll<Option<Result<BodyFrame<Bytes>, hyper::Error>>> {
         self.looks = 0;
         let bytes = self.ready.split().freeze();
-        self.account.sent(bytes.len());
+        // What is passed on at the end was counted when the account was closed.
+        if self.state == State::Open {
+            self.account.sent(bytes.len());
+        }
         Poll::Ready(Some(Ok(BodyFrame::data(bytes))))
     }
 }

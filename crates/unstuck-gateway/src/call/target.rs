@@ -33,7 +33,10 @@ pub(crate) struct Needs<'a> {
 impl Choice<'_> {
     /// Whom to ask first: the first of the protocol, whatever it can do. Its own refusal says more than ours would.
     pub(crate) fn first(&self, needs: &Needs<'_>) -> Option<Target> {
-        let at = self.upstreams.iter().position(|one| one.protocol == needs.protocol)?;
+        let at = self
+            .upstreams
+            .iter()
+            .position(|one| one.protocol == needs.protocol)?;
         Some(self.target(at, needs))
     }
 
@@ -55,7 +58,9 @@ impl Choice<'_> {
     fn target(&self, at: usize, needs: &Needs<'_>) -> Target {
         Target {
             upstream: at,
-            model: needs.model.map(|model| self.upstreams[at].model(model).to_owned()),
+            model: needs
+                .model
+                .map(|model| self.upstreams[at].model(model).to_owned()),
         }
     }
 
@@ -74,7 +79,9 @@ impl Choice<'_> {
     fn serves(&self, upstream: &Upstream, needs: &Needs<'_>) -> bool {
         let asked = needs.asked;
         let lacks = upstream.lacks;
-        let fits = self.room(upstream, needs).is_none_or(|room| asked.prompt_tokens < room);
+        let fits = self
+            .room(upstream, needs)
+            .is_none_or(|room| asked.prompt_tokens < room);
         fits && !(lacks.tools && asked.tools)
             && !(lacks.vision && asked.images)
             && !(lacks.prefill && asked.prefill)
@@ -101,7 +108,10 @@ mod tests {
         let mut small = one("small");
         small.context = Some(1000);
         let mut plain = one("plain");
-        plain.lacks = Lacks { prefill: true, ..Lacks::default() };
+        plain.lacks = Lacks {
+            prefill: true,
+            ..Lacks::default()
+        };
         let mut renamed = one("renamed");
         renamed.models.insert("a".into(), "b".into());
         renamed.context = Some(500_000);
@@ -111,22 +121,48 @@ mod tests {
     fn after(asked: &Asked, kind: Kind, around: bool) -> Option<(usize, Option<String>)> {
         let upstreams = upstreams();
         let catalog = Catalog::default();
-        let choice = Choice { upstreams: &upstreams, catalog: &catalog, route_around_refusals: around };
-        let needs = Needs { protocol: Protocol::Anthropic, asked, model: Some("a") };
+        let choice = Choice {
+            upstreams: &upstreams,
+            catalog: &catalog,
+            route_around_refusals: around,
+        };
+        let needs = Needs {
+            protocol: Protocol::Anthropic,
+            asked,
+            model: Some("a"),
+        };
         let first = choice.first(&needs).unwrap();
         assert_eq!(first.upstream, 0);
-        choice.after(&first, &needs, kind).map(|target| (target.upstream, target.model))
+        choice
+            .after(&first, &needs, kind)
+            .map(|target| (target.upstream, target.model))
     }
 
     /// S4-35: a fallback is checked before it is used.
     #[test]
     fn who_cannot_serve_a_request_does_not_stand_in() {
         let short = Asked::default();
-        let long = Asked { prompt_tokens: 5000, ..Asked::default() };
-        let begun = Asked { prompt_tokens: 5000, prefill: true, ..Asked::default() };
-        assert_eq!(after(&short, Kind::ServerError, false), Some((1, Some("a".into()))));
-        assert_eq!(after(&long, Kind::ServerError, false), Some((2, Some("a".into()))));
-        assert_eq!(after(&begun, Kind::ServerError, false), Some((3, Some("b".into()))));
+        let long = Asked {
+            prompt_tokens: 5000,
+            ..Asked::default()
+        };
+        let begun = Asked {
+            prompt_tokens: 5000,
+            prefill: true,
+            ..Asked::default()
+        };
+        assert_eq!(
+            after(&short, Kind::ServerError, false),
+            Some((1, Some("a".into())))
+        );
+        assert_eq!(
+            after(&long, Kind::ServerError, false),
+            Some((2, Some("a".into())))
+        );
+        assert_eq!(
+            after(&begun, Kind::ServerError, false),
+            Some((3, Some("b".into())))
+        );
     }
 
     #[test]

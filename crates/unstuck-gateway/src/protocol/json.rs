@@ -172,6 +172,11 @@ pub(super) fn escaped(value: &RawValue) -> Option<&str> {
     value.get().strip_prefix('"')?.strip_suffix('"')
 }
 
+/// Whether the value is a string.
+pub(super) fn is_text(value: Option<&RawValue>) -> bool {
+    value.is_some_and(|value| value.get().starts_with('"'))
+}
+
 /// The string; `None` if the value is none. One with half a surrogate, which is no text, is left escaped.
 pub(super) fn text(value: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let value = value?;

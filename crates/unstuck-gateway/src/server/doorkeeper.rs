@@ -20,15 +20,26 @@ pub(crate) fn admit(shared: &Shared, request: &Request<Incoming>) -> Result<(), 
         };
     }
     // Without a token only this machine is listened to. A web page must not reach it under a name of its own.
-    let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
+    let host = request
+        .headers()
+        .get(HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| {
+        request
+            .uri()
+            .authority()
+            .map(|authority| authority.as_str())
+    });
     if !host.is_some_and(is_this_machine) {
         return Err(plain(
             StatusCode::FORBIDDEN,
             "unstuck: the host of this address is not this machine\n",
         ));
     }
-    let origin = request.headers().get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
+    let origin = request
+        .headers()
+        .get(ORIGIN)
+        .map(|origin| origin.to_str().unwrap_or_default());
     let is_own = |origin: &str| {
         let uri = origin.parse::<Uri>().ok();
         uri.and_then(|uri| uri.authority().map(|one| is_this_machine(one.as_str())))
@@ -86,10 +97,22 @@ mod tests {
 
     #[test]
     fn only_names_of_this_machine_are_this_machine() {
-        for host in ["127.0.0.1:8080", "localhost", "LOCALHOST:1", "[::1]:80", "127.9.9.9"] {
+        for host in [
+            "127.0.0.1:8080",
+            "localhost",
+            "LOCALHOST:1",
+            "[::1]:80",
+            "127.9.9.9",
+        ] {
             assert!(is_this_machine(host), "{host}");
         }
-        for host in ["evil.example", "127.0.0.1.evil.example", "localhost.evil:80", "10.0.0.1", ""] {
+        for host in [
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "localhost.evil:80",
+            "10.0.0.1",
+            "",
+        ] {
             assert!(!is_this_machine(host), "{host}");
         }
     }

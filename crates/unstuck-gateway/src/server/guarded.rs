@@ -44,10 +44,23 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
         Ok(Err(error)) => return unreadable(&shared, route.protocol, &*error),
         Err(_) => {
             let message = "unstuck: the request did not arrive in time";
-            return trouble(route.protocol, StatusCode::REQUEST_TIMEOUT, "timeout", message);
+            return trouble(
+                route.protocol,
+                StatusCode::REQUEST_TIMEOUT,
+                "timeout",
+                message,
+            );
         }
     };
-    let call = begin(&shared, &route, endpoint, (head.method, head.headers), head.uri.query(), body, started);
+    let call = begin(
+        &shared,
+        &route,
+        endpoint,
+        (head.method, head.headers),
+        head.uri.query(),
+        body,
+        started,
+    );
     call.answer().await
 }
 
@@ -61,10 +74,15 @@ fn begin(
     started: Instant,
 ) -> Call {
     let asked = Asked::read(endpoint, route.path, &body);
-    let client = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+    let client = headers
+        .get(USER_AGENT)
+        .and_then(|value| value.to_str().ok());
     let session = match route.session {
         Some(name) => shared.session(name, client),
-        None => shared.session(&identity::of_client(shared.client_key(&headers), client), client),
+        None => shared.session(
+            &identity::of_client(shared.client_key(&headers), client),
+            client,
+        ),
     };
     let (talk, sign) = session.asked(&asked, clock::at());
     if let Some(sign) = sign {
@@ -113,11 +131,22 @@ fn unreadable(
 ) -> Response<Answer> {
     if error.is::<http_body_util::LengthLimitError>() {
         let most = shared.settings.max_request >> 20;
-        let message = format!("unstuck: the request is longer than the {most} MiB that this gateway takes");
-        return trouble(protocol, StatusCode::PAYLOAD_TOO_LARGE, "context_limit", &message);
+        let message =
+            format!("unstuck: the request is longer than the {most} MiB that this gateway takes");
+        return trouble(
+            protocol,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "context_limit",
+            &message,
+        );
     }
     let message = format!("unstuck: the request cannot be read: {error}");
-    trouble(protocol, StatusCode::BAD_REQUEST, "invalid_request", &message)
+    trouble(
+        protocol,
+        StatusCode::BAD_REQUEST,
+        "invalid_request",
+        &message,
+    )
 }
 
 /// Addresses that belong to no protocol.

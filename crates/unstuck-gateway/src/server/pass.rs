@@ -21,8 +21,16 @@ pub(crate) async fn through(
 ) -> Response<Answer> {
     let upstreams = &shared.settings.upstreams;
     let Some(upstream) = upstreams.iter().find(|one| one.protocol == route.protocol) else {
-        let message = format!("unstuck: no upstream for {} is configured", route.protocol.name());
-        return trouble(route.protocol, StatusCode::NOT_FOUND, "config_error", &message);
+        let message = format!(
+            "unstuck: no upstream for {} is configured",
+            route.protocol.name()
+        );
+        return trouble(
+            route.protocol,
+            StatusCode::NOT_FOUND,
+            "config_error",
+            &message,
+        );
     };
     let query = request.uri().query().map(str::to_owned);
     let (head, body) = request.into_parts();
@@ -34,7 +42,12 @@ pub(crate) async fn through(
         is_read: false,
     };
     let Some(request) = sending.request(upstream, Outgoing::Passing(body)) else {
-        return trouble(route.protocol, StatusCode::BAD_REQUEST, "invalid_request", "unstuck: the address is none");
+        return trouble(
+            route.protocol,
+            StatusCode::BAD_REQUEST,
+            "invalid_request",
+            "unstuck: the address is none",
+        );
     };
     match shared.sender.request(request).await {
         Ok(response) => {
@@ -46,7 +59,12 @@ pub(crate) async fn through(
         }
         Err(error) => {
             let message = format!("unstuck: cannot reach {}: {error}", upstream.name);
-            trouble(route.protocol, StatusCode::BAD_GATEWAY, "network_error", &message)
+            trouble(
+                route.protocol,
+                StatusCode::BAD_GATEWAY,
+                "network_error",
+                &message,
+            )
         }
     }
 }

@@ -71,7 +71,15 @@ mod tests {
 
     #[test]
     fn other_addresses_mean_nothing() {
-        for path in ["/", "/anthropics/v1", "/openai/v2/x", "/s/", "/s/a", "/s//anthropic/v1", "/s/a b/anthropic/v1"] {
+        for path in [
+            "/",
+            "/anthropics/v1",
+            "/openai/v2/x",
+            "/s/",
+            "/s/a",
+            "/s//anthropic/v1",
+            "/s/a b/anthropic/v1",
+        ] {
             assert_eq!(Route::of(path), None, "{path}");
         }
     }

@@ -44,11 +44,7 @@ impl Sending<'_> {
     }
 
     /// The request; none if its address cannot be one.
-    pub(crate) fn request(
-        &self,
-        upstream: &Upstream,
-        body: Outgoing,
-    ) -> Option<Request<Outgoing>> {
+    pub(crate) fn request(&self, upstream: &Upstream, body: Outgoing) -> Option<Request<Outgoing>> {
         let mut headers = passed_on(self.headers);
         headers.remove(HOST);
         headers.remove(TOKEN);

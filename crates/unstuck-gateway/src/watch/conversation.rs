@@ -38,7 +38,9 @@ impl Conversations {
 #[derive(Debug, Default)]
 pub(super) struct Conversation {
     /// Where it stood at the last request.
-    pub(super) position: u64,
+    position: Option<u64>,
+    /// That request had been sent before.
+    again: bool,
     repeats: Repeats,
     memory: Memory,
     /// What the last answer called, and when it came.
@@ -50,6 +52,12 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
+    /// A request came; whether it is not the same as the last one.
+    pub(super) fn moves_to(&mut self, position: u64) -> bool {
+        self.again = self.position.replace(position) == Some(position);
+        !self.again
+    }
+
     /// The next request came, with what the tools answered.
     pub(super) fn asked(
         &mut self,
@@ -119,6 +127,9 @@ impl Conversation {
         let calls = calls.count() > 0;
         if text || calls {
             self.nothing_new = 0;
+        }
+        // Whoever asks the same must expect the same answer.
+        if text || calls || self.again {
             return None;
         }
         self.nothing_new = self.nothing_new.saturating_add(1);

@@ -4,7 +4,9 @@ use serde_json::value::RawValue;
 
 use super::Asked;
 use super::conversation::{Conversation, Role};
-use crate::protocol::json::{count, is, is_filled, is_true, list, object, read as part, text};
+use crate::protocol::json::{
+    count, is, is_filled, is_text, is_true, list, object, read as part, text,
+};
 
 object!(Body {
     model: "model",
@@ -84,7 +86,7 @@ fn read_message<'a>(conversation: &mut Conversation<'a>, message: &Message<'a>) 
 }
 
 fn content<'a>(conversation: &mut Conversation<'a>, content: Option<&'a RawValue>) {
-    if text(content).is_some() {
+    if is_text(content) {
         return conversation.say(content);
     }
     for part in list::<Part<'a>>(content) {

@@ -4,7 +4,9 @@ use serde_json::value::RawValue;
 
 use super::Asked;
 use super::conversation::{Conversation, Role};
-use crate::protocol::json::{count, is, is_filled, is_true, list, object, read as part, text};
+use crate::protocol::json::{
+    count, is, is_filled, is_text, is_true, list, object, read as part, text,
+};
 
 object!(Body {
     model: "model",
@@ -65,7 +67,7 @@ fn role(role: Option<&RawValue>) -> Role {
 }
 
 fn content<'a>(conversation: &mut Conversation<'a>, content: Option<&'a RawValue>) {
-    if text(content).is_some() {
+    if is_text(content) {
         return conversation.say(content);
     }
     for block in list::<Block<'a>>(content) {
@@ -85,7 +87,7 @@ fn content<'a>(conversation: &mut Conversation<'a>, content: Option<&'a RawValue
 }
 
 fn result<'a>(conversation: &mut Conversation<'a>, content: Option<&'a RawValue>) {
-    if text(content).is_some() {
+    if is_text(content) {
         return conversation.weigh(content);
     }
     for block in list::<Block<'a>>(content) {

@@ -4,7 +4,9 @@ use serde_json::value::RawValue;
 
 use super::Asked;
 use super::conversation::{Conversation, Role};
-use crate::protocol::json::{count, is, is_filled, is_true, list, object, read as part, text};
+use crate::protocol::json::{
+    count, is, is_filled, is_text, is_true, list, object, read as part, text,
+};
 
 object!(Body {
     model: "model",
@@ -52,7 +54,7 @@ pub(super) fn read(body: &[u8]) -> Option<Asked> {
     conversation.weigh(body.instructions);
     conversation.weigh(body.tools);
     conversation.continues(body.previous);
-    if text(body.input).is_some() {
+    if is_text(body.input) {
         conversation.begin(Role::User);
         conversation.say(body.input);
     }
@@ -94,7 +96,7 @@ fn role(role: Option<&RawValue>) -> Role {
 }
 
 fn content<'a>(conversation: &mut Conversation<'a>, content: Option<&'a RawValue>) {
-    if text(content).is_some() {
+    if is_text(content) {
         return conversation.say(content);
     }
     for part in list::<Part<'a>>(content) {

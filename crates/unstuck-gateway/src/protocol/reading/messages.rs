@@ -49,7 +49,12 @@ object!(Usage {
 
 pub(super) fn event(reading: &mut Reading, data: &[u8]) -> Option<Frame> {
     let event: Event<'_> = serde_json::from_slice(data).ok()?;
-    let kind = text(event.kind)?;
+    let kind = match (text(event.kind), event.error) {
+        (Some(kind), _) => kind,
+        // A proxy's own error need not look like this API's.
+        (None, Some(error)) => return Some(reading.fail(error.get())),
+        (None, None) => return None,
+    };
     let frame = match &*kind {
         "ping" => Frame::Ping,
         "message_start" => {

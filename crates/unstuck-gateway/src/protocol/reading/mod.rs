@@ -103,8 +103,10 @@ impl Reading {
 
     fn data(&mut self, data: &[u8]) -> Frame {
         let data = data.trim_ascii();
-        if data == b"[DONE]" {
-            return self.done();
+        match data {
+            b"" => return Frame::Ping,
+            b"[DONE]" => return self.done(),
+            _ => {}
         }
         let frame = match self.endpoint {
             Endpoint::Messages => messages::event(self, data),

@@ -1,0 +1,8 @@
+//! The gateway in front of a real server that fails as it is told, and clients that speak to it over real sockets.
+
+mod failover;
+mod ground;
+mod streams;
+mod transparent;
+
+use ground::{Ground, Reply};
