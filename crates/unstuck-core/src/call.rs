@@ -26,6 +26,26 @@ pub enum CallOutcome {
 }
 
 impl CallOutcome {
+    /// Every outcome.
+    pub const ALL: [Self; 6] = [
+        Self::Answered,
+        Self::Recovered,
+        Self::Failed,
+        Self::Cut,
+        Self::Cancelled,
+        Self::Refused,
+    ];
+
+    /// The outcome of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
+    /// Whether the client got the whole answer.
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Answered | Self::Recovered)
+    }
+
     /// The name used on every wire.
     pub const fn name(self) -> &'static str {
         match self {

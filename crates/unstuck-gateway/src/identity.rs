@@ -5,12 +5,25 @@ use std::hash::{Hash, Hasher};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use unstuck_core::decision::Dice;
+use unstuck_core::RunId;
+use unstuck_core::decision::{Dice, Draw};
 
 use crate::clock;
 
+/// What the names begin with of clients that name no session.
+const CLIENT: &str = "client-";
+
 /// A name for a call that no other has.
 pub(crate) fn call() -> String {
+    format!("{:016x}", draw().0)
+}
+
+/// An id for a run that no other has.
+pub(crate) fn run() -> RunId {
+    RunId::drawn(draw())
+}
+
+fn draw() -> Draw {
     static START: LazyLock<u64> = LazyLock::new(|| {
         let mut seed = [0; 8];
         match getrandom::fill(&mut seed) {
@@ -21,7 +34,7 @@ pub(crate) fn call() -> String {
     });
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{:016x}", Dice::seeded(START.wrapping_add(number)).roll().0)
+    Dice::seeded(START.wrapping_add(number)).roll()
 }
 
 /// A name for the session of a client that names none: the same key and program are the same session.
@@ -32,7 +45,12 @@ pub(crate) fn of_client(key: &[u8], program: Option<&str>) -> String {
         .and_then(|text| text.split(['/', ' ']).next())
         .unwrap_or_default();
     program.hash(&mut hasher);
-    format!("client-{:08x}", hasher.finish() as u32)
+    format!("{CLIENT}{:08x}", hasher.finish() as u32)
+}
+
+/// Whether a name is one that was made for a client.
+pub(crate) fn is_of_client(name: &str) -> bool {
+    name.starts_with(CLIENT)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A proxy in front of LLM APIs in which every call recovers, for any agent, without changing it.
 
 mod answer;
+mod books;
 mod call;
 mod clock;
 mod error;
@@ -16,6 +17,7 @@ mod spending;
 mod upstream;
 pub mod watch;
 
+pub use books::{BooksOptions, StoreLedger};
 pub use error::GatewayError;
 pub use gateway::{BuiltIn, Gateway, Knows};
 pub use ledger::{Forgetful, Ledger, Notice, Noticed};

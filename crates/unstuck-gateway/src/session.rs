@@ -38,6 +38,8 @@ pub struct Session {
 struct State {
     /// The model that it was moved to.
     model: Option<String>,
+    /// The model that it had before it was moved.
+    own_model: Option<String>,
     spent: f64,
     calls: u64,
     watch: Watch,
@@ -71,6 +73,7 @@ impl Session {
             setup,
             state: Mutex::new(State {
                 model: None,
+                own_model: None,
                 spent: 0.0,
                 calls: 0,
                 watch: Watch::new(limits),
@@ -102,6 +105,18 @@ impl Session {
     /// Moves it to another model from its next call on; `None` moves it back to what its client asks for.
     pub fn move_to(&self, model: Option<String>) {
         self.state().model = model;
+    }
+
+    /// Moves it from one model to another; back at the one that it had at first, it gets what its client asks for.
+    pub fn moved(&self, from: &str, to: &str) {
+        let mut state = self.state();
+        if state.own_model.as_deref() == Some(to) {
+            state.own_model = None;
+            state.model = None;
+        } else {
+            state.own_model.get_or_insert_with(|| from.to_owned());
+            state.model = Some(to.to_owned());
+        }
     }
 
     /// What it has spent so far, in USD, as far as is known.

@@ -1,6 +1,7 @@
 //! unstuck keeps AI agents working: it knows every failure, and what to do about it.
 
 mod answering;
+mod call_words;
 mod clock;
 mod commands;
 mod completion;
@@ -8,6 +9,7 @@ mod config;
 mod environment;
 mod gateway;
 mod history;
+mod metered;
 mod named;
 mod notifying;
 mod output;
@@ -35,8 +37,9 @@ use crate::commands::answer::AnswerArgs;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, answer, classify, demo, diff, exec, explain, guard, inbox, kinds, logs, plan, policy,
-    preview, propose, repair, resume, run as run_command, runs, serve, show, trust, webhook,
+    agents, answer, classify, cost, demo, diff, escalate, exec, explain, guard, inbox, kinds, logs,
+    plan, policy, preview, propose, repair, resume, run as run_command, runs, serve, show, trust,
+    webhook,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -95,8 +98,7 @@ enum Command {
     Resolve(answer::AnswerArgs),
     /// Try again, with your words as new context
     Retry(answer::AnswerArgs),
-    /// Try again, with a stronger model
-    Escalate(answer::AnswerArgs),
+    Escalate(escalate::EscalateArgs),
     /// Leave out the part that asks, and go on without it
     Skip(answer::AnswerArgs),
     /// End the run that asks
@@ -111,6 +113,7 @@ enum Command {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
+    Cost(cost::CostArgs),
     Diff(diff::DiffArgs),
     Explain(explain::ExplainArgs),
     Store(store_command::StoreArgs),
@@ -200,6 +203,7 @@ fn with_store(
         Command::Repair(args) => return repair::run(args, config, &session, out),
         Command::Inbox(args) => return inbox::run(args, config, &session, out),
         Command::Approve(args) => return answer::approve(args, config, &session, out),
+        Command::Escalate(args) => return escalate::run(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
         Command::Webhook(args) => return webhook::run(args, config, &session, out),
         other => match answered(other) {
@@ -216,7 +220,6 @@ fn answered(command: &Command) -> Option<(Answer, AnswerArgs)> {
         Command::Reject(args) => (Answer::Reject, args.clone()),
         Command::Resolve(args) => (Answer::Resolve, args.clone()),
         Command::Retry(args) => (Answer::Retry, args.clone()),
-        Command::Escalate(args) => (Answer::Escalate, args.clone()),
         Command::Skip(args) => (Answer::Skip, args.clone()),
         Command::Abort(args) => (Answer::Abort, args.clone()),
         Command::ApproveRecovery(args) => (Answer::Approve, args.into()),
@@ -232,6 +235,7 @@ fn look(command: &Command, session: &Session<'_>, out: &mut Output) -> anyhow::R
         Command::Runs(args) => runs::run(args, session, out),
         Command::Show(args) => show::run(args, session, out),
         Command::Logs(args) => logs::run(args, session, out),
+        Command::Cost(args) => cost::run(args, session, out),
         Command::Diff(args) => diff::run(args, session, out),
         Command::Explain(args) => explain::run(args, session, out),
         Command::Store(args) => store_command::run(args, session.store, out),

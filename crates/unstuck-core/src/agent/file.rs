@@ -18,6 +18,8 @@ pub struct AgentFile {
     pub names: Vec<String>,
     /// Packages by which `npx`, `uvx` and the like start it.
     pub packages: Vec<String>,
+    /// What it calls itself to the APIs that it asks: the names in its `User-Agent`, without versions.
+    pub clients: Vec<String>,
     /// How it is called for a role.
     pub call: CallFile,
     /// By what a command line runs it without a person.

@@ -141,6 +141,17 @@ impl Agents {
         self.named(&command[at])
     }
 
+    /// The agent that calls itself so to the APIs that it asks, in its `User-Agent`.
+    pub fn of_client(&self, user_agent: &str) -> Option<&Agent> {
+        let names = user_agent.split_whitespace();
+        let mut names = names.filter_map(|word| word.split('/').next());
+        names.find_map(|name| {
+            let is_its = |client: &String| client.eq_ignore_ascii_case(name);
+            let mut agents = self.agents.values();
+            agents.find(|agent| agent.file.clients.iter().any(is_its))
+        })
+    }
+
     fn named(&self, word: &str) -> Option<&Agent> {
         self.agents.values().find(|agent| agent.is_named(word))
     }

@@ -217,7 +217,7 @@ impl Call {
 
     /// The session keeps the model for its later calls.
     fn moved(&self, decision: &Decision, from: String, to: &str, now: Timestamp) {
-        self.session.move_to(Some(to.to_owned()));
+        self.session.moved(&from, to);
         if let Some(change) = decision.escalation() {
             let session = Some(self.session.setup().session.clone());
             let event = ModelEscalated { session, change };

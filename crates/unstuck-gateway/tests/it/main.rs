@@ -1,5 +1,6 @@
 //! The gateway in front of a real server that fails as it is told, and clients that speak to it over real sockets.
 
+mod books;
 mod failover;
 mod ground;
 mod streams;

@@ -44,7 +44,7 @@ pub use error::RunError;
 pub use finished::Finished;
 pub use go_between::{Attendance, Errand, GoBetween};
 pub use knowledge::{Knowledge, Known};
-pub use lease::is_alive;
+pub use lease::{is_alive, ourselves};
 pub use repair::{KnowsRepairs, RepairMode, RepairTerms, Repairer, Workshop, label_before};
 pub use report::{Channel, Reporter, RunReporter};
 pub use request::{Options, RepairWish, Request};

@@ -10,10 +10,12 @@ use unstuck_core::Timestamp;
 use unstuck_core::episode::RunView;
 use unstuck_core::event::{Event, Recorded, RunId, SessionId, VERSION};
 
-use super::{failure, hourly, leases, outbox, questions, read};
+use super::{calls, failure, hourly, leases, outbox, questions, read, spending};
 use crate::append::{Line, Prepared};
+use crate::calls::Ready;
 use crate::error::StoreError;
 use crate::rollup::{self, Cell, Key};
+use crate::spending::{Key as SpentKey, Sum};
 
 /// So many runs are kept in memory at most.
 const KEPT: usize = 4096;
@@ -62,6 +64,7 @@ pub(super) struct Folds {
     runs: HashMap<RunId, Run>,
     changed: HashSet<RunId>,
     cells: HashMap<Key, Cell>,
+    spent: HashMap<SpentKey, Sum>,
 }
 
 impl Folds {
@@ -107,6 +110,21 @@ impl Folds {
         Ok(Ok(written))
     }
 
+    /// Writes calls; they need no events of their run.
+    pub(super) fn calls(&mut self, connection: &Connection, calls: &Ready) -> rusqlite::Result<()> {
+        for call in &calls.0 {
+            let run = self.run(connection, &call.run)?;
+            let project = run.view.as_ref().map(|view| view.project.clone());
+            let project = project.unwrap_or_default();
+            calls::insert(connection, call, &project)?;
+            self.spent
+                .entry(SpentKey::of(call, &project))
+                .or_default()
+                .add(call);
+        }
+        Ok(())
+    }
+
     /// Writes what was folded since the last time.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         for id in self.changed.drain() {
@@ -116,6 +134,9 @@ impl Folds {
         }
         for (key, cell) in self.cells.drain() {
             hourly::add(connection, &key, &cell)?;
+        }
+        for (key, sum) in self.spent.drain() {
+            spending::add(connection, &key, &sum)?;
         }
         if self.runs.len() > KEPT {
             self.runs.clear();
@@ -128,6 +149,7 @@ impl Folds {
         self.runs.clear();
         self.changed.clear();
         self.cells.clear();
+        self.spent.clear();
     }
 
     fn run(&mut self, connection: &Connection, id: &RunId) -> rusqlite::Result<&mut Run> {

@@ -59,6 +59,13 @@ pub(crate) struct AnswerArgs {
     about: About,
 }
 
+impl AnswerArgs {
+    /// What is named.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.about.id.as_deref()
+    }
+}
+
 /// The same for whoever names the loop that waits
 #[derive(Debug, Args)]
 pub(crate) struct LoopArgs {

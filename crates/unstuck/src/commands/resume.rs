@@ -23,6 +23,7 @@ use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
 use crate::repairs::{self, Repairs};
 use crate::report::refused;
+use crate::run_words::is_clients;
 use crate::session::Session;
 use crate::supervise::{self, Conducted, Pipelined, Told};
 use crate::{answering, clock, completion, runtime};
@@ -267,6 +268,8 @@ async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<Vec<RunView>> 
         Some(letters) => Ok(vec![history.find(Some(letters)).await?]),
         None => {
             let mut found = history.newest(&UNFINISHED, CANDIDATES).await?;
+            // Nobody but its client can go on with a client's own session.
+            found.retain(|run| !is_clients(run));
             // A single command that failed was passed on, and is over.
             found.retain(|run| run.status != Status::Failed || run.roles.is_some());
             // One of another project is only meant where this one has none.

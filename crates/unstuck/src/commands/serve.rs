@@ -21,7 +21,9 @@ use unstuck_run::process::Stop;
 use super::exec::gateway_policy;
 use crate::config::Config;
 use crate::environment;
-use crate::gateway::{Configured, Counting, ledger, name_of, of_config, of_flag, said, settings};
+use crate::gateway::{
+    Configured, Counting, books, follow, name_of, of_config, of_flag, said, settings,
+};
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
 use crate::session::Session;
@@ -164,7 +166,10 @@ async fn serve(
     out: &mut Output,
 ) -> Result<()> {
     let needs_token = settings.token.is_some();
-    let counting = Arc::new(Counting::new(ledger()));
+    let redactor = Arc::new(environment::redactor());
+    let store = crate::store::open(session.store, redactor).await?;
+    let books = books(store.clone(), String::new());
+    let counting = Arc::new(Counting::new(Arc::clone(&books) as _));
     let started = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&counting) as _).await;
     let gateway = started.map_err(explained)?;
     let (stop, mut stopped) = watch::channel(Stop::No);
@@ -178,10 +183,13 @@ async fn serve(
     }
     let mut teller = Teller::new(session, args.quiet);
     let mut notices = gateway.notices();
+    let followed = follow(&gateway, &store);
+    tokio::pin!(followed);
     while *stopped.borrow_and_update() == Stop::No {
         tokio::select! {
             _ = stopped.changed() => {}
             heard = next(&mut notices) => teller.tell(&heard),
+            () = &mut followed => {}
         }
     }
     tokio::select! {
@@ -192,8 +200,9 @@ async fn serve(
         // Whoever finds it would knock at a closed door.
         let _ = fs::remove_file(file);
     }
+    books.close().await;
     teller.sum(&counting);
-    Ok(())
+    store.close().await.map_err(crate::store::explained)
 }
 
 async fn next(notices: &mut Receiver<Notice>) -> Notice {

@@ -13,10 +13,11 @@ use unstuck_core::agent::{Agent, Agents, Invocation, Sign, Through};
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{Gateway, Session, SessionSetup, Settings};
 use unstuck_run::drive::{Attendance, Errand, GoBetween};
+use unstuck_store::Store;
 
 use super::attendance::{Alone, Attending};
 use super::upstreams::{AddressVariable, is_ours, of_environment};
-use super::{Configured, ledger, settings};
+use super::{Configured, books, follow, settings};
 use crate::config::Config;
 use crate::environment;
 
@@ -60,6 +61,7 @@ pub(crate) struct Private<'a> {
     /// Where files for agents are put.
     folder: PathBuf,
     env: BTreeMap<String, String>,
+    store: &'a Store,
     running: OnceCell<Result<Running, String>>,
 }
 
@@ -70,6 +72,7 @@ impl<'a> Private<'a> {
         config: &'a Config,
         agents: &'a Agents,
         state: &Path,
+        store: &'a Store,
     ) -> Option<Self> {
         if wish == Wish::Never || !config.gateway().enabled {
             return None;
@@ -79,6 +82,7 @@ impl<'a> Private<'a> {
             agents,
             folder: state.join("gateway"),
             env: environment::all().filter(|(_, value)| !value.is_empty()).collect(),
+            store,
             running: OnceCell::new(),
         })
     }
@@ -161,7 +165,9 @@ impl<'a> Private<'a> {
             let section = self.config.gateway();
             let upstreams = of_environment(section, &variables, &self.env)?;
             let settings = settings(section, upstreams, errand.policy.clone());
-            Running::start(settings, Configured::new(self.config)?)
+            let project = errand.project.to_owned();
+            let knowledge = Configured::new(self.config)?;
+            Running::start(settings, knowledge, self.store.clone(), project)
         };
         let running = self
             .running
@@ -270,7 +276,12 @@ struct Running {
 }
 
 impl Running {
-    fn start(settings: Settings, knowledge: Configured) -> Result<Self> {
+    fn start(
+        settings: Settings,
+        knowledge: Configured,
+        store: Store,
+        project: String,
+    ) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -278,15 +289,23 @@ impl Running {
         let (started, starting) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let serve = async move {
-            let gateway = Gateway::start(settings, Arc::new(knowledge), ledger()).await;
-            let gateway = gateway.map(Arc::new);
+            let books = books(store.clone(), project);
+            let gateway = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&books) as _);
+            let gateway = gateway.await.map(Arc::new);
             let own = gateway.as_ref().ok().map(Arc::clone);
             // Nobody waits for it any more if that fails.
             let _ = started.send(gateway);
-            let _ = stopped.await;
-            if let Some(gateway) = own.and_then(Arc::into_inner) {
+            let Some(gateway) = own else {
+                return;
+            };
+            tokio::select! {
+                _ = stopped => {}
+                () = follow(&gateway, &store) => {}
+            }
+            if let Some(gateway) = Arc::into_inner(gateway) {
                 gateway.stop().await;
             }
+            books.close().await;
         };
         let thread = std::thread::Builder::new()
             .name("gateway".to_owned())

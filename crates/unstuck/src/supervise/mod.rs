@@ -275,7 +275,13 @@ fn drive(
             environment: &environment,
             newest: &newest,
         };
-        let private = Private::new(setting.gateway, config, setting.known.agents, &state);
+        let private = Private::new(
+            setting.gateway,
+            config,
+            setting.known.agents,
+            &state,
+            &store,
+        );
         let repair = setting.repair.as_ref();
         let around = Around {
             workshop,
@@ -295,6 +301,8 @@ fn drive(
             go_between: private.as_ref().map(|private| private as &dyn GoBetween),
         };
         let finished = around.perform(task, &mut setting.stdin).await;
+        // What it has seen is on disk before the store is closed.
+        drop(private);
         if let Some(courier) = courier {
             courier.finish().await;
         }
