@@ -10,6 +10,7 @@ mod demo;
 mod diff;
 mod documents;
 mod exec;
+mod gateway;
 mod guard;
 mod history;
 mod inbox;
