@@ -3,6 +3,7 @@
 mod books;
 mod failover;
 mod ground;
+mod leave;
 mod streams;
 mod transparent;
 

@@ -1,6 +1,5 @@
 //! One attempt: start the child, pass on what it writes, judge what came of it.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -222,7 +221,6 @@ impl<'a> Engine<'a> {
     /// Has somebody stand between the agent and its API, where that is wanted.
     fn attend(&self, log: &Log<'_, '_>, line: &Line) -> Option<Box<dyn Attendance>> {
         let spec = log.recovery().spec();
-        let none = BTreeMap::new();
         let project = log.journal().know(|run| run.view.project.clone());
         let go_between = self.go_between.filter(|_| !log.options().no_gateway);
         go_between?.attend(&Errand {
@@ -236,7 +234,7 @@ impl<'a> Engine<'a> {
                 None => self.agent_of(&spec.command, spec.agent.as_deref()),
             },
             command: &line.command,
-            env: self.role.map_or(&none, |role| &role.call.env),
+            env: self.role.map_or(&[], |role| &role.call.env),
             is_role: self.role.is_some(),
         })
     }

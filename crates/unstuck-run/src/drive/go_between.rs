@@ -1,7 +1,5 @@
 //! Who stands between an agent and its LLM API while an attempt runs, and sees what the agent cannot tell.
 
-use std::collections::BTreeMap;
-
 use unstuck_core::agent::Agent;
 use unstuck_core::stuck::StuckSign;
 use unstuck_core::{Diagnosis, RetryPolicy, RunId, SessionId, Timestamp};
@@ -24,7 +22,7 @@ pub struct Errand<'a> {
     /// The command line.
     pub command: &'a [String],
     /// The variables that are set for it.
-    pub env: &'a BTreeMap<String, String>,
+    pub env: &'a [(String, String)],
     /// Whether it is a role of a pipeline, whose agent is run without a person.
     pub is_role: bool,
 }

@@ -174,7 +174,7 @@ impl Meant {
                 ));
             }
             (_, last) => {
-                let ids = sessions.iter().chain(&last).map(|one| one.id.to_string());
+                let ids = sessions.iter().chain(&last).map(|one| one.id.as_str());
                 return Err(refused(
                     format!("run {} has several sessions", run.id.short()),
                     format!("one of {}", ids.collect::<Vec<_>>().join(", ")),
@@ -299,7 +299,7 @@ fn show(
 ) -> Result<()> {
     let whose = meant.session.part.as_ref().map(|part| part.name(1));
     let whose = whose.unwrap_or_else(|| meant.run.command.join(" "));
-    writeln!(out, "session {} ({whose})", meant.session.id)?;
+    writeln!(out, "session {} ({whose})", meant.session.id.as_str())?;
     writeln!(out, "  {BOLD}{from} → {to}{BOLD:#}")?;
     match cost.usd() {
         Some(usd) => writeln!(

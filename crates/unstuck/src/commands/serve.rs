@@ -183,14 +183,19 @@ async fn serve(
     }
     let mut teller = Teller::new(session, args.quiet);
     let mut notices = gateway.notices();
-    let followed = follow(&gateway, &store);
-    tokio::pin!(followed);
-    while *stopped.borrow_and_update() == Stop::No {
-        tokio::select! {
-            _ = stopped.changed() => {}
-            heard = next(&mut notices) => teller.tell(&heard),
-            () = &mut followed => {}
+    let telling = async {
+        loop {
+            teller.tell(&next(&mut notices).await);
         }
+    };
+    tokio::select! {
+        _ = stopped.wait_for(|stop| *stop != Stop::No) => {}
+        () = follow(&gateway, &store) => {}
+        () = telling => {}
+    }
+    // What was told last is on its way.
+    while let Ok(notice) = notices.try_recv() {
+        teller.tell(&notice);
     }
     tokio::select! {
         () = gateway.stop() => {}

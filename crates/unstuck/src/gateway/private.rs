@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use unstuck_config::section::{OnCircles, OnReached};
 use unstuck_core::agent::{Agent, Agents, Invocation, Sign, Through};
 use unstuck_gateway::protocol::Protocol;
-use unstuck_gateway::{Gateway, Session, SessionSetup, Settings};
+use unstuck_gateway::{Gateway, GatewayError, Session, SessionSetup, Settings};
 use unstuck_run::drive::{Attendance, Errand, GoBetween};
 use unstuck_store::Store;
 
@@ -107,7 +107,7 @@ impl<'a> Private<'a> {
             through.env.retain(|(name, _)| is_used(name));
         }
         // What holds more than an address cannot be passed on as one.
-        let is_own = |name: &String| errand.env.contains_key(name);
+        let is_own = |name: &String| errand.env.iter().any(|(own, _)| own == name);
         let addresses: Vec<_> = AddressVariable::of(agent).map(|one| one.name).collect();
         let is_more = |name: &String| self.env.contains_key(name) && !addresses.contains(name);
         through.env.retain(|(name, _)| !is_own(name) && !is_more(name));
@@ -121,7 +121,8 @@ impl<'a> Private<'a> {
 
     /// The protocols that a program seems to use, by its environment.
     fn used(&self, errand: &Errand<'_>) -> Vec<Protocol> {
-        let is_set = |name: &str| self.env.contains_key(name) || errand.env.contains_key(name);
+        let is_own = |name: &str| errand.env.iter().any(|(own, _)| own == name);
+        let is_set = |name: &str| self.env.contains_key(name) || is_own(name);
         let keys = KEYS.into_iter().filter(|(name, _)| is_set(name));
         let addresses = AddressVariable::all(None, self.agents).into_iter();
         let addresses = addresses.filter(|one| self.env.contains_key(&one.name));
@@ -288,28 +289,17 @@ impl Running {
             .context("cannot start the runtime")?;
         let (started, starting) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
-        let serve = async move {
-            let books = books(store.clone(), project);
-            let gateway = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&books) as _);
-            let gateway = gateway.await.map(Arc::new);
-            let own = gateway.as_ref().ok().map(Arc::clone);
-            // Nobody waits for it any more if that fails.
-            let _ = started.send(gateway);
-            let Some(gateway) = own else {
-                return;
-            };
-            tokio::select! {
-                _ = stopped => {}
-                () = follow(&gateway, &store) => {}
-            }
-            if let Some(gateway) = Arc::into_inner(gateway) {
-                gateway.stop().await;
-            }
-            books.close().await;
+        let serving = Serving {
+            settings,
+            knowledge,
+            store,
+            project,
+            started,
+            stopped,
         };
         let thread = std::thread::Builder::new()
             .name("gateway".to_owned())
-            .spawn(move || runtime.block_on(serve))?;
+            .spawn(move || runtime.block_on(serving.serve()))?;
         let gateway = starting.recv().context("it ended at once")??;
         Ok(Self {
             gateway: Some(gateway),
@@ -320,6 +310,39 @@ impl Running {
 
     fn gateway(&self) -> Option<&Gateway> {
         self.gateway.as_deref()
+    }
+}
+
+/// What the thread of a gateway starts with.
+struct Serving {
+    settings: Settings,
+    knowledge: Configured,
+    store: Store,
+    project: String,
+    started: mpsc::Sender<Result<Arc<Gateway>, GatewayError>>,
+    stopped: oneshot::Receiver<()>,
+}
+
+impl Serving {
+    async fn serve(self) {
+        let books = books(self.store.clone(), self.project);
+        let knowledge = Arc::new(self.knowledge);
+        let gateway = Gateway::start(self.settings, knowledge, Arc::clone(&books) as _);
+        let gateway = gateway.await.map(Arc::new);
+        let own = gateway.as_ref().ok().map(Arc::clone);
+        // Nobody waits for it any more if that fails.
+        let _ = self.started.send(gateway);
+        let Some(gateway) = own else {
+            return;
+        };
+        tokio::select! {
+            _ = self.stopped => {}
+            () = follow(&gateway, &self.store) => {}
+        }
+        if let Some(gateway) = Arc::into_inner(gateway) {
+            gateway.stop().await;
+        }
+        books.close().await;
     }
 }
 
