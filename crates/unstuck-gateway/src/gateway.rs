@@ -184,6 +184,11 @@ impl Gateway {
         self.shared.sessions.all()
     }
 
+    /// Says what was spent today (UTC) in all, as somebody knows it who sees other gateways as well.
+    pub fn spent_today(&self, usd: f64) {
+        self.shared.spending.at_least(usd, clock::at());
+    }
+
     /// How the upstreams stand: name, model and state of each lane.
     pub fn lanes(&self, now: Timestamp) -> Vec<(String, String, LaneState)> {
         let states = self.shared.lanes.states(now).into_iter();

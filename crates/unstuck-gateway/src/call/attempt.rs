@@ -58,7 +58,7 @@ pub(crate) struct Trying<'a> {
     pub(crate) endpoint: Endpoint,
     /// Whether the client asked for pieces.
     pub(crate) stream: bool,
-    pub(crate) wants_json: bool,
+    pub(crate) keeps_text: bool,
     pub(crate) limits: &'a TimeLimits,
 }
 
@@ -91,7 +91,7 @@ impl Trying<'_> {
     }
 
     fn reading(&self) -> Reading {
-        match self.wants_json {
+        match self.keeps_text {
             true => Reading::new(self.endpoint).keeping_text(),
             false => Reading::new(self.endpoint),
         }

@@ -4,8 +4,10 @@ mod account;
 mod alive;
 mod attempt;
 mod broken;
+mod correction;
 mod decided;
 mod give_up;
+mod leave;
 mod relay;
 mod target;
 mod tries;
@@ -66,8 +68,13 @@ pub(crate) struct Call {
 
 impl Call {
     /// Tries until it works or nothing helps, and answers.
-    pub(crate) async fn run(self) -> Response<Answer> {
+    pub(crate) async fn run(mut self) -> Response<Answer> {
         let mut account = self.account();
+        if let Some(told) = self.refusal() {
+            account.refused(told.status.as_u16());
+            return self.say(&account, &told);
+        }
+        self.take_note();
         let needs_model = self.session.model().or_else(|| self.asked.model.clone());
         let first = self.choice().first(&self.needs(needs_model.as_deref()));
         let Some(target) = first else {
@@ -95,6 +102,9 @@ impl Call {
                     body,
                     reading,
                 } => {
+                    if self.corrects(&mut account, &mut tries, &reading) {
+                        continue;
+                    }
                     return self.whole(account, head, body, &reading);
                 }
                 Tried::Opened(opened) => return self.opened(account, *opened),
@@ -113,7 +123,7 @@ impl Call {
 
     async fn attempt(&self, tries: &Tries) -> Tried {
         let upstream = &self.shared.settings.upstreams[tries.target.upstream];
-        let (path, body) = self.request_for(&tries.target);
+        let (path, body) = self.request_for(tries);
         let sending = Sending {
             method: &self.method,
             headers: &self.headers,
@@ -126,7 +136,7 @@ impl Call {
             protocol: self.protocol,
             endpoint: self.endpoint,
             stream: self.asked.stream,
-            wants_json: self.asked.wants_json,
+            keeps_text: self.asked.wants_json || self.shared.settings.retry_bad_output,
             limits: &self.shared.settings.limits,
         };
         match sending.whole(upstream, body) {
@@ -142,17 +152,18 @@ impl Call {
     }
 
     /// The bytes of the client, unless it is another model that is asked.
-    fn request_for(&self, target: &Target) -> (String, Bytes) {
+    fn request_for(&self, tries: &Tries) -> (String, Bytes) {
         let path = || self.path.clone();
-        match &target.model {
+        let body = tries.corrected.as_ref().unwrap_or(&self.body);
+        match &tries.target.model {
             Some(model) if self.asked.model.as_ref() != Some(model) => {
-                let changed = with_model(self.endpoint, &self.path, &self.body, model);
+                let changed = with_model(self.endpoint, &self.path, body, model);
                 (
                     changed.path.unwrap_or_else(path),
-                    changed.body.unwrap_or_else(|| self.body.clone()),
+                    changed.body.unwrap_or_else(|| body.clone()),
                 )
             }
-            _ => (path(), self.body.clone()),
+            _ => (path(), body.clone()),
         }
     }
 
@@ -299,6 +310,7 @@ impl Call {
             head: None,
             permit: None,
             limits: Limits::default(),
+            wasted: None,
             is_closed: false,
             record: CallRecord {
                 call: self.id.clone(),

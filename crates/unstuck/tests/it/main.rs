@@ -11,6 +11,7 @@ mod diff;
 mod documents;
 mod exec;
 mod faults;
+mod gateway;
 mod guard;
 mod history;
 mod inbox;
