@@ -1,3 +1,5 @@
 //! The gateway in front of a real server that fails as it is told, and clients that speak to it over real sockets.
 
+#![cfg(test)]
+
 mod books;
