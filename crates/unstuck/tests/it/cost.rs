@@ -243,7 +243,7 @@ fn cost_is_told_by_what_is_asked() {
 fn a_run_is_shown_with_its_calls() {
     let place = filled();
     let shown = told(&place, &["show", DRIVEN]).stdout;
-    let line = "server_overloaded (529): answered at try 2 after 2.0 s";
+    let line = "server_overloaded (529): answered at try 2 after 2 s";
     assert!(shown.contains(line), "{shown}");
     let closing = "API calls: 2, 1 recovered, 840 k tokens, 0.50 USD\n";
     assert!(shown.contains(closing), "{shown}");
