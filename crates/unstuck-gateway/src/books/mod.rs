@@ -97,6 +97,12 @@ impl StoreLedger {
         self.shared.write_out().await;
     }
 
+    /// Ends the sessions of clients whose gateway was killed: nobody else will. It is also done by itself after a few
+    /// seconds.
+    pub async fn end_forsaken(&self) {
+        self.shared.end_forsaken().await;
+    }
+
     /// How many calls and events could not be written down.
     pub fn dropped(&self) -> u64 {
         self.shared.noted().queue.dropped()

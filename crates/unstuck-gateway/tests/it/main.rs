@@ -1,5 +1,7 @@
 //! The gateway in front of a real server that fails as it is told, and clients that speak to it over real sockets.
 
+#![cfg(test)]
+
 mod books;
 mod escalation;
 mod failover;

@@ -6,6 +6,7 @@ mod agents;
 mod answers;
 mod classify;
 mod config;
+mod cost;
 mod demo;
 mod diff;
 mod documents;
