@@ -44,6 +44,7 @@ impl Call {
         // Each call brings its whole conversation along, so it can be changed and gone on with alike.
         situation.can = Capabilities::NONE
             .with(Capability::Prompt)
+            .with(Capability::OutputLimit)
             .with(Capability::Resume)
             .with(Capability::Fresh);
         let decision = decide(&situation, self.shared.draw());

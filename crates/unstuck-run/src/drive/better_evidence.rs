@@ -2,14 +2,13 @@
 
 use unstuck_core::{Diagnosis, Kind};
 
-/// Kinds that are told apart by more than an agent says: what stands later says more.
-const FAMILIES: [&[Kind]; 2] = [
-    &[Kind::RateLimit, Kind::RateLimitTimed, Kind::QuotaExhausted],
-    &[
-        Kind::NetworkError,
-        Kind::ServerError,
-        Kind::ServerOverloaded,
-    ],
+/// Limits: what stands later says more, and an agent may know more than its API tells.
+const LIMITS: [Kind; 3] = [Kind::RateLimit, Kind::RateLimitTimed, Kind::QuotaExhausted];
+/// Outages, which agents often confuse.
+const OUTAGES: [Kind; 3] = [
+    Kind::NetworkError,
+    Kind::ServerError,
+    Kind::ServerOverloaded,
 ];
 
 /// What counts: what was seen on the wire, where the agent's own words say nothing, the same, or less.
@@ -28,12 +27,13 @@ fn says_more(seen: Kind, own: Kind) -> bool {
         own,
         Kind::Unknown | Kind::None | Kind::EmptyOutput | Kind::CliCrash
     );
-    let place = |family: &[Kind], kind| family.iter().position(|one| *one == kind);
-    let is_later = |family: &&[Kind]| match (place(family, own), place(family, seen)) {
+    let place = |kind| LIMITS.iter().position(|one| *one == kind);
+    let is_later = match (place(own), place(seen)) {
         (Some(own), Some(seen)) => seen > own,
         _ => false,
     };
-    seen == own || says_nothing || FAMILIES.iter().any(is_later)
+    let is_outage = OUTAGES.contains(&own) && OUTAGES.contains(&seen);
+    seen == own || says_nothing || is_later || is_outage
 }
 
 #[cfg(test)]
@@ -54,6 +54,7 @@ mod tests {
             (Kind::RateLimitTimed, Kind::RateLimit),
             (Kind::QuotaExhausted, Kind::RateLimit),
             (Kind::ServerOverloaded, Kind::ServerError),
+            (Kind::ServerError, Kind::ServerOverloaded),
             (Kind::AuthExpired, Kind::EmptyOutput),
             (Kind::RateLimit, Kind::RateLimit),
         ] {

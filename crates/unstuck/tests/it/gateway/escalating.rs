@@ -42,13 +42,14 @@ fn a_running_session_is_moved_to_a_stronger_model() {
         let runs = place.json(&["runs", "--json"], "");
         Some(runs[0]["id"].as_str()?.to_owned())
     });
-    let refused = place.run(&["escalate", &run], "");
-    refused.told(2, &["--yes"]);
     // Its calls are written down up to a moment later.
-    let moved = until("it is moved", || {
-        let moved = place.run(&["escalate", &run, "--yes"], "");
-        (moved.code == 0).then_some(moved)
+    let refused = until("its model is known", || {
+        let refused = place.run(&["escalate", &run], "");
+        (refused.code != 1).then_some(refused)
     });
+    refused.told(2, &["nobody can be asked", "--yes"]);
+    let moved = place.run(&["escalate", &run, "--yes"], "");
+    assert_eq!(moved.code, 0, "{}", moved.stderr);
     for part in ["claude-sonnet-5-5 → claude-opus-5-5", "USD per million"] {
         assert!(moved.stdout.contains(part), "{part} in {}", moved.stdout);
     }
@@ -67,9 +68,13 @@ fn a_running_session_is_moved_to_a_stronger_model() {
     until("calls go where they are told", is("claude-haiku-5-5"));
     fs::write(place.project().join("enough"), "").unwrap();
     assert!(child.wait().unwrap().success());
-    let logged = place.run(&["logs", &run, "--json"], "").stdout;
-    assert_eq!(logged.matches("\"model_escalated\"").count(), 3, "{logged}");
-    assert!(logged.contains("\"reason\":\"manual\""), "{logged}");
+    let exported = place.run(&["store", "export"], "").stdout;
+    assert_eq!(
+        exported.matches("\"model_escalated\"").count(),
+        3,
+        "{exported}"
+    );
+    assert!(exported.contains("\"reason\":\"manual\""), "{exported}");
     let late = place.run(&["escalate", &run, "--to", "x", "--yes"], "");
     late.told(1, &["no session of run"]);
 }
