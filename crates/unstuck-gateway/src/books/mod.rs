@@ -111,11 +111,7 @@ impl StoreLedger {
     /// Ends the sessions that began here, and writes all that has been noted.
     pub async fn close(&self) {
         let books = &self.shared;
-        let now = clock::at();
-        let mut noted = books.noted();
-        let ends = noted.begun.end_all(now, "the gateway stopped");
-        noted.queue.end(ends, now);
-        drop(noted);
+        books.end_all();
         books.write_out().await;
         let lost = books.noted().queue.all_left();
         if lost > 0 {
@@ -229,6 +225,13 @@ impl Books {
             }
             self.write_out().await;
         }
+    }
+
+    fn end_all(&self) {
+        let now = clock::at();
+        let mut noted = self.noted();
+        let ends = noted.begun.end_all(now, "the gateway stopped");
+        noted.queue.end(ends, now);
     }
 
     fn end_idle(&self) {
