@@ -28,15 +28,18 @@ const WHOLE_BODY: usize = 256 << 20;
 /// What a try came to.
 pub(crate) enum Tried {
     /// The whole answer is here.
-    Whole {
-        head: Parts,
-        body: Bytes,
-        reading: Reading,
-    },
+    Whole(Box<Whole>),
     /// The first content of a stream is here.
     Opened(Box<Opened>),
     /// It did not work.
     Broken(Box<Broken>, Option<Parts>),
+}
+
+/// An answer that is all here.
+pub(crate) struct Whole {
+    pub(crate) head: Parts,
+    pub(crate) body: Bytes,
+    pub(crate) reading: Reading,
 }
 
 /// A stream whose first content is here.
@@ -158,11 +161,11 @@ impl Trying<'_> {
         };
         match wrong {
             Some(broken) => Tried::Broken(Box::new(broken), Some(head)),
-            None => Tried::Whole {
+            None => Tried::Whole(Box::new(Whole {
                 head,
                 body,
                 reading,
-            },
+            })),
         }
     }
 
@@ -216,7 +219,7 @@ impl Opened {
     /// Reads on until there is something that the client would see.
     async fn until_content(&mut self, protocol: Protocol) -> Result<(), Broken> {
         loop {
-            while let Some(bytes) = self.frames.next() {
+            for bytes in self.frames.by_ref() {
                 let frame = self.reading.frame(&bytes);
                 match frame {
                     Frame::Error => {

@@ -30,7 +30,7 @@ use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::traffic::{Ask, Limits};
 
 use self::account::{Account, Ending};
-use self::attempt::{Opened, Tried, Trying};
+use self::attempt::{Opened, Tried, Trying, Whole};
 use self::broken::readable;
 use self::decided::Next;
 use self::target::{Choice, Needs, Target};
@@ -39,7 +39,7 @@ use crate::answer::Answer;
 use crate::clock;
 use crate::gateway::Shared;
 use crate::lanes::{LaneKey, Patience, Permit, Waits};
-use crate::protocol::{Asked, Endpoint, Protocol, Reading, with_model};
+use crate::protocol::{Asked, Endpoint, Protocol, with_model};
 use crate::session::Session;
 use crate::upstream::{Sending, own_headers};
 use crate::watch::Talk;
@@ -97,15 +97,11 @@ impl Call {
             self.note(&mut account, &tries);
             let tried = self.attempt(&tries).await;
             let (broken, head) = match tried {
-                Tried::Whole {
-                    head,
-                    body,
-                    reading,
-                } => {
-                    if self.corrects(&mut account, &mut tries, &reading) {
+                Tried::Whole(whole) => {
+                    if self.corrects(&mut account, &mut tries, &whole.reading) {
                         continue;
                     }
-                    return self.whole(account, head, body, &reading);
+                    return self.whole(account, *whole);
                 }
                 Tried::Opened(opened) => return self.opened(account, *opened),
                 Tried::Broken(broken, head) => (broken, head),
@@ -208,17 +204,16 @@ impl Call {
         self.choice().after(&tries.target, &needs, kind)
     }
 
-    fn whole(
-        self,
-        mut account: Account,
-        head: Parts,
-        body: Bytes,
-        reading: &Reading,
-    ) -> Response<Answer> {
+    fn whole(self, mut account: Account, whole: Whole) -> Response<Answer> {
+        let Whole {
+            head,
+            body,
+            reading,
+        } = whole;
         account.limits = self.limits(&head);
         account.record.status = head.status.as_u16();
         account.sent(body.len());
-        account.close(Ending::Whole, reading);
+        account.close(Ending::Whole, &reading);
         let head = self.told(head, &account.record);
         Response::from_parts(head, Answer::Whole(Some(body)))
     }
