@@ -25,6 +25,13 @@ use crate::protocol::{Asked, Endpoint, Protocol};
 const GEMINI_HOLD: Duration = Duration::from_secs(50);
 /// What is left of a client's own limit for the answer to get there.
 const MARGIN: Duration = Duration::from_secs(1);
+/// How SDKs say for how many seconds they wait: those for JavaScript, those for Python, and Google's. Python's write words into the
+/// first one where nobody has set a limit.
+const PATIENCE: [&str; 3] = [
+    "x-stainless-timeout",
+    "x-stainless-read-timeout",
+    "x-server-timeout",
+];
 
 /// Answers a request.
 pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Answer> {
@@ -114,9 +121,11 @@ fn hold(usual: Duration, protocol: Protocol, headers: &HeaderMap) -> Duration {
         Protocol::Gemini => usual.min(GEMINI_HOLD),
         Protocol::Anthropic | Protocol::OpenAi => usual,
     };
-    let own = number(headers, "x-stainless-timeout")
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .filter(|time| !time.is_zero());
+    let own = PATIENCE
+        .iter()
+        .filter_map(|name| Duration::try_from_secs_f64(number(headers, name)?).ok())
+        .filter(|time| !time.is_zero())
+        .min();
     own.map_or(usual, |own| usual.min(own.saturating_sub(MARGIN)))
 }
 
@@ -161,5 +170,30 @@ fn elsewhere(request: &Request<Incoming>) -> Response<Answer> {
             StatusCode::NOT_FOUND,
             "unstuck: no such address; base URLs are /anthropic, /openai/v1 and /gemini\n",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_held_no_longer_than_it_says_that_it_waits() {
+        let held = |said: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in said {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            hold(Duration::from_secs(580), Protocol::OpenAi, &headers).as_secs()
+        };
+        assert_eq!(held(&[]), 580);
+        assert_eq!(held(&[("x-stainless-timeout", "20")]), 19);
+        assert_eq!(held(&[("x-server-timeout", "5")]), 4);
+        let python = [
+            ("x-stainless-timeout", "NOT_GIVEN"),
+            ("x-stainless-read-timeout", "20.0"),
+        ];
+        assert_eq!(held(&python), 19);
+        assert_eq!(held(&[("x-stainless-read-timeout", "3600")]), 580);
     }
 }
