@@ -16,8 +16,8 @@ use crate::policies::Policies;
 use crate::problem::Problem;
 use crate::repairs::RepairWords;
 use crate::section::{
-    Budget, ErrorRecovery, Escalations, GatewaySection, Loop, ModelSection, RecoverySection, Role, RunSection,
-    Webhooks,
+    Budget, ErrorRecovery, Escalations, GatewaySection, Loop, ModelSection, RecoverySection, Role,
+    RunSection, Webhooks,
 };
 use crate::tree::fault::{Fault, What};
 use crate::tree::path;

@@ -12,8 +12,8 @@ use unstuck_core::repair::RepairFile;
 use unstuck_core::stuck::StuckLimits;
 
 use crate::section::{
-    Budget, ErrorRecovery, Escalations, GatewaySection, Loop, Models, PromptSection, RecoverySection, Role,
-    RunSection, Stuck, Webhooks,
+    Budget, ErrorRecovery, Escalations, GatewaySection, Loop, Models, PromptSection,
+    RecoverySection, Role, RunSection, Stuck, Webhooks,
 };
 use crate::shape::{self, add, also};
 

@@ -62,7 +62,9 @@ fn fault(url: &str) -> Option<&'static str> {
     };
     let host = rest.split('/').next().unwrap_or_default();
     if host.contains('@') {
-        return Some("holds a password; put the key into the environment and name it with `key_env`");
+        return Some(
+            "holds a password; put the key into the environment and name it with `key_env`",
+        );
     }
     if rest.contains(['?', '#']) {
         return Some("must not have a query");

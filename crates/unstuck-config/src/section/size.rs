@@ -48,7 +48,15 @@ mod tests {
         assert_eq!(parse("64MiB"), Some(64 << 20));
         assert_eq!(parse(" 500 kB "), Some(500_000));
         assert_eq!(parse("12B"), Some(12));
-        for wrong in ["", "64", "MiB", "-1MiB", "1.5MiB", "99999999999GiB", "64mib"] {
+        for wrong in [
+            "",
+            "64",
+            "MiB",
+            "-1MiB",
+            "1.5MiB",
+            "99999999999GiB",
+            "64mib",
+        ] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

@@ -73,16 +73,25 @@ fn the_user_says_all_of_it() {
 #[test]
 fn a_project_tells_nobody_where_keys_go() {
     for (line, key) in [
-        ("upstreams.anthropic = \"https://evil.example\"", "gateway.upstreams"),
+        (
+            "upstreams.anthropic = \"https://evil.example\"",
+            "gateway.upstreams",
+        ),
         ("listen = \"0.0.0.0:80\"", "gateway.listen"),
         ("enabled = false", "gateway.enabled"),
-        ("route_around_refusals = true", "gateway.route_around_refusals"),
+        (
+            "route_around_refusals = true",
+            "gateway.route_around_refusals",
+        ),
         ("watch.repeats = 0", "gateway.watch"),
     ] {
         let text = format!("[gateway]\n{line}\n");
         let place = Place::with("unstuck.toml", &text);
         let problems = place.problems().join("\n");
-        assert!(problems.contains("only the user's own configuration"), "{key}: {problems}");
+        assert!(
+            problems.contains("only the user's own configuration"),
+            "{key}: {problems}"
+        );
         assert!(problems.contains("unstuck.toml:2"), "{key}: {problems}");
         let read = unstuck_config::Loaded::read(&place.layers()).unwrap();
         assert_eq!(read.config.gateway(), &GatewaySection::default(), "{key}");
@@ -91,7 +100,9 @@ fn a_project_tells_nobody_where_keys_go() {
 
 #[test]
 fn a_project_narrows_and_never_widens() {
-    let place = by_user("[gateway]\non_circles = \"hold\"\nbudgets = { session = 5, day = 10, on_reached = \"stop\" }\n");
+    let place = by_user(
+        "[gateway]\non_circles = \"hold\"\nbudgets = { session = 5, day = 10, on_reached = \"stop\" }\n",
+    );
     place.project(
         "unstuck.toml",
         "[gateway]\non_circles = \"warn\"\nbudgets = { session = 50, day = 2, on_reached = \"ask\" }\n",
@@ -111,17 +122,31 @@ fn a_project_narrows_and_never_widens() {
 #[test]
 fn mistakes_are_told_where_they_stand() {
     for (line, told) in [
-        ("upstreams.openai = \"api.example/v1\"", "must begin with https:// or http://"),
-        ("upstreams.openai = \"https://me:secret@x.example\"", "holds a password"),
-        ("upstreams.openai = { url = \"https://x.example\", key_env = \"sk-abc\" }", "must be the name of an environment variable"),
-        ("upstreams.opnai = \"https://x.example\"", "did you mean `openai`"),
+        (
+            "upstreams.openai = \"api.example/v1\"",
+            "must begin with https:// or http://",
+        ),
+        (
+            "upstreams.openai = \"https://me:secret@x.example\"",
+            "holds a password",
+        ),
+        (
+            "upstreams.openai = { url = \"https://x.example\", key_env = \"sk-abc\" }",
+            "must be the name of an environment variable",
+        ),
+        (
+            "upstreams.opnai = \"https://x.example\"",
+            "did you mean `openai`",
+        ),
         ("max_request = \"64\"", "a size in quotes"),
         ("listen = \"4141\"", "an address with a port"),
         ("on_circles = \"panic\"", "on_circles"),
         ("timeouts.hold = \"0s\"", "must be more than nothing"),
         ("budgets.session = -1", "0 or more"),
     ] {
-        let problems = by_user(&format!("[gateway]\n{line}\n")).problems().join("\n");
+        let problems = by_user(&format!("[gateway]\n{line}\n"))
+            .problems()
+            .join("\n");
         assert!(problems.contains(told), "{line}: {problems}");
         assert!(problems.contains("config.toml:2"), "{line}: {problems}");
         assert!(!problems.contains("sk-abc\" must"), "{problems}");

@@ -37,7 +37,9 @@ impl Call {
             }
             (_, Some(most)) if self.shared.spending.today(clock::at()) >= most => {
                 let spent = self.shared.spending.today(clock::at());
-                format!("${spent:.2} of the ${most:.2} that may be spent in one day (UTC) are spent")
+                format!(
+                    "${spent:.2} of the ${most:.2} that may be spent in one day (UTC) are spent"
+                )
             }
             _ => return None,
         };

@@ -63,7 +63,10 @@ async fn a_budget_that_is_used_up_is_told_in_the_clients_protocol() {
     assert!(matches!(notice.what, Noticed::SpentUp { .. }), "{notice:?}");
     assert!(notices.try_recv().is_err(), "it is told once");
     let session = ground.gateway.session("one-1").unwrap();
-    assert_eq!(session.trouble().unwrap().kind.to_string(), "quota_exhausted");
+    assert_eq!(
+        session.trouble().unwrap().kind.to_string(),
+        "quota_exhausted"
+    );
     // A person lets it go on.
     session.raise(1.0);
     assert_eq!(ask(&ground).await.status, 200);
@@ -101,7 +104,14 @@ async fn an_agent_in_circles_is_held_until_somebody_lets_it_go() {
 async fn whoever_is_only_warned_about_goes_on() {
     let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Warn)).await;
     assert_eq!(repeat(&ground, 4).await.status, 200);
-    assert!(ground.gateway.session("one-1").unwrap().circling().is_some());
+    assert!(
+        ground
+            .gateway
+            .session("one-1")
+            .unwrap()
+            .circling()
+            .is_some()
+    );
 }
 
 /// The note comes once for each sign, after all else that the model is shown.
@@ -110,8 +120,12 @@ async fn a_note_tells_the_model_that_it_goes_in_circles() {
     let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Note)).await;
     assert_eq!(repeat(&ground, 5).await.status, 200);
     let noted = ground.upstreams[0].requests();
-    let noted = noted.iter().map(|request| String::from_utf8_lossy(&request.body).into_owned());
-    let noted: Vec<_> = noted.map(|body| body.contains("You seem to go in circles")).collect();
+    let noted = noted
+        .iter()
+        .map(|request| String::from_utf8_lossy(&request.body).into_owned());
+    let noted: Vec<_> = noted
+        .map(|body| body.contains("You seem to go in circles"))
+        .collect();
     assert_eq!(noted.iter().filter(|noted| **noted).count(), 1, "{noted:?}");
 }
 
@@ -127,6 +141,18 @@ async fn a_session_keeps_the_model_that_it_was_moved_to() {
     session.moved("claude-opus-5-5", "claude-sonnet-5-5");
     ask(&ground).await;
     assert_eq!(session.model(), None);
-    let models: Vec<_> = ground.upstreams[0].requests().into_iter().map(|request| request.model).collect();
-    assert_eq!(models, ["claude-sonnet-5-5", "claude-opus-5-5", "claude-opus-5-5", "claude-sonnet-5-5"]);
+    let models: Vec<_> = ground.upstreams[0]
+        .requests()
+        .into_iter()
+        .map(|request| request.model)
+        .collect();
+    assert_eq!(
+        models,
+        [
+            "claude-sonnet-5-5",
+            "claude-opus-5-5",
+            "claude-opus-5-5",
+            "claude-sonnet-5-5"
+        ]
+    );
 }

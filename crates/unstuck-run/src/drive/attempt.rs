@@ -26,8 +26,8 @@ use super::repair::documents;
 use super::supervisors::Taken;
 use crate::folder::{self, Log as Kept};
 use crate::process::{
-    Captured, Discard, Ended, Inherits, Limits, ProcessId, Recorded, Spec, Status, Stdin,
-    Stop, Supervisor, Wiring,
+    Captured, Discard, Ended, Inherits, Limits, ProcessId, Recorded, Spec, Status, Stdin, Stop,
+    Supervisor, Wiring,
 };
 
 impl<'a> Engine<'a> {

@@ -35,10 +35,15 @@ impl Passage<'_, '_> {
     /// Brings the files to their end, and tells whether the agent was stuck, and what it wrote.
     pub(super) fn finish(mut self) -> (Option<StuckSign>, Option<Vec<u8>>) {
         self.tell_news();
-        for kept in [self.stdout.take(), self.stderr.take()].into_iter().flatten() {
+        for kept in [self.stdout.take(), self.stderr.take()]
+            .into_iter()
+            .flatten()
+        {
             kept.finish();
         }
-        let seen = self.attended.and_then(|attended| attended.attendance.stuck());
+        let seen = self
+            .attended
+            .and_then(|attended| attended.attendance.stuck());
         let sign = self.watch.and_then(|watch| watch.sign).or(seen);
         (sign, self.whole)
     }
@@ -66,7 +71,10 @@ impl Passage<'_, '_> {
     }
 
     fn is_stuck(&self) -> bool {
-        let by_watch = self.watch.as_ref().is_some_and(|watch| watch.sign.is_some());
+        let by_watch = self
+            .watch
+            .as_ref()
+            .is_some_and(|watch| watch.sign.is_some());
         let attended = self.attended.as_ref();
         by_watch || attended.is_some_and(|attended| attended.attendance.stuck().is_some())
     }

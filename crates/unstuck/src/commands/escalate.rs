@@ -131,7 +131,10 @@ fn moved(
         let redactor = Arc::new(environment::redactor());
         let store = crate::store::open(session.store, redactor).await?;
         let append = Append::new(meant.run.id.clone(), now, [Event::from(event)]);
-        store.append(append).await.map_err(crate::store::explained)?;
+        store
+            .append(append)
+            .await
+            .map_err(crate::store::explained)?;
         store.close().await.map_err(crate::store::explained)
     })?;
     writeln!(out, "its calls go to {to} from now on")?;
@@ -212,7 +215,10 @@ impl Meant {
                 ));
             };
             return match from == to {
-                true => Err(refused("this session is back at its model", "nothing is to be done")),
+                true => Err(refused(
+                    "this session is back at its model",
+                    "nothing is to be done",
+                )),
                 false => Ok((from.clone(), to.clone())),
             };
         }
@@ -287,7 +293,10 @@ async fn calls(store: &Store, of: &SessionView) -> Result<Vec<unstuck_core::call
         session: Some(of.id.clone()),
         ..CallFilter::default()
     };
-    let calls = store.calls(&filter).await.map_err(crate::store::explained)?;
+    let calls = store
+        .calls(&filter)
+        .await
+        .map_err(crate::store::explained)?;
     Ok(calls.into_iter().map(|call| call.record).collect())
 }
 

@@ -305,7 +305,9 @@ fn explained(error: GatewayError) -> anyhow::Error {
         GatewayError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
             "another program listens there (an unstuck serve?); --listen 127.0.0.1:0 takes a free port"
         }
-        GatewayError::Listen { .. } => "--listen takes an address of this machine, such as 127.0.0.1:4141",
+        GatewayError::Listen { .. } => {
+            "--listen takes an address of this machine, such as 127.0.0.1:4141"
+        }
         GatewayError::Unguarded(_) => {
             "--token-file FILE or UNSTUCK_TOKEN gives one; 127.0.0.1 needs none"
         }

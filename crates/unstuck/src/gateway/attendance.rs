@@ -94,7 +94,8 @@ impl Attendance for Alone {
     }
 
     fn news(&mut self) -> Vec<String> {
-        let told = |why| format!("there is no gateway for this agent: {why}; it asks its API itself");
+        let told =
+            |why| format!("there is no gateway for this agent: {why}; it asks its API itself");
         self.why.take().map(told).into_iter().collect()
     }
 

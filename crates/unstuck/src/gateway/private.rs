@@ -81,7 +81,9 @@ impl<'a> Private<'a> {
             config,
             agents,
             folder: state.join("gateway"),
-            env: environment::all().filter(|(_, value)| !value.is_empty()).collect(),
+            env: environment::all()
+                .filter(|(_, value)| !value.is_empty())
+                .collect(),
             store,
             running: OnceCell::new(),
         })
@@ -110,7 +112,9 @@ impl<'a> Private<'a> {
         let is_own = |name: &String| errand.env.iter().any(|(own, _)| own == name);
         let addresses: Vec<_> = AddressVariable::of(agent).map(|one| one.name).collect();
         let is_more = |name: &String| self.env.contains_key(name) && !addresses.contains(name);
-        through.env.retain(|(name, _)| !is_own(name) && !is_more(name));
+        through
+            .env
+            .retain(|(name, _)| !is_own(name) && !is_more(name));
         let is_set = |name: &String| is_own(name) || self.env.contains_key(name);
         through.quiet.retain(|(name, _)| !is_set(name));
         through.files.retain(|(name, _)| !is_set(name));
@@ -127,7 +131,9 @@ impl<'a> Private<'a> {
         let addresses = AddressVariable::all(None, self.agents).into_iter();
         let addresses = addresses.filter(|one| self.env.contains_key(&one.name));
         let addresses = addresses.map(|one| one.protocol);
-        keys.map(|(_, protocol)| protocol).chain(addresses).collect()
+        keys.map(|(_, protocol)| protocol)
+            .chain(addresses)
+            .collect()
     }
 
     /// Whether a file says that the user has told the agent where its API is in a way that we would undo.
@@ -206,8 +212,8 @@ impl<'a> Private<'a> {
         set.extend(through.quiet);
         for (name, content) in through.files {
             let path = self.folder.join(format!("{name}.json"));
-            let written = std::fs::create_dir_all(&self.folder)
-                .and_then(|()| std::fs::write(&path, content));
+            let written =
+                std::fs::create_dir_all(&self.folder).and_then(|()| std::fs::write(&path, content));
             // Without it the agent tries by itself, too.
             if written.is_ok() {
                 set.push((name, path.display().to_string()));

@@ -14,9 +14,9 @@ use crate::report::hinted;
 /// `PROTOCOL=URL`, as a flag says it.
 pub(crate) fn of_flag(text: &str) -> Result<Upstream, String> {
     let known = Protocol::ALL.map(Protocol::name).join(", ");
-    let (name, url) = text
-        .split_once('=')
-        .ok_or_else(|| "it must be PROTOCOL=URL, such as anthropic=https://api.anthropic.com".to_owned())?;
+    let (name, url) = text.split_once('=').ok_or_else(|| {
+        "it must be PROTOCOL=URL, such as anthropic=https://api.anthropic.com".to_owned()
+    })?;
     let protocol = Protocol::from_name(name)
         .ok_or_else(|| format!("there is no protocol `{name}`; there are {known}"))?;
     Upstream::new(name, protocol, url).map_err(|error| error.to_string())
@@ -47,7 +47,9 @@ fn configured(protocol: Protocol, at: usize, one: &GatewayUpstream) -> Result<Up
         let key = environment::variable(variable).ok_or_else(|| {
             hinted(
                 format!("the key of the upstream {name} is missing: {variable} is not set"),
-                format!("export {variable}=…, or leave `key_env` out to pass the agent's own key on"),
+                format!(
+                    "export {variable}=…, or leave `key_env` out to pass the agent's own key on"
+                ),
             )
         })?;
         upstream.key = Some(Secret::new(key));
@@ -159,7 +161,11 @@ mod tests {
         assert_eq!(upstream.protocol, Protocol::OpenAi);
         assert_eq!(upstream.base.to_string(), "http://127.0.0.1:9/v1");
         assert!(of_flag("http://x").unwrap_err().contains("PROTOCOL=URL"));
-        assert!(of_flag("bedrock=http://x").unwrap_err().contains("anthropic, openai, gemini"));
+        assert!(
+            of_flag("bedrock=http://x")
+                .unwrap_err()
+                .contains("anthropic, openai, gemini")
+        );
         assert!(of_flag("openai=ftp://x").unwrap_err().contains("http://"));
     }
 
@@ -175,7 +181,8 @@ mod tests {
             let variables = AddressVariable::all(agents.get(agent), agents);
             let found = of_environment(&GatewaySection::default(), &variables, &env(pairs));
             let urls = found.unwrap().into_iter().map(|one| one.base.to_string());
-            urls.map(|url| url.trim_end_matches('/').to_owned()).collect::<Vec<_>>()
+            urls.map(|url| url.trim_end_matches('/').to_owned())
+                .collect::<Vec<_>>()
         };
         let usual = [
             "https://api.anthropic.com",
@@ -183,10 +190,22 @@ mod tests {
             "https://generativelanguage.googleapis.com",
         ];
         assert_eq!(asked("claude", &[]), usual);
-        assert_eq!(asked("claude", &[("ANTHROPIC_BASE_URL", "http://a/x/")])[0], "http://a/x");
-        assert_eq!(asked("goose", &[("OPENAI_HOST", "http://o")])[1], "http://o/v1");
-        assert_eq!(asked("aider", &[("OPENAI_API_BASE", "http://o/v1")])[1], "http://o/v1");
-        let both = [("OPENAI_HOST", "http://g"), ("OPENAI_BASE_URL", "http://o/v1")];
+        assert_eq!(
+            asked("claude", &[("ANTHROPIC_BASE_URL", "http://a/x/")])[0],
+            "http://a/x"
+        );
+        assert_eq!(
+            asked("goose", &[("OPENAI_HOST", "http://o")])[1],
+            "http://o/v1"
+        );
+        assert_eq!(
+            asked("aider", &[("OPENAI_API_BASE", "http://o/v1")])[1],
+            "http://o/v1"
+        );
+        let both = [
+            ("OPENAI_HOST", "http://g"),
+            ("OPENAI_BASE_URL", "http://o/v1"),
+        ];
         assert_eq!(asked("goose", &both)[1], "http://g/v1");
         assert_eq!(asked("command", &both)[1], "http://o/v1");
     }
@@ -201,7 +220,12 @@ mod tests {
         ] {
             assert!(is_ours(url), "{url}");
         }
-        for url in ["http://127.0.0.1:4000", "https://api.anthropic.com", "http://evil.example/s/x/anthropic", ""] {
+        for url in [
+            "http://127.0.0.1:4000",
+            "https://api.anthropic.com",
+            "http://evil.example/s/x/anthropic",
+            "",
+        ] {
             assert!(!is_ours(url), "{url}");
         }
     }

@@ -29,8 +29,8 @@ use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
 use unstuck_run::drive::{
-    Announcer, Engine, Finished, GoBetween, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer, Reporter,
-    Request, RunError, RunReporter, Supervisors, Workshop,
+    Announcer, Engine, Finished, GoBetween, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer,
+    Reporter, Request, RunError, RunReporter, Supervisors, Workshop,
 };
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::{Location, Store};

@@ -29,7 +29,8 @@ const ANSWERS: &str = "[[step]]\nanswer = { text = \"Go on.\", input_tokens = 10
 fn a_running_session_is_moved_to_a_stronger_model() {
     let place = busy("claude-sonnet-5-5");
     let api = api(ANSWERS);
-    let mut command = place.command(&["exec", "--", "claude", "-p", "x", "--output-format", "json"]);
+    let mut command =
+        place.command(&["exec", "--", "claude", "-p", "x", "--output-format", "json"]);
     command
         .env("ANTHROPIC_BASE_URL", api.url())
         .stdout(Stdio::null())
@@ -59,14 +60,20 @@ fn a_running_session_is_moved_to_a_stronger_model() {
     let back = place.run(&["escalate", &run, "--back", "--yes"], "");
     assert_eq!(back.code, 0, "{}", back.stderr);
     until("calls go back", is("claude-sonnet-5-5"));
-    place.run(&["escalate", &run, "--back", "--yes"], "").told(1, &["was not moved"]);
+    place
+        .run(&["escalate", &run, "--back", "--yes"], "")
+        .told(1, &["was not moved"]);
     let other = place.run(&["escalate", &run, "--to", "claude-haiku-5-5", "--yes"], "");
     assert_eq!(other.code, 0, "{}", other.stderr);
     until("calls go where they are told", is("claude-haiku-5-5"));
     fs::write(place.project().join("enough"), "").unwrap();
     assert!(child.wait().unwrap().success());
     let exported = place.run(&["store", "export"], "").stdout;
-    assert_eq!(exported.matches("\"model_escalated\"").count(), 3, "{exported}");
+    assert_eq!(
+        exported.matches("\"model_escalated\"").count(),
+        3,
+        "{exported}"
+    );
     assert!(exported.contains("\"reason\":\"manual\""), "{exported}");
     let late = place.run(&["escalate", &run, "--to", "x", "--yes"], "");
     late.told(1, &["no session of run"]);
@@ -76,6 +83,10 @@ fn a_running_session_is_moved_to_a_stronger_model() {
 #[test]
 fn at_the_top_there_is_no_stronger_model() {
     let place = Place::new();
-    place.run(&["escalate", "nonsense"], "").told(1, &["no run whose id starts with"]);
-    place.run(&["escalate", "--to", "x"], "").told(2, &["which session is meant"]);
+    place
+        .run(&["escalate", "nonsense"], "")
+        .told(1, &["no run whose id starts with"]);
+    place
+        .run(&["escalate", "--to", "x"], "")
+        .told(2, &["which session is meant"]);
 }

@@ -70,7 +70,10 @@ fn ended(command: &mut std::process::Command) -> crate::Ended {
 
 /// Waits until something is there.
 #[track_caller]
-#[expect(clippy::disallowed_methods, reason = "a test waits for another process")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test waits for another process"
+)]
 fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {

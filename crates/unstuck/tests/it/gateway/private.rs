@@ -23,11 +23,17 @@ const LINE: [&str; 6] = ["exec", "--", "claude", "-p", "--output-format", "json"
 #[test]
 fn a_call_recovers_without_the_agent_noticing() {
     let place = with_claude();
-    let api = api("[[step]]\nrate_limit = { retry_after = 0 }\n[[step]]\nanswer = { text = \"All done.\" }\n");
+    let api = api(
+        "[[step]]\nrate_limit = { retry_after = 0 }\n[[step]]\nanswer = { text = \"All done.\" }\n",
+    );
     let ended = exec(&place, &api, &LINE);
     ended.told(
         0,
-        &["API call failed: rate_limit", "(retry 1 of 2)", "API call recovered (2 tries)"],
+        &[
+            "API call failed: rate_limit",
+            "(retry 1 of 2)",
+            "API call recovered (2 tries)",
+        ],
     );
     assert!(ended.stdout.contains("All done."), "{}", ended.stdout);
     assert_eq!((place.lines("count").len(), asked(&api)), (1, 2));
@@ -38,12 +44,22 @@ fn a_call_recovers_without_the_agent_noticing() {
 fn one_prompt_costs_one_retry_ladder() {
     let place = with_claude();
     let api = api("[[step]]\noverloaded = {}\ntimes = \"always\"\n");
-    let ended = exec(&place, &api, &[&LINE[..], &["--model", "claude-opus-5-5"]].concat());
+    let ended = exec(
+        &place,
+        &api,
+        &[&LINE[..], &["--model", "claude-opus-5-5"]].concat(),
+    );
     ended.told(3, &["server_overloaded", "API call failed for good"]);
     let variables = place.lines("variables").join("\n");
-    assert!(variables.contains("CLAUDE_CODE_MAX_RETRIES=0"), "{variables}");
+    assert!(
+        variables.contains("CLAUDE_CODE_MAX_RETRIES=0"),
+        "{variables}"
+    );
     let failed = place.events("attempt_failed");
-    assert_eq!(failed[0]["diagnosis"]["kind"], "server_overloaded", "{failed:?}");
+    assert_eq!(
+        failed[0]["diagnosis"]["kind"], "server_overloaded",
+        "{failed:?}"
+    );
     // The first try and two retries, all of them by the gateway.
     assert_eq!((asked(&api), failed.len()), (3, 1), "{}", ended.stderr);
 }
@@ -53,7 +69,9 @@ fn one_prompt_costs_one_retry_ladder() {
 fn a_long_wait_is_waited_for_outside_and_the_conversation_goes_on() {
     let place = with_claude();
     by_user(&place, "[gateway.timeouts]\nhold = \"1s\"\n");
-    let api = api("[[step]]\nusage_limit = { resets_in = \"3s\" }\n[[step]]\nanswer = { text = \"All done.\" }\n");
+    let api = api(
+        "[[step]]\nusage_limit = { resets_in = \"3s\" }\n[[step]]\nanswer = { text = \"All done.\" }\n",
+    );
     let ended = exec(&place, &api, &LINE);
     ended.told(0, &["API call failed for good", "rate_limit_timed"]);
     assert_eq!((place.lines("count").len(), asked(&api)), (2, 2));
@@ -95,7 +113,11 @@ fn no_gateway_leaves_the_agent_alone() {
     let variables = place.lines("variables");
     let own = variables.iter().filter(|line| **line == address);
     assert_eq!(own.count(), 3, "{variables:?}");
-    assert!(!variables.iter().any(|line| line.starts_with("UNSTUCK_GATEWAY=")));
+    assert!(
+        !variables
+            .iter()
+            .any(|line| line.starts_with("UNSTUCK_GATEWAY="))
+    );
 }
 
 #[test]
@@ -106,7 +128,15 @@ fn behind_a_gateway_of_ours_there_is_no_second_one() {
         ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/anthropic"),
         ("UNSTUCK_GATEWAY", "http://127.0.0.1:9/s/abc-1"),
     ] {
-        let mut command = place.command(&["exec", "--policy", "standard", "--", "sh", "-c", "env > now"]);
+        let mut command = place.command(&[
+            "exec",
+            "--policy",
+            "standard",
+            "--",
+            "sh",
+            "-c",
+            "env > now",
+        ]);
         ended(command.env("ANTHROPIC_API_KEY", "k").env(name, value)).told(0, &[]);
         let now = place.text("now");
         assert!(now.contains(&format!("{name}={value}")), "{now}");
@@ -120,10 +150,16 @@ fn any_other_command_gets_one_where_it_has_a_key() {
     let place = Place::new();
     let line = ["exec", "--", "sh", "-c", "env > now"];
     place.run(&line, "").told(0, &[]);
-    assert!(!place.text("now").contains("_BASE_URL"), "{}", place.text("now"));
+    assert!(
+        !place.text("now").contains("_BASE_URL"),
+        "{}",
+        place.text("now")
+    );
     ended(place.command(&line).env("OPENAI_API_KEY", "k")).told(0, &[]);
     let now = place.text("now");
-    let url = now.lines().find_map(|line| line.strip_prefix("OPENAI_BASE_URL="));
+    let url = now
+        .lines()
+        .find_map(|line| line.strip_prefix("OPENAI_BASE_URL="));
     let url = url.unwrap();
     assert!(url.contains("/s/") && url.ends_with("/openai/v1"), "{url}");
     assert!(!now.contains("ANTHROPIC_BASE_URL"), "{now}");
@@ -143,8 +179,14 @@ fn a_value_that_the_user_set_stays() {
         .env("NO_PROXY", "127.0.0.1,internal.example");
     ended(&mut command).told(0, &[]);
     let variables = place.lines("variables");
-    for line in ["CLAUDE_CODE_MAX_RETRIES=7", "NO_PROXY=127.0.0.1,internal.example,127.0.0.1,localhost"] {
-        assert!(variables.iter().any(|one| one == line), "{line} in {variables:?}");
+    for line in [
+        "CLAUDE_CODE_MAX_RETRIES=7",
+        "NO_PROXY=127.0.0.1,internal.example,127.0.0.1,localhost",
+    ] {
+        assert!(
+            variables.iter().any(|one| one == line),
+            "{line} in {variables:?}"
+        );
     }
 }
 
@@ -154,15 +196,27 @@ fn the_agents_of_a_pipeline_share_one() {
     let role = |id: &str| {
         format!("[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do the work\"\n")
     };
-    place.write("unstuck.toml", &format!("{}{}{QUICK}", role("a"), role("b")));
-    let api = api("[[step]]\noverloaded = {}\n[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
+    place.write(
+        "unstuck.toml",
+        &format!("{}{}{QUICK}", role("a"), role("b")),
+    );
+    let api = api(
+        "[[step]]\noverloaded = {}\n[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n",
+    );
     let ended = exec(&place, &api, &["run", "--task", "x"]);
-    ended.told(0, &["API call failed: server_overloaded", "API call recovered"]);
+    ended.told(
+        0,
+        &["API call failed: server_overloaded", "API call recovered"],
+    );
     assert_eq!((place.lines("count").len(), asked(&api)), (2, 3));
     let variables = place.lines("variables");
     let urls: std::collections::BTreeSet<_> = variables
         .iter()
-        .filter_map(|line| line.strip_prefix("ANTHROPIC_BASE_URL=http://")?.split('/').next())
+        .filter_map(|line| {
+            line.strip_prefix("ANTHROPIC_BASE_URL=http://")?
+                .split('/')
+                .next()
+        })
         .collect();
     assert_eq!(urls.len(), 1, "{urls:?}");
 }
@@ -179,9 +233,14 @@ fn a_budget_that_is_used_up_stops_the_next_call() {
         ),
     );
     by_user(&place, "[gateway.budgets]\nsession = 0.000001\n");
-    let api = api("[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n");
+    let api = api(
+        "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n",
+    );
     let ended = exec(&place, &api, &LINE);
-    ended.told(3, &["budget used up: the session has spent", "quota_exhausted"]);
+    ended.told(
+        3,
+        &["budget used up: the session has spent", "quota_exhausted"],
+    );
     assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
 }
 
@@ -203,7 +262,11 @@ fn repeat(base: &str, turns: usize) {
         messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "a.txt"}]}));
     }
     let body = json!({"model": "claude-sonnet-5-5", "max_tokens": 9, "tools": [{"name": "Bash"}], "messages": messages}).to_string();
-    let (host, path) = base.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let (host, path) = base
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     write!(
         stream,
@@ -233,7 +296,9 @@ fn an_agent_in_circles_is_ended_as_stuck() {
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    let url = until("the agent runs", || fs::read_to_string(place.project().join("url")).ok());
+    let url = until("the agent runs", || {
+        fs::read_to_string(place.project().join("url")).ok()
+    });
     for turns in 1..=4 {
         repeat(url.trim(), turns);
     }

@@ -19,7 +19,11 @@ struct Serving {
 impl Serving {
     fn start(place: &Place, args: &[&str]) -> Self {
         let file = place.project().join("port");
-        let words = [&["serve", "--listen", "127.0.0.1:0", "--port-file", "port"], args].concat();
+        let words = [
+            &["serve", "--listen", "127.0.0.1:0", "--port-file", "port"],
+            args,
+        ]
+        .concat();
         let mut command = place.command(&words);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().unwrap();
@@ -36,8 +40,18 @@ impl Serving {
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let code = self.child.wait().unwrap().code();
         let (mut out, mut err) = (String::new(), String::new());
-        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
-        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut out)
+            .unwrap();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut err)
+            .unwrap();
         (code, out, err)
     }
 
@@ -58,7 +72,8 @@ fn upstream(api: &FaultServer) -> String {
 fn a_call_that_fails_is_tried_again_unseen_and_told() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
-    let api = api("[[step]]\noverloaded = {}\ntimes = 2\n[[step]]\nanswer = { text = \"Done.\" }\n");
+    let api =
+        api("[[step]]\noverloaded = {}\ntimes = 2\n[[step]]\nanswer = { text = \"Done.\" }\n");
     let serving = Serving::start(&place, &["--upstream", &upstream(&api)]);
     let answer = serving.ask(&place);
     assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
@@ -96,10 +111,20 @@ fn whoever_is_quiet_says_nothing_and_the_second_upstream_stands_in() {
     place.write("unstuck.toml", QUICK);
     let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
     let spare = api("[[step]]\nanswer = { text = \"From the spare.\" }\ntimes = \"always\"\n");
-    let words = ["--quiet", "--upstream", &upstream(&down), "--upstream", &upstream(&spare)];
+    let words = [
+        "--quiet",
+        "--upstream",
+        &upstream(&down),
+        "--upstream",
+        &upstream(&spare),
+    ];
     let serving = Serving::start(&place, &words);
     let answer = serving.ask(&place);
-    assert!(answer.stdout.contains("From the spare."), "{}", answer.stdout);
+    assert!(
+        answer.stdout.contains("From the spare."),
+        "{}",
+        answer.stdout
+    );
     let (code, out, err) = serving.stop();
     assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", ""));
 }
@@ -109,7 +134,10 @@ fn a_token_keeps_others_out() {
     let place = Place::new();
     let api = api("[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
     place.write("token", "0123456789abcdef0123456789abcdef\n");
-    let serving = Serving::start(&place, &["--token-file", "token", "--upstream", &upstream(&api)]);
+    let serving = Serving::start(
+        &place,
+        &["--token-file", "token", "--upstream", &upstream(&api)],
+    );
     let answer = serving.ask(&place);
     assert_ne!(answer.code, 0, "{}", answer.stdout);
     assert_eq!(asked(&api), 0);
@@ -125,14 +153,25 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     for (words, told) in [
-        (vec!["--listen", &taken], "--listen 127.0.0.1:0 takes a free port"),
+        (
+            vec!["--listen", &taken],
+            "--listen 127.0.0.1:0 takes a free port",
+        ),
         (vec!["--listen", "0.0.0.0:0"], "--token-file FILE"),
         (vec!["--listen", "nowhere"], "--listen"),
         (vec!["--upstream", "anthropic=ftp://x"], "http://"),
-        (vec!["--upstream", "bedrock=http://x"], "anthropic, openai, gemini"),
+        (
+            vec!["--upstream", "bedrock=http://x"],
+            "anthropic, openai, gemini",
+        ),
         (vec!["--upstream", "http://x"], "PROTOCOL=URL"),
         (
-            vec!["--listen", "127.0.0.1:0", "--port-file", "no/such/folder/port"],
+            vec![
+                "--listen",
+                "127.0.0.1:0",
+                "--port-file",
+                "no/such/folder/port",
+            ],
             "cannot write the port",
         ),
         (vec!["--token-file", "missing"], "cannot read missing"),
