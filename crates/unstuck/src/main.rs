@@ -37,9 +37,9 @@ use crate::commands::answer::AnswerArgs;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, answer, classify, cost, demo, diff, escalate, exec, explain, guard, inbox, kinds, logs,
-    plan, policy, preview, propose, repair, resume, run as run_command, runs, serve, show, trust,
-    webhook,
+    agents, answer, classify, cost, demo, diff, escalate, exec, explain, faults, guard, inbox,
+    kinds, logs, plan, policy, preview, propose, repair, resume, run as run_command, runs, serve,
+    show, trust, webhook,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -127,6 +127,7 @@ enum Command {
     Config(config_command::ConfigArgs),
     Trust(trust::TrustArgs),
     Webhook(webhook::WebhookArgs),
+    Faults(faults::FaultsArgs),
 }
 
 fn main() -> ExitCode {
@@ -157,6 +158,10 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     // What is shown must not depend on what the user has configured.
     if let Command::Demo(args) = &cli.command {
         return play(cli, args, out);
+    }
+    // A server for tests must not depend on what the user has configured either.
+    if let Command::Faults(args) = &cli.command {
+        return faults::run(args, out).map(|()| ExitCode::SUCCESS);
     }
     // What is wrong with a configuration is the business of this command.
     if let Command::Config(args) = &cli.command {

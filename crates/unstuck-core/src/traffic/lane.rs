@@ -124,6 +124,8 @@ pub struct Lane {
     allowances: Allowances,
     plan: Option<Plan>,
     cool_down: Option<Timestamp>,
+    /// The reset after which calls begin again slowly.
+    waking: Option<Timestamp>,
     in_flight: u32,
     /// The tokens of the calls on their way.
     tokens_in_flight: f64,
@@ -152,6 +154,7 @@ impl Lane {
             allowances: Allowances::default(),
             plan: None,
             cool_down: None,
+            waking: None,
             in_flight: 0,
             tokens_in_flight: 0.0,
             usual_took: 0.0,
@@ -167,7 +170,10 @@ impl Lane {
                 Admission::Go
             }
             Some((until, why @ Held::Breaker)) => Admission::Refuse { until, why },
-            Some((until, why)) => Admission::Wait { until, why },
+            Some((until, why)) => {
+                self.spread_waking(until, why, now);
+                Admission::Wait { until, why }
+            }
         }
     }
 
@@ -176,10 +182,9 @@ impl Lane {
         self.ended();
         self.counts.answered += 1;
         self.counts.tokens += tokens;
-        let took = took.as_millis() as f64;
-        self.usual_took += 0.1 * (took - self.usual_took);
+        self.usual_took += 0.1 * (took.as_millis() as f64 - self.usual_took);
         self.is_up(now);
-        self.pacer.through(now);
+        self.pacer.through(took, now);
         self.saw(seen, now);
     }
 
@@ -191,13 +196,10 @@ impl Lane {
             Kind::RateLimit | Kind::RateLimitTimed => self.limited(kind, stated, now),
             kind if Breaker::counts(kind) => {
                 self.breaker.failed(now);
-                self.pacer.failed(now);
+                self.pacer.failed(kind, now);
             }
             Kind::Unknown => self.breaker.said_nothing(now),
-            _ => {
-                self.is_up(now);
-                self.pacer.through(now);
-            }
+            _ => self.is_up(now),
         }
         self.saw(seen, now);
     }
@@ -230,6 +232,13 @@ impl Lane {
         take(&mut known.input_tokens, seen.input_tokens, tokens);
         take(&mut known.output_tokens, seen.output_tokens, 0.0);
         self.plan = seen.plan.or(self.plan);
+    }
+
+    /// Forgets what is known of limits and stated waits: a person bought more, or knows better.
+    pub fn forget_limits(&mut self, now: Timestamp) {
+        self.allowances = Allowances::default();
+        (self.plan, self.cool_down, self.waking) = (None, None, None);
+        self.pacer.let_go(now);
     }
 
     /// How the lane is at a moment, for people.
@@ -295,16 +304,29 @@ impl Lane {
         held
     }
 
-    fn places_taken(&self, now: Timestamp) -> Option<Timestamp> {
-        let most = self.settings.max_in_flight?.max(1);
-        let wait = Duration::try_from_secs_f64(self.usual_took / 1000.0 / f64::from(most));
-        let wait = wait.unwrap_or(LOOK_AGAIN).min(LOOK_AGAIN);
-        (self.in_flight >= most).then(|| now.after(wait.max(Duration::from_millis(1))))
+    /// All who wait for the same reset would go in the same instant.
+    fn spread_waking(&mut self, until: Timestamp, why: Held, now: Timestamp) {
+        let long = until.since(now) >= LOOK_AGAIN;
+        if why == Held::RateLimit && long && self.waking != Some(until) {
+            self.waking = Some(until);
+            self.pacer.restart(AFTER_COOL_DOWN, until);
+        }
+    }
+
+    fn places_taken(&mut self, now: Timestamp) -> Option<Timestamp> {
+        let most = self.settings.max_in_flight;
+        let taken = most.is_some_and(|most| self.in_flight >= most.max(1));
+        if !self.pacer.is_full(self.in_flight) && !taken {
+            return None;
+        }
+        let wait = self.usual_took / 1000.0 / f64::from(self.in_flight.max(1));
+        let wait = Duration::try_from_secs_f64(wait).unwrap_or(LOOK_AGAIN);
+        Some(now.after(wait.clamp(Duration::from_millis(1), LOOK_AGAIN)))
     }
 
     fn go(&mut self, ask: Ask, now: Timestamp) {
         self.breaker.admit(now);
-        self.pacer.go(now);
+        self.pacer.go(self.in_flight + 1, now);
         match ask.attempt {
             Try::First => self.budget.first_try(now),
             Try::Again => {
@@ -343,7 +365,7 @@ impl Lane {
             (_, Some(wait)) => wait,
             (Kind::RateLimitTimed, None) => UNSTATED,
             // Nobody knows how long: sending less is all that can be done.
-            (_, None) => return self.pacer.failed(now),
+            (_, None) => return self.pacer.failed(kind, now),
         };
         let until = now.after(wait);
         if self.cool_down.is_none_or(|known| until > known) {

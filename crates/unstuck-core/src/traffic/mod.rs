@@ -34,6 +34,7 @@ mod lane;
 mod limits;
 mod limits_file;
 mod line;
+mod pace;
 mod pacer;
 pub mod simulation;
 mod state;

@@ -1,173 +1,186 @@
 //! Keeps what is sent to an upstream that is overloaded a little above what gets through.
 //!
-//! While nothing is wrong it only counts. In short windows it looks at how many calls failed: when too many do, it
-//! limits the rate to slightly more than what got through; when failures stop, it raises the rate fast and finally lets go.
-//! Now and then it sends a little less than gets through, to see whether the failures depend on the load at all:
-//! those that do not are no reason to slow down.
+//! While nothing is wrong it only counts, in short windows, and learns what is usual. When too many calls fail it begins
+//! to [pace](super::pace); when failures have stopped and nobody waits any more, it lets go.
 
+use std::time::Duration;
+
+use super::pace::Pace;
+use crate::failure::Kind;
 use crate::moment::Timestamp;
 
-/// The shortest time after which the rate is judged, in milliseconds.
+/// The shortest time after which a window is judged, in milliseconds.
 const WINDOW: i64 = 500;
 /// The longest, where few calls end.
 const LONG_WINDOW: i64 = 2000;
 /// So many calls that ended make a window worth judging early.
 const ENOUGH: u32 = 16;
-/// So many make one worth anything.
-const SOME: u32 = 6;
 /// So many failures, and a share so much above the usual, begin the pacing.
 const FEW: u32 = 8;
 const TOO_MANY: f64 = 0.25;
-/// A share so much above the usual is still a clean window.
-const CLEAN: f64 = 0.05;
-/// What is sent for what gets through.
-const MORE: f64 = 1.1;
-/// The same, when looking whether failures depend on the load.
-const LESS: f64 = 0.7;
-/// In this window of a round of eight less is sent, and in the next if that one was not clean: what had been sent
-/// before may still have failed in it.
-const LESS_IN: u8 = 3;
-const ROUND: u8 = 8;
-/// How the rate grows with the first clean window in a row, the second, and each that follows.
-const GROW: [f64; 3] = [1.1, 1.5, 2.0];
-/// The most that the rate changes with a window that is not clean.
-const SHRINK: f64 = 0.5;
-const STRETCH: f64 = 1.5;
-/// After so many clean windows in which nobody was held, it lets go.
-const QUIET: u8 = 3;
 /// Whatever was is forgotten after so long without a call, in milliseconds.
 const FORGOTTEN: i64 = 60_000;
-/// Never slower than one call in a second or this share of what is usual, so that somebody always finds out.
-const SLOWEST: f64 = 0.001;
-const SLOWEST_SHARE: f64 = 0.05;
-/// How much may go at once, in milliseconds of the rate.
-const BURST: f64 = 20.0;
 /// The share of failures that is never taken for usual.
 const USUAL_AT_MOST: f64 = 0.6;
+/// Calls that take so many times as long as usual are slow.
+const SLOW: f64 = 1.7;
+/// The rate at least with which calls begin again, per millisecond.
+const RESTART_AT_LEAST: f64 = 0.002;
 
-/// Counts what ends, and limits the rate when it must. Rates are in calls per millisecond.
+/// Counts what ends, and limits what goes when it must. Rates are in calls per millisecond.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pacer {
     since: i64,
+    count: Count,
+    usual: Usual,
+    pace: Option<Pace>,
+}
+
+/// What happened in a window so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Count {
     sent: u32,
     through: u32,
     failed: u32,
-    /// The share of calls that fails whatever the load.
-    usual_loss: f64,
-    /// What is sent when nothing is wrong.
-    usual_rate: f64,
-    paced: Option<Paced>,
+    /// Those that failed since they took too long, among them.
+    timed_out: u32,
+    /// The most that were on their way.
+    in_flight: u32,
+    /// How long those that got through took together, in milliseconds.
+    took: f64,
 }
 
-/// While the rate is limited.
-#[derive(Debug, Clone, PartialEq)]
-struct Paced {
-    rate: f64,
-    /// When the next call may go.
-    next: f64,
-    /// Whether somebody had to wait in this window.
-    held: bool,
-    /// What got through in the last windows, the newest first.
-    through: [f64; 4],
-    seen: usize,
-    /// Clean windows in a row.
-    clean: usize,
-    /// Failing windows so far.
-    windows: u8,
-    /// Windows in a row in which less is sent, to see what fails whatever the load.
-    less: u8,
-    quiet: u8,
+/// How it is when nothing is wrong; 0 is not known yet.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Usual {
+    /// The share of calls that fails whatever the load.
+    pub(super) loss: f64,
+    pub(super) rate: f64,
+    /// How many calls are on their way at most.
+    pub(super) in_flight: f64,
+    /// How long calls take, in milliseconds.
+    pub(super) took: f64,
 }
 
 /// What a window showed.
-struct Seen {
+#[derive(Debug)]
+pub(super) struct Seen {
     /// What got through, per millisecond.
-    through: f64,
-    sent: f64,
-    loss: f64,
-    ended: u32,
+    pub(super) through: f64,
+    pub(super) sent: f64,
+    /// The share of calls that failed.
+    pub(super) loss: f64,
+    pub(super) ended: u32,
+    pub(super) timed_out: u32,
+    in_flight: u32,
+    /// How long a call took on average, in milliseconds.
+    pub(super) took: Option<f64>,
 }
 
 impl Pacer {
     pub(super) fn new(now: Timestamp) -> Self {
         Self {
             since: now.millis(),
-            sent: 0,
-            through: 0,
-            failed: 0,
-            usual_loss: 0.0,
-            usual_rate: 0.0,
-            paced: None,
+            count: Count::default(),
+            usual: Usual::default(),
+            pace: None,
         }
     }
 
     /// Until when nobody may go; `None` if one may.
     pub(super) fn wait(&mut self, now: Timestamp) -> Option<Timestamp> {
         self.judge(now);
-        let paced = self.paced.as_mut()?;
-        let next = moment(paced.next);
-        paced.held |= now < next;
-        (now < next).then_some(next)
+        self.pace.as_mut()?.wait(now)
     }
 
-    /// Takes note that one goes.
-    pub(super) fn go(&mut self, now: Timestamp) {
-        self.sent += 1;
-        if let Some(paced) = &mut self.paced {
-            let now = now.millis() as f64;
-            paced.next = paced.next.max(now - BURST) + 1.0 / paced.rate;
+    /// Whether so many on their way are too many for now.
+    pub(super) fn is_full(&mut self, in_flight: u32) -> bool {
+        let pace = self.pace.as_mut();
+        pace.is_some_and(|pace| pace.is_full(in_flight))
+    }
+
+    /// Takes note that one goes, and how many are on their way with it.
+    pub(super) fn go(&mut self, in_flight: u32, now: Timestamp) {
+        self.count.sent += 1;
+        self.count.in_flight = self.count.in_flight.max(in_flight);
+        if let Some(pace) = &mut self.pace {
+            pace.go(now);
         }
     }
 
-    /// Takes note that one got through.
-    pub(super) fn through(&mut self, now: Timestamp) {
-        self.through += 1;
+    /// Takes note that one got through, and how long it took.
+    pub(super) fn through(&mut self, took: Duration, now: Timestamp) {
+        self.count.through += 1;
+        self.count.took += took.as_millis() as f64;
         self.judge(now);
     }
 
     /// Takes note that one failed because of the load, perhaps.
-    pub(super) fn failed(&mut self, now: Timestamp) {
-        self.failed += 1;
+    pub(super) fn failed(&mut self, kind: Kind, now: Timestamp) {
+        self.count.failed += 1;
+        self.count.timed_out += u32::from(kind == Kind::Timeout);
         self.judge(now);
     }
 
     /// Begins anew with a share of what is usual, from a moment on: after a time in which nothing could go.
     pub(super) fn restart(&mut self, share: f64, now: Timestamp) {
-        let rate = (self.usual_rate * share).max(2.0 * SLOWEST);
-        self.pace(rate, now.millis() as f64);
+        let rate = (self.usual.rate * share).max(RESTART_AT_LEAST);
+        self.pace = Some(Pace::new(rate, &self.usual, now));
         self.begin(now.millis());
     }
 
-    /// Whether the rate is limited.
-    pub(super) fn is_pacing(&self) -> bool {
-        self.paced.is_some()
+    /// Limits nothing any more, until there is a new reason.
+    pub(super) fn let_go(&mut self, now: Timestamp) {
+        self.pace = None;
+        self.begin(now.millis());
     }
 
-    /// Calls per second, while it is limited.
+    /// Whether it limits what goes.
+    pub(super) fn is_pacing(&self) -> bool {
+        self.pace.is_some()
+    }
+
+    /// Calls per second, while that is limited.
     pub(super) fn per_second(&self) -> Option<f64> {
-        self.paced.as_ref().map(|paced| paced.rate * 1000.0)
+        self.pace.as_ref().map(Pace::per_second)
     }
 
     fn judge(&mut self, now: Timestamp) {
         let passed = now.millis() - self.since;
-        if passed < WINDOW || (passed < LONG_WINDOW && self.through + self.failed < ENOUGH) {
+        let ended = self.count.through + self.count.failed;
+        if passed < WINDOW || (passed < LONG_WINDOW && ended < ENOUGH) {
             return;
         }
-        let seen = self.seen(passed as f64);
-        match self.paced.take() {
+        let seen = self.count.over(passed as f64);
+        match &mut self.pace {
             None => self.judge_free(&seen, now),
-            Some(_) if passed > FORGOTTEN => {}
-            Some(paced) => self.paced = self.judge_paced(paced, &seen),
+            Some(pace) => {
+                if passed > FORGOTTEN || !pace.judge(&seen, &mut self.usual) {
+                    self.pace = None;
+                }
+            }
         }
         self.begin(now.millis());
     }
 
     fn begin(&mut self, now: i64) {
         self.since = now;
-        (self.sent, self.through, self.failed) = (0, 0, 0);
+        self.count = Count::default();
     }
 
-    fn seen(&self, passed: f64) -> Seen {
+    fn judge_free(&mut self, seen: &Seen, now: Timestamp) {
+        let too_many = seen.loss > self.usual.loss + TOO_MANY;
+        if self.count.failed >= FEW && too_many {
+            self.pace = Some(Pace::following(seen, &self.usual, now));
+        } else if seen.ended > 0 && !too_many {
+            // A time in which hardly anything could go says nothing of what is usual.
+            self.usual.learn(seen);
+        }
+    }
+}
+
+impl Count {
+    fn over(&self, passed: f64) -> Seen {
         let ended = self.through + self.failed;
         // Of long calls none may have ended yet: those that did not fail will get through.
         let through = self.through.max(self.sent.saturating_sub(self.failed));
@@ -176,119 +189,55 @@ impl Pacer {
             sent: f64::from(self.sent) / passed,
             loss: f64::from(self.failed) / f64::from(ended.max(1)),
             ended,
+            timed_out: self.timed_out,
+            in_flight: self.in_flight,
+            took: (self.through > 0).then(|| self.took / f64::from(self.through)),
         }
-    }
-
-    fn judge_free(&mut self, seen: &Seen, now: Timestamp) {
-        if self.failed >= FEW && seen.loss > self.usual_loss + TOO_MANY {
-            let rate = MORE * seen.through / (1.0 - self.usual_loss);
-            return self.pace(rate.max(self.slowest()), now.millis() as f64);
-        }
-        if seen.ended >= ENOUGH {
-            self.usual_loss += 0.1 * (seen.loss.min(USUAL_AT_MOST) - self.usual_loss);
-        }
-        // A time in which nothing could go says nothing of what is usual.
-        if seen.ended == 0 || seen.loss > self.usual_loss + TOO_MANY {
-            return;
-        }
-        let weight = if seen.sent > self.usual_rate {
-            0.5
-        } else {
-            0.1
-        };
-        self.usual_rate += weight * (seen.sent - self.usual_rate);
-    }
-
-    fn pace(&mut self, rate: f64, next: f64) {
-        self.paced = Some(Paced {
-            rate,
-            next,
-            held: false,
-            through: [0.0; 4],
-            seen: 0,
-            clean: 0,
-            windows: 0,
-            less: 0,
-            quiet: 0,
-        });
-    }
-
-    fn judge_paced(&mut self, mut paced: Paced, seen: &Seen) -> Option<Paced> {
-        if paced.less == 0 {
-            paced.through.rotate_right(1);
-            paced.through[0] = seen.through;
-            paced.seen = (paced.seen + 1).min(paced.through.len());
-        }
-        let clean = seen.loss <= self.usual_loss + self.margin(seen);
-        let held = std::mem::take(&mut paced.held);
-        paced.quiet = match clean && !held {
-            true => paced.quiet + u8::from(seen.ended > 0),
-            false => 0,
-        };
-        if paced.quiet >= QUIET {
-            return None;
-        }
-        if paced.less > 0 {
-            self.compare(&mut paced, seen, clean);
-        } else if !clean {
-            paced.clean = 0;
-            paced.windows = (paced.windows + 1) % ROUND;
-            paced.less = u8::from(paced.windows == LESS_IN);
-            self.follow(&mut paced);
-        } else if held && seen.ended > 0 {
-            self.grow(&mut paced);
-        }
-        Some(paced)
-    }
-
-    /// How much more than usual may fail by chance.
-    fn margin(&self, seen: &Seen) -> f64 {
-        let usual = self.usual_loss;
-        CLEAN.max((usual * (1.0 - usual) / f64::from(seen.ended.max(1))).sqrt())
-    }
-
-    /// Less was sent: what still fails does so whatever the load.
-    fn compare(&mut self, paced: &mut Paced, seen: &Seen, clean: bool) {
-        if !clean && paced.less == 1 {
-            paced.less = 2;
-            return;
-        }
-        if seen.ended >= SOME {
-            self.usual_loss = seen.loss.min(USUAL_AT_MOST);
-        }
-        paced.less = 0;
-        self.follow(paced);
-    }
-
-    /// Below what is usual it grows fast, above it slowly.
-    fn grow(&self, paced: &mut Paced) {
-        let grown = paced.rate * GROW[paced.clean.min(GROW.len() - 1)];
-        paced.clean += 1;
-        paced.rate = grown.min(self.usual_rate.max(paced.rate * GROW[0]));
-    }
-
-    /// Slightly more than what gets through, or slightly less to compare.
-    fn follow(&self, paced: &mut Paced) {
-        let gain = if paced.less > 0 { LESS } else { MORE };
-        let through = &paced.through[..paced.seen];
-        let through = through.iter().sum::<f64>() / through.len().max(1) as f64;
-        let rate = gain * through / (1.0 - self.usual_loss);
-        paced.rate = rate
-            .max(paced.rate * SHRINK)
-            .min(paced.rate * STRETCH)
-            .max(self.slowest());
-    }
-
-    fn slowest(&self) -> f64 {
-        SLOWEST.max(self.usual_rate * SLOWEST_SHARE)
     }
 }
 
-/// Rounded up to a whole millisecond.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "casts from floats saturate"
-)]
-fn moment(millis: f64) -> Timestamp {
-    Timestamp::from_millis(millis.ceil() as i64)
+impl Usual {
+    fn learn(&mut self, seen: &Seen) {
+        if seen.ended >= ENOUGH {
+            self.loss += 0.1 * (seen.loss.min(USUAL_AT_MOST) - self.loss);
+        }
+        let weight = if seen.sent > self.rate { 0.5 } else { 0.1 };
+        self.rate += weight * (seen.sent - self.rate);
+        approach(&mut self.in_flight, seen.in_flight.into());
+        if let Some(took) = seen.took {
+            approach(&mut self.took, took);
+        }
+    }
+
+    /// So much fails whatever the load.
+    pub(super) fn set_loss(&mut self, loss: f64) {
+        self.loss = loss.min(USUAL_AT_MOST);
+    }
+
+    /// Whether hardly more failed than usual, but for chance.
+    pub(super) fn is_clean(&self, seen: &Seen) -> bool {
+        let spread = (self.loss * (1.0 - self.loss) / f64::from(seen.ended.max(1))).sqrt();
+        seen.loss <= self.loss + spread.max(0.05)
+    }
+
+    /// Whether calls take so long that no more of them should be on their way.
+    pub(super) fn is_slow(&self, seen: &Seen) -> bool {
+        seen.took.is_none_or(|took| took > self.took * SLOW)
+    }
+
+    /// If fewer calls fail, no more than that fail whatever the load; if calls stay slow for minutes, that is how they are.
+    pub(super) fn learn_while_pacing(&mut self, seen: &Seen) {
+        if seen.loss < self.loss {
+            self.loss += 0.3 * (seen.loss - self.loss);
+        }
+        if let Some(took) = seen.took {
+            self.took += 0.005 * (took.min(self.took * SLOW) - self.took);
+        }
+    }
+}
+
+/// Slowly: while an upstream gets slow, calls pile up before the first of them fails.
+fn approach(usual: &mut f64, seen: f64) {
+    let weight = if *usual > 0.0 { 0.05 } else { 1.0 };
+    *usual += weight * (seen - *usual);
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Content, Headers, Message, OverLimit, Protocol, Refused, Rejection, Wait, whole_seconds,
+    Content, Headers, Message, OverLimit, Protocol, Refused, Rejection, Wait, pieces, whole_seconds,
 };
 
 /// The answer as one document.
@@ -18,17 +18,17 @@ pub(super) fn document(message: &Message) -> Value {
 
 /// The answer as events.
 pub(super) fn stream(message: &Message) -> Vec<String> {
-    let mut events = vec![json!({
+    let mut frames = vec![frame(&json!({
         "type": "message_start", "message": envelope(message, &json!([]), &Value::Null),
-    })];
-    events.extend(block_events(message));
-    events.push(json!({
+    }))];
+    frames.extend(block_frames(message));
+    frames.push(frame(&json!({
         "type": "message_delta",
         "delta": {"stop_reason": stop_reason(&message.content), "stop_sequence": null},
         "usage": usage(message),
-    }));
-    events.push(json!({"type": "message_stop"}));
-    events.iter().map(frame).collect()
+    })));
+    frames.push(frame(&json!({"type": "message_stop"})));
+    frames
 }
 
 fn frame(event: &Value) -> String {
@@ -79,31 +79,28 @@ fn tool_id(message: &Message) -> String {
     format!("toolu_{:08}", message.number)
 }
 
-fn block_events(message: &Message) -> Vec<Value> {
+fn block_frames(message: &Message) -> Vec<String> {
+    let delta =
+        |delta: Value| frame(&json!({"type": "content_block_delta", "index": 0, "delta": delta}));
     let (start, deltas) = match &message.content {
         Content::Text(text) | Content::CutShort(text) => (
             json!({"type": "text", "text": ""}),
-            message
-                .pieces
-                .of(text)
-                .into_iter()
-                .map(|piece| json!({"type": "text_delta", "text": piece}))
-                .collect(),
+            pieces::frames(&message.pieces.of(text), |piece| {
+                delta(json!({"type": "text_delta", "text": piece}))
+            }),
         ),
         Content::ToolCall { name, input } => (
             json!({"type": "tool_use", "id": tool_id(message), "name": name, "input": {}}),
-            vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})],
+            vec![delta(
+                json!({"type": "input_json_delta", "partial_json": input.to_string()}),
+            )],
         ),
         Content::Refusal | Content::Nothing => return Vec::new(),
     };
-    let mut events = vec![
-        json!({"type": "content_block_start", "index": 0, "content_block": start}),
-        json!({"type": "ping"}),
-    ];
-    let event = |delta| json!({"type": "content_block_delta", "index": 0, "delta": delta});
-    events.extend(deltas.into_iter().map(event));
-    events.push(json!({"type": "content_block_stop", "index": 0}));
-    events
+    let start = json!({"type": "content_block_start", "index": 0, "content_block": start});
+    let opening = [frame(&start), frame(&json!({"type": "ping"}))];
+    let stop = frame(&json!({"type": "content_block_stop", "index": 0}));
+    opening.into_iter().chain(deltas).chain([stop]).collect()
 }
 
 /// The refusal in Anthropic's words.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Content, Message, OverLimit, Protocol, Refused, Rejection, Unit};
+use super::{Content, Message, OverLimit, Protocol, Refused, Rejection, Unit, pieces};
 
 /// The answer as one document.
 pub(super) fn document(message: &Message) -> Value {
@@ -22,20 +22,21 @@ pub(super) fn document(message: &Message) -> Value {
 
 /// The answer as events; the last one has the reason why it ends.
 pub(super) fn stream(message: &Message) -> Vec<String> {
-    let chunks = match &message.content {
+    let framed = |chunk: &Value| format!("data: {chunk}\r\n\r\n");
+    match &message.content {
         Content::Text(text) | Content::CutShort(text) => {
-            let said = message.pieces.of(text).into_iter();
-            let said = said.map(|piece| answer(message, &json!([{"text": piece}]), None));
+            let said = |piece: &str| framed(&answer(message, &json!([{"text": piece}]), None));
+            let mut frames = pieces::frames(&message.pieces.of(text), said);
             let reason = finish_reason(&message.content);
-            let end = answer(message, &json!([{"text": ""}]), Some(reason));
-            said.chain([end]).collect()
+            frames.push(framed(&answer(
+                message,
+                &json!([{"text": ""}]),
+                Some(reason),
+            )));
+            frames
         }
-        _ => vec![document(message)],
-    };
-    chunks
-        .iter()
-        .map(|chunk| format!("data: {chunk}\r\n\r\n"))
-        .collect()
+        _ => vec![framed(&document(message))],
+    }
 }
 
 fn finish_reason(content: &Content) -> &'static str {

@@ -11,6 +11,7 @@ mod responses;
 mod route;
 mod side;
 mod wait;
+mod wait_form;
 
 pub(crate) use budget::{Budget, Left, OverLimit, Unit};
 pub(crate) use call::{Call, tokens};
@@ -18,6 +19,7 @@ pub(crate) use pieces::Pieces;
 pub(crate) use route::{Route, Side};
 pub(crate) use side::answer as side_answer;
 pub(crate) use wait::{Headers, Wait, whole_seconds};
+pub use wait_form::WaitForm;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -186,7 +188,8 @@ impl Protocol {
     pub(crate) fn ping(self) -> &'static str {
         match self {
             Self::Anthropic => "event: ping\ndata: {\"type\": \"ping\"}\n\n",
-            _ => ": keep-alive\n\n",
+            Self::Gemini => ": keep-alive\r\n\r\n",
+            Self::Responses | Self::Chat => ": keep-alive\n\n",
         }
     }
 

@@ -39,6 +39,23 @@ impl Pieces {
     }
 }
 
+/// What stands for a piece in a frame that is written once for all of them.
+const MARK: &str = "@piece@";
+
+/// The frames of many pieces, from one that is written for a mark: far faster than one by one.
+pub(super) fn frames(pieces: &[&str], frame: impl Fn(&str) -> String) -> Vec<String> {
+    let pattern = frame(MARK);
+    let Some((before, after)) = pattern.split_once(&format!("\"{MARK}\"")) else {
+        return pieces.iter().map(|piece| frame(piece)).collect();
+    };
+    let quoted = |piece: &&str| {
+        // A text can always be written as JSON.
+        let quoted = serde_json::to_string(piece).unwrap_or_default();
+        [before, &quoted, after].concat()
+    };
+    pieces.iter().map(quoted).collect()
+}
+
 fn even(text: &str, bytes: usize) -> Vec<&str> {
     let mut pieces = Vec::with_capacity(text.len() / bytes.max(1) + 1);
     let mut rest = text;
@@ -92,6 +109,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn frames_from_one_pattern_are_those_written_one_by_one() {
+        let frame =
+            |piece: &str| format!("data: {}\n\n", serde_json::json!({"a": [piece], "b": 1}));
+        let pieces = ["one", "", "\"quoted\"\n", "@piece@"];
+        let one_by_one: Vec<_> = pieces.iter().map(|piece| frame(piece)).collect();
+        assert_eq!(frames(&pieces, frame), one_by_one);
     }
 
     #[test]

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use unstuck_core::Timestamp;
 
-use super::Protocol;
-use crate::script::WaitForm;
+use super::{Protocol, WaitForm};
 
 /// A wait that is stated in one form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

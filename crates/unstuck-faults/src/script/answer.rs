@@ -1,5 +1,6 @@
 //! What the replies with many values hold.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -7,6 +8,7 @@ use serde_json::Value;
 use unstuck_core::Timestamp;
 
 use super::duration;
+use super::headers;
 
 /// A proper answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -28,6 +30,9 @@ pub struct Answer {
     /// The part of the prompt's tokens that was put into the cache; none if absent.
     #[serde(default)]
     pub cache_write_tokens: u64,
+    /// Further headers.
+    #[serde(default, deserialize_with = "headers::valid")]
+    pub headers: BTreeMap<String, String>,
 }
 
 /// When the plan can be used again.

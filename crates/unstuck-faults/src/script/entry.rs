@@ -151,3 +151,22 @@ impl<'de, D: Deserializer<'de>> VariantAccess<'de> for Values<D> {
         self.0.deserialize_struct("reply", fields, visitor)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::Script;
+
+    #[test]
+    fn every_fault_is_written_as_the_catalogue_says_and_none_is_missing() {
+        for fault in catalog::faults() {
+            let script: Script = format!("[[step]]\n{}", fault.step).parse().unwrap();
+            assert_eq!(script.steps()[0].reply.name(), fault.name);
+        }
+        // The enum names all its variants in this error.
+        let nothing: toml::Table = toml::from_str("x = 1").unwrap();
+        let all = nothing.try_into::<Reply>().unwrap_err().to_string();
+        let count = all.matches('`').count() / 2 - 1;
+        assert_eq!(count, catalog::faults().len(), "{all}");
+    }
+}

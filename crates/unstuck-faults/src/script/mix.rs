@@ -87,7 +87,10 @@ impl Mix {
         if chance.draw(Purpose::Fails, 0) >= failures {
             return None;
         }
-        let fitting = || self.faults.iter().filter(|fault| fits(&fault.when));
+        let fitting = || {
+            let faults = self.faults.iter();
+            faults.filter(|fault| fault.weight > 0 && fits(&fault.when))
+        };
         let total: u64 = fitting().map(|fault| u64::from(fault.weight)).sum();
         let mut point = chance.draw(Purpose::Fault, 0) * total as f64;
         let mut last = None;

@@ -7,6 +7,7 @@ mod answer;
 mod cursor;
 mod duration;
 mod entry;
+mod headers;
 mod latency;
 mod load;
 mod mix;
@@ -16,7 +17,6 @@ mod share;
 mod step;
 mod stream_fault;
 mod tls;
-mod wait_form;
 mod when;
 
 pub use answer::{Answer, ToolCall, ToolFailure, UsageLimit};
@@ -29,7 +29,6 @@ pub use reply::Reply;
 pub use step::{Step, Times};
 pub use stream_fault::{BrokenBy, CutBy, InStream};
 pub use tls::{Certificate, HandshakeFault, Tls};
-pub use wait_form::WaitForm;
 pub(crate) use when::Asking;
 pub use when::{Nth, When};
 
@@ -56,10 +55,10 @@ use crate::error::FaultsError;
 /// |---|---|
 /// | `answer = { text = "…", delay = "1s", input_tokens = 9, output_tokens = 9, cache_read_tokens = 4 }` | a proper answer; all may be left out |
 /// | `rate_limit = { retry_after = 7 }` | too many requests; the wait may be left out |
-/// | `rate_limit_as = { form = "http_date", wait = "1.5s" }` | the same, with the wait in one form ([`WaitForm`]) |
+/// | `rate_limit_as = { form = "http_date", wait = "1.5s" }` | the same, with the wait in one form ([`WaitForm`](crate::WaitForm)) |
 /// | `usage_limit = { resets_in = "5s", holds = true }` | a plan that is used up until then; `resets_at` names the moment itself |
 /// | `quota`, `overloaded`, `server_error`, `auth`, `auth_expired`, `context_limit`, `model_not_found`, `content_filter`, `prefill_rejected` | the provider's own error |
-/// | `status = { code = 504, retry_after = 2, message = "…" }` | the provider's error with that status |
+/// | `status = { code = 504, retry_after = 2, message = "…", headers = { x-should-retry = "false" } }` | the provider's error with that status |
 /// | `refusal`, `empty`, `max_tokens = { text = "…" }` | an answer in which the model refuses, says nothing, or is cut short |
 /// | `tool_call = { name = "…", input = { … } }` | the call of a tool |
 /// | `tool_failure = { stderr = "…", exit_code = 1 }` | the call of a tool that the scripted agent acts out |

@@ -1,13 +1,15 @@
 //! What a step answers: the vocabulary of faults.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::answer::{Answer, ToolCall, ToolFailure, UsageLimit};
 use super::duration;
+use super::headers;
 use super::stream_fault::{BrokenBy, CutBy, InStream};
-use super::wait_form::WaitForm;
+use crate::protocol::WaitForm;
 
 /// What a request is answered; errors come in the shape of the protocol that was spoken.
 ///
@@ -47,6 +49,9 @@ pub enum Reply {
         retry_after: Option<u64>,
         /// What it says; the provider's usual words if absent.
         message: Option<String>,
+        /// Further headers, such as `x-should-retry`.
+        #[serde(default, deserialize_with = "headers::valid")]
+        headers: BTreeMap<String, String>,
     },
     /// The key is not valid.
     Auth,
@@ -142,7 +147,7 @@ pub enum Reply {
     },
     /// An answer that is not what the protocol says: its JSON breaks off.
     Malformed,
-    /// An answer of the right length whose JSON is wrong in the middle.
+    /// An answer of the right length whose JSON is wrong in one place.
     InvalidJson,
     /// An answer whose `content-length` is wrong by so many bytes: too large, or (below 0) too small.
     WrongLength {
@@ -187,6 +192,7 @@ impl Reply {
             code,
             retry_after: None,
             message: None,
+            headers: BTreeMap::new(),
         }
     }
 

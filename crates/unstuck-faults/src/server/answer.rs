@@ -1,8 +1,9 @@
 //! What a reply of the script is over HTTP: answers and refusals. Broken ones are in `trouble`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 use unstuck_core::Timestamp;
@@ -49,10 +50,17 @@ impl Asked<'_> {
     /// The answer that a step has for the call.
     pub(super) async fn reply(&self, taken: &Taken) -> Result<Answered, Severed> {
         if let Some(rejection) = self.rejection(taken) {
-            return Ok(self.refused(&rejection));
+            let refused = self.refused(&rejection);
+            return Ok(match &*taken.reply {
+                Reply::Status { headers, .. } => with_further(refused, headers),
+                _ => refused,
+            });
         }
         let content = match &*taken.reply {
-            Reply::Answer(answer) => return Ok(self.answer(answer).await),
+            Reply::Answer(answer) => {
+                let answered = self.answer(answer).await;
+                return Ok(with_further(answered, &answer.headers));
+            }
             Reply::Html { status } => return Ok(page(status.unwrap_or(502))),
             Reply::Close => return Err(self.severed(Takeover::Close)),
             Reply::Refusal | Reply::ContentFilter => Content::Refusal,
@@ -100,6 +108,7 @@ impl Asked<'_> {
                 code,
                 retry_after,
                 message,
+                ..
             } => Rejection::Status {
                 code: *code,
                 retry_after: *retry_after,
@@ -245,6 +254,17 @@ pub(super) fn with_headers(mut answered: Answered, headers: &Headers) -> Answere
     for (name, value) in headers {
         if let Ok(value) = HeaderValue::from_str(value) {
             answered.headers_mut().entry(*name).or_insert(value);
+        }
+    }
+    answered
+}
+
+/// The answer with the headers that the script has for it; what is no header is left out.
+fn with_further(mut answered: Answered, headers: &BTreeMap<String, String>) -> Answered {
+    for (name, value) in headers {
+        let pair = (name.parse::<HeaderName>(), HeaderValue::from_str(value));
+        if let (Ok(name), Ok(value)) = pair {
+            answered.headers_mut().insert(name, value);
         }
     }
     answered

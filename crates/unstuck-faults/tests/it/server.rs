@@ -138,5 +138,6 @@ fn a_misspelt_script_is_refused_with_the_reason() {
     assert!(wrong("[[step]]\nquota = {}\nauth = {}").contains("one reply"));
     assert!(wrong("[[step]]\nquota = {}\ntimes = \"often\"").contains("always"));
     assert!(wrong("[[step]]\nanswer = { text = \"x\", delay = \"soon\" }").contains("soon"));
+    assert!(wrong("[[step]]\nanswer = { headers = { \"a b\" = \"1\" } }").contains("header"));
     assert!(wrong("[[steps]]\nquota = {}").contains("steps"));
 }

@@ -4,6 +4,7 @@ mod account;
 mod alive;
 mod attempt;
 mod broken;
+mod correction;
 mod decided;
 mod give_up;
 mod leave;
@@ -29,7 +30,7 @@ use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::traffic::{Ask, Limits};
 
 use self::account::{Account, Ending};
-use self::attempt::{Opened, Tried, Trying};
+use self::attempt::{Opened, Tried, Trying, Whole};
 use self::broken::readable;
 use self::decided::Next;
 use self::target::{Choice, Needs, Target};
@@ -38,7 +39,7 @@ use crate::answer::Answer;
 use crate::clock;
 use crate::gateway::Shared;
 use crate::lanes::{LaneKey, Patience, Permit, Waits};
-use crate::protocol::{Asked, Endpoint, Protocol, Reading, with_model};
+use crate::protocol::{Asked, Endpoint, Protocol, with_model};
 use crate::session::Session;
 use crate::upstream::{Sending, own_headers};
 use crate::watch::Talk;
@@ -96,12 +97,11 @@ impl Call {
             self.note(&mut account, &tries);
             let tried = self.attempt(&tries).await;
             let (broken, head) = match tried {
-                Tried::Whole {
-                    head,
-                    body,
-                    reading,
-                } => {
-                    return self.whole(account, head, body, &reading);
+                Tried::Whole(whole) => {
+                    if self.corrects(&mut account, &mut tries, &whole.reading) {
+                        continue;
+                    }
+                    return self.whole(account, *whole);
                 }
                 Tried::Opened(opened) => return self.opened(account, *opened),
                 Tried::Broken(broken, head) => (broken, head),
@@ -119,7 +119,7 @@ impl Call {
 
     async fn attempt(&self, tries: &Tries) -> Tried {
         let upstream = &self.shared.settings.upstreams[tries.target.upstream];
-        let (path, body) = self.request_for(&tries.target);
+        let (path, body) = self.request_for(tries);
         let sending = Sending {
             method: &self.method,
             headers: &self.headers,
@@ -132,7 +132,7 @@ impl Call {
             protocol: self.protocol,
             endpoint: self.endpoint,
             stream: self.asked.stream,
-            wants_json: self.asked.wants_json,
+            keeps_text: self.asked.wants_json || self.shared.settings.retry_bad_output,
             limits: &self.shared.settings.limits,
         };
         match sending.whole(upstream, body) {
@@ -148,17 +148,18 @@ impl Call {
     }
 
     /// The bytes of the client, unless it is another model that is asked.
-    fn request_for(&self, target: &Target) -> (String, Bytes) {
+    fn request_for(&self, tries: &Tries) -> (String, Bytes) {
         let path = || self.path.clone();
-        match &target.model {
+        let body = tries.corrected.as_ref().unwrap_or(&self.body);
+        match &tries.target.model {
             Some(model) if self.asked.model.as_ref() != Some(model) => {
-                let changed = with_model(self.endpoint, &self.path, &self.body, model);
+                let changed = with_model(self.endpoint, &self.path, body, model);
                 (
                     changed.path.unwrap_or_else(path),
-                    changed.body.unwrap_or_else(|| self.body.clone()),
+                    changed.body.unwrap_or_else(|| body.clone()),
                 )
             }
-            _ => (path(), self.body.clone()),
+            _ => (path(), body.clone()),
         }
     }
 
@@ -203,17 +204,16 @@ impl Call {
         self.choice().after(&tries.target, &needs, kind)
     }
 
-    fn whole(
-        self,
-        mut account: Account,
-        head: Parts,
-        body: Bytes,
-        reading: &Reading,
-    ) -> Response<Answer> {
+    fn whole(self, mut account: Account, whole: Whole) -> Response<Answer> {
+        let Whole {
+            head,
+            body,
+            reading,
+        } = whole;
         account.limits = self.limits(&head);
         account.record.status = head.status.as_u16();
         account.sent(body.len());
-        account.close(Ending::Whole, reading);
+        account.close(Ending::Whole, &reading);
         let head = self.told(head, &account.record);
         Response::from_parts(head, Answer::Whole(Some(body)))
     }
@@ -222,6 +222,9 @@ impl Call {
         account.limits = self.limits(&opened.head);
         account.record.status = opened.head.status.as_u16();
         account.record.stream = true;
+        if let Some(permit) = &account.permit {
+            permit.saw(&account.limits);
+        }
         account.head = Some(opened.head.clone());
         let mut head = self.told(opened.head.clone(), &account.record);
         // How long it becomes is known at its end: an error of ours may follow.
@@ -302,6 +305,7 @@ impl Call {
             head: None,
             permit: None,
             limits: Limits::default(),
+            wasted: None,
             is_closed: false,
             record: CallRecord {
                 call: self.id.clone(),

@@ -92,7 +92,7 @@ async fn answered(
     shared: Arc<Shared>,
     request: Request<Incoming>,
 ) -> Result<Response<Answer>, Infallible> {
-    if let Err(refused) = doorkeeper::admit(&shared, &request) {
+    if let Some(refused) = doorkeeper::refused(&shared, &request) {
         return Ok(refused);
     }
     Ok(guarded::answer(shared, request).await)

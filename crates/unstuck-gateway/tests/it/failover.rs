@@ -1,12 +1,14 @@
 //! What a client gets and what upstreams are asked, fault by fault, with two retries and one fallback.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use unstuck_core::call::CallOutcome;
 use unstuck_gateway::protocol::Protocol::OpenAi;
 use unstuck_gateway::{Lacks, Settings};
 
 use crate::Ground;
+use crate::ground::impatient;
 
 const GOOD: &str = "[[step]]\nanswer = { text = \"Done\" }\ntimes = \"always\"\n";
 
@@ -98,7 +100,7 @@ async fn a_reset_connection_is_made_again() {
 /// 6. no response at all is a timeout, and tried again.
 #[tokio::test]
 async fn silence_is_a_timeout() {
-    let ground = Ground::new(OpenAi, &[&once("hang = {}"), GOOD]).await;
+    let ground = Ground::with(OpenAi, &[&once("hang = {}"), GOOD], impatient).await;
     let reply = ground.chat(true).await;
     assert_eq!(
         (reply.status.as_u16(), ground.asked()),
@@ -112,7 +114,7 @@ async fn silence_is_a_timeout() {
 #[tokio::test]
 async fn a_slow_first_token_is_tried_again_unseen() {
     let fault = once("slow_first_token = { wait = \"30s\", pings = \"50ms\" }");
-    let ground = Ground::new(OpenAi, &[&fault, GOOD]).await;
+    let ground = Ground::with(OpenAi, &[&fault, GOOD], impatient).await;
     let reply = ground.chat(true).await;
     assert_eq!(
         (reply.status.as_u16(), ground.asked()),
@@ -154,7 +156,7 @@ async fn a_cut_stream_is_never_passed_off_as_complete() {
 #[tokio::test]
 async fn a_stalled_stream_ends_with_an_error() {
     let fault = always("stall_at = { after = 4, pings = \"50ms\" }");
-    let ground = Ground::new(OpenAi, &[&fault, GOOD]).await;
+    let ground = Ground::with(OpenAi, &[&fault, GOOD], impatient).await;
     let reply = ground.chat(true).await;
     assert_eq!(
         (reply.status.as_u16(), ground.asked()),

@@ -84,16 +84,15 @@ pub(crate) fn quick() -> RetryPolicy {
     }
 }
 
-/// What is waited for in tests.
-pub(crate) fn short() -> TimeLimits {
-    let millis = Duration::from_millis;
-    TimeLimits {
-        response: millis(300),
-        whole: millis(300),
-        first_content: millis(300),
-        stall: millis(300),
+/// Little is waited for, where it is waited in vain.
+pub(crate) fn impatient(settings: &mut Settings) {
+    let short = Duration::from_millis(500);
+    settings.limits = TimeLimits {
+        response: short,
+        first_content: short,
+        stall: short,
         ..TimeLimits::default()
-    }
+    };
 }
 
 pub(crate) fn script(text: &str) -> FaultServer {
@@ -123,7 +122,6 @@ impl Ground {
         });
         let mut settings = Settings::new(named.collect());
         settings.policy = quick();
-        settings.limits = short();
         change(&mut settings);
         let book = Arc::new(Book::default());
         let knows = Arc::new(BuiltIn::default());
@@ -144,14 +142,6 @@ impl Ground {
             r#"{{"model":"gpt-x","stream":{stream},"messages":[{{"role":"user","content":"Fix the tests"}}]}}"#
         );
         self.post("/openai/v1/chat/completions", &body).await
-    }
-
-    /// Asks as a client of the Anthropic API does.
-    pub(crate) async fn messages(&self, stream: bool) -> Reply {
-        let body = format!(
-            r#"{{"model":"claude-x","max_tokens":100,"stream":{stream},"messages":[{{"role":"user","content":"Fix the tests"}}]}}"#
-        );
-        self.post("/anthropic/v1/messages", &body).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: &str) -> Reply {

@@ -13,6 +13,7 @@ mod ended;
 pub(crate) mod escalate;
 pub(crate) mod exec;
 pub(crate) mod explain;
+pub(crate) mod faults;
 pub(crate) mod guard;
 pub(crate) mod inbox;
 pub(crate) mod kinds;

@@ -92,7 +92,8 @@ impl<'a> Private<'a> {
     /// How an agent, or any other program that uses an API, is called through a gateway; none where it is not.
     fn through(&self, errand: &Errand<'_>, url: &str) -> Option<(&Agent, Through)> {
         let any = self.agents.get("command")?;
-        let is_known = |agent: &&Agent| agent.id() != any.id() && agent.file().call.base_url.is_known();
+        let is_known =
+            |agent: &&Agent| agent.id() != any.id() && agent.file().call.base_url.is_known();
         let known = errand.agent.and_then(|agent| self.agents.get(agent.id()));
         let known = known.filter(is_known);
         let agent = known.unwrap_or(any);

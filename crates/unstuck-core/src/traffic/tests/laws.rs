@@ -41,7 +41,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Abandoned),
         4 => (0_u64..3000).prop_map(Step::Pass),
     ];
-    proptest::collection::vec(step, 0..150)
+    proptest::collection::vec(step, 0..100)
 }
 
 fn limits(window: Option<Window>, now: Timestamp) -> Limits {
@@ -85,6 +85,8 @@ fn after(steps: Vec<Step>, settings: LaneSettings) -> (Lane, u32, Timestamp) {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     #[test]
     fn the_announced_moment_is_always_enough(steps in steps(), tokens in 0_u64..300, again in any::<bool>()) {
         let (mut lane, _, now) = after(steps, LaneSettings::default());
@@ -92,7 +94,10 @@ proptest! {
         let ask = Ask { attempt, tokens };
         if let Admission::Wait { until, why } | Admission::Refuse { until, why } = lane.admit(ask, now) {
             prop_assert!(until > now);
-            prop_assert_eq!(lane.admit(ask, until), Admission::Go, "held by {:?}", why);
+            // Nobody can announce when another call will end.
+            let then = lane.admit(ask, until);
+            let full = matches!(then, Admission::Wait { why: Held::Concurrency, .. });
+            prop_assert!(then == Admission::Go || full, "held by {why:?}, then {then:?}");
         }
     }
 
@@ -194,4 +199,68 @@ fn a_retry_that_the_server_asked_for_costs_no_budget() {
     );
     assert_eq!(lane.admit(ask(Try::AsTold), now), Admission::Go);
     assert_eq!(lane.admit(ask(Try::First), now), Admission::Go);
+}
+
+/// After a stated wait everybody may go again, but not all in the same instant.
+#[test]
+fn a_stated_wait_holds_everybody_and_they_do_not_all_wake_at_once() {
+    let now = Timestamp::from_seconds(100);
+    let mut lane = Lane::new(LaneSettings::default(), now);
+    let ask = Ask {
+        attempt: Try::First,
+        tokens: 0,
+    };
+    assert_eq!(lane.admit(ask, now), Admission::Go);
+    let wait = Some(Duration::from_secs(12));
+    lane.failed(Kind::RateLimit, wait, &Limits::default(), now);
+    let until = now.after(Duration::from_secs(12));
+    let why = Held::CoolDown;
+    assert_eq!(lane.admit(ask, now), Admission::Wait { until, why });
+    let woken = (0..100).filter(|_| lane.admit(ask, until) == Admission::Go);
+    assert_eq!(woken.count(), 1);
+    let second = until.after(Duration::from_secs(1));
+    assert_eq!(lane.admit(ask, second), Admission::Go);
+}
+
+/// A person who bought more does not wait for the reset.
+#[test]
+fn what_a_person_knows_better_is_forgotten() {
+    let now = Timestamp::from_seconds(0);
+    let mut lane = Lane::new(LaneSettings::default(), now);
+    let ask = Ask {
+        attempt: Try::First,
+        tokens: 0,
+    };
+    assert_eq!(lane.admit(ask, now), Admission::Go);
+    let day = Some(Duration::from_secs(86_400));
+    lane.failed(Kind::RateLimitTimed, day, &Limits::default(), now);
+    let later = now.after(Duration::from_secs(60));
+    assert_ne!(lane.admit(ask, later), Admission::Go);
+    lane.forget_limits(later);
+    assert_eq!(lane.admit(ask, later), Admission::Go);
+}
+
+/// One probe finds out; whoever comes meanwhile is refused, and a probe that is lost makes room for another.
+#[test]
+fn a_dead_upstream_is_probed_by_one_call_at_a_time() {
+    let now = Timestamp::from_seconds(0);
+    let mut lane = Lane::new(LaneSettings::default(), now);
+    let ask = Ask {
+        attempt: Try::First,
+        tokens: 0,
+    };
+    for _ in 0..8 {
+        assert_eq!(lane.admit(ask, now), Admission::Go);
+        lane.failed(Kind::NetworkError, None, &Limits::default(), now);
+    }
+    let until = now.after(Duration::from_secs(1));
+    let why = Held::Breaker;
+    assert_eq!(lane.admit(ask, now), Admission::Refuse { until, why });
+    assert_eq!(lane.admit(ask, until), Admission::Go);
+    assert!(matches!(lane.admit(ask, until), Admission::Refuse { .. }));
+    lane.abandoned(until);
+    assert_eq!(lane.admit(ask, until), Admission::Go);
+    lane.answered(&Limits::default(), 1, Duration::ZERO, until);
+    let later = until.after(Duration::from_secs(1));
+    assert_eq!(lane.admit(ask, later), Admission::Go);
 }

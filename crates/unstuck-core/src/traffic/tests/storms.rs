@@ -82,12 +82,22 @@ fn a_brownout_that_shows_in_timeouts_does_not_become_a_standstill() {
     let mut slow = scenario(500, 2).with_brownout();
     slow.clients.timeout = Some(seconds(2));
     slow.upstream.queue = 400;
-    let seen = Brownout::of(&slow, &lane());
-    println!("timeouts: {seen:.3?}");
-    println!(
-        "timeouts, plain: {:.3?}",
-        Brownout::of(&slow, &Manner::Plain)
-    );
+    for seed in 1..=4 {
+        slow.seed = seed;
+        let (paced, plain) = (simulate(&slow, &lane()), simulate(&slow, &Manner::Plain));
+        // First the calls have to be worked off that nobody waits for any more.
+        let goodput = |report: &Report| report.per_second(20.0, 70.0, |tenth| tenth.good) / 84.0;
+        let back = paced.back_after(70.0, 0.95 * 200.0);
+        println!(
+            "timeouts, seed {seed}: goodput {:.3} (plain {:.3}), back after {back:?} s, success {:.4} (plain {:.4})",
+            goodput(&paced),
+            goodput(&plain),
+            paced.success(),
+            plain.success()
+        );
+        assert!(goodput(&paced) >= 0.9 && goodput(&plain) < 0.2);
+        assert!(back.is_some_and(|back| back <= 5.0), "{back:?}");
+    }
 }
 
 /// S4-35: nobody asks an upstream that is down, but for one now and then who finds out that it is back.

@@ -8,7 +8,9 @@ use crate::protocol::endpoint::Endpoint;
 use crate::protocol::json::{escaped, is, object, quoted, read};
 
 object!(Body {
-    messages: "messages" | "contents" | "input",
+    messages: "messages",
+    input: "input",
+    contents: "contents",
     thinking: "thinking",
 });
 
@@ -44,7 +46,12 @@ fn quoting(wrong_output: &str, why: &str) -> String {
 /// The answer as the assistant's message, the complaint as the user's; `None` if that cannot be.
 fn turns(endpoint: Endpoint, body: &[u8], wrong: &str, complaint: &str) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
-    let messages = body_read.messages?;
+    let messages = match endpoint {
+        Endpoint::Messages | Endpoint::Chat => body_read.messages?,
+        Endpoint::Responses => body_read.input?,
+        Endpoint::Generate => body_read.contents?,
+        Endpoint::Other => return None,
+    };
     let mut edits = Edits::new(body);
     match endpoint {
         Endpoint::Messages => {

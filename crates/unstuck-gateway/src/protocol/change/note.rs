@@ -9,7 +9,9 @@ use crate::protocol::endpoint::Endpoint;
 use crate::protocol::json::{escaped, is, list, object, quoted, read, text};
 
 object!(Body {
-    messages: "messages" | "contents" | "input"
+    messages: "messages",
+    input: "input",
+    contents: "contents",
 });
 
 object!(Message {
@@ -62,7 +64,7 @@ fn chat(body: &[u8], note: &str) -> Option<Bytes> {
 /// The note is an item of its own, or goes on with the input where that is a text.
 fn responses(body: &[u8], note: &str) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
-    let Some(input) = body_read.messages else {
+    let Some(input) = body_read.input else {
         return super::member::set(body, &["input"], &quoted(note));
     };
     let mut edits = Edits::new(body);
@@ -84,7 +86,7 @@ pub(super) fn user_item(note: &str) -> String {
 /// The note is a part of the user's last content, behind the results of functions if it has some.
 fn generate(body: &[u8], note: &str) -> Option<Bytes> {
     let body_read: Body<'_> = serde_json::from_slice(body).ok()?;
-    let contents = list::<Message<'_>>(body_read.messages);
+    let contents = list::<Message<'_>>(body_read.contents);
     let last = contents
         .iter()
         .rfind(|content| !is(content.role, "model"))?;

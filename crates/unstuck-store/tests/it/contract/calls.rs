@@ -252,7 +252,8 @@ pub(super) async fn calls_of_many_runs_are_written_together(place: &Place) {
         store.record_calls(many.collect()),
         store.append(append(&run(1), [started(&run(1))]))
     );
-    (calls.unwrap(), event.unwrap());
+    calls.unwrap();
+    event.unwrap();
     store.record_calls(Vec::new()).await.unwrap();
     let all = store.calls(&CallFilter::default()).await.unwrap();
     assert_eq!(all.len(), 2_500);
