@@ -231,9 +231,8 @@ through_gateway() { # argument of exec...
 }
 
 attempts() { # expected
-  alone "$unstuck" show --json > "$place/show" 2>> "$place/err" || { echo "unstuck show failed" && return; }
   local count
-  count=$(grep -c '"number":' "$place/show" || true)
+  count=$(alone "$unstuck" store export --event attempt_started | grep -c . || true)
   [[ $count == "$1" ]] || echo "$count attempts instead of $1"
 }
 

@@ -183,6 +183,7 @@ impl<'a> Engine<'a> {
             attended: attendance.map(|attendance| Attended {
                 attendance,
                 name: log.as_part().map(|part| part.role.clone()),
+                sign: None,
             }),
             // What an attempt gets instead is made anew each time.
             input: replaced.is_none().then_some(input),

@@ -41,9 +41,7 @@ impl Passage<'_, '_> {
         {
             kept.finish();
         }
-        let seen = self
-            .attended
-            .and_then(|attended| attended.attendance.stuck());
+        let seen = self.attended.and_then(|attended| attended.sign);
         let sign = self.watch.and_then(|watch| watch.sign).or(seen);
         (sign, self.whole)
     }
@@ -54,6 +52,8 @@ pub(super) struct Attended<'a> {
     pub(super) attendance: &'a mut (dyn Attendance + 'static),
     /// What the agent is called where there are several.
     pub(super) name: Option<String>,
+    /// What showed that the agent goes in circles, while it ran.
+    pub(super) sign: Option<StuckSign>,
 }
 
 impl Passage<'_, '_> {
@@ -76,7 +76,7 @@ impl Passage<'_, '_> {
             .as_ref()
             .is_some_and(|watch| watch.sign.is_some());
         let attended = self.attended.as_ref();
-        by_watch || attended.is_some_and(|attended| attended.attendance.stuck().is_some())
+        by_watch || attended.is_some_and(|attended| attended.sign.is_some())
     }
 }
 
@@ -156,6 +156,9 @@ impl Sink for Passage<'_, '_> {
             watch.tick();
         }
         self.tell_news();
+        if let Some(attended) = &mut self.attended {
+            attended.sign = attended.attendance.stuck();
+        }
         if !self.reporter.live() {
             return;
         }

@@ -92,12 +92,11 @@ impl<'a> Private<'a> {
     /// How an agent, or any other program that uses an API, is called through a gateway; none where it is not.
     fn through(&self, errand: &Errand<'_>, url: &str) -> Option<(&Agent, Through)> {
         let any = self.agents.get("command")?;
-        let known = errand.agent.filter(|agent| agent.id() != any.id());
-        let known = known.and_then(|agent| self.agents.get(agent.id()));
-        let agent = match known {
-            Some(agent) => agent,
-            None => any,
-        };
+        let is_known =
+            |agent: &&Agent| agent.id() != any.id() && agent.file().call.base_url.is_known();
+        let known = errand.agent.and_then(|agent| self.agents.get(agent.id()));
+        let known = known.filter(is_known);
+        let agent = known.unwrap_or(any);
         let mut through = agent.through(url, errand.command)?;
         if known.is_none() {
             let used = self.used(errand);
