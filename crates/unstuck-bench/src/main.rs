@@ -7,6 +7,7 @@ mod conducting;
 mod confining;
 mod deciding;
 mod diagnosing;
+mod gateway;
 mod growing;
 mod inbox;
 mod measure;
@@ -41,7 +42,7 @@ fn main() -> Result<ExitCode> {
 type Section = fn(&mut Table) -> Result<()>;
 
 /// What can be measured, by the names that `./bench NAME…` takes; all of it where none is named.
-const SECTIONS: [(&str, Section); 10] = [
+const SECTIONS: [(&str, Section); 11] = [
     ("diagnosing", diagnosing::measure),
     ("growing", growing::measure),
     ("starting", starting::measure),
@@ -52,6 +53,7 @@ const SECTIONS: [(&str, Section); 10] = [
     ("conducting", conducting::measure),
     ("confining", confining::measure),
     ("inbox", inbox::measure),
+    ("gateway", gateway::measure),
 ];
 
 fn measure() -> Result<()> {
@@ -59,6 +61,7 @@ fn measure() -> Result<()> {
     match named.first().map(String::as_str) {
         Some(starting::COLD) => return starting::cold(),
         Some(conducting::BARE) => return conducting::bare(),
+        Some(gateway::BARE) => return gateway::bare(),
         _ => {}
     }
     let is_known = |name: &String| SECTIONS.iter().any(|(known, _)| known == name);

@@ -14,12 +14,27 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// The seconds of processor time that all processes used that were started from here, at any depth, and waited for.
 pub(crate) fn cpu_of_children() -> Result<f64> {
-    let text = fs::read_to_string("/proc/self/stat")?;
+    times("/proc/self/stat", 13)
+}
+
+/// Two times of such a file, the second after the first.
+fn times(file: &str, at: usize) -> Result<f64> {
+    let text = fs::read_to_string(file)?;
     // The name in parentheses may hold anything.
     let (_, fields) = text.rsplit_once(')').context("no end of the name")?;
-    let mut fields = fields.split_whitespace().skip(13);
+    let mut fields = fields.split_whitespace().skip(at);
     let mut next = || -> Result<f64> { Ok(fields.next().context("too few fields")?.parse()?) };
     Ok((next()? + next()?) / TICKS)
+}
+
+/// The seconds of processor time that a process has used.
+pub(crate) fn cpu_of(process: u32) -> Result<f64> {
+    times(&format!("/proc/{process}/stat"), 11)
+}
+
+/// The memory of a process, in MB; what it shares with others counts in part.
+pub(crate) fn own_memory(process: u32) -> f64 {
+    megabytes(&format!("/proc/{process}/smaps_rollup"), "Pss:")
 }
 
 /// The most memory that was used at one time, in MB.

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use rusqlite::{Connection, params};
+use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::decision::Tokens;
 use unstuck_core::event::{AttemptStarted, Event, RunId, RunStarted, SessionSpec, Work};
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{Append, Location, Options, Store, StoreError};
@@ -43,6 +45,17 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
         Target::Open,
     )?;
     table.row("bare ÷ ours", &theirs.over(&ours), "×", Target::Open)?;
+    let mut calls = Samples::default();
+    for round in 0..ROUNDS {
+        let path = folder.path().join(format!("calls-{round}.db"));
+        calls.push(runtime.block_on(recorded_calls(&path))?);
+    }
+    table.row(
+        "API calls, 1000 at once",
+        &calls,
+        "calls/s",
+        Target::AtLeast(50_000.0),
+    )?;
     let cold = runtime.block_on(cold(&folder.path().join("store-0.db")))?;
     table.row(
         "open, two events, close",
@@ -78,6 +91,51 @@ async fn supervise(store: Store, number: u32) -> Result<(), StoreError> {
             .await?;
     }
     Ok(())
+}
+
+/// Calls of a hundred sessions, a thousand at once as a gateway writes them.
+async fn recorded_calls(path: &Path) -> Result<f64> {
+    let store = Store::open(&Location::file(path), Options::default()).await?;
+    let calls: Vec<_> = (0..100_000).map(call).collect();
+    let count = calls.len() as f64;
+    let began = moment();
+    for batch in calls.chunks(1000) {
+        store.record_calls(batch.to_vec()).await?;
+    }
+    let rate = count / began.elapsed().as_secs_f64();
+    store.close().await?;
+    Ok(rate)
+}
+
+fn call(number: u32) -> CallRecord {
+    let run = RunId::new(format!("r{:09}", number % 100));
+    CallRecord {
+        call: format!("{number:016x}"),
+        session: run.session(1),
+        run,
+        at: Timestamp::from_millis(START.millis() + i64::from(number)),
+        protocol: "anthropic".into(),
+        endpoint: "messages".into(),
+        upstream: "anthropic".into(),
+        asked_model: Some("claude-sonnet-5-5".into()),
+        model: Some("claude-sonnet-5-5".into()),
+        stream: true,
+        outcome: CallOutcome::Answered,
+        status: 200,
+        kind: None,
+        attempts: 1,
+        waited_ms: 0,
+        first_byte_ms: 400,
+        duration_ms: 2000,
+        sent_bytes: 4096,
+        tokens: Some(Tokens {
+            input: 1000,
+            cached: 3000,
+            output: 200,
+            requests: 1,
+        }),
+        cost_usd: Some(0.01),
+    }
 }
 
 fn bare(path: &Path) -> Result<f64> {

@@ -46,6 +46,7 @@
 
 pub mod action;
 pub mod agent;
+pub mod call;
 pub mod decision;
 pub mod diagnosis;
 pub mod duration;
@@ -65,6 +66,7 @@ pub mod recovery;
 pub mod redact;
 pub mod repair;
 pub mod stuck;
+pub mod traffic;
 
 pub use action::{PlanRequest, PlannedStrategy, Settings, plan};
 pub use decision::{Decision, RetryPolicy, decide};

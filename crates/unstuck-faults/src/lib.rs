@@ -3,7 +3,9 @@
 //! [`FaultServer`] is a real HTTP server on the loopback interface. It speaks Anthropic Messages, OpenAI
 //! Responses, OpenAI Chat Completions and Gemini, and answers each request with the next [`Step`] of its
 //! [`Script`]: a proper answer, or a failure in the shape in which that provider signals it. [`agent`] is a
-//! small agent CLI that talks to such a server and never tries anything twice.
+//! small agent CLI that talks to such a server and never tries anything twice. A script may also hold a seeded random
+//! [`Mix`], a [`Pace`], the [`Limits`] of each key, a [`Capacity`] and bad [`Tls`]; [`catalog`] has all faults, [`examples`] ready
+//! scripts. [`FaultServer::requests`] tells what came in, [`FaultServer::stats`] what was counted.
 //!
 //! ```
 //! use unstuck_faults::{FaultServer, Script};
@@ -24,12 +26,22 @@
 //! ```
 
 pub mod agent;
+pub mod catalog;
+mod chance;
 mod clock;
 mod error;
+pub mod examples;
 mod protocol;
 mod script;
 mod server;
+mod serving;
 
 pub use error::FaultsError;
-pub use script::{Answer, Reply, Script, Step, Times, ToolFailure, UsageLimit, When};
-pub use server::{FaultServer, Options, Request};
+pub use protocol::{Protocol, WaitForm};
+pub use script::{
+    Answer, BrokenBy, Capacity, Certificate, CutBy, HandshakeFault, InStream, Latency, Limits, Mix,
+    Nth, Pace, Passthrough, Phase, Reply, Script, Step, Times, Tls, ToolCall, ToolFailure,
+    UsageLimit, Weighted, When,
+};
+pub use server::{FaultServer, Options, Request, Stats};
+pub use serving::serve;

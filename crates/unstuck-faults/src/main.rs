@@ -1,12 +1,12 @@
 //! The fault-injecting LLM API and the scripted agent, for tests in any language.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use unstuck_faults::agent::{self, AgentArgs};
-use unstuck_faults::{FaultServer, FaultsError, Options, Script};
+use unstuck_faults::{FaultsError, Options, Script};
 
 /// An LLM API that fails as it is told, and an agent that calls it
 #[derive(Debug, Parser)]
@@ -60,39 +60,14 @@ fn main() -> ExitCode {
 }
 
 fn serve(args: &ServeArgs) -> Result<(), FaultsError> {
-    let script = Script::read(&args.script)?;
     let options = Options {
         port: args.port,
         log: args.log.clone(),
+        ..Options::default()
     };
-    let server = FaultServer::start_with(script, &options)?;
-    if let Some(path) = &args.port_file {
-        write_whole(path, &server.port().to_string())?;
-    }
-    let _ = writeln!(std::io::stderr(), "listening on {}", server.url());
-    wait_for_interrupt().map_err(FaultsError::Start)
-}
-
-/// Writes a file in one go: whoever sees it sees all of it.
-fn write_whole(path: &Path, text: &str) -> Result<(), FaultsError> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    std::fs::write(&beside, text).map_err(FaultsError::file(path))?;
-    std::fs::rename(&beside, path).map_err(FaultsError::file(path))
-}
-
-fn wait_for_interrupt() -> std::io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        Ok(())
-    })
+    let script = Script::read(&args.script)?;
+    unstuck_faults::serve(script, &options, args.port_file.as_deref(), |server| {
+        let _ = writeln!(std::io::stderr(), "listening on {}", server.url());
+    })?;
+    Ok(())
 }

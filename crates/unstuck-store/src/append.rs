@@ -77,6 +77,11 @@ impl Redact {
     pub fn new(redact: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self(Arc::new(redact))
     }
+
+    /// Takes secrets out of one value.
+    pub(crate) fn apply(&self, value: &mut Value) {
+        (self.0)(value);
+    }
 }
 
 impl fmt::Debug for Redact {

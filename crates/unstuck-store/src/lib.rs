@@ -44,6 +44,7 @@
 //! ```
 
 mod append;
+mod calls;
 mod error;
 mod export;
 mod lease;
@@ -55,11 +56,13 @@ mod outbox;
 mod query;
 mod question;
 pub mod rollup;
+mod spending;
 mod sqlite;
 mod stats;
 mod store;
 
 pub use append::{Append, Redact};
+pub use calls::{Call, CallFilter};
 pub use error::StoreError;
 pub use export::ExportError;
 pub use lease::{Claim, ClaimRequest, LEASE_LASTS, Lease, LeaseToken, Owner};
@@ -69,5 +72,6 @@ pub use options::Options;
 pub use outbox::{Letter, LetterState, OUTBOX_HELD, OutboxFilter, Outgoing, Sent};
 pub use query::{EventFilter, EventPage, Order, Position, RunFilter};
 pub use question::{Answered, Answers, Question, QuestionFilter};
+pub use spending::{SpendingQuery, Spent, SpentBy};
 pub use stats::{Counted, Dimension, StatsLine, StatsQuery};
 pub use store::Store;

@@ -10,7 +10,7 @@ pub enum Task {
     Check,
     /// Gives the room of deleted runs back to the disk.
     Vacuum,
-    /// Deletes the runs that were done before this moment, with their events; the hourly counts stay.
+    /// Deletes the runs that were done before this moment, with their events and calls; what was counted by the hour stays.
     Prune(Timestamp),
 }
 
@@ -47,7 +47,7 @@ pub enum Report {
 /// Something that is wrong in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it is about: `file`, a run's id, or `hourly`.
+    /// What it is about: `file`, a run's id, `hourly` or `spent`.
     pub id: String,
     /// What is wrong.
     pub problem: String,

@@ -213,7 +213,7 @@ fn helped(answering: &Answering, failure: Option<Kind>) -> &'static str {
 }
 
 /// An amount in whole billionths; nothing if it is not a number.
-fn nanos(usd: f64) -> i64 {
+pub(crate) fn nanos(usd: f64) -> i64 {
     (usd.clamp(-DEAREST, DEAREST) * 1e9).round() as i64
 }
 

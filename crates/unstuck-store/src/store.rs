@@ -1,10 +1,12 @@
 //! The store, whatever keeps it.
 
 use unstuck_core::Timestamp;
-use unstuck_core::episode::RunView;
+use unstuck_core::call::CallRecord;
+use unstuck_core::episode::{RunView, Untold};
 use unstuck_core::event::{Recorded, RunId};
 
 use crate::append::{Append, Prepared};
+use crate::calls::{Call, CallFilter, Ready};
 use crate::error::StoreError;
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseToken};
 use crate::location::Location;
@@ -13,6 +15,7 @@ use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter, Sent};
 use crate::query::{EventFilter, EventPage, RunFilter};
 use crate::question::{Question, QuestionFilter};
+use crate::spending::{SpendingQuery, Spent};
 use crate::sqlite::Sqlite;
 use crate::stats::{StatsLine, StatsQuery};
 
@@ -58,7 +61,7 @@ impl Store {
         sqlite.load(run).await
     }
 
-    /// The runs that are asked for, the newest first.
+    /// The runs that are asked for, the newest first; what an agent did not tell of its cost, its calls do.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunView>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.runs(filter).await
@@ -150,6 +153,37 @@ impl Store {
     pub async fn outbox(&self, filter: &OutboxFilter) -> Result<Vec<Letter>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.outbox(filter).await
+    }
+
+    /// Writes calls of LLM APIs, and returns when they are on disk: all of them, or none.
+    pub async fn record_calls(&self, calls: Vec<CallRecord>) -> Result<(), StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let ready = Ready::new(calls, sqlite.redact());
+        sqlite.record_calls(ready).await
+    }
+
+    /// The calls that are asked for, the newest first.
+    pub async fn calls(&self, filter: &CallFilter) -> Result<Vec<Call>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.calls(filter).await
+    }
+
+    /// What was spent on calls, from the hourly sums alone.
+    pub async fn spending(&self, query: &SpendingQuery) -> Result<Vec<Spent>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.spending(query).await
+    }
+
+    /// What all calls of a run used; none if it has made none.
+    pub async fn spent_by(&self, run: &RunId) -> Result<Option<Spent>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.spent_by(run).await
+    }
+
+    /// What the calls used that a session of a run made in that time.
+    pub async fn spent_in(&self, run: &RunId, time: &Untold) -> Result<Spent, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.spent_in(run, time).await
     }
 
     /// Counts and sums over many runs, from the hourly counts alone.

@@ -5,8 +5,9 @@ use serde::Serialize;
 use unstuck_core::episode::{RunView, Status, Timeline};
 use unstuck_core::{Recorded, RunId, Timestamp};
 use unstuck_run::drive::is_alive;
-use unstuck_store::{Lease, Location, RunFilter, Store};
+use unstuck_store::{Lease, Location, RunFilter, SpendingQuery, Spent, Store};
 
+use crate::metered;
 use crate::place::project_of;
 use crate::report::refused;
 use crate::show_text::rounded_usd;
@@ -170,12 +171,33 @@ impl History {
     /// The story of a run.
     pub(crate) async fn timeline(&self, run: &RunId) -> Result<Timeline> {
         let events = self.events(run).await?;
-        Timeline::fold(&events).ok_or_else(|| {
+        let mut timeline = Timeline::fold(&events).ok_or_else(|| {
             refused(
                 format!("the beginning of run {run} is not in the store"),
                 "`unstuck store check` looks for damage",
             )
-        })
+        })?;
+        if let Some(store) = &self.store {
+            let added = metered::add(store, &mut timeline, &events).await;
+            added.map_err(explained)?;
+        }
+        Ok(timeline)
+    }
+
+    /// What the calls of a run used, as the gateway counted it; none if it has made none.
+    pub(crate) async fn spent(&self, run: &RunId) -> Result<Option<Spent>> {
+        match &self.store {
+            Some(store) => store.spent_by(run).await.map_err(explained),
+            None => Ok(None),
+        }
+    }
+
+    /// What was spent on calls.
+    pub(crate) async fn spending(&self, query: &SpendingQuery) -> Result<Vec<Spent>> {
+        match &self.store {
+            Some(store) => store.spending(query).await.map_err(explained),
+            None => Ok(Vec::new()),
+        }
     }
 }
 

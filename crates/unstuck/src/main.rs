@@ -1,12 +1,15 @@
 //! unstuck keeps AI agents working: it knows every failure, and what to do about it.
 
 mod answering;
+mod call_words;
 mod clock;
 mod commands;
 mod completion;
 mod config;
 mod environment;
+mod gateway;
 mod history;
+mod metered;
 mod named;
 mod notifying;
 mod output;
@@ -34,8 +37,9 @@ use crate::commands::answer::AnswerArgs;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, answer, classify, demo, diff, exec, explain, guard, inbox, kinds, logs, plan, policy,
-    preview, propose, repair, resume, run as run_command, runs, show, trust, webhook,
+    agents, answer, classify, cost, demo, diff, escalate, exec, explain, faults, guard, inbox,
+    kinds, logs, plan, policy, preview, propose, repair, resume, run as run_command, runs, serve,
+    show, trust, webhook,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -85,6 +89,7 @@ enum Command {
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
     Repair(repair::RepairArgs),
+    Serve(serve::ServeArgs),
     Inbox(inbox::InboxArgs),
     Approve(answer::ApproveArgs),
     /// Refuse what a run asks for, and go on without it
@@ -93,8 +98,7 @@ enum Command {
     Resolve(answer::AnswerArgs),
     /// Try again, with your words as new context
     Retry(answer::AnswerArgs),
-    /// Try again, with a stronger model
-    Escalate(answer::AnswerArgs),
+    Escalate(escalate::EscalateArgs),
     /// Leave out the part that asks, and go on without it
     Skip(answer::AnswerArgs),
     /// End the run that asks
@@ -109,6 +113,7 @@ enum Command {
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Logs(logs::LogsArgs),
+    Cost(cost::CostArgs),
     Diff(diff::DiffArgs),
     Explain(explain::ExplainArgs),
     Store(store_command::StoreArgs),
@@ -122,6 +127,7 @@ enum Command {
     Config(config_command::ConfigArgs),
     Trust(trust::TrustArgs),
     Webhook(webhook::WebhookArgs),
+    Faults(faults::FaultsArgs),
 }
 
 fn main() -> ExitCode {
@@ -152,6 +158,10 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     // What is shown must not depend on what the user has configured.
     if let Command::Demo(args) = &cli.command {
         return play(cli, args, out);
+    }
+    // A server for tests must not depend on what the user has configured either.
+    if let Command::Faults(args) = &cli.command {
+        return faults::run(args, out).map(|()| ExitCode::SUCCESS);
     }
     // What is wrong with a configuration is the business of this command.
     if let Command::Config(args) = &cli.command {
@@ -194,9 +204,11 @@ fn with_store(
             let waiting = |id: &str| answer::waiting(id, &session);
             return preview::run(args, config, &session, &waiting, out);
         }
+        Command::Serve(args) => return serve::run(args, config, &session, out),
         Command::Repair(args) => return repair::run(args, config, &session, out),
         Command::Inbox(args) => return inbox::run(args, config, &session, out),
         Command::Approve(args) => return answer::approve(args, config, &session, out),
+        Command::Escalate(args) => return escalate::run(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
         Command::Webhook(args) => return webhook::run(args, config, &session, out),
         other => match answered(other) {
@@ -213,7 +225,6 @@ fn answered(command: &Command) -> Option<(Answer, AnswerArgs)> {
         Command::Reject(args) => (Answer::Reject, args.clone()),
         Command::Resolve(args) => (Answer::Resolve, args.clone()),
         Command::Retry(args) => (Answer::Retry, args.clone()),
-        Command::Escalate(args) => (Answer::Escalate, args.clone()),
         Command::Skip(args) => (Answer::Skip, args.clone()),
         Command::Abort(args) => (Answer::Abort, args.clone()),
         Command::ApproveRecovery(args) => (Answer::Approve, args.into()),
@@ -229,6 +240,7 @@ fn look(command: &Command, session: &Session<'_>, out: &mut Output) -> anyhow::R
         Command::Runs(args) => runs::run(args, session, out),
         Command::Show(args) => show::run(args, session, out),
         Command::Logs(args) => logs::run(args, session, out),
+        Command::Cost(args) => cost::run(args, session, out),
         Command::Diff(args) => diff::run(args, session, out),
         Command::Explain(args) => explain::run(args, session, out),
         Command::Store(args) => store_command::run(args, session.store, out),

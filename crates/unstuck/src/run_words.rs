@@ -5,8 +5,20 @@ use unstuck_core::episode::{RunView, Status};
 use crate::output::{GREEN, RED, YELLOW};
 use crate::show_text::{command_line, one_line};
 
+/// What stands in place of a program in the session of a client of the gateway.
+const GATEWAY: &str = "(gateway)";
+
+/// Whether a run is a client's own session with the gateway, which nobody here has started.
+pub(crate) fn is_clients(run: &RunView) -> bool {
+    run.command.first().is_some_and(|word| word == GATEWAY)
+}
+
 /// What a run does, on one line: its command, or the task of its roles.
 pub(crate) fn what(run: &RunView) -> String {
+    if is_clients(run) {
+        let client = run.command.get(1).map_or("", String::as_str);
+        return format!("gateway: {}", one_line(client, usize::MAX));
+    }
     let task = run.task.as_deref().map(|task| one_line(task, usize::MAX));
     match (task, run.roles) {
         (Some(task), _) if !task.is_empty() => format!("run: {task}"),

@@ -27,6 +27,7 @@ mod launcher;
 mod record;
 mod report;
 mod template;
+mod through;
 mod words;
 
 use std::collections::BTreeMap;
@@ -37,11 +38,12 @@ pub use change::{CannotChange, Changed, Changes, Session};
 pub use check::Problem;
 pub use doing::{Doing, Outcome, ToolCall};
 pub use file::{
-    ActionSource, AgentFile, BaseUrlFile, CallFile, CallPart, Flags, OutputFile, Positional,
-    PromptFile, RunFile, SessionFile, Source, Take,
+    ActionSource, AgentFile, BaseUrlFile, CallFile, CallPart, Flags, GatewayFile, OutputFile,
+    Positional, PromptFile, RunFile, SessionFile, Sign, Source, Take,
 };
 pub use invocation::{Invocation, Prompt, SessionUse};
 pub use report::Report;
+pub use through::Through;
 
 use crate::knowledge::{self, KnowledgeError};
 
@@ -137,6 +139,17 @@ impl Agents {
     pub fn recognise(&self, command: &[String]) -> Option<&Agent> {
         let at = launcher::program(command, |word| self.named(word).is_some())?;
         self.named(&command[at])
+    }
+
+    /// The agent that calls itself so to the APIs that it asks, in its `User-Agent`.
+    pub fn of_client(&self, user_agent: &str) -> Option<&Agent> {
+        let names = user_agent.split_whitespace();
+        let mut names = names.filter_map(|word| word.split('/').next());
+        names.find_map(|name| {
+            let is_its = |client: &String| client.eq_ignore_ascii_case(name);
+            let mut agents = self.agents.values();
+            agents.find(|agent| agent.file.clients.iter().any(is_its))
+        })
     }
 
     fn named(&self, word: &str) -> Option<&Agent> {

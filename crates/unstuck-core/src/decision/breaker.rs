@@ -1,5 +1,8 @@
 //! The circuit breaker of one upstream: after several failures in a row nobody asks it again for a while, then
 //! one probe finds out whether it is back.
+//!
+//! An upstream that still answers now and then is not dead: in much traffic a row of failures comes by chance, so the row
+//! must also have lasted. The longer the row, the shorter the silence that is enough.
 
 use std::time::Duration;
 
@@ -13,6 +16,15 @@ use crate::moment::Timestamp;
 pub struct BreakerSettings {
     /// How many failures in a row open it; 8 by default.
     pub failures: u32,
+    /// How long a row of just so many must have gone without an answer, in milliseconds; 15 s by default.
+    ///
+    /// A row of ten times as many opens it after a tenth of that. Where there never was an answer, the row is enough.
+    #[serde(
+        with = "crate::duration::millis",
+        rename = "silence_ms",
+        default = "silence"
+    )]
+    pub silence: Duration,
     /// How long it stays open the first time, in milliseconds; 15 s by default.
     #[serde(with = "crate::duration::millis", rename = "cool_down_ms")]
     pub cool_down: Duration,
@@ -25,10 +37,15 @@ impl Default for BreakerSettings {
     fn default() -> Self {
         Self {
             failures: 8,
+            silence: silence(),
             cool_down: Duration::from_secs(15),
             max_cool_down: Duration::from_secs(300),
         }
     }
+}
+
+const fn silence() -> Duration {
+    Duration::from_secs(15)
 }
 
 /// What a breaker lets through.
@@ -61,6 +78,9 @@ pub enum BreakerState {
 pub struct Breaker {
     settings: BreakerSettings,
     state: BreakerState,
+    /// When it last answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answered: Option<Timestamp>,
 }
 
 impl Breaker {
@@ -69,6 +89,7 @@ impl Breaker {
         Self {
             settings,
             state: BreakerState::Closed { failures: 0 },
+            answered: None,
         }
     }
 
@@ -112,9 +133,18 @@ impl Breaker {
         }
     }
 
-    /// Takes note that a try succeeded.
-    pub fn succeeded(&mut self) {
+    /// Takes note that a try succeeded, or failed in a way that shows that the upstream is up.
+    pub fn succeeded(&mut self, now: Timestamp) {
         self.state = BreakerState::Closed { failures: 0 };
+        self.answered = Some(now);
+    }
+
+    /// Takes note that a try ended without saying anything about the upstream: if it was the probe, another may go.
+    pub fn said_nothing(&mut self, now: Timestamp) {
+        if let BreakerState::HalfOpen { until, times } = self.state {
+            let until = until.min(now);
+            self.state = BreakerState::HalfOpen { until, times };
+        }
     }
 
     /// Takes note that a try failed because of the upstream.
@@ -122,15 +152,29 @@ impl Breaker {
     /// A failure that arrives while it is open belongs to a try from before, and changes nothing.
     pub fn failed(&mut self, now: Timestamp) {
         match self.state {
-            BreakerState::Closed { failures } if failures + 1 < self.settings.failures => {
-                self.state = BreakerState::Closed {
-                    failures: failures + 1,
-                };
+            BreakerState::Closed { failures } => {
+                let failures = failures.saturating_add(1);
+                if self.is_dead(failures, now) {
+                    self.open(now, 1);
+                } else {
+                    self.state = BreakerState::Closed { failures };
+                }
             }
-            BreakerState::Closed { .. } => self.open(now, 1),
             BreakerState::HalfOpen { times, .. } => self.open(now, times.saturating_add(1)),
             BreakerState::Open { .. } => {}
         }
+    }
+
+    fn is_dead(&self, failures: u32, now: Timestamp) -> bool {
+        let BreakerSettings {
+            failures: least,
+            silence,
+            ..
+        } = self.settings;
+        let lasted = self.answered.is_none_or(|answered| {
+            now.since(answered).saturating_mul(failures) >= silence.saturating_mul(least)
+        });
+        failures >= least && lasted
     }
 
     fn open(&mut self, now: Timestamp, times: u32) {
@@ -176,7 +220,7 @@ mod tests {
         for _ in 0..7 {
             breaker.failed(at(0));
         }
-        breaker.succeeded();
+        breaker.succeeded(at(0));
         breaker.failed(at(0));
         assert!(breaker.admit(at(0)));
         assert_eq!(opened().wait(at(0)), Duration::from_secs(15));
@@ -188,7 +232,7 @@ mod tests {
         let mut breaker = opened();
         assert!(breaker.admit(at(15)));
         assert!(!breaker.admit(at(15)), "only one probe");
-        breaker.succeeded();
+        breaker.succeeded(at(16));
         assert_eq!(breaker.state(), BreakerState::Closed { failures: 0 });
     }
 
@@ -211,6 +255,44 @@ mod tests {
         let mut breaker = opened();
         assert!(breaker.admit(at(15)));
         assert!(breaker.admit(at(30)));
+    }
+
+    #[test]
+    fn a_probe_that_says_nothing_makes_room_for_another() {
+        let mut breaker = opened();
+        assert!(breaker.admit(at(15)));
+        breaker.said_nothing(at(16));
+        assert!(breaker.admit(at(16)));
+        assert!(!breaker.admit(at(16)));
+    }
+
+    /// Eighty calls a second of which three in ten succeed: rows of eight failures are common there.
+    #[test]
+    fn a_brownout_does_not_open_it_and_an_outage_in_much_traffic_does_within_two_seconds() {
+        let mut breaker = Breaker::default();
+        let mut dice = crate::decision::Dice::seeded(3);
+        let moments = (0..60_000).step_by(12).map(Timestamp::from_millis);
+        for now in moments {
+            assert!(breaker.admit(now), "{now}");
+            match dice.roll().fraction() < 0.3 {
+                true => breaker.succeeded(now),
+                false => breaker.failed(now),
+            }
+        }
+        breaker.succeeded(at(60));
+        let mut moments = (60_000..).step_by(12).map(Timestamp::from_millis);
+        let opened = moments.find(|now| {
+            breaker.failed(*now);
+            !breaker.admit(*now)
+        });
+        assert!(opened.unwrap() < at(62), "{opened:?}");
+    }
+
+    #[test]
+    fn what_was_stored_before_there_was_a_silence_is_still_read() {
+        let old = r#"{"settings":{"failures":8,"cool_down_ms":15000,"max_cool_down_ms":300000},"state":{"name":"closed","failures":2}}"#;
+        let breaker: Breaker = serde_json::from_str(old).unwrap();
+        assert_eq!(breaker.state(), BreakerState::Closed { failures: 2 });
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod weigh;
 use std::time::Duration;
 
 pub use classifier::Classifier;
+pub(crate) use clock::duration as read_duration;
 pub(crate) use fingerprint::{fingerprint, template};
 pub use pattern::PatternError;
 pub(crate) use screen::Screen;

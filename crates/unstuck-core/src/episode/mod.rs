@@ -1,16 +1,20 @@
 //! Stage 6: the whole story of one failure, and what many of them say together.
 
 mod analytics;
+mod call_story;
 mod run_fold;
 mod run_view;
 mod session_view;
 mod timeline;
+mod untold;
 
 pub use analytics::{FailureAnalytics, MessageCount, Tried};
+pub use call_story::{CallStory, FailedTry};
 pub use run_fold::RunFold;
 pub use run_view::{RunView, Status};
 pub use session_view::SessionView;
 pub use timeline::{AttemptOutcome, AttemptStory, RepairStory, Timeline};
+pub use untold::Untold;
 
 use serde::{Deserialize, Serialize};
 

@@ -240,6 +240,17 @@ impl RunView {
                 self.is_hiccup = true;
                 self.reason = Some(asked.reason.clone());
             }
+            // Of a run that is driven, its attempts tell how it stands.
+            Event::CallFailed(call) if self.attempts == 0 => {
+                self.error_count += 1;
+                self.retry_count += u32::from(call.decision.delay().is_some());
+                self.recovery_level = self.recovery_level.max(call.decision.level);
+                self.kind = Some(call.diagnosis.kind);
+                self.reason = Some(call.diagnosis.message.clone());
+            }
+            Event::ModelEscalated(model) if self.attempts == 0 => {
+                self.model = Some(model.change.to_model.clone());
+            }
             Event::RunFinished(end) => {
                 self.status = end.outcome.into();
                 self.finished = Some(recorded.at);

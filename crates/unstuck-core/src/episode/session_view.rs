@@ -160,6 +160,14 @@ impl SessionView {
                 self.reason = Some(asked.reason.clone());
             }
             Event::RecoveryResolved(resolved) if resolved.is_by_person() => self.running(),
+            // Of a session that is driven, its attempts tell how it stands.
+            Event::CallFailed(call) if self.attempts == 0 => {
+                self.error_count += 1;
+                self.retry_count += u32::from(call.decision.delay().is_some());
+                self.recovery_level = self.recovery_level.max(call.decision.level);
+                self.last_error = Some(call.diagnosis.kind);
+                self.reason = Some(call.diagnosis.message.clone());
+            }
             Event::SessionFinished(end) => {
                 self.output.clone_from(&end.output);
                 self.finish(&end.end(), recorded.at);

@@ -8,11 +8,12 @@ use crate::decision::EscalationRecord;
 use crate::diagnosis::Diagnosis;
 use crate::event::{
     Answering, ApprovalSource, AttemptEnd, AttemptStarted, DecisionMade, Event, Excerpt, Measured,
-    Part, Recorded, RecoveryEscalated, RecoveryProposed, RecoveryResolved, RunStarted, SessionId,
-    SessionSpec, WaitingUntil,
+    ModelEscalated, Part, Recorded, RecoveryEscalated, RecoveryProposed, RecoveryResolved,
+    RunStarted, SessionId, SessionSpec, WaitingUntil,
 };
 use crate::moment::Timestamp;
 
+use super::call_story::{self, CallStory};
 use super::run_view::RunView;
 use super::session_view::SessionView;
 
@@ -94,6 +95,12 @@ pub struct AttemptStory {
     pub excerpt: Option<Excerpt>,
     /// What was decided about it.
     pub decision: Option<DecisionMade>,
+    /// The calls of LLM APIs that did not simply work, as the gateway saw them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallStory>,
+    /// The changes of the model that the gateway made meanwhile.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<EscalationRecord>,
     /// The change of the model that followed.
     pub model_change: Option<EscalationRecord>,
     /// The wait that followed.
@@ -146,6 +153,12 @@ pub struct Timeline {
     pub specs: BTreeMap<SessionId, SessionSpec>,
     /// Its attempts, in the order in which they began.
     pub attempts: Vec<AttemptStory>,
+    /// The calls of LLM APIs that did not simply work and belong to no attempt: those of a client's own session.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallStory>,
+    /// The changes of the model that belong to no attempt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<EscalationRecord>,
 }
 
 impl Timeline {
@@ -161,6 +174,8 @@ impl Timeline {
             sessions: SessionView::all(events),
             specs: BTreeMap::new(),
             attempts: Vec::new(),
+            calls: Vec::new(),
+            moved: Vec::new(),
         };
         events.iter().for_each(|recorded| timeline.record(recorded));
         Some(timeline)
@@ -170,6 +185,40 @@ impl Timeline {
     fn newest(&mut self, session: Option<&SessionId>) -> Option<&mut AttemptStory> {
         let is_it = |story: &&mut AttemptStory| session.is_none_or(|id| story.session == *id);
         self.attempts.iter_mut().rev().find(is_it)
+    }
+
+    /// The attempt of a session that was under way at a moment: what a gateway saw is written down a little later.
+    fn under_way(
+        &mut self,
+        session: Option<&SessionId>,
+        at: Timestamp,
+    ) -> Option<&mut AttemptStory> {
+        let is_it = |story: &&mut AttemptStory| {
+            story.started <= at && session.is_none_or(|id| story.session == *id)
+        };
+        self.attempts.iter_mut().rev().find(is_it)
+    }
+
+    /// Takes in what a gateway saw.
+    fn called(&mut self, recorded: &Recorded) {
+        let (session, at) = (recorded.event.session().cloned(), recorded.at);
+        let calls = match self.under_way(session.as_ref(), at) {
+            Some(story) => &mut story.calls,
+            None => &mut self.calls,
+        };
+        call_story::take_in(calls, recorded);
+    }
+
+    /// Takes in a change of the model: of the supervisor after an attempt, or of the gateway meanwhile.
+    fn changed_model(&mut self, model: &ModelEscalated, at: Timestamp) {
+        let change = model.change.clone();
+        match self.under_way(model.session.as_ref(), at) {
+            Some(story) if story.ended.is_some_and(|ended| ended <= at) => {
+                story.model_change = Some(change);
+            }
+            Some(story) => story.moved.push(change),
+            None => self.moved.push(change),
+        }
     }
 
     fn began(&mut self, attempt: &AttemptStarted, recorded: &Recorded) {
@@ -198,6 +247,8 @@ impl Timeline {
             Event::AttemptStarted(attempt) => return self.began(attempt, recorded),
             Event::RunStarted(run) => self.specs.extend(run.sole_session().map(by_id)),
             Event::SessionStarted(started) => self.specs.extend([by_id(&started.spec)]),
+            Event::CallFailed(_) | Event::CallFinished(_) => return self.called(recorded),
+            Event::ModelEscalated(model) => return self.changed_model(model, recorded.at),
             _ => {}
         }
         let Some(newest) = self.newest(recorded.event.session()) else {
@@ -220,7 +271,6 @@ impl Timeline {
                 newest.outcome = AttemptOutcome::Interrupted;
             }
             Event::DecisionMade(made) => newest.decision = Some((**made).clone()),
-            Event::ModelEscalated(model) => newest.model_change = Some(model.change.clone()),
             Event::WaitingUntil(wait) => newest.wait = Some(wait.clone()),
             Event::RecoveryEscalated(asked) => newest.escalation = Some((**asked).clone()),
             Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
@@ -320,6 +370,8 @@ fn begun(id: String, attempt: &AttemptStarted, at: Timestamp) -> AttemptStory {
         validation_errors: Vec::new(),
         excerpt: None,
         decision: None,
+        calls: Vec::new(),
+        moved: Vec::new(),
         model_change: None,
         wait: None,
         escalation: None,

@@ -5,6 +5,7 @@
 
 mod answer;
 mod attempt;
+mod call;
 mod id;
 mod outcome;
 mod pipeline;
@@ -20,6 +21,7 @@ pub use attempt::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     Excerpt, FailedCheck, InterruptedBy, Measured,
 };
+pub use call::CallFailed;
 pub use id::{RunId, SessionId};
 pub use outcome::{Outcome, RunFinished};
 pub use pipeline::{
@@ -40,6 +42,7 @@ pub use session::{Part, SessionFinished, SessionSpec, SessionStarted};
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::CallRecord;
 use crate::failure::Kind;
 use crate::moment::Timestamp;
 
@@ -131,6 +134,10 @@ events! {
     DecisionMade "decision_made" Box<DecisionMade>;
     /// A wait began.
     WaitingUntil "waiting_until" WaitingUntil;
+    /// One try of a call of an LLM API failed.
+    CallFailed "call_failed" Box<CallFailed>;
+    /// A call of an LLM API that did not simply work is over.
+    CallFinished "call_finished" Box<CallRecord>;
     /// A session went over to another model.
     ModelEscalated "model_escalated" ModelEscalated;
     /// A repair was proposed.
@@ -168,6 +175,8 @@ impl Event {
             Self::AttemptFailed(attempt) => Some(&attempt.end.session),
             Self::AttemptSucceeded(attempt) => Some(&attempt.end.session),
             Self::AttemptInterrupted(attempt) => Some(&attempt.session),
+            Self::CallFailed(call) => Some(&call.session),
+            Self::CallFinished(call) => Some(&call.session),
             Self::DecisionMade(made) => made.session.as_ref(),
             Self::WaitingUntil(wait) => wait.session.as_ref(),
             Self::ModelEscalated(change) => change.session.as_ref(),
@@ -188,6 +197,7 @@ impl Event {
         match self {
             Self::AttemptFailed(attempt) => Some(attempt.diagnosis.kind),
             Self::DecisionMade(made) => Some(made.decision.kind),
+            Self::CallFailed(call) => Some(call.diagnosis.kind),
             Self::RecoveryEscalated(asked) => Some(asked.kind),
             _ => None,
         }

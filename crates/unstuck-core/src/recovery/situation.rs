@@ -78,7 +78,7 @@ impl Recovery {
         let limits = policy.limits(kind, failed.diagnosis.layer, known, means.tool, None);
         let made_from = MadeFrom {
             knowledge: self.spec.knowledge.clone(),
-            policy_hash: hash(policy),
+            policy_hash: policy.fingerprint(),
             limits: LimitsInForce {
                 retries: limits.retries,
                 retries_from: self.retries_from(kind, limits.retries),
@@ -151,13 +151,4 @@ fn names(can: Capabilities) -> Vec<String> {
     ];
     let has = ALL.into_iter().filter(|(one, _)| can.has(*one));
     has.map(|(_, name)| name.to_owned()).collect()
-}
-
-/// A fingerprint of the policy's values (FNV-1a), to see whether two decisions were made under the same.
-fn hash(policy: &crate::decision::RetryPolicy) -> String {
-    let text = serde_json::to_string(policy).unwrap_or_default();
-    let mixed = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{mixed:016x}")
 }

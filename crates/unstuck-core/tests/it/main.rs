@@ -4,6 +4,7 @@
 mod agent_calls;
 mod agents;
 mod bytes;
+mod calls;
 mod corpus;
 mod damage;
 mod fingerprints;

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Content, Message, Refused, Rejection, pieces};
+use super::{
+    Content, Headers, Message, OverLimit, Protocol, Refused, Rejection, Wait, pieces, whole_seconds,
+};
 
 /// The answer as one document.
 pub(super) fn document(message: &Message) -> Value {
@@ -16,17 +18,17 @@ pub(super) fn document(message: &Message) -> Value {
 
 /// The answer as events.
 pub(super) fn stream(message: &Message) -> Vec<String> {
-    let mut events = vec![json!({
+    let mut frames = vec![frame(&json!({
         "type": "message_start", "message": envelope(message, &json!([]), &Value::Null),
-    })];
-    events.extend(block_events(message));
-    events.push(json!({
+    }))];
+    frames.extend(block_frames(message));
+    frames.push(frame(&json!({
         "type": "message_delta",
         "delta": {"stop_reason": stop_reason(&message.content), "stop_sequence": null},
         "usage": usage(message),
-    }));
-    events.push(json!({"type": "message_stop"}));
-    events.iter().map(frame).collect()
+    })));
+    frames.push(frame(&json!({"type": "message_stop"})));
+    frames
 }
 
 fn frame(event: &Value) -> String {
@@ -43,15 +45,19 @@ fn envelope(message: &Message, content: &Value, stop_reason: &Value) -> Value {
 }
 
 fn usage(message: &Message) -> Value {
+    let usage = message.usage;
     json!({
-        "input_tokens": message.input_tokens, "output_tokens": message.output_tokens,
-        "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
+        // What came from the cache or went into it is not in the input here.
+        "input_tokens": usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write),
+        "output_tokens": usage.output,
+        "cache_creation_input_tokens": usage.cache_write, "cache_read_input_tokens": usage.cache_read,
     })
 }
 
 fn stop_reason(content: &Content) -> &'static str {
     match content {
         Content::Text(_) | Content::Nothing => "end_turn",
+        Content::CutShort(_) => "max_tokens",
         Content::Refusal => "refusal",
         Content::ToolCall { .. } => "tool_use",
     }
@@ -59,7 +65,9 @@ fn stop_reason(content: &Content) -> &'static str {
 
 fn block(message: &Message) -> Option<Value> {
     match &message.content {
-        Content::Text(text) => Some(json!({"type": "text", "text": text})),
+        Content::Text(text) | Content::CutShort(text) => {
+            Some(json!({"type": "text", "text": text}))
+        }
         Content::ToolCall { name, input } => Some(json!({
             "type": "tool_use", "id": tool_id(message), "name": name, "input": input,
         })),
@@ -71,29 +79,28 @@ fn tool_id(message: &Message) -> String {
     format!("toolu_{:08}", message.number)
 }
 
-fn block_events(message: &Message) -> Vec<Value> {
+fn block_frames(message: &Message) -> Vec<String> {
+    let delta =
+        |delta: Value| frame(&json!({"type": "content_block_delta", "index": 0, "delta": delta}));
     let (start, deltas) = match &message.content {
-        Content::Text(text) => (
+        Content::Text(text) | Content::CutShort(text) => (
             json!({"type": "text", "text": ""}),
-            pieces(text)
-                .into_iter()
-                .map(|piece| json!({"type": "text_delta", "text": piece}))
-                .collect(),
+            pieces::frames(&message.pieces.of(text), |piece| {
+                delta(json!({"type": "text_delta", "text": piece}))
+            }),
         ),
         Content::ToolCall { name, input } => (
             json!({"type": "tool_use", "id": tool_id(message), "name": name, "input": {}}),
-            vec![json!({"type": "input_json_delta", "partial_json": input.to_string()})],
+            vec![delta(
+                json!({"type": "input_json_delta", "partial_json": input.to_string()}),
+            )],
         ),
         Content::Refusal | Content::Nothing => return Vec::new(),
     };
-    let mut events = vec![
-        json!({"type": "content_block_start", "index": 0, "content_block": start}),
-        json!({"type": "ping"}),
-    ];
-    let event = |delta| json!({"type": "content_block_delta", "index": 0, "delta": delta});
-    events.extend(deltas.into_iter().map(event));
-    events.push(json!({"type": "content_block_stop", "index": 0}));
-    events
+    let start = json!({"type": "content_block_start", "index": 0, "content_block": start});
+    let opening = [frame(&start), frame(&json!({"type": "ping"}))];
+    let stop = frame(&json!({"type": "content_block_stop", "index": 0}));
+    opening.into_iter().chain(deltas).chain([stop]).collect()
 }
 
 /// The refusal in Anthropic's words.
@@ -101,21 +108,29 @@ pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refused
     let (status, kind, message) = words(rejection, model);
     let request_id = format!("req_{number:08}");
     let mut headers = vec![("request-id", request_id.clone())];
-    match rejection {
-        Rejection::RateLimit {
-            retry_after: Some(seconds),
-        } => headers.push(("retry-after", seconds.to_string())),
-        Rejection::UsageLimit { reset, seconds } => {
-            headers.extend(window(reset.millis(), *seconds))
-        }
-        _ => {}
-    }
+    headers.extend(hints(rejection));
     Refused {
         status,
         headers,
         body: json!({
             "type": "error", "error": {"type": kind, "message": message}, "request_id": request_id,
         }),
+    }
+}
+
+/// The headers that state a wait.
+fn hints(rejection: &Rejection) -> Headers {
+    match rejection {
+        Rejection::RateLimit { retry_after } | Rejection::Status { retry_after, .. } => {
+            let wait = retry_after.map(Wait::seconds);
+            wait.map_or_else(Vec::new, |wait| wait.headers(Protocol::Anthropic))
+        }
+        Rejection::Limited(wait) => wait.headers(Protocol::Anthropic),
+        Rejection::OverLimit(OverLimit {
+            wait: Some(wait), ..
+        }) => vec![("retry-after", whole_seconds(*wait).to_string())],
+        Rejection::UsageLimit { reset, seconds } => window(reset.millis(), *seconds).into(),
+        _ => Vec::new(),
     }
 }
 
@@ -140,38 +155,84 @@ fn window(reset_millis: i64, seconds: u64) -> [(&'static str, String); 7] {
     ]
 }
 
+const RATE_LIMITED: &str =
+    "This request would exceed your account's rate limit. Please try again later.";
+
 fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
-    let (status, kind, message) = match rejection {
-        Rejection::RateLimit { .. } | Rejection::UsageLimit { .. } => (
-            429,
-            "rate_limit_error",
-            "This request would exceed your account's rate limit. Please try again later.",
-        ),
+    match rejection {
+        Rejection::Limited(wait) => {
+            let again = wait.in_message();
+            let again = again.map(|wait| format!(" Please try again in {wait}."));
+            let message = format!("{RATE_LIMITED}{}", again.unwrap_or_default());
+            (429, "rate_limit_error", message)
+        }
+        Rejection::ModelNotFound => (404, "not_found_error", format!("model: {model}")),
+        Rejection::Status { code, message, .. } => {
+            let (kind, usual) = of_status(*code);
+            (
+                *code,
+                kind,
+                message.clone().unwrap_or_else(|| usual.to_owned()),
+            )
+        }
+        _ => {
+            let (status, kind, message) = plain_words(rejection);
+            (status, kind, message.to_owned())
+        }
+    }
+}
+
+/// The type of error that goes with a status, and its usual words.
+fn of_status(status: u16) -> (&'static str, &'static str) {
+    match status {
+        400 | 405 | 422 => ("invalid_request_error", "Invalid request"),
+        401 => ("authentication_error", "invalid x-api-key"),
+        402 => ("billing_error", "There is an issue with your billing"),
+        403 => ("permission_error", "Your API key does not have permission"),
+        404 => ("not_found_error", "Not found"),
+        408 | 504 => ("timeout_error", "Request timed out"),
+        409 => ("conflict_error", "Conflict"),
+        413 => ("request_too_large", "Request exceeds the maximum size"),
+        429 => ("rate_limit_error", RATE_LIMITED),
+        529 => ("overloaded_error", "Overloaded"),
+        _ => ("api_error", "Internal server error"),
+    }
+}
+
+fn plain_words(rejection: &Rejection) -> (u16, &'static str, &'static str) {
+    let invalid = "invalid_request_error";
+    match rejection {
         Rejection::Quota => (
             400,
-            "invalid_request_error",
+            invalid,
             "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to \
              upgrade or purchase credits.",
         ),
         Rejection::Overloaded => (529, "overloaded_error", "Overloaded"),
-        Rejection::ServerError => (500, "api_error", "Internal server error"),
         Rejection::Auth => (401, "authentication_error", "invalid x-api-key"),
+        Rejection::AuthExpired => (
+            401,
+            "authentication_error",
+            "OAuth token has expired. Please obtain a new token or refresh your existing token.",
+        ),
         Rejection::ContextLimit => (
             400,
-            "invalid_request_error",
+            invalid,
             "prompt is too long: 215342 tokens > 200000 maximum",
         ),
-        Rejection::ModelNotFound => {
-            return (404, "not_found_error", format!("model: {model}"));
-        }
+        Rejection::ContentFilter => (400, invalid, "Output blocked by content filtering policy"),
+        Rejection::Prefill => (
+            400,
+            invalid,
+            "This model does not support assistant message prefill. The conversation must end with a user message.",
+        ),
         Rejection::NoSuchPath => (404, "not_found_error", "Not found"),
         Rejection::TooLarge => (413, "request_too_large", "Request exceeds the maximum size"),
-        Rejection::NotJson => (
-            400,
-            "invalid_request_error",
-            "The request body is not valid JSON",
-        ),
+        Rejection::NotJson => (400, invalid, "The request body is not valid JSON"),
         Rejection::NoStep => (500, "api_error", "The script has no step for this request"),
-    };
-    (status, kind, message.to_owned())
+        Rejection::RateLimit { .. } | Rejection::UsageLimit { .. } | Rejection::OverLimit(_) => {
+            (429, "rate_limit_error", RATE_LIMITED)
+        }
+        _ => (500, "api_error", "Internal server error"),
+    }
 }

@@ -14,6 +14,10 @@ pub(crate) struct Call {
     pub(crate) streams: bool,
     /// Whether a chat stream shall end with a frame that states the usage.
     pub(crate) wants_usage: bool,
+    /// Whether the last message is the beginning of the answer.
+    pub(crate) prefill: bool,
+    /// How many bytes of text the whole request has: all messages, instructions and tools.
+    pub(crate) text_bytes: usize,
 }
 
 impl Call {
@@ -28,18 +32,66 @@ impl Call {
             wants_usage: body["stream_options"]["include_usage"]
                 .as_bool()
                 .unwrap_or_default(),
+            prefill: prefill(messages(protocol, body)),
+            text_bytes: SPOKEN.iter().map(|key| text_bytes(&body[*key])).sum(),
         }
     }
 
-    /// Roughly how many tokens the prompt has.
+    /// Roughly how many tokens the request has.
     pub(crate) fn tokens(&self) -> u64 {
-        tokens(&self.prompt)
+        of_bytes(self.text_bytes)
     }
 }
 
 /// Roughly how many tokens a text has: four bytes each.
 pub(crate) fn tokens(text: &str) -> u64 {
-    u64::try_from(text.len().div_ceil(4)).unwrap_or(u64::MAX)
+    of_bytes(text.len())
+}
+
+fn of_bytes(bytes: usize) -> u64 {
+    u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
+}
+
+/// Where a request has what the model reads.
+const SPOKEN: [&str; 9] = [
+    "messages",
+    "input",
+    "contents",
+    "content",
+    "system",
+    "instructions",
+    "systemInstruction",
+    "system_instruction",
+    "tools",
+];
+
+/// The bytes of all texts in a value, but for the words of the protocol.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_bytes).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(key, _)| !matches!(key.as_str(), "role" | "type" | "id" | "cache_control"))
+            .map(|(_, value)| text_bytes(value))
+            .sum(),
+        _ => 0,
+    }
+}
+
+/// Whether the last message is one of the model's own.
+fn prefill(messages: &Value) -> bool {
+    let last = messages.as_array().and_then(|messages| messages.last());
+    let role = last.and_then(|message| message["role"].as_str());
+    matches!(role, Some("assistant" | "model"))
+}
+
+fn messages(protocol: Protocol, body: &Value) -> &Value {
+    match protocol {
+        Protocol::Anthropic | Protocol::Chat => &body["messages"],
+        Protocol::Responses => &body["input"],
+        Protocol::Gemini => &body["contents"],
+    }
 }
 
 /// The model of a path such as `/v1beta/models/gemini-3:generateContent`.
@@ -50,11 +102,7 @@ fn model_in(path: &str) -> Option<String> {
 }
 
 fn prompt(protocol: Protocol, body: &Value) -> String {
-    let messages = match protocol {
-        Protocol::Anthropic | Protocol::Chat => &body["messages"],
-        Protocol::Responses => &body["input"],
-        Protocol::Gemini => &body["contents"],
-    };
+    let messages = messages(protocol, body);
     if let Some(text) = messages.as_str() {
         return text.to_owned();
     }
@@ -109,6 +157,19 @@ mod tests {
             read(Protocol::Responses, &json!({"input": "go"})).prompt,
             "go"
         );
+    }
+
+    #[test]
+    fn tokens_are_counted_over_the_whole_request() {
+        let body = json!({"system": "12345678", "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "1234"}]},
+            {"role": "assistant", "content": "12345678"},
+        ]});
+        let call = read(Protocol::Anthropic, &body);
+        assert_eq!(call.tokens(), 5);
+        assert!(call.prefill);
+        let body = json!({"contents": [{"role": "user", "parts": [{"text": "hello"}]}]});
+        assert!(!read(Protocol::Gemini, &body).prefill);
     }
 
     #[test]

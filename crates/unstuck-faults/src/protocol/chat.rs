@@ -18,29 +18,37 @@ pub(super) fn document(message: &Message) -> Value {
 
 /// The answer as events, ended by `[DONE]`.
 pub(super) fn stream(message: &Message, call: &Call) -> Vec<String> {
-    let mut chunks = vec![chunk(
-        message,
-        &json!({"role": "assistant", "content": ""}),
-        None,
-    )];
-    chunks.extend(
-        deltas(message)
-            .iter()
-            .map(|delta| chunk(message, delta, None)),
-    );
-    chunks.push(chunk(
-        message,
-        &json!({}),
-        Some(finish_reason(&message.content)),
-    ));
+    let framed = |delta: &Value| frame(&chunk(message, delta, None));
+    let mut frames = vec![framed(&json!({"role": "assistant", "content": ""}))];
+    match &message.content {
+        Content::Text(text) | Content::CutShort(text) => {
+            let said = message.pieces.of(text);
+            frames.extend(pieces::frames(&said, |piece| {
+                framed(&json!({"content": piece}))
+            }));
+        }
+        Content::Refusal => frames.push(framed(&json!({"refusal": REFUSAL}))),
+        Content::ToolCall { name, input } => {
+            let mut call = tool_call(message, name, input);
+            call["index"] = json!(0);
+            frames.push(framed(&json!({"tool_calls": [call]})));
+        }
+        Content::Nothing => {}
+    }
+    let reason = finish_reason(&message.content);
+    frames.push(frame(&chunk(message, &json!({}), Some(reason))));
     if call.wants_usage {
-        chunks.push(json!({
+        frames.push(frame(&json!({
             "id": id(message), "object": "chat.completion.chunk", "created": CREATED,
             "model": message.model, "choices": [], "usage": usage(message),
-        }));
+        })));
     }
-    let frames = chunks.iter().map(|chunk| format!("data: {chunk}\n\n"));
-    frames.chain(["data: [DONE]\n\n".to_owned()]).collect()
+    frames.push("data: [DONE]\n\n".to_owned());
+    frames
+}
+
+fn frame(chunk: &Value) -> String {
+    format!("data: {chunk}\n\n")
 }
 
 fn id(message: &Message) -> String {
@@ -56,7 +64,7 @@ fn chunk(message: &Message, delta: &Value, finish_reason: Option<&str>) -> Value
 
 fn spoken(message: &Message) -> Value {
     let (content, refusal) = match &message.content {
-        Content::Text(text) => (Some(text.as_str()), None),
+        Content::Text(text) | Content::CutShort(text) => (Some(text.as_str()), None),
         Content::Refusal => (None, Some(REFUSAL)),
         Content::Nothing => (Some(""), None),
         Content::ToolCall { .. } => (None, None),
@@ -75,33 +83,20 @@ fn tool_call(message: &Message, name: &str, input: &Value) -> Value {
     })
 }
 
-fn deltas(message: &Message) -> Vec<Value> {
-    match &message.content {
-        Content::Text(text) => pieces(text)
-            .into_iter()
-            .map(|piece| json!({"content": piece}))
-            .collect(),
-        Content::Refusal => vec![json!({"refusal": REFUSAL})],
-        Content::ToolCall { name, input } => {
-            let mut call = tool_call(message, name, input);
-            call["index"] = json!(0);
-            vec![json!({"tool_calls": [call]})]
-        }
-        Content::Nothing => Vec::new(),
-    }
-}
-
 fn finish_reason(content: &Content) -> &'static str {
     match content {
         Content::Text(_) | Content::Nothing => "stop",
+        Content::CutShort(_) => "length",
         Content::Refusal => "content_filter",
         Content::ToolCall { .. } => "tool_calls",
     }
 }
 
 fn usage(message: &Message) -> Value {
+    let usage = message.usage;
     json!({
-        "prompt_tokens": message.input_tokens, "completion_tokens": message.output_tokens,
-        "total_tokens": message.input_tokens.saturating_add(message.output_tokens),
+        "prompt_tokens": usage.input, "completion_tokens": usage.output, "total_tokens": usage.total(),
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read},
+        "completion_tokens_details": {"reasoning_tokens": 0},
     })
 }

@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{Content, Message, Refused, Rejection, pieces};
+use super::{Content, Message, OverLimit, Protocol, Refused, Rejection, Unit, pieces};
 
 /// The answer as one document.
 pub(super) fn document(message: &Message) -> Value {
     match &message.content {
         Content::Refusal => blocked(message),
-        Content::Text(text) => answer(message, &json!([{"text": text}]), Some("STOP")),
+        Content::Text(text) | Content::CutShort(text) => {
+            let reason = finish_reason(&message.content);
+            answer(message, &json!([{"text": text}]), Some(reason))
+        }
         Content::ToolCall { name, input } => {
             let part = json!({"functionCall": {"name": name, "args": input}});
             answer(message, &json!([part]), Some("STOP"))
@@ -19,19 +22,28 @@ pub(super) fn document(message: &Message) -> Value {
 
 /// The answer as events; the last one has the reason why it ends.
 pub(super) fn stream(message: &Message) -> Vec<String> {
-    let chunks = match &message.content {
-        Content::Text(text) => {
-            let said = pieces(text).into_iter();
-            let said = said.map(|piece| answer(message, &json!([{"text": piece}]), None));
-            let end = answer(message, &json!([{"text": ""}]), Some("STOP"));
-            said.chain([end]).collect()
+    let framed = |chunk: &Value| format!("data: {chunk}\r\n\r\n");
+    match &message.content {
+        Content::Text(text) | Content::CutShort(text) => {
+            let said = |piece: &str| framed(&answer(message, &json!([{"text": piece}]), None));
+            let mut frames = pieces::frames(&message.pieces.of(text), said);
+            let reason = finish_reason(&message.content);
+            frames.push(framed(&answer(
+                message,
+                &json!([{"text": ""}]),
+                Some(reason),
+            )));
+            frames
         }
-        _ => vec![document(message)],
-    };
-    chunks
-        .iter()
-        .map(|chunk| format!("data: {chunk}\r\n\r\n"))
-        .collect()
+        _ => vec![framed(&document(message))],
+    }
+}
+
+fn finish_reason(content: &Content) -> &'static str {
+    match content {
+        Content::CutShort(_) => "MAX_TOKENS",
+        _ => "STOP",
+    }
 }
 
 fn answer(message: &Message, parts: &Value, finish_reason: Option<&str>) -> Value {
@@ -53,10 +65,15 @@ fn blocked(message: &Message) -> Value {
 }
 
 fn usage(message: &Message) -> Value {
-    json!({
-        "promptTokenCount": message.input_tokens, "candidatesTokenCount": message.output_tokens,
-        "totalTokenCount": message.input_tokens.saturating_add(message.output_tokens),
-    })
+    let usage = message.usage;
+    let mut told = json!({
+        "promptTokenCount": usage.input, "candidatesTokenCount": usage.output,
+        "totalTokenCount": usage.total(),
+    });
+    if usage.cache_read > 0 {
+        told["cachedContentTokenCount"] = json!(usage.cache_read);
+    }
+    told
 }
 
 /// The refusal in Google's words.
@@ -67,23 +84,47 @@ pub(super) fn refuse(rejection: &Rejection, model: &str) -> Refused {
     if !details.is_empty() {
         error["details"] = json!(details);
     }
+    let headers = match rejection {
+        Rejection::Limited(wait) => wait.headers(Protocol::Gemini),
+        Rejection::Status {
+            retry_after: Some(seconds),
+            ..
+        } => vec![("retry-after", seconds.to_string())],
+        _ => Vec::new(),
+    };
     Refused {
         status: code,
-        headers: Vec::new(),
+        headers,
         body: json!({"error": error}),
     }
 }
 
 fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
+    let limited = |limit: u64, again: Option<String>| {
+        let again = again.map(|wait| format!("\nPlease retry in {wait}."));
+        let message = format!(
+            "You exceeded your current quota, please check your plan and billing details. * Quota exceeded for \
+             metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: {limit}{}",
+            again.unwrap_or_default()
+        );
+        (429, "RESOURCE_EXHAUSTED", message)
+    };
     match rejection {
         Rejection::RateLimit { retry_after } => {
-            let again = retry_after.map(|seconds| format!("\nPlease retry in {seconds}s."));
-            let message = format!(
-                "You exceeded your current quota, please check your plan and billing details. * Quota exceeded for \
-                 metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 5{}",
-                again.unwrap_or_default()
-            );
-            (429, "RESOURCE_EXHAUSTED", message)
+            limited(5, retry_after.map(|seconds| format!("{seconds}s")))
+        }
+        Rejection::Limited(wait) => limited(5, wait.in_message()),
+        Rejection::OverLimit(over) => {
+            let wait = over.wait.map(|wait| format!("{}s", wait.as_secs_f64()));
+            limited(u64::from(over.limit), wait)
+        }
+        Rejection::Status { code, message, .. } => {
+            let (status, usual) = of_status(*code);
+            (
+                *code,
+                status,
+                message.clone().unwrap_or_else(|| usual.to_owned()),
+            )
         }
         Rejection::UsageLimit { seconds, .. } => (
             429,
@@ -106,6 +147,29 @@ fn words(rejection: &Rejection, model: &str) -> (u16, &'static str, String) {
     }
 }
 
+/// The word that goes with a status, and its usual sentence.
+fn of_status(status: u16) -> (&'static str, &'static str) {
+    match status {
+        400 | 413 => ("INVALID_ARGUMENT", "Request contains an invalid argument."),
+        401 => (
+            "UNAUTHENTICATED",
+            "Request had invalid authentication credentials.",
+        ),
+        403 => ("PERMISSION_DENIED", "The caller does not have permission."),
+        404 => ("NOT_FOUND", "Requested entity was not found."),
+        408 | 504 => (
+            "DEADLINE_EXCEEDED",
+            "The service is unable to finish processing within the deadline.",
+        ),
+        429 => (
+            "RESOURCE_EXHAUSTED",
+            "Resource exhausted. Please try again later.",
+        ),
+        503 | 529 => ("UNAVAILABLE", "The service is currently unavailable."),
+        _ => ("INTERNAL", "An internal error has occurred."),
+    }
+}
+
 fn plain_words(rejection: &Rejection) -> (u16, &'static str, &'static str) {
     match rejection {
         Rejection::Quota => (
@@ -122,6 +186,21 @@ fn plain_words(rejection: &Rejection) -> (u16, &'static str, &'static str) {
             400,
             "INVALID_ARGUMENT",
             "API key not valid. Please pass a valid API key.",
+        ),
+        Rejection::AuthExpired => (
+            400,
+            "INVALID_ARGUMENT",
+            "API key expired. Please renew the API key.",
+        ),
+        Rejection::ContentFilter => (
+            400,
+            "INVALID_ARGUMENT",
+            "The request was blocked by the safety filters.",
+        ),
+        Rejection::Prefill => (
+            400,
+            "INVALID_ARGUMENT",
+            "Please ensure that multiturn requests end with a user role.",
         ),
         Rejection::ContextLimit => (
             400,
@@ -143,22 +222,34 @@ fn plain_words(rejection: &Rejection) -> (u16, &'static str, &'static str) {
 fn details(rejection: &Rejection) -> Vec<Value> {
     let of = |kind: &str, key: &str, value: Value| json!({"@type": format!("type.googleapis.com/google.rpc.{kind}"), key: value});
     let quota = |id: &str| of("QuotaFailure", "violations", json!([{"quotaId": id}]));
-    let retry = |seconds: u64| of("RetryInfo", "retryDelay", json!(format!("{seconds}s")));
+    let retry = |delay: String| of("RetryInfo", "retryDelay", json!(delay));
+    let limited = |delay: Option<String>| {
+        let violated = quota("GenerateRequestsPerMinutePerProjectPerModel-FreeTier");
+        [violated].into_iter().chain(delay.map(retry)).collect()
+    };
     match rejection {
-        Rejection::RateLimit { retry_after } => [quota(
-            "GenerateRequestsPerMinutePerProjectPerModel-FreeTier",
-        )]
-        .into_iter()
-        .chain(retry_after.map(retry))
-        .collect(),
+        Rejection::RateLimit { retry_after } => {
+            limited(retry_after.map(|seconds| format!("{seconds}s")))
+        }
+        Rejection::Limited(wait) => limited(wait.in_details()),
+        Rejection::OverLimit(OverLimit { unit, wait, .. }) => {
+            let id = match unit {
+                Unit::Requests => "GenerateRequestsPerMinutePerProjectPerModel",
+                Unit::Tokens => "GenerateContentInputTokensPerMinutePerProjectPerModel",
+            };
+            let delay = wait.map(|wait| format!("{}s", wait.as_secs_f64()));
+            [quota(id)].into_iter().chain(delay.map(retry)).collect()
+        }
         Rejection::UsageLimit { reset, seconds } => {
             let mut info = of("ErrorInfo", "reason", json!("QUOTA_EXHAUSTED"));
             info["domain"] = json!("cloudcode-pa.googleapis.com");
             info["metadata"] = json!({"quotaResetTimeStamp": reset});
-            vec![info, retry(*seconds)]
+            vec![info, retry(format!("{seconds}s"))]
         }
         Rejection::Quota => vec![quota("GenerateRequestsPerDayPerProjectPerModel-FreeTier")],
-        Rejection::Auth => vec![of("ErrorInfo", "reason", json!("API_KEY_INVALID"))],
+        Rejection::Auth | Rejection::AuthExpired => {
+            vec![of("ErrorInfo", "reason", json!("API_KEY_INVALID"))]
+        }
         _ => Vec::new(),
     }
 }

@@ -1,27 +1,41 @@
 //! The wire protocols: how each one asks, answers and refuses.
 
 mod anthropic;
+mod budget;
 mod call;
 mod chat;
 mod gemini;
-mod models;
 mod openai_error;
+mod pieces;
 mod responses;
 mod route;
+mod side;
+mod wait;
+mod wait_form;
 
+pub(crate) use budget::{Budget, Left, OverLimit, Unit};
 pub(crate) use call::{Call, tokens};
-pub(crate) use models::{count_tokens, models};
-pub(crate) use route::Route;
+pub(crate) use pieces::Pieces;
+pub(crate) use route::{Route, Side};
+pub(crate) use side::answer as side_answer;
+pub(crate) use wait::{Headers, Wait, whole_seconds};
+pub use wait_form::WaitForm;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use unstuck_core::Timestamp;
 
 /// A protocol that the server speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Protocol {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// Anthropic Messages.
     Anthropic,
+    /// OpenAI Responses.
     Responses,
+    /// OpenAI Chat Completions, and the rest of that API.
     Chat,
+    /// Gemini.
     Gemini,
 }
 
@@ -29,8 +43,13 @@ pub(crate) enum Protocol {
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     Text(String),
+    /// A text that ends where the allowed length does.
+    CutShort(String),
     Refusal,
-    ToolCall { name: &'static str, input: Value },
+    ToolCall {
+        name: String,
+        input: Value,
+    },
     Nothing,
 }
 
@@ -41,21 +60,46 @@ pub(crate) struct Message {
     pub(crate) number: u64,
     pub(crate) model: String,
     pub(crate) content: Content,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
+    pub(crate) usage: Usage,
+    pub(crate) pieces: Pieces,
+}
+
+/// The tokens that are charged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Usage {
+    /// All of the prompt, the cached part included.
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+    pub(crate) cache_read: u64,
+    pub(crate) cache_write: u64,
 }
 
 /// Why a request is refused, before it takes the form of a protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Rejection {
-    RateLimit { retry_after: Option<u64> },
-    UsageLimit { reset: Timestamp, seconds: u64 },
+    RateLimit {
+        retry_after: Option<u64>,
+    },
+    Limited(Wait),
+    OverLimit(OverLimit),
+    UsageLimit {
+        reset: Timestamp,
+        seconds: u64,
+    },
     Quota,
     Overloaded,
     ServerError,
+    Status {
+        code: u16,
+        retry_after: Option<u64>,
+        message: Option<String>,
+    },
     Auth,
+    AuthExpired,
     ContextLimit,
     ModelNotFound,
+    ContentFilter,
+    Prefill,
     NoSuchPath,
     TooLarge,
     NotJson,
@@ -66,7 +110,7 @@ pub(crate) enum Rejection {
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) status: u16,
-    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) headers: Headers,
     pub(crate) body: Value,
 }
 
@@ -97,22 +141,65 @@ impl Protocol {
         }
     }
 
-    /// The first half of a stream, and then the refusal inside of it.
-    pub(crate) fn broken_stream(
+    /// The frame with which a stream says that it failed, after so many others.
+    pub(crate) fn error_frame(
         self,
         message: &Message,
-        call: &Call,
         rejection: &Rejection,
-    ) -> Vec<String> {
-        let mut frames = self.stream(message, call);
-        frames.truncate(frames.len().div_ceil(2));
+        after: usize,
+    ) -> String {
         let refused = self.refuse(rejection, &message.model, message.number);
-        frames.push(match self {
+        match self {
             Self::Anthropic => format!("event: error\ndata: {}\n\n", refused.body),
-            Self::Responses => responses::failed(message, &refused, frames.len()),
-            Self::Chat | Self::Gemini => format!("data: {}\n\n", refused.body),
-        });
-        frames
+            Self::Responses => responses::failed(message, &refused, after),
+            Self::Chat => format!("data: {}\n\n", refused.body),
+            Self::Gemini => format!("data: {}\r\n\r\n", refused.body),
+        }
+    }
+
+    /// How many frames open a stream before the first word.
+    pub(crate) fn opening_frames(self) -> usize {
+        match self {
+            // message_start, content_block_start, ping
+            Self::Anthropic => 3,
+            // created, in_progress, output_item.added, content_part.added
+            Self::Responses => 4,
+            // the role
+            Self::Chat => 1,
+            Self::Gemini => 0,
+        }
+    }
+
+    /// How many frames end a stream of text, and how many of those only say that it is over.
+    pub(crate) fn closing_frames(self, call: &Call) -> Closing {
+        let usage = usize::from(call.wants_usage);
+        let (marker, with_reason) = match self {
+            Self::Anthropic => (1, 2),
+            Self::Chat => (1, 2 + usage),
+            Self::Responses | Self::Gemini => (1, 1),
+        };
+        Closing {
+            marker,
+            with_reason,
+        }
+    }
+
+    /// A sign of life inside of a stream.
+    pub(crate) fn ping(self) -> &'static str {
+        match self {
+            Self::Anthropic => "event: ping\ndata: {\"type\": \"ping\"}\n\n",
+            Self::Gemini => ": keep-alive\r\n\r\n",
+            Self::Responses | Self::Chat => ": keep-alive\n\n",
+        }
+    }
+
+    /// The headers that name an answer; Gemini has none.
+    pub(crate) fn id_headers(self, number: u64) -> Headers {
+        match self {
+            Self::Anthropic => vec![("request-id", format!("req_{number:08}"))],
+            Self::Responses | Self::Chat => vec![("x-request-id", format!("req_{number:08}"))],
+            Self::Gemini => Vec::new(),
+        }
     }
 
     /// The refusal in the provider's own words.
@@ -125,29 +212,17 @@ impl Protocol {
     }
 }
 
-/// A text in up to four pieces, the way models stream it.
-fn pieces(text: &str) -> Vec<&str> {
-    let words: Vec<_> = text.split_inclusive(char::is_whitespace).collect();
-    let mut rest = text;
-    words
-        .chunks(words.len().div_ceil(4).max(1))
-        .map(|chunk| {
-            let (piece, after) = rest.split_at(chunk.iter().map(|word| word.len()).sum());
-            rest = after;
-            piece
-        })
-        .collect()
+/// The last frames of a stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Closing {
+    /// The end marker alone.
+    pub(crate) marker: usize,
+    /// From the reason why the model stopped to the end.
+    pub(crate) with_reason: usize,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_whole_again_after_streaming() {
-        for text in ["", "one", "a b", "one two  three\nfour fünf six ", " \n"] {
-            assert_eq!(pieces(text).concat(), text);
-            assert!(pieces(text).len() <= 4);
-        }
+impl Usage {
+    pub(crate) fn total(self) -> u64 {
+        self.input.saturating_add(self.output)
     }
 }

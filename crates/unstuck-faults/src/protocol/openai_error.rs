@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Refused, Rejection};
+use super::wait::go_duration;
+use super::{Headers, OverLimit, Protocol, Refused, Rejection, Unit, Wait, whole_seconds};
 
 /// The refusal in OpenAI's words.
 pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refused {
@@ -22,16 +23,29 @@ pub(super) fn refuse(rejection: &Rejection, model: &str, number: u64) -> Refused
             )
         }
     };
-    if let Rejection::RateLimit {
-        retry_after: Some(seconds),
-    } = rejection
-    {
-        headers.push(("retry-after", seconds.to_string()));
-    }
+    headers.extend(hints(rejection));
     Refused {
         status,
         headers,
         body: json!({"error": error}),
+    }
+}
+
+/// The headers that state a wait.
+fn hints(rejection: &Rejection) -> Headers {
+    match rejection {
+        Rejection::RateLimit { retry_after } | Rejection::Status { retry_after, .. } => {
+            let wait = retry_after.map(Wait::seconds);
+            wait.map_or_else(Vec::new, |wait| wait.headers(Protocol::Chat))
+        }
+        Rejection::Limited(wait) => wait.headers(Protocol::Chat),
+        Rejection::OverLimit(OverLimit {
+            wait: Some(wait), ..
+        }) => vec![
+            ("retry-after", whole_seconds(*wait).to_string()),
+            ("retry-after-ms", wait.as_millis().to_string()),
+        ],
+        _ => Vec::new(),
     }
 }
 
@@ -56,12 +70,18 @@ type Words = (u16, &'static str, Option<&'static str>, String);
 fn words(rejection: &Rejection, model: &str) -> Words {
     match rejection {
         Rejection::RateLimit { retry_after } => {
-            let again = retry_after.map(|seconds| format!(" Please try again in {seconds}s."));
-            let message = format!(
-                "Rate limit reached for {model} on tokens per min (TPM): Limit 30000, Used 22999, Requested 12528.{}",
-                again.unwrap_or_default()
-            );
-            (429, "tokens", Some("rate_limit_exceeded"), message)
+            limited(model, retry_after.map(|seconds| format!("{seconds}s")))
+        }
+        Rejection::Limited(wait) => limited(model, wait.in_message()),
+        Rejection::OverLimit(over) => over_limit(model, over),
+        Rejection::Status { code, message, .. } => {
+            let (kind, usual) = of_status(*code);
+            (
+                *code,
+                kind,
+                None,
+                message.clone().unwrap_or_else(|| usual.to_owned()),
+            )
         }
         Rejection::ModelNotFound => (
             404,
@@ -73,6 +93,51 @@ fn words(rejection: &Rejection, model: &str) -> Words {
             let (status, kind, code, message) = plain_words(rejection);
             (status, kind, code, message.to_owned())
         }
+    }
+}
+
+fn limited(model: &str, again: Option<String>) -> Words {
+    let again = again.map(|wait| format!(" Please try again in {wait}."));
+    let message = format!(
+        "Rate limit reached for {model} on tokens per min (TPM): Limit 30000, Used 22999, Requested 12528.{}",
+        again.unwrap_or_default()
+    );
+    (429, "tokens", Some("rate_limit_exceeded"), message)
+}
+
+/// The refusal of a limit that is really counted.
+fn over_limit(model: &str, over: &OverLimit) -> Words {
+    let (kind, unit) = match over.unit {
+        Unit::Requests => ("requests", "requests per min (RPM)"),
+        Unit::Tokens => ("tokens", "tokens per min (TPM)"),
+    };
+    let (limit, used, requested) = (over.limit, over.used, over.requested);
+    let message = match over.wait {
+        Some(wait) => format!(
+            "Rate limit reached for {model} on {unit}: Limit {limit}, Used {used}, Requested {requested}. \
+             Please try again in {}.",
+            go_duration(wait)
+        ),
+        None => format!(
+            "Request too large for {model} on {unit}: Limit {limit}, Requested {requested}. The input or output \
+             tokens must be reduced in order to run successfully."
+        ),
+    };
+    (429, kind, Some("rate_limit_exceeded"), message)
+}
+
+/// The type of error that goes with a status, and its usual words.
+fn of_status(status: u16) -> (&'static str, &'static str) {
+    match status {
+        401 => ("invalid_request_error", "Incorrect API key provided."),
+        403 => ("invalid_request_error", "You do not have access to this."),
+        408 | 504 => ("timeout_error", "Request timed out."),
+        429 => ("rate_limit_error", "Rate limit reached for requests."),
+        400..=499 => ("invalid_request_error", "Your request was not accepted."),
+        _ => (
+            "server_error",
+            "The server had an error processing your request.",
+        ),
     }
 }
 
@@ -95,6 +160,24 @@ fn plain_words(rejection: &Rejection) -> (u16, &'static str, Option<&'static str
             "invalid_request_error",
             Some("invalid_api_key"),
             "Incorrect API key provided.",
+        ),
+        Rejection::AuthExpired => (
+            401,
+            "invalid_request_error",
+            Some("token_expired"),
+            "Your authentication token has been invalidated. Please try signing in again.",
+        ),
+        Rejection::ContentFilter => (
+            400,
+            "invalid_request_error",
+            Some("content_policy_violation"),
+            "Your request was rejected as a result of our safety system.",
+        ),
+        Rejection::Prefill => (
+            400,
+            "invalid_request_error",
+            None,
+            "This model does not support assistant message prefill. The conversation must end with a user message.",
         ),
         Rejection::ContextLimit => (
             400,

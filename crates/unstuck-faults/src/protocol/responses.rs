@@ -2,12 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::{CREATED, Content, Message, REFUSAL, Refused, pieces};
+use super::{CREATED, Content, Message, Pieces, REFUSAL, Refused};
 
 /// The answer as one document.
 pub(super) fn document(message: &Message) -> Value {
     let items: Vec<_> = item(message).into_iter().collect();
-    response(message, "completed", &json!(items), &usage(message))
+    let mut document = response(message, status(message), &json!(items), &usage(message));
+    if let Content::CutShort(_) = message.content {
+        document["incomplete_details"] = json!({"reason": "max_output_tokens"});
+    }
+    document
+}
+
+fn status(message: &Message) -> &'static str {
+    match message.content {
+        Content::CutShort(_) => "incomplete",
+        _ => "completed",
+    }
 }
 
 /// The answer as events, numbered in their order.
@@ -20,7 +31,8 @@ pub(super) fn stream(message: &Message) -> Vec<String> {
     if let Some(item) = item(message) {
         events.extend(item_events(message, &item));
     }
-    events.push(json!({"type": "response.completed", "response": document(message)}));
+    let ended = format!("response.{}", status(message));
+    events.push(json!({"type": ended, "response": document(message)}));
     events.into_iter().enumerate().map(frame).collect()
 }
 
@@ -50,22 +62,23 @@ fn response(message: &Message, status: &str, output: &Value, usage: &Value) -> V
 }
 
 fn usage(message: &Message) -> Value {
+    let usage = message.usage;
     json!({
-        "input_tokens": message.input_tokens, "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": message.output_tokens, "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": message.input_tokens.saturating_add(message.output_tokens),
+        "input_tokens": usage.input, "input_tokens_details": {"cached_tokens": usage.cache_read},
+        "output_tokens": usage.output, "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.total(),
     })
 }
 
 fn item(message: &Message) -> Option<Value> {
     let said = |part: Value| {
         json!({
-            "id": format!("msg_{:08}", message.number), "type": "message", "status": "completed",
+            "id": format!("msg_{:08}", message.number), "type": "message", "status": status(message),
             "role": "assistant", "content": [part],
         })
     };
     match &message.content {
-        Content::Text(text) => Some(said(output_text(text))),
+        Content::Text(text) | Content::CutShort(text) => Some(said(output_text(text))),
         Content::Refusal => Some(said(json!({"type": "refusal", "refusal": REFUSAL}))),
         Content::ToolCall { name, input } => Some(json!({
             "id": format!("fc_{:08}", message.number), "type": "function_call", "status": "completed",
@@ -83,9 +96,9 @@ fn item_events(message: &Message, item: &Value) -> Vec<Value> {
     let mut begun = item.clone();
     begun["status"] = json!("in_progress");
     let middle = match &message.content {
-        Content::Text(text) => {
+        Content::Text(text) | Content::CutShort(text) => {
             begun["content"] = json!([]);
-            text_events(&item["id"], text)
+            text_events(&item["id"], text, message.pieces)
         }
         Content::Refusal => {
             begun["content"] = json!([]);
@@ -102,14 +115,14 @@ fn item_events(message: &Message, item: &Value) -> Vec<Value> {
     [added].into_iter().chain(middle).chain([done]).collect()
 }
 
-fn text_events(id: &Value, text: &str) -> Vec<Value> {
+fn text_events(id: &Value, text: &str, pieces: Pieces) -> Vec<Value> {
     let part = |kind: &str, text: &str| {
         json!({
             "type": kind, "item_id": id, "output_index": 0, "content_index": 0, "part": output_text(text),
         })
     };
     let mut events = vec![part("response.content_part.added", "")];
-    events.extend(pieces(text).into_iter().map(|piece| {
+    events.extend(pieces.of(text).into_iter().map(|piece| {
         json!({
             "type": "response.output_text.delta", "item_id": id, "output_index": 0, "content_index": 0,
             "delta": piece,

@@ -5,40 +5,69 @@ use hyper::{HeaderMap, Method, Uri};
 use super::Protocol;
 
 /// What a request is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// Is anyone there?
-    Probe,
-    /// Which models are there?
-    Models(Protocol),
-    /// How long is this prompt?
-    CountTokens(Protocol),
     /// The model shall answer: this is what takes a step of the script.
     Generate(Protocol),
-    /// Nothing that is known, and the protocol in which to say so.
-    Unknown(Protocol),
+    /// A question that no model is needed for.
+    Aside(Protocol, Side),
+    /// What was counted so far?
+    Stats,
+    /// The script shall begin anew.
+    Restart,
+}
+
+/// What clients ask besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Is anyone there?
+    Probe,
+    /// Which models are there, or what is this one?
+    Models,
+    /// How long is this prompt?
+    CountTokens,
+    /// What do these texts mean, as numbers?
+    Embeddings,
+    /// Files are kept, listed and given back.
+    Files,
+    /// Nothing that is known.
+    Unknown,
 }
 
 impl Route {
     pub(crate) fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let path = uri.path().trim_end_matches('/');
-        let protocol = spoken(path, headers);
-        if path.is_empty() && (method == Method::HEAD || method == Method::GET) {
-            return Self::Probe;
-        }
-        if method == Method::GET && (path.ends_with("/models") || path.contains("/models/")) {
-            return Self::Models(protocol);
-        }
-        if method != Method::POST {
-            return Self::Unknown(protocol);
-        }
-        match path {
-            path if path.ends_with("/messages/count_tokens") || path.ends_with(":countTokens") => {
-                Self::CountTokens(protocol)
+        if let Some(own) = path.strip_prefix("/__faults/") {
+            match (own, method) {
+                ("stats", &Method::GET) => return Self::Stats,
+                ("restart", &Method::POST) => return Self::Restart,
+                _ => {}
             }
-            path if GENERATING.iter().any(|end| path.ends_with(end)) => Self::Generate(protocol),
-            _ => Self::Unknown(protocol),
         }
+        let protocol = spoken(path, headers);
+        if method == Method::POST && GENERATING.iter().any(|end| path.ends_with(end)) {
+            return Self::Generate(protocol);
+        }
+        Self::Aside(protocol, aside(method, path))
+    }
+}
+
+fn aside(method: &Method, path: &str) -> Side {
+    let is_get = method == Method::GET;
+    let is_post = method == Method::POST;
+    let ends = |ends: &[&str]| ends.iter().any(|end| path.ends_with(end));
+    if path.is_empty() && (is_get || method == Method::HEAD) {
+        Side::Probe
+    } else if is_get && (path.ends_with("/models") || path.contains("/models/")) {
+        Side::Models
+    } else if is_post && ends(&COUNTING) {
+        Side::CountTokens
+    } else if is_post && ends(&EMBEDDING) {
+        Side::Embeddings
+    } else if path.ends_with("/files") || path.contains("/files/") {
+        Side::Files
+    } else {
+        Side::Unknown
     }
 }
 
@@ -50,12 +79,16 @@ const GENERATING: [&str; 5] = [
     ":streamGenerateContent",
 ];
 
+const COUNTING: [&str; 3] = ["/messages/count_tokens", ":countTokens", "/input_tokens"];
+
+const EMBEDDING: [&str; 3] = ["/embeddings", ":embedContent", ":batchEmbedContents"];
+
 fn spoken(path: &str, headers: &HeaderMap) -> Protocol {
     if path.contains("/v1beta/") || path.contains(':') || headers.contains_key("x-goog-api-key") {
         Protocol::Gemini
     } else if path.contains("/messages") || headers.contains_key("anthropic-version") {
         Protocol::Anthropic
-    } else if path.ends_with("/responses") {
+    } else if path.contains("/responses") {
         Protocol::Responses
     } else {
         Protocol::Chat
@@ -72,38 +105,52 @@ mod tests {
 
     #[test]
     fn the_paths_that_agents_call_are_known() {
-        let expected = [
-            (
-                "/v1/messages?beta=true",
-                Route::Generate(Protocol::Anthropic),
-            ),
+        use Protocol::{Anthropic, Chat, Gemini, Responses};
+        let posted = [
+            ("/v1/messages?beta=true", Route::Generate(Anthropic)),
             (
                 "/v1/messages/count_tokens",
-                Route::CountTokens(Protocol::Anthropic),
+                Route::Aside(Anthropic, Side::CountTokens),
             ),
-            ("/v1/responses", Route::Generate(Protocol::Responses)),
-            ("/v1/chat/completions", Route::Generate(Protocol::Chat)),
+            ("/v1/responses", Route::Generate(Responses)),
+            (
+                "/v1/responses/input_tokens",
+                Route::Aside(Responses, Side::CountTokens),
+            ),
+            ("/v1/chat/completions", Route::Generate(Chat)),
             (
                 "/v1beta/models/gemini-3:streamGenerateContent?alt=sse",
-                Route::Generate(Protocol::Gemini),
+                Route::Generate(Gemini),
             ),
             (
                 "/v1beta/models/m:countTokens",
-                Route::CountTokens(Protocol::Gemini),
+                Route::Aside(Gemini, Side::CountTokens),
             ),
-            ("/v1/embeddings", Route::Unknown(Protocol::Chat)),
+            ("/v1/embeddings", Route::Aside(Chat, Side::Embeddings)),
+            (
+                "/v1beta/models/m:embedContent",
+                Route::Aside(Gemini, Side::Embeddings),
+            ),
+            ("/v1/files", Route::Aside(Chat, Side::Files)),
+            (
+                "/v1/messages/batches",
+                Route::Aside(Anthropic, Side::Unknown),
+            ),
+            ("/__faults/restart", Route::Restart),
         ];
-        for (uri, route_expected) in expected {
-            assert_eq!(route(Method::POST, uri), route_expected, "{uri}");
+        for (uri, expected) in posted {
+            assert_eq!(route(Method::POST, uri), expected, "{uri}");
         }
-        assert_eq!(route(Method::HEAD, "/"), Route::Probe);
-        assert_eq!(
-            route(Method::GET, "/v1/models"),
-            Route::Models(Protocol::Chat)
-        );
-        assert_eq!(
-            route(Method::GET, "/v1/messages"),
-            Route::Unknown(Protocol::Anthropic)
-        );
+        let got = [
+            ("/v1/models", Route::Aside(Chat, Side::Models)),
+            ("/v1/models/gpt-5.1", Route::Aside(Chat, Side::Models)),
+            ("/v1/files/file-1/content", Route::Aside(Chat, Side::Files)),
+            ("/v1/messages", Route::Aside(Anthropic, Side::Unknown)),
+            ("/__faults/stats", Route::Stats),
+        ];
+        for (uri, expected) in got {
+            assert_eq!(route(Method::GET, uri), expected, "{uri}");
+        }
+        assert_eq!(route(Method::HEAD, "/"), Route::Aside(Chat, Side::Probe));
     }
 }

@@ -1,61 +1,110 @@
 //! Which step is next: the script's state while it is played.
 
+use std::sync::Arc;
+
 use unstuck_core::Timestamp;
 
-use super::{Reply, Script, Step, Times};
+use super::{Asking, Mix, Pace, Reply, Script, Step, Times};
 
 /// A script that is being played.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     steps: Vec<Playing>,
+    mix: Option<Mixing>,
+    pace: Pace,
 }
 
 #[derive(Debug)]
 struct Playing {
     step: Step,
+    reply: Arc<Reply>,
     taken: u32,
+    /// How many requests fitted, their place aside.
+    fitted: u64,
     /// The moment at which its usage limit ends, once it was met.
     reset: Option<Timestamp>,
+}
+
+#[derive(Debug)]
+struct Mixing {
+    mix: Mix,
+    answer: Arc<Reply>,
+    drawn: u64,
 }
 
 /// What a request gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Taken {
-    pub(crate) reply: Reply,
+    pub(crate) reply: Arc<Reply>,
+    pub(crate) pace: Pace,
     /// The moment at which the usage limit ends, if it is one.
     pub(crate) reset: Option<Timestamp>,
 }
 
+/// Whether a request asks a model; other questions only get steps that name their path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Model,
+    Aside,
+}
+
 impl Cursor {
-    pub(crate) fn new(script: Script) -> Self {
-        let playing = |step| Playing {
-            step,
+    pub(crate) fn new(script: &Script) -> Self {
+        let playing = |step: &Step| Playing {
+            step: step.clone(),
+            reply: Arc::new(step.reply.clone()),
             taken: 0,
+            fitted: 0,
             reset: None,
         };
         Self {
-            steps: script.steps.into_iter().map(playing).collect(),
+            steps: script.steps.iter().map(playing).collect(),
+            mix: script.mix.clone().map(Mixing::new),
+            pace: script.pace,
         }
     }
 
     /// The step for a request; `None` if the script has none for it.
-    pub(crate) fn take(&mut self, model: &str, prompt: &str, now: Timestamp) -> Option<Taken> {
-        let mut fitting = self
-            .steps
-            .iter_mut()
-            .filter(|playing| playing.step.when.fits(model, prompt));
-        let mut chosen = fitting.next()?;
-        while chosen.is_used_up(now) {
-            let Some(next) = fitting.next() else { break };
-            chosen = next;
+    ///
+    /// `failures` takes the place of the mix's own share.
+    pub(crate) fn take(
+        &mut self,
+        asking: &Asking<'_>,
+        asked: Asked,
+        failures: Option<f64>,
+        now: Timestamp,
+    ) -> Option<Taken> {
+        let mut last = None;
+        for (index, playing) in self.steps.iter_mut().enumerate() {
+            let is_for = asked == Asked::Model || playing.step.when.path.is_some();
+            if !is_for || !playing.fits(asking) {
+                continue;
+            }
+            last = Some(index);
+            if !playing.is_used_up(now) {
+                return Some(playing.take(self.pace, now));
+            }
         }
-        Some(chosen.take(now))
+        match (&mut self.mix, asked, last) {
+            (Some(mixing), Asked::Model, _) => Some(mixing.take(asking, failures, self.pace)),
+            (_, Asked::Model, Some(index)) => Some(self.steps[index].take(self.pace, now)),
+            _ => None,
+        }
     }
 }
 
 impl Playing {
+    /// Whether a request is meant; it is counted if it fits but for its place.
+    fn fits(&mut self, asking: &Asking<'_>) -> bool {
+        if !self.step.when.fits(asking) {
+            return false;
+        }
+        self.fitted = self.fitted.saturating_add(1);
+        self.step.when.fits_place(self.fitted)
+    }
+
     fn is_used_up(&self, now: Timestamp) -> bool {
-        match (&self.step.reply, self.step.times) {
+        match (&*self.reply, self.step.times) {
             (Reply::UsageLimit(limit), _) if limit.holds => {
                 self.reset.is_some_and(|reset| now >= reset)
             }
@@ -64,9 +113,9 @@ impl Playing {
         }
     }
 
-    fn take(&mut self, now: Timestamp) -> Taken {
+    fn take(&mut self, pace: Pace, now: Timestamp) -> Taken {
         self.taken = self.taken.saturating_add(1);
-        if let Reply::UsageLimit(limit) = &self.step.reply {
+        if let Reply::UsageLimit(limit) = &*self.reply {
             let stated = || {
                 limit
                     .resets_at
@@ -75,81 +124,35 @@ impl Playing {
             self.reset.get_or_insert_with(stated);
         }
         Taken {
-            reply: self.step.reply.clone(),
+            reply: Arc::clone(&self.reply),
+            pace: self.step.pace.unwrap_or(pace),
             reset: self.reset,
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    const START: Timestamp = Timestamp::from_seconds(1_763_000_000);
-
-    fn names(script: Script, calls: &[(&str, &str)]) -> Vec<&'static str> {
-        let mut cursor = Cursor::new(script);
-        calls
-            .iter()
-            .map(|(model, prompt)| {
-                cursor
-                    .take(model, prompt, START)
-                    .map_or("nothing", |taken| taken.reply.name())
-            })
-            .collect()
+impl Mixing {
+    fn new(mix: Mix) -> Self {
+        Self {
+            answer: Arc::new(Reply::Answer(mix.answer.clone())),
+            mix: mix.complete(),
+            drawn: 0,
+        }
     }
 
-    #[test]
-    fn steps_come_in_their_order_and_the_last_repeats() {
-        let script = Script::default()
-            .then(Step::from(Reply::Overloaded).times(2))
-            .then(Reply::answer("done"));
-        let taken = names(script, &[("m", "p"); 4]);
-        assert_eq!(taken, ["overloaded", "overloaded", "answer", "answer"]);
-    }
-
-    #[test]
-    fn a_step_for_one_model_leaves_the_others_alone() {
-        let script = Script::default()
-            .then(Step::from(Reply::Quota).when_model("haiku").always())
-            .then(Reply::Auth)
-            .then(Step::from(Reply::Empty).when_prompt("title"));
-        let calls = [
-            ("haiku-4", "x"),
-            ("opus", "x"),
-            ("haiku-4", "x"),
-            ("opus", "a title"),
-            ("opus", "x"),
-        ];
-        assert_eq!(
-            names(script, &calls),
-            ["quota", "auth", "quota", "empty", "auth"]
-        );
-    }
-
-    #[test]
-    fn a_request_that_no_step_fits_gets_none() {
-        let script = Script::default().then(Step::from(Reply::Quota).when_prompt("title"));
-        assert_eq!(names(script, &[("m", "other")]), ["nothing"]);
-    }
-
-    #[test]
-    fn a_usage_limit_that_holds_ends_at_its_reset() {
-        let script = Script::default()
-            .then(Reply::usage_limit(Duration::from_secs(5)))
-            .then(Reply::answer("done"));
-        let mut cursor = Cursor::new(script);
-        let mut after = |seconds| {
-            let now = START.after(Duration::from_secs(seconds));
-            cursor
-                .take("m", "p", now)
-                .map(|taken| (taken.reply.name(), taken.reset))
-        };
-        let reset = Some(START.after(Duration::from_secs(5)));
-        assert_eq!(after(0), Some(("usage_limit", reset)));
-        assert_eq!(after(4), Some(("usage_limit", reset)));
-        assert_eq!(after(5), Some(("answer", None)));
+    fn take(&mut self, asking: &Asking<'_>, failures: Option<f64>, pace: Pace) -> Taken {
+        self.drawn = self.drawn.saturating_add(1);
+        let failures = failures.unwrap_or(self.mix.failures);
+        let fault = self
+            .mix
+            .draw(self.drawn, failures, |when| when.fits(asking));
+        Taken {
+            reply: fault.unwrap_or_else(|| Arc::clone(&self.answer)),
+            pace,
+            reset: None,
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,29 +1,26 @@
 //! One step of a script: what is answered, to which requests, how often.
 
-use serde::de::{Deserializer, Error};
-use serde::{Deserialize, Serialize};
+use std::fmt;
 
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+use super::entry::{Entry, Extra};
+use super::pace::Pace;
 use super::reply::Reply;
+use super::when::{Nth, When};
 
 /// What one request, or several, are answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The requests that it is for.
     pub when: When,
-    /// How many requests may take it before it is used up.
+    /// How many requests may take it before it is used up; once if absent from a script, always if `when` names places.
     pub times: Times,
+    /// How fast it comes and in which pieces; as the script says for all if absent.
+    pub pace: Option<Pace>,
     /// What they are answered.
     pub reply: Reply,
-}
-
-/// Which requests a step is for; without any condition, all.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct When {
-    /// The prompt contains this text.
-    pub prompt: Option<String>,
-    /// The name of the model contains this text.
-    pub model: Option<String>,
 }
 
 /// How often a step is taken.
@@ -50,6 +47,42 @@ impl Step {
         self
     }
 
+    /// Takes the step only for keys that contain this text.
+    #[must_use]
+    pub fn when_key(mut self, contains: impl Into<String>) -> Self {
+        self.when.key = Some(contains.into());
+        self
+    }
+
+    /// Takes the step only for paths that contain this text; also for side questions.
+    #[must_use]
+    pub fn when_path(mut self, contains: impl Into<String>) -> Self {
+        self.when.path = Some(contains.into());
+        self
+    }
+
+    /// Takes the step only for the request at this place among those that fit otherwise, counted from 1.
+    #[must_use]
+    pub fn when_nth(mut self, place: impl Into<Nth>) -> Self {
+        self.when.nth = Some(place.into());
+        self.times = Times::Always;
+        self
+    }
+
+    /// Takes the step only for these requests.
+    #[must_use]
+    pub fn when(mut self, when: When) -> Self {
+        self.when = when;
+        self
+    }
+
+    /// Answers at this pace.
+    #[must_use]
+    pub fn at(mut self, pace: Pace) -> Self {
+        self.pace = Some(pace);
+        self
+    }
+
     /// Takes the step so many times before the next one has its turn.
     #[must_use]
     pub fn times(mut self, count: u32) -> Self {
@@ -70,18 +103,9 @@ impl From<Reply> for Step {
         Self {
             when: When::default(),
             times: Times::default(),
+            pace: None,
             reply,
         }
-    }
-}
-
-impl When {
-    /// Whether a request is meant.
-    pub(crate) fn fits(&self, model: &str, prompt: &str) -> bool {
-        let contains = |text: &str, part: &Option<String>| {
-            part.as_deref().is_none_or(|part| text.contains(part))
-        };
-        contains(model, &self.model) && contains(prompt, &self.prompt)
     }
 }
 
@@ -93,45 +117,65 @@ impl Default for Times {
 
 impl<'de> Deserialize<'de> for Times {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = toml::Value::deserialize(deserializer)?;
-        let count = || {
-            value
-                .as_integer()
-                .and_then(|count| u32::try_from(count).ok())
-        };
-        match value.as_str() {
-            Some("always") => Ok(Self::Always),
-            _ => count()
-                .map(Self::Count)
-                .ok_or_else(|| Error::custom("`times` is a number or \"always\"")),
+        deserializer.deserialize_any(TimesVisitor)
+    }
+}
+
+struct TimesVisitor;
+
+impl Visitor<'_> for TimesVisitor {
+    type Value = Times;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number or \"always\"")
+    }
+
+    fn visit_i64<E: Error>(self, count: i64) -> Result<Times, E> {
+        u32::try_from(count)
+            .map(Times::Count)
+            .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(count), &self))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Times, E> {
+        match text {
+            "always" => Ok(Times::Always),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
         }
     }
 }
 
-// By hand because serde's `flatten` would let misspelt keys pass.
+#[derive(Default)]
+struct Further {
+    times: Option<Times>,
+    pace: Option<Pace>,
+}
+
+impl Extra for Further {
+    const KEYS: &'static str = "`when`, `times` and `pace`";
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        match key {
+            "times" => self.times = Some(map.next_value()?),
+            "pace" => self.pace = Some(map.next_value()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
 impl<'de> Deserialize<'de> for Step {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut fields = toml::Table::deserialize(deserializer)?;
-        let when = optional(&mut fields, "when").map_err(Error::custom)?;
-        let times = optional(&mut fields, "times").map_err(Error::custom)?;
-        if fields.len() != 1 {
-            let found: Vec<_> = fields.keys().map(String::as_str).collect();
-            return Err(Error::custom(format!(
-                "a step has one reply besides `when` and `times`, not {}: [{}]",
-                fields.len(),
-                found.join(", ")
-            )));
-        }
-        let reply = Reply::deserialize(fields).map_err(Error::custom)?;
-        Ok(Self { when, times, reply })
+        let entry = Entry::<Further>::deserialize(deserializer)?;
+        // Whoever names places means all of them.
+        let usual = match entry.when.nth.is_some() || entry.when.every.is_some() {
+            true => Times::Always,
+            false => Times::default(),
+        };
+        Ok(Self {
+            when: entry.when,
+            times: entry.extra.times.unwrap_or(usual),
+            pace: entry.extra.pace,
+            reply: entry.reply,
+        })
     }
-}
-
-fn optional<T: Default + for<'de> Deserialize<'de>>(
-    fields: &mut toml::Table,
-    name: &str,
-) -> Result<T, toml::de::Error> {
-    fields
-        .remove(name)
-        .map_or_else(|| Ok(T::default()), T::deserialize)
 }

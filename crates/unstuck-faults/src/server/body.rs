@@ -1,50 +1,176 @@
-//! The bodies of answers: whole, cut in the middle, or silent.
+//! The bodies of answers: whole, piece by piece at a pace, cut in the middle, or silent.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
+
+use super::flight::Flight;
+use super::line::{Line, Takeover};
 
 /// How long what was written has to get out before the connection breaks.
 const BEFORE_CUT: Duration = Duration::from_millis(20);
 
 /// What comes after the last piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum End {
     /// The proper end.
     Complete,
-    /// The connection breaks.
+    /// The connection is closed.
     Cut,
-    /// Nothing, for ever.
-    Silence,
+    /// The connection is reset.
+    Reset(Arc<Line>),
+    /// Nothing but pings, for ever.
+    Silence(Option<Pings>),
+}
+
+/// Signs of life while nothing else comes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pings {
+    pub(super) every: Duration,
+    pub(super) frame: &'static str,
+}
+
+/// A part of a body, and how long it is waited for.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) bytes: Bytes,
+    pub(super) wait: Duration,
+    pub(super) pings: Option<Pings>,
 }
 
 /// A body that is sent piece by piece.
 #[derive(Debug)]
 pub(super) struct Pieces {
-    pieces: VecDeque<Bytes>,
+    pieces: VecDeque<Piece>,
     end: End,
-    cut: Pin<Box<Sleep>>,
+    pause: Option<Pause>,
+    ended: bool,
+    flight: Option<Flight>,
+}
+
+/// A wait that is under way.
+#[derive(Debug)]
+struct Pause {
+    /// When it is over; never if absent.
+    until: Option<Instant>,
+    pings: Option<Pings>,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl<B: Into<Bytes>> From<B> for Piece {
+    fn from(bytes: B) -> Self {
+        Self {
+            bytes: bytes.into(),
+            wait: Duration::ZERO,
+            pings: None,
+        }
+    }
 }
 
 impl Pieces {
-    pub(super) fn new(pieces: impl IntoIterator<Item = impl Into<Bytes>>, end: End) -> Self {
+    pub(super) fn new(pieces: impl IntoIterator<Item = impl Into<Piece>>, end: End) -> Self {
         Self {
             pieces: pieces.into_iter().map(Into::into).collect(),
             end,
-            cut: Box::pin(tokio::time::sleep(Duration::ZERO)),
+            pause: None,
+            ended: false,
+            flight: None,
         }
     }
 
-    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<std::io::Error>> {
-        match self.end {
-            End::Complete => Poll::Ready(None),
-            End::Cut => self.cut.as_mut().poll(context).map(|()| Some(cut())),
-            End::Silence => Poll::Pending,
+    /// Ties the request's place in the counts to the end of its answer.
+    pub(super) fn carrying(mut self, flight: Flight) -> Self {
+        self.flight = Some(flight);
+        self
+    }
+
+    fn poll_pause(
+        &mut self,
+        wait: Option<Duration>,
+        pings: Option<Pings>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Bytes>> {
+        let pause = self.pause.get_or_insert_with(|| Pause::new(wait, pings));
+        match pause.poll(context) {
+            Poll::Ready(None) => {
+                self.pause = None;
+                Poll::Ready(None)
+            }
+            other => other,
+        }
+    }
+
+    fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<std::io::Result<Bytes>>> {
+        match &self.end {
+            End::Complete => {}
+            End::Silence(pings) => {
+                let pings = *pings;
+                return match self.poll_pause(None, pings, context) {
+                    Poll::Ready(ping) => Poll::Ready(ping.map(Ok)),
+                    Poll::Pending => Poll::Pending,
+                };
+            }
+            End::Cut | End::Reset(_) => {
+                if self
+                    .poll_pause(Some(BEFORE_CUT), None, context)
+                    .is_pending()
+                {
+                    return Poll::Pending;
+                }
+                if let End::Reset(line) = &self.end {
+                    line.take_over(Takeover::Reset);
+                }
+                self.ended = true;
+                return Poll::Ready(Some(Err(cut())));
+            }
+        }
+        self.ended = true;
+        Poll::Ready(None)
+    }
+}
+
+impl Pause {
+    fn new(wait: Option<Duration>, pings: Option<Pings>) -> Self {
+        let now = Instant::now();
+        let until = wait.map(|wait| now + wait);
+        let mut pause = Self {
+            until,
+            pings,
+            timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
+        };
+        pause.arm(now);
+        pause
+    }
+
+    /// Sets the timer to the next ping or to the end, whichever comes first.
+    fn arm(&mut self, now: Instant) {
+        let ping = self.pings.map(|pings| now + pings.every);
+        let next = [ping, self.until].into_iter().flatten().min();
+        // Nobody waits for a day.
+        let next = next.unwrap_or_else(|| now + Duration::from_secs(86_400));
+        self.timer.as_mut().reset(next);
+    }
+
+    /// A ping that is due, or nothing when the wait is over.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if self.timer.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            let now = Instant::now();
+            if self.until.is_some_and(|until| now >= until) {
+                return Poll::Ready(None);
+            }
+            self.arm(now);
+            if let Some(pings) = self.pings {
+                return Poll::Ready(Some(Bytes::from_static(pings.frame.as_bytes())));
+            }
         }
     }
 }
@@ -61,25 +187,44 @@ impl Body for Pieces {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
-        if let Some(piece) = self.pieces.pop_front() {
-            if self.pieces.is_empty() {
-                let deadline = tokio::time::Instant::now() + BEFORE_CUT;
-                self.cut.as_mut().reset(deadline);
+        let framed = |bytes: Bytes| Poll::Ready(Some(Ok(Frame::data(bytes))));
+        let Some(next) = self.pieces.front() else {
+            return self
+                .poll_end(context)
+                .map(|end| end.map(|end| end.map(Frame::data)));
+        };
+        let (wait, pings) = (next.wait, next.pings);
+        if !wait.is_zero() {
+            match self.poll_pause(Some(wait), pings, context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(ping)) => return framed(ping),
+                Poll::Ready(None) => {}
             }
-            return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
-        self.poll_end(context).map(|error| error.map(Err))
+        match self.pieces.pop_front() {
+            Some(piece) => framed(piece.bytes),
+            None => Poll::Ready(None),
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.pieces.is_empty() && self.end == End::Complete
+        self.pieces.is_empty() && matches!(self.end, End::Complete)
     }
 
     fn size_hint(&self) -> SizeHint {
-        let length = self.pieces.iter().map(Bytes::len).sum::<usize>();
-        match (self.end, u64::try_from(length)) {
+        let lengths = self.pieces.iter().map(|piece| piece.bytes.len());
+        match (&self.end, u64::try_from(lengths.sum::<usize>())) {
             (End::Complete, Ok(length)) if self.pieces.len() <= 1 => SizeHint::with_exact(length),
             _ => SizeHint::default(),
+        }
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        let is_whole = self.ended || self.is_end_stream();
+        if let (false, Some(flight)) = (is_whole, &self.flight) {
+            flight.abandoned();
         }
     }
 }

@@ -3,11 +3,24 @@
 //! It lives in a thread with a runtime of its own, so that it works the same in plain and in async tests, and
 //! goes on working while a test's clock is paused.
 
+mod answer;
 mod body;
+mod connection;
+mod curve;
+mod echo;
+mod flight;
+mod gate;
+mod limits;
+mod line;
 mod respond;
 mod seen;
+mod state;
+mod stats;
+mod tls;
+mod trouble;
 
 pub use seen::Request;
+pub use stats::Stats;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -15,16 +28,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use self::seen::Seen;
+use self::state::State;
 use crate::error::FaultsError;
-use crate::script::{Cursor, Script};
+use crate::script::Script;
 
 /// A running LLM API that fails as its script says; it stops when it is dropped.
 #[derive(Debug)]
@@ -40,18 +51,13 @@ pub struct FaultServer {
 pub struct Options {
     /// The port on 127.0.0.1; any free one if it is 0.
     pub port: u16,
+    /// Another address to listen on, in the place of 127.0.0.1 and the port.
+    pub listen: Option<SocketAddr>,
     /// A file to which every request is added as a line of JSON.
     pub log: Option<PathBuf>,
 }
 
 const BEFORE_NEXT_ACCEPT: Duration = Duration::from_millis(50);
-
-/// What all connections share.
-#[derive(Debug)]
-struct State {
-    cursor: Mutex<Cursor>,
-    seen: Mutex<Seen>,
-}
 
 impl FaultServer {
     /// Starts a server on a free port.
@@ -62,11 +68,10 @@ impl FaultServer {
     /// Starts a server.
     pub fn start_with(script: Script, options: &Options) -> Result<Self, FaultsError> {
         let seen = Seen::new(options.log.as_deref())?;
-        let state = Arc::new(State {
-            cursor: Mutex::new(Cursor::new(script)),
-            seen: Mutex::new(seen),
-        });
-        let (listener, address) = listen(options.port).map_err(FaultsError::Start)?;
+        let state = Arc::new(State::new(script, seen)?);
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
+        let (listener, address) =
+            listen(options.listen.unwrap_or(local)).map_err(FaultsError::Start)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -90,7 +95,24 @@ impl FaultServer {
         format!("http://{}", self.address)
     }
 
-    /// The port on 127.0.0.1.
+    /// The address for clients that speak TLS; `None` if the script has no `[tls]`.
+    pub fn tls_url(&self) -> Option<String> {
+        let address = self.address;
+        let secured = self.state.tls.as_ref();
+        secured.map(|_| format!("https://{address}"))
+    }
+
+    /// The certificate as PEM, for clients that shall trust it; `None` if the script has no `[tls]`.
+    pub fn certificate(&self) -> Option<&str> {
+        self.state.tls.as_ref().map(tls::Secured::pem)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
@@ -98,6 +120,16 @@ impl FaultServer {
     /// What came in so far, oldest first; only the last thousand requests are kept.
     pub fn requests(&self) -> Vec<Request> {
         locked(&self.state.seen).all()
+    }
+
+    /// What was counted so far.
+    pub fn stats(&self) -> Stats {
+        locked(&self.state.tally).stats()
+    }
+
+    /// Begins the script anew, with nothing counted and nothing kept.
+    pub fn restart(&self) {
+        self.state.restart();
     }
 
     /// Stops listening and breaks every connection that is still open.
@@ -120,8 +152,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn listen(port: u16) -> std::io::Result<(TcpListener, SocketAddr)> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+fn listen(address: SocketAddr) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
     Ok((listener, address))
@@ -152,9 +184,8 @@ async fn accept(listener: TcpListener, state: &Arc<State>) {
             accepted = listener.accept() => {
                 match accepted {
                     Ok((stream, _)) => {
-                        // Without it small frames may be held back for 40 ms; and if it fails, that is all.
-                        let _ = stream.set_nodelay(true);
-                        connections.spawn(converse(TokioIo::new(stream), Arc::clone(state)));
+                        locked(&state.tally).connected();
+                        connections.spawn(connection::serve(stream, Arc::clone(state)));
                     }
                     // Out of file handles, most likely: some may be free soon.
                     Err(_) => tokio::time::sleep(BEFORE_NEXT_ACCEPT).await,
@@ -163,12 +194,4 @@ async fn accept(listener: TcpListener, state: &Arc<State>) {
             Some(_) = connections.join_next() => {}
         }
     }
-}
-
-async fn converse(stream: TokioIo<tokio::net::TcpStream>, state: Arc<State>) {
-    let service = service_fn(move |request| respond::respond(Arc::clone(&state), request));
-    // A client that goes away in the middle is no concern of the server's.
-    let _ = http1::Builder::new()
-        .serve_connection(stream, service)
-        .await;
 }

@@ -1,270 +1,307 @@
-//! From a request to its answer.
+//! From a request to its answer: who may come in, which step it takes, what is kept of it.
 
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use hyper::{Response, StatusCode};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode, Uri};
 use serde_json::{Value, json};
 
-use super::body::{End, Pieces};
+use super::answer::{Answered, Asked, document, refused, with_headers};
+use super::echo::echo;
+use super::flight::Flight;
+use super::limits::Moment;
+use super::line::{Line, Severed};
+use super::locked;
 use super::seen::Request;
-use super::{State, locked};
-use crate::clock;
-use crate::protocol::{Call, Content, Message, Protocol, Rejection, Route, count_tokens, models};
-use crate::script::{Answer, Reply, Taken};
+use super::state::State;
+use crate::chance::{Chance, Purpose};
+use crate::protocol::{Call, Headers, OverLimit, Protocol, Rejection, Route, Side, side_answer};
+use crate::script::{Asked as Kind, Asking, Passthrough, Reply, Taken};
 
 /// The longest request that is read; the real APIs refuse longer ones too.
 const REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
-const EVENTS: &str = "text/event-stream; charset=utf-8";
-const JSON: &str = "application/json";
-
-/// The text of an answer that does not arrive in full.
-const LOST: &str =
-    "This answer would have gone on for a while, but its connection was lost on the way.";
-
-const PAGE: &str = "<html>\n<head><title>502 Bad Gateway</title></head>\n<body>\n<center><h1>502 Bad Gateway</h1></center>\n\
-                    <hr><center>nginx</center>\n</body>\n</html>\n";
-
-type Answered = Response<Pieces>;
-
-/// A call that has its step: everything that an answer is made of.
-struct Asked {
-    protocol: Protocol,
-    call: Call,
-    number: u64,
-}
-
 /// Answers a request.
 pub(super) async fn respond(
     state: Arc<State>,
+    line: Arc<Line>,
     request: hyper::Request<Incoming>,
-) -> Result<Answered, Infallible> {
+) -> Result<Answered, Severed> {
     let route = Route::of(request.method(), request.uri(), request.headers());
-    Ok(match route {
-        Route::Generate(protocol) => generate(&state, protocol, request).await,
-        Route::CountTokens(protocol) => {
-            let uri = request.uri().clone();
-            note(&state, &request);
-            let body = read(request).await.unwrap_or_default();
-            let call = Call::read(protocol, &uri, &body);
-            document(StatusCode::OK, &count_tokens(protocol, &call))
+    let (protocol, side) = match route {
+        Route::Stats => {
+            let stats = locked(&state.tally).stats();
+            return Ok(document(StatusCode::OK, &json!(stats)));
         }
-        Route::Probe => {
-            note(&state, &request);
-            document(StatusCode::OK, &json!({}))
+        Route::Restart => {
+            state.restart();
+            return Ok(document(StatusCode::OK, &json!({})));
         }
-        Route::Models(protocol) => {
-            note(&state, &request);
-            document(StatusCode::OK, &models(protocol))
-        }
-        Route::Unknown(protocol) => {
-            let number = note(&state, &request);
-            refused(protocol, &Rejection::NoSuchPath, "", number)
-        }
-    })
-}
-
-fn note(state: &State, request: &hyper::Request<Incoming>) -> u64 {
-    locked(&state.seen).record(seen(request))
-}
-
-fn seen(request: &hyper::Request<Incoming>) -> Request {
-    let (method, uri, headers) = (request.method(), request.uri(), request.headers());
-    Request::new(clock::now(), method.as_str(), uri, headers)
-}
-
-async fn read(request: hyper::Request<Incoming>) -> Result<Value, Rejection> {
-    let body = Limited::new(request.into_body(), REQUEST_BYTES);
-    let bytes = body.collect().await.map_err(|_| Rejection::TooLarge)?;
-    serde_json::from_slice(&bytes.to_bytes()).map_err(|_| Rejection::NotJson)
-}
-
-async fn generate(
-    state: &State,
-    protocol: Protocol,
-    request: hyper::Request<Incoming>,
-) -> Answered {
-    let (seen, uri) = (seen(&request), request.uri().clone());
-    let body = match read(request).await {
-        Ok(body) => body,
-        Err(rejection) => {
-            let number = locked(&state.seen).record(seen);
-            return refused(protocol, &rejection, "", number);
-        }
+        Route::Generate(protocol) => (protocol, None),
+        Route::Aside(protocol, side) => (protocol, Some(side)),
     };
-    let call = Call::read(protocol, &uri, &body);
-    let taken = locked(&state.cursor).take(&call.model, &call.prompt, seen.at);
-    let mut seen = seen.asking(&call);
-    seen.reply = taken.as_ref().map(|taken| taken.reply.name());
-    let number = locked(&state.seen).record(seen);
-    let asked = Asked {
+    let flight = Flight::begin(&state, request.uri().path());
+    let (head, body) = request.into_parts();
+    let arrived = Arrived {
+        number: state.next_number(),
+        at: state.now(),
+        line: &line,
+        raw_head: line.head(),
+        body: read(body).await,
+        state: &state,
         protocol,
-        call,
-        number,
+        side,
+        head,
     };
-    match taken {
-        Some(taken) => asked.reply(taken).await,
-        None => asked.refused(&Rejection::NoStep),
-    }
+    arrived.answer(flight).await
 }
 
-impl Asked {
-    async fn reply(&self, taken: Taken) -> Answered {
-        let reset = taken.reset;
-        match taken.reply {
-            Reply::Answer(answer) => self.answer(answer).await,
-            Reply::RateLimit { retry_after } => self.refused(&Rejection::RateLimit { retry_after }),
-            Reply::UsageLimit(_) => {
-                let now = clock::now();
-                let reset = reset.unwrap_or(now);
-                // Rounded up: whoever waits this long must not come too early.
-                let seconds = u64::try_from(reset.since(now).as_millis().div_ceil(1000));
-                self.refused(&Rejection::UsageLimit {
-                    reset,
-                    seconds: seconds.unwrap_or(u64::MAX),
-                })
+async fn read(body: Incoming) -> Result<Bytes, Rejection> {
+    let whole = Limited::new(body, REQUEST_BYTES).collect().await;
+    whole
+        .map(|whole| whole.to_bytes())
+        .map_err(|_| Rejection::TooLarge)
+}
+
+/// A request that was read to its end.
+struct Arrived<'a> {
+    state: &'a Arc<State>,
+    line: &'a Arc<Line>,
+    protocol: Protocol,
+    /// What it asks, if no model.
+    side: Option<Side>,
+    head: Parts,
+    raw_head: Option<Vec<u8>>,
+    body: Result<Bytes, Rejection>,
+    number: u64,
+    at: Moment,
+}
+
+/// What a request gets instead of a step.
+enum Barred {
+    OverLimit(OverLimit),
+    OverCapacity,
+}
+
+impl Arrived<'_> {
+    async fn answer(self, mut flight: Flight) -> Result<Answered, Severed> {
+        let parsed = self.parsed();
+        let (body, json) = match parsed {
+            Ok(parsed) => parsed,
+            Err(rejection) => {
+                self.keep(&Call::default(), &Bytes::new(), None);
+                locked(&self.state.tally).chose("bad_request");
+                return self.done(Ok(self.refused(&rejection, "")), flight);
             }
-            Reply::Quota => self.refused(&Rejection::Quota),
-            Reply::Overloaded => self.refused(&Rejection::Overloaded),
-            Reply::ServerError => self.refused(&Rejection::ServerError),
-            Reply::Auth => self.refused(&Rejection::Auth),
-            Reply::ContextLimit => self.refused(&Rejection::ContextLimit),
-            Reply::ModelNotFound => self.refused(&Rejection::ModelNotFound),
-            Reply::Refusal => self.whole(&self.message(Content::Refusal)),
-            Reply::Empty => self.whole(&self.message(Content::Nothing)),
-            Reply::Hang => std::future::pending().await,
-            Reply::Stall => answered(
-                StatusCode::OK,
-                self.content_type(),
-                Pieces::new([""; 0], End::Silence),
-            ),
-            Reply::Cut => self.cut(),
-            Reply::StreamError => self.stream_error(),
-            Reply::Malformed => self.malformed(),
-            Reply::Html { status } => page(status.unwrap_or(502)),
-            Reply::ToolFailure(failure) => self.whole(&self.message(Content::ToolCall {
-                name: crate::agent::FAILING_TOOL,
-                input: json!({"stderr": failure.stderr, "exit_code": failure.exit_code}),
-            })),
+        };
+        let call = Call::read(self.protocol, &self.head.uri, &json);
+        let key = key(&self.head.headers, &self.head.uri);
+        let mut told = self.protocol.id_headers(self.number);
+        if let Err(barred) = self.admit(&call, &key, &mut told, &mut flight).await {
+            let (name, rejection) = match barred {
+                Barred::OverLimit(over) => ("over_limit", Rejection::OverLimit(over)),
+                Barred::OverCapacity => ("over_capacity", Rejection::Overloaded),
+            };
+            self.keep(&call, &body, Some(name));
+            locked(&self.state.tally).chose(name);
+            let refused = with_headers(self.refused(&rejection, &call.model), &told);
+            return self.done(Ok(refused), flight);
+        }
+        let taken = self.step(&call, &key, &body);
+        let name = taken.as_ref().map(|taken| taken.reply.name());
+        self.keep(&call, &body, name);
+        self.count(&call, name);
+        let answered = match taken {
+            Some(taken) if *taken.reply == Reply::Echo => Ok(self.echoed(&body)),
+            Some(taken) => {
+                let asked = self.asked(&call, &key, &taken);
+                if *taken.reply == Reply::Hang {
+                    locked(&self.state.tally).answered(0, self.state.second());
+                    let _waiting = Abandoned(flight);
+                    std::future::pending::<()>().await;
+                    return Err(Severed);
+                }
+                asked.reply(&taken).await
+            }
+            None => Ok(self.without_step(&call, &body, &json)),
+        };
+        let answered = answered.map(|answered| with_headers(answered, &told));
+        self.done(answered, flight)
+    }
+
+    /// The body and what it says; only questions to models must be JSON.
+    fn parsed(&self) -> Result<(Bytes, Value), Rejection> {
+        let body = self.body.clone()?;
+        match serde_json::from_slice(&body) {
+            Ok(json) => Ok((body, json)),
+            Err(_) if self.side.is_some() => Ok((body, Value::Null)),
+            Err(_) => Err(Rejection::NotJson),
         }
     }
 
-    async fn answer(&self, answer: Answer) -> Answered {
-        if answer.delay > Duration::ZERO {
-            tokio::time::sleep(answer.delay).await;
+    /// Lets a question to a model in, within the limits of its key and the capacity of the server.
+    async fn admit(
+        &self,
+        call: &Call,
+        key: &str,
+        told: &mut Headers,
+        flight: &mut Flight,
+    ) -> Result<(), Barred> {
+        if self.side.is_some() {
+            return Ok(());
         }
-        let message = self.message(Content::Text(answer.text));
-        self.whole(&Message {
-            input_tokens: answer.input_tokens.unwrap_or(message.input_tokens),
-            output_tokens: answer.output_tokens.unwrap_or(message.output_tokens),
-            ..message
+        let tokens = call.tokens();
+        let limited = self.state.play(|play| {
+            let buckets = play.buckets.as_mut();
+            buckets.map(|buckets| buckets.take(key, tokens, self.at))
+        });
+        if let Some((budget, verdict)) = limited {
+            told.extend(budget.headers(self.protocol));
+            verdict.map_err(Barred::OverLimit)?;
+        }
+        let (gate, first) = self.state.play(|play| (play.gate.clone(), play.first()));
+        let (Some(gate), Some(capacity)) = (gate, self.state.script.capacity) else {
+            return Ok(());
+        };
+        let now = || first.elapsed().as_secs_f64();
+        let pass = gate.enter(now).await.ok_or(Barred::OverCapacity)?;
+        flight.hold(pass);
+        let service = capacity.service.draw(self.chance(), Purpose::Service, 0);
+        if !service.is_zero() {
+            tokio::time::sleep(service).await;
+        }
+        Ok(())
+    }
+
+    fn chance(&self) -> Chance {
+        Chance::of(self.state.script.seed(), self.number)
+    }
+
+    fn step(&self, call: &Call, key: &str, body: &Bytes) -> Option<Taken> {
+        let asking = Asking {
+            protocol: self.protocol,
+            path: self.head.uri.path(),
+            headers: &self.head.headers,
+            key,
+            call,
+            body,
+        };
+        let kind = self.side.map_or(Kind::Model, |_| Kind::Aside);
+        self.state.play(|play| {
+            let passed = play.first().elapsed();
+            let mut phases = self.state.script.phases.iter().rev();
+            let phase = phases.find(|phase| {
+                phase.failures.is_some() && (phase.from..phase.from + phase.lasts).contains(&passed)
+            });
+            let failures = phase.and_then(|phase| phase.failures);
+            play.cursor.take(&asking, kind, failures, self.at.clock)
         })
     }
 
-    fn message(&self, content: Content) -> Message {
-        let output_tokens = match &content {
-            Content::Text(text) => crate::protocol::tokens(text),
-            _ => 1,
-        };
-        Message {
+    fn asked<'b>(&'b self, call: &'b Call, key: &'b str, taken: &Taken) -> Asked<'b> {
+        Asked {
+            state: self.state,
+            line: self.line,
+            protocol: self.protocol,
             number: self.number,
-            model: self.call.model.clone(),
-            content,
-            input_tokens: self.call.tokens(),
-            output_tokens,
+            now: self.at.clock,
+            chance: self.chance(),
+            pace: taken.pace,
+            call,
+            key,
         }
     }
 
-    fn refused(&self, rejection: &Rejection) -> Answered {
-        refused(self.protocol, rejection, &self.call.model, self.number)
-    }
-
-    fn content_type(&self) -> &'static str {
-        if self.call.streams { EVENTS } else { JSON }
-    }
-
-    fn whole(&self, message: &Message) -> Answered {
-        if self.call.streams {
-            let frames = self.protocol.stream(message, &self.call);
-            answered(StatusCode::OK, EVENTS, Pieces::new(frames, End::Complete))
-        } else {
-            document(StatusCode::OK, &self.protocol.document(message))
-        }
-    }
-
-    fn cut(&self) -> Answered {
-        let message = self.message(Content::Text(LOST.to_owned()));
-        if self.call.streams {
-            let mut frames = self.protocol.stream(&message, &self.call);
-            frames.truncate(frames.len().div_ceil(2));
-            return answered(StatusCode::OK, EVENTS, Pieces::new(frames, End::Cut));
-        }
-        let text = self.protocol.document(&message).to_string();
-        let length = text.len();
-        let half = Bytes::from(text).slice(..length / 2);
-        let mut response = answered(StatusCode::OK, JSON, Pieces::new([half], End::Cut));
-        response.headers_mut().insert(CONTENT_LENGTH, length.into());
-        response
-    }
-
-    fn stream_error(&self) -> Answered {
-        if !self.call.streams {
-            return self.refused(&Rejection::Overloaded);
-        }
-        let message = self.message(Content::Text(LOST.to_owned()));
-        let overloaded = &Rejection::Overloaded;
-        let frames = self
-            .protocol
-            .broken_stream(&message, &self.call, overloaded);
-        answered(StatusCode::OK, EVENTS, Pieces::new(frames, End::Complete))
-    }
-
-    /// A first frame or document that breaks off inside its JSON, properly ended by HTTP.
-    fn malformed(&self) -> Answered {
-        let message = self.message(Content::Text(LOST.to_owned()));
-        let text = if self.call.streams {
-            self.protocol.stream(&message, &self.call).swap_remove(0)
-        } else {
-            self.protocol.document(&message).to_string()
+    /// What a request gets for which the script has nothing.
+    fn without_step(&self, call: &Call, body: &Bytes, json: &Value) -> Answered {
+        let Some(side) = self.side else {
+            return self.refused(&Rejection::NoStep, &call.model);
         };
-        let half = text[..text.floor_char_boundary(text.len() * 2 / 3)].to_owned();
-        let ending = if self.call.streams { "\n\n" } else { "" };
-        let body = Pieces::new([half + ending], End::Complete);
-        answered(StatusCode::OK, self.content_type(), body)
-    }
-}
-
-fn page(status: u16) -> Answered {
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-    answered(status, "text/html", Pieces::new([PAGE], End::Complete))
-}
-
-fn refused(protocol: Protocol, rejection: &Rejection, model: &str, number: u64) -> Answered {
-    let refused = protocol.refuse(rejection, model, number);
-    let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = document(status, &refused.body);
-    for (name, value) in refused.headers {
-        if let Ok(value) = value.parse() {
-            response.headers_mut().insert(name, value);
+        let path = self.head.uri.path();
+        if self.state.script.passthrough == Passthrough::Echo {
+            return self.echoed(body);
+        }
+        let method = &self.head.method;
+        match side_answer(self.protocol, side, method, path, json, call) {
+            Some(answer) => document(StatusCode::OK, &answer),
+            None => self.refused(&Rejection::NoSuchPath, ""),
         }
     }
-    response
+
+    fn echoed(&self, body: &Bytes) -> Answered {
+        let echoed = echo(&self.head, self.raw_head.as_deref(), body);
+        document(StatusCode::OK, &echoed)
+    }
+
+    fn refused(&self, rejection: &Rejection, model: &str) -> Answered {
+        refused(self.protocol, rejection, model, self.number)
+    }
+
+    fn keep(&self, call: &Call, body: &Bytes, reply: Option<&'static str>) {
+        if !self.state.keeps {
+            return;
+        }
+        let (method, headers) = (self.head.method.as_str(), &self.head.headers);
+        let mut request = Request::new(self.at.clock, method, &self.head.uri, headers)
+            .asking(call)
+            .saying(body);
+        request.reply = reply;
+        locked(&self.state.seen).record(request);
+    }
+
+    fn count(&self, call: &Call, reply: Option<&'static str>) {
+        let mut tally = locked(&self.state.tally);
+        let aside = if self.side.is_some() {
+            "aside"
+        } else {
+            "no_step"
+        };
+        tally.chose(reply.unwrap_or(aside));
+        if self.side.is_none() {
+            tally.asked(&call.model);
+        }
+    }
+
+    /// Counts the answer and lets the request end with it.
+    fn done(
+        &self,
+        answered: Result<Answered, Severed>,
+        flight: Flight,
+    ) -> Result<Answered, Severed> {
+        let status = answered
+            .as_ref()
+            .map_or(0, |answer| answer.status().as_u16());
+        locked(&self.state.tally).answered(status, self.state.second());
+        answered.map(|answer| answer.map(|body| body.carrying(flight)))
+    }
 }
 
-fn document(status: StatusCode, body: &Value) -> Answered {
-    answered(status, JSON, Pieces::new([body.to_string()], End::Complete))
+/// A request that hangs until its client goes away.
+struct Abandoned(Flight);
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        self.0.abandoned();
+    }
 }
 
-fn answered(status: StatusCode, content_type: &'static str, body: Pieces) -> Answered {
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let content_type = hyper::header::HeaderValue::from_static(content_type);
-    response.headers_mut().insert(CONTENT_TYPE, content_type);
-    response
+/// The key that a request came with; empty if it had none.
+fn key(headers: &HeaderMap, uri: &Uri) -> String {
+    let header = |name: &str| headers.get(name)?.to_str().ok();
+    let bearer = || {
+        let value = header("authorization")?;
+        Some(value.split_once(' ').map_or(value, |(_, key)| key))
+    };
+    let query = || {
+        let mut pairs = uri.query()?.split('&');
+        pairs.find_map(|pair| pair.strip_prefix("key="))
+    };
+    let key = header("x-api-key").or_else(|| header("x-goog-api-key"));
+    key.or_else(bearer)
+        .or_else(query)
+        .unwrap_or_default()
+        .to_owned()
 }

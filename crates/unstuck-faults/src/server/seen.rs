@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use bytes::Bytes;
 use hyper::{HeaderMap, Uri};
 use serde::Serialize;
 use unstuck_core::Timestamp;
@@ -13,6 +14,7 @@ use crate::error::FaultsError;
 use crate::protocol::Call;
 
 const KEPT: usize = 1000;
+const BODY_BYTES: usize = 64 * 1024;
 const PROMPT_BYTES: usize = 64 * 1024;
 const HIDDEN: &str = "(hidden)";
 
@@ -29,9 +31,16 @@ pub struct Request {
     pub model: String,
     /// The last thing that the user said, up to 64 KiB of it.
     pub prompt: String,
+    /// Whether a stream was asked for.
+    pub streams: bool,
+    /// The SHA-256 of the body, in hexadecimal digits.
+    pub body_sha256: String,
+    /// The body, up to 64 KiB of it; not in the log.
+    #[serde(skip)]
+    pub body: Bytes,
     /// The headers, names in lower case; values of credentials are hidden.
     pub headers: Vec<(String, String)>,
-    /// The name of the reply that the script had for it; `None` if it was no question to a model.
+    /// The name of the reply that the script had for it, `over_limit` or `over_capacity`; `None` if it was no question to a model.
     pub reply: Option<&'static str>,
 }
 
@@ -39,7 +48,6 @@ pub struct Request {
 #[derive(Debug)]
 pub(super) struct Seen {
     requests: VecDeque<Request>,
-    total: u64,
     log: Option<File>,
 }
 
@@ -52,17 +60,24 @@ impl Seen {
         };
         Ok(Self {
             requests: VecDeque::new(),
-            total: 0,
             log: log.map(open).transpose()?,
         })
+    }
+
+    pub(super) fn is_logged(&self) -> bool {
+        self.log.is_some()
     }
 
     pub(super) fn all(&self) -> Vec<Request> {
         self.requests.iter().cloned().collect()
     }
 
-    /// Keeps a request and returns its number, counted from 1.
-    pub(super) fn record(&mut self, request: Request) -> u64 {
+    pub(super) fn forget(&mut self) {
+        self.requests.clear();
+    }
+
+    /// Keeps a request.
+    pub(super) fn record(&mut self, request: Request) {
         if let (Some(log), Ok(mut line)) = (&mut self.log, serde_json::to_string(&request)) {
             line.push('\n');
             // A full disk must not change what the client sees.
@@ -72,8 +87,6 @@ impl Seen {
             self.requests.pop_front();
         }
         self.requests.push_back(request);
-        self.total = self.total.saturating_add(1);
-        self.total
     }
 }
 
@@ -93,6 +106,9 @@ impl Request {
             path: uri.path().to_owned(),
             model: String::new(),
             prompt: String::new(),
+            streams: false,
+            body_sha256: String::new(),
+            body: Bytes::new(),
             headers: headers.iter().map(header).collect(),
             reply: None,
         }
@@ -103,6 +119,14 @@ impl Request {
         self.model.clone_from(&call.model);
         let end = call.prompt.floor_char_boundary(PROMPT_BYTES);
         call.prompt[..end].clone_into(&mut self.prompt);
+        self.streams = call.streams;
+        self
+    }
+
+    /// Adds the body.
+    pub(super) fn saying(mut self, body: &Bytes) -> Self {
+        self.body_sha256 = super::echo::sha256(body);
+        self.body = body.slice(..body.len().min(BODY_BYTES));
         self
     }
 
@@ -135,7 +159,7 @@ mod tests {
             };
             let uri = Uri::from_static("/v1/messages");
             let request = Request::new(at, "POST", &uri, &HeaderMap::new()).asking(&call);
-            assert_eq!(seen.record(request), u64::try_from(number).unwrap());
+            seen.record(request);
         }
         let kept = seen.all();
         assert_eq!((kept.len(), kept[0].at), (1000, Timestamp::from_seconds(6)));

@@ -1,5 +1,6 @@
 //! A plain HTTP client for the tests, and the four protocols that it can speak.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,6 +8,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use unstuck_core::{Diagnosis, Failure, Now, Timestamp, classify};
 use unstuck_faults::FaultServer;
 
@@ -58,6 +61,18 @@ impl Dialect {
         }
     }
 
+    /// The path and the body of a question.
+    pub(crate) fn question(self, streams: bool) -> (&'static str, Value) {
+        let path = if streams { self.stream } else { self.whole };
+        (path, self.body(streams))
+    }
+
+    /// Asks past HTTP, and tells what came back before the connection ended and how it did.
+    pub(crate) async fn raw(self, server: &FaultServer, streams: bool) -> Raw {
+        let (path, body) = self.question(streams);
+        raw(server.address(), path, &body).await
+    }
+
     /// Asks for the answer in one piece.
     pub(crate) async fn ask(self, server: &FaultServer) -> Reached {
         post(server, self.whole, &self.body(false)).await
@@ -76,6 +91,45 @@ pub(crate) struct Reached {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
     pub(crate) end: End,
+}
+
+/// What came back from a connection until it ended.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) bytes: Vec<u8>,
+    /// `Ok` for a plain end, else the error of the system.
+    pub(crate) end: std::io::Result<()>,
+}
+
+impl Raw {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    pub(crate) fn is_reset(&self) -> bool {
+        let error = self.end.as_ref().err();
+        error.map(std::io::Error::kind) == Some(std::io::ErrorKind::ConnectionReset)
+    }
+}
+
+/// Sends a question over a bare connection and reads until that ends.
+pub(crate) async fn raw(address: SocketAddr, path: &str, body: &Value) -> Raw {
+    let body = body.to_string();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: faults\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all((head + &body).as_bytes()).await.unwrap();
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
+    let end = loop {
+        match stream.read(&mut buffer).await {
+            Ok(0) => break Ok(()),
+            Ok(count) => bytes.extend(&buffer[..count]),
+            Err(error) => break Err(error),
+        }
+    };
+    Raw { bytes, end }
 }
 
 /// How it ended.
@@ -141,16 +195,29 @@ pub(crate) async fn post(server: &FaultServer, path: &str, body: &Value) -> Reac
     send(server, request).await
 }
 
+/// Asks with one more header.
+pub(crate) async fn post_with(
+    server: &FaultServer,
+    (path, body): (&str, &Value),
+    (name, value): (&str, &str),
+) -> Reached {
+    let request = Request::post(path)
+        .header(name, value)
+        .body(Full::from(body.to_string()))
+        .unwrap();
+    send(server, request).await
+}
+
 pub(crate) async fn bare(server: &FaultServer, method: Method, path: &str) -> Reached {
     let request = Request::builder().method(method).uri(path);
     send(server, request.body(Full::default()).unwrap()).await
 }
 
 /// Sends a request; waits a while for the end of the answer, and for ever for its beginning.
-async fn send(server: &FaultServer, mut request: Request<Full<Bytes>>) -> Reached {
+pub(crate) async fn send(server: &FaultServer, mut request: Request<Full<Bytes>>) -> Reached {
     let host = format!("127.0.0.1:{}", server.port());
     request.headers_mut().insert("host", host.parse().unwrap());
-    let stream = tokio::net::TcpStream::connect(&host).await.unwrap();
+    let stream = TcpStream::connect(&host).await.unwrap();
     let io = TokioIo::new(stream);
     let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
     let _connection = tokio::spawn(connection);

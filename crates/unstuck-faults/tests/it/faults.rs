@@ -6,7 +6,7 @@ use serde_json::json;
 use unstuck_core::{Diagnosis, Kind};
 use unstuck_faults::{FaultServer, Reply, Script};
 
-use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, GEMINI, RESPONSES, Reached};
+use crate::exchange::{ANTHROPIC, CHAT, DIALECTS, Dialect, GEMINI, RESPONSES, Reached, post};
 
 async fn reached(dialect: Dialect, reply: Reply) -> Reached {
     let server = FaultServer::start(Script::default().then(reply)).unwrap();
@@ -15,6 +15,10 @@ async fn reached(dialect: Dialect, reply: Reply) -> Reached {
 
 async fn diagnosis(dialect: Dialect, reply: Reply) -> Diagnosis {
     reached(dialect, reply).await.diagnosis(dialect.provider)
+}
+
+fn serving(reply: Reply) -> FaultServer {
+    FaultServer::start(Script::default().then(reply)).unwrap()
 }
 
 /// What is wrong about the kinds of a fault, in both forms of all protocols.
@@ -34,6 +38,7 @@ async fn misjudged(reply: &Reply, expected: Kind) -> Vec<String> {
     wrong
 }
 
+/// S4-33: the harness says what the real APIs say, in the shape in which unstuck has to understand it.
 #[tokio::test]
 async fn every_fault_is_diagnosed_as_its_kind_in_every_protocol() {
     let expected = [
@@ -57,6 +62,13 @@ async fn every_fault_is_diagnosed_as_its_kind_in_every_protocol() {
         (Reply::ContextLimit, Kind::ContextLimit),
         (Reply::ModelNotFound, Kind::ModelNotFound),
         (Reply::Html { status: None }, Kind::ServerError),
+        (Reply::AuthExpired, Kind::AuthExpired),
+        (Reply::ContentFilter, Kind::ContentFilter),
+        (Reply::status(500), Kind::ServerError),
+        (Reply::status(502), Kind::ServerError),
+        (Reply::status(504), Kind::Timeout),
+        (Reply::status(429), Kind::RateLimit),
+        (Reply::status(401), Kind::AuthRequired),
     ];
     let mut wrong = Vec::new();
     for (reply, expected) in expected {
@@ -154,6 +166,114 @@ async fn a_usage_limit_states_its_reset_the_way_each_subscription_does() {
     let codex = RESPONSES.ask(&server).await;
     assert_eq!(codex.json()["error"]["type"], "usage_limit_reached");
     assert_eq!(codex.json()["error"]["resets_at"], 2_208_988_800_u64);
+}
+
+#[tokio::test]
+async fn an_answer_at_the_allowed_length_says_so_in_both_forms() {
+    let ends = [
+        (
+            ANTHROPIC,
+            "/stop_reason",
+            "/delta/stop_reason",
+            "max_tokens",
+        ),
+        (
+            CHAT,
+            "/choices/0/finish_reason",
+            "/choices/0/finish_reason",
+            "length",
+        ),
+        (
+            RESPONSES,
+            "/incomplete_details/reason",
+            "/response/incomplete_details/reason",
+            "max_output_tokens",
+        ),
+        (
+            GEMINI,
+            "/candidates/0/finishReason",
+            "/candidates/0/finishReason",
+            "MAX_TOKENS",
+        ),
+    ];
+    let server = serving(Reply::MaxTokens { text: None });
+    for (dialect, whole, stream, expected) in ends {
+        let answer = dialect.ask(&server).await.json();
+        assert_eq!(answer.pointer(whole).unwrap(), expected, "{dialect:?}");
+        let events = dialect.stream(&server).await.events();
+        let found = events
+            .iter()
+            .find_map(|event| event.pointer(stream)?.as_str());
+        assert_eq!(found, Some(expected), "{dialect:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_same_tool_is_called_again_and_again() {
+    let script = r#"
+        [[step]]
+        tool_call = { name = "read_file", input = { path = "a.rs" } }
+        times = "always"
+    "#;
+    let server = FaultServer::start(script.parse().unwrap()).unwrap();
+    for _ in 0..3 {
+        let answer = ANTHROPIC.ask(&server).await.json();
+        let call = &answer["content"][0];
+        assert_eq!(call["name"], "read_file");
+        assert_eq!(call["input"], json!({"path": "a.rs"}));
+        assert_eq!(answer["stop_reason"], "tool_use");
+        let answer = CHAT.ask(&server).await.json();
+        let call = &answer["choices"][0]["message"]["tool_calls"][0]["function"];
+        assert_eq!(call["arguments"], "{\"path\":\"a.rs\"}");
+        let answer = RESPONSES.ask(&server).await.json();
+        assert_eq!(answer["output"][0]["type"], "function_call");
+        let answer = GEMINI.ask(&server).await.json();
+        let part = &answer["candidates"][0]["content"]["parts"][0];
+        assert_eq!(part["functionCall"]["args"], json!({"path": "a.rs"}));
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_rejects_prefill_answers_the_same_request_without_it() {
+    let script = r#"
+        [[step]]
+        when = { model = "opus", prefill = true }
+        prefill_rejected = {}
+        times = "always"
+
+        [[step]]
+        answer = {}
+        times = "always"
+    "#;
+    let server = FaultServer::start(script.parse().unwrap()).unwrap();
+    let ask = async |model: &str, last: &str| {
+        let body = json!({"model": model, "messages": [
+            {"role": "user", "content": "Give me JSON"}, {"role": last, "content": "{"},
+        ]});
+        post(&server, "/v1/messages", &body).await
+    };
+    let rejected = ask("claude-opus-5", "assistant").await;
+    assert_eq!(rejected.status, 400);
+    assert!(rejected.body.contains("prefill"), "{rejected:?}");
+    assert_eq!(ask("claude-opus-5", "user").await.status, 200);
+    assert_eq!(ask("claude-sonnet-5", "assistant").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_status_has_the_words_of_the_script_and_the_stated_wait() {
+    for dialect in DIALECTS {
+        let busy = Reply::Status {
+            code: 503,
+            retry_after: Some(4),
+            message: Some("back at noon".to_owned()),
+            headers: [("x-should-retry".to_owned(), "false".to_owned())].into(),
+        };
+        let reached = reached(dialect, busy).await;
+        assert_eq!(reached.status, 503);
+        assert_eq!(reached.header("retry-after"), Some("4"), "{dialect:?}");
+        assert_eq!(reached.header("x-should-retry"), Some("false"));
+        assert_eq!(reached.json()["error"]["message"], "back at noon");
+    }
 }
 
 #[tokio::test]

@@ -77,10 +77,10 @@ async fn unknown_paths_are_refused_in_the_protocol_of_the_path() {
         (reached.status, &reached.json()["type"]),
         (404, &json!("error"))
     );
-    let reached = post(&server, "/v1/embeddings", &json!({})).await;
+    let reached = post(&server, "/v1/images/generations", &json!({})).await;
     assert_eq!(reached.status, 404);
     assert_eq!(reached.json()["error"]["type"], "invalid_request_error");
-    let reached = post(&server, "/v1beta/models/m:embedContent", &json!({})).await;
+    let reached = post(&server, "/v1beta/models/m:predict", &json!({})).await;
     assert_eq!(reached.json()["error"]["status"], "NOT_FOUND");
 }
 
@@ -138,5 +138,6 @@ fn a_misspelt_script_is_refused_with_the_reason() {
     assert!(wrong("[[step]]\nquota = {}\nauth = {}").contains("one reply"));
     assert!(wrong("[[step]]\nquota = {}\ntimes = \"often\"").contains("always"));
     assert!(wrong("[[step]]\nanswer = { text = \"x\", delay = \"soon\" }").contains("soon"));
+    assert!(wrong("[[step]]\nanswer = { headers = { \"a b\" = \"1\" } }").contains("header"));
     assert!(wrong("[[steps]]\nquota = {}").contains("steps"));
 }

@@ -95,7 +95,8 @@ impl Drop for Held {
     }
 }
 
-fn ourselves() -> Owner {
+/// This process, as the owner of what it drives.
+pub fn ourselves() -> Owner {
     let own = ProcessId::own();
     Owner {
         host: rustix::system::uname().nodename().to_string_lossy().into(),

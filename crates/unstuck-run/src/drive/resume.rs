@@ -152,19 +152,24 @@ pub(super) async fn lapse_one(
 
 /// Why a run cannot be taken up again, if it cannot.
 fn why_not(recovery: &Recovery) -> Option<String> {
+    let unrepeatable = recovery.spec().unrepeatable.as_deref();
     if let Some(end) = recovery.finished()
         && !end.outcome.is_resumable()
     {
         return Some(match end.outcome {
+            Outcome::Failed if unrepeatable.is_some() => {
+                format!("it failed, and {}", unrepeatable.unwrap_or_default())
+            }
             Outcome::Failed => format!("it failed, and that was passed on: {}", end.reason),
             _ => "it is done".to_owned(),
         });
     }
-    let cwd = &recovery.spec().cwd;
-    if !std::path::Path::new(cwd).is_dir() {
-        return Some(format!("its folder {cwd} is not there any more"));
+    if let Some(why) = unrepeatable {
+        return Some(why.to_owned());
     }
-    recovery.spec().unrepeatable.clone()
+    let cwd = &recovery.spec().cwd;
+    let is_there = std::path::Path::new(cwd).is_dir();
+    (!is_there).then(|| format!("its folder {cwd} is not there any more"))
 }
 
 /// Waits until the processes of a dead supervisor are ended: two agents must not work in one place.

@@ -50,6 +50,9 @@ fn is_unreadable(error: &Error) -> bool {
 }
 
 /// The error that a text in this column is not the JSON that it should be.
-pub(super) fn unreadable(column: usize, error: serde_json::Error) -> Error {
+pub(super) fn unreadable(
+    column: usize,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> Error {
     Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
 }

@@ -3,6 +3,7 @@
 //! The folds of a transaction are kept in memory and written once at its end, however many events there were. Runs stay
 //! in memory from one transaction to the next; the writer makes this forget them when another process has written.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -10,10 +11,12 @@ use unstuck_core::Timestamp;
 use unstuck_core::episode::RunView;
 use unstuck_core::event::{Event, Recorded, RunId, SessionId, VERSION};
 
-use super::{failure, hourly, leases, outbox, questions, read};
+use super::{calls, failure, hourly, leases, outbox, questions, read, spending};
 use crate::append::{Line, Prepared};
+use crate::calls::Ready;
 use crate::error::StoreError;
 use crate::rollup::{self, Cell, Key};
+use crate::spending::{Key as SpentKey, Sum};
 
 /// So many runs are kept in memory at most.
 const KEPT: usize = 4096;
@@ -62,6 +65,7 @@ pub(super) struct Folds {
     runs: HashMap<RunId, Run>,
     changed: HashSet<RunId>,
     cells: HashMap<Key, Cell>,
+    spent: HashMap<SpentKey, Sum>,
 }
 
 impl Folds {
@@ -107,6 +111,24 @@ impl Folds {
         Ok(Ok(written))
     }
 
+    /// Writes calls; they need no events of their run.
+    pub(super) fn calls(&mut self, connection: &Connection, calls: &Ready) -> rusqlite::Result<()> {
+        let mut projects: HashMap<&RunId, String> = HashMap::new();
+        for call in &calls.0 {
+            let project = match projects.entry(&call.run) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let view = self.run(connection, &call.run)?.view.as_ref();
+                    new.insert(view.map(|view| view.project.clone()).unwrap_or_default())
+                }
+            };
+            calls::insert(connection, call, project)?;
+            let key = SpentKey::of(call, project);
+            self.spent.entry(key).or_default().add(call);
+        }
+        Ok(())
+    }
+
     /// Writes what was folded since the last time.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         for id in self.changed.drain() {
@@ -116,6 +138,9 @@ impl Folds {
         }
         for (key, cell) in self.cells.drain() {
             hourly::add(connection, &key, &cell)?;
+        }
+        for (key, sum) in self.spent.drain() {
+            spending::add(connection, &key, &sum)?;
         }
         if self.runs.len() > KEPT {
             self.runs.clear();
@@ -128,6 +153,7 @@ impl Folds {
         self.runs.clear();
         self.changed.clear();
         self.cells.clear();
+        self.spent.clear();
     }
 
     fn run(&mut self, connection: &Connection, id: &RunId) -> rusqlite::Result<&mut Run> {

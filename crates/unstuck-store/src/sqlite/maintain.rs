@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::{RunView, Status};
 
-use super::{hourly, read};
+use super::{hourly, read, spending};
 use crate::maintenance::{Finding, Report};
 use crate::rollup::{Cell, Key};
 
@@ -54,6 +54,7 @@ fn check_all(connection: &Connection) -> rusqlite::Result<Report> {
         let without = views.into_keys();
         findings.extend(without.map(|id| Finding::new(id, "it has no events")));
         findings.extend(check_hourly(connection)?);
+        findings.extend(check_spent(connection)?);
     }
     Ok(Report::Checked {
         findings,
@@ -89,6 +90,16 @@ fn check_hourly(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
     let complete = pruned || kept.len() == recount.len();
     let wrong = !(right && complete);
     Ok(wrong.then(|| Finding::new("hourly", "the hourly counts are not those of the events")))
+}
+
+fn check_spent(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
+    let wrong = !spending::is_right(connection)?;
+    Ok(wrong.then(|| {
+        Finding::new(
+            "spent",
+            "the sums of what was spent are not those of the calls",
+        )
+    }))
 }
 
 fn as_kept(key: &Key) -> [String; 6] {
@@ -168,6 +179,8 @@ fn delete(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
     )?;
     delete("DELETE FROM leases WHERE run = ?1")?;
     delete("DELETE FROM questions WHERE run = ?1")?;
+    delete("DELETE FROM calls WHERE run = ?1")?;
+    spending::forget_run(connection, run)?;
     delete("DELETE FROM outbox WHERE run = ?1 AND closed IS NOT NULL")?;
     delete("DELETE FROM runs WHERE id = ?1")?;
     Ok(delete("DELETE FROM events WHERE run = ?1")? as u64)

@@ -35,6 +35,10 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../migrations/sqlite/0004_questions.sql"),
         then: questions::fill,
     },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0005_calls.sql"),
+        then: |_| Ok(()),
+    },
 ];
 
 /// The newest schema that is known here.

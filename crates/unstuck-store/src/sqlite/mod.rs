@@ -1,5 +1,6 @@
 //! A store in one SQLite file: a thread that writes, and a few that read when they are needed.
 
+mod calls;
 mod connect;
 mod failure;
 mod fold;
@@ -12,6 +13,7 @@ mod outbox;
 mod questions;
 mod read;
 mod readers;
+mod spending;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -22,12 +24,13 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use unstuck_core::Timestamp;
-use unstuck_core::episode::RunView;
+use unstuck_core::episode::{RunView, Untold};
 use unstuck_core::event::{Recorded, RunId};
 
 use self::readers::Readers;
 use self::writer::{Job, Writer};
 use crate::append::{Prepared, Redact};
+use crate::calls::{Call, CallFilter, Ready};
 use crate::error::StoreError;
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
@@ -35,6 +38,7 @@ use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter};
 use crate::query::{EventFilter, EventPage, RunFilter};
 use crate::question::{Question, QuestionFilter};
+use crate::spending::{SpendingQuery, Spent};
 use crate::stats::{StatsLine, StatsQuery};
 
 /// Where the answer to one request goes.
@@ -158,6 +162,34 @@ impl Sqlite {
         change: OutboxChange,
     ) -> Result<Vec<Letter>, StoreError> {
         self.write(|reply| Job::outbox(change, reply)).await
+    }
+
+    pub(crate) async fn record_calls(&self, calls: Ready) -> Result<(), StoreError> {
+        self.write(|reply| Job::calls(calls, reply)).await
+    }
+
+    pub(crate) async fn calls(&self, filter: &CallFilter) -> Result<Vec<Call>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |connection| calls::list(connection, &filter))
+            .await
+    }
+
+    pub(crate) async fn spending(&self, query: &SpendingQuery) -> Result<Vec<Spent>, StoreError> {
+        let query = query.clone();
+        self.read(move |connection| spending::list(connection, &query))
+            .await
+    }
+
+    pub(crate) async fn spent_by(&self, run: &RunId) -> Result<Option<Spent>, StoreError> {
+        let run = run.clone();
+        self.read(move |connection| spending::of_run(connection, &run))
+            .await
+    }
+
+    pub(crate) async fn spent_in(&self, run: &RunId, time: &Untold) -> Result<Spent, StoreError> {
+        let (run, time) = (run.clone(), time.clone());
+        self.read(move |connection| spending::in_time(connection, &run, &time))
+            .await
     }
 
     pub(crate) async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {

@@ -12,6 +12,7 @@ use unstuck_core::event::Recorded;
 use super::fold::Folds;
 use super::{Reply, connect, failure, leases, outbox};
 use crate::append::Prepared;
+use crate::calls::Ready;
 use crate::error::StoreError;
 use crate::lease::{Claim, LeaseChange};
 use crate::outbox::{Letter, OutboxChange};
@@ -27,6 +28,7 @@ pub(super) enum Job {
     Append(Asked<Prepared, Vec<Recorded>>),
     Lease(Asked<LeaseChange, Claim>),
     Outbox(Asked<OutboxChange, Vec<Letter>>),
+    Calls(Asked<Ready, ()>),
     /// Something that is a transaction of its own, or none.
     Alone(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
@@ -72,9 +74,13 @@ impl Job {
         Self::Outbox(Asked::new(change, reply))
     }
 
+    pub(super) fn calls(calls: Ready, reply: Reply<()>) -> Self {
+        Self::Calls(Asked::new(calls, reply))
+    }
+
     /// Whether it can share a transaction with others.
     fn shares(&self) -> bool {
-        matches!(self, Self::Append(_) | Self::Lease(_) | Self::Outbox(_))
+        !matches!(self, Self::Alone(_) | Self::Close(_))
     }
 }
 
@@ -158,6 +164,7 @@ impl Writer {
                 Job::Append(asked) => asked.answer(&committed),
                 Job::Lease(asked) => asked.answer(&committed),
                 Job::Outbox(asked) => asked.answer(&committed),
+                Job::Calls(asked) => asked.answer(&committed),
                 Job::Alone(_) | Job::Close(_) => {}
             }
         }
@@ -180,6 +187,9 @@ impl Writer {
                 }
                 Job::Outbox(asked) => {
                     asked.result = outbox::change(&self.connection, &asked.request).map(Ok)?;
+                }
+                Job::Calls(asked) => {
+                    asked.result = self.folds.calls(&self.connection, &asked.request).map(Ok)?;
                 }
                 Job::Alone(_) | Job::Close(_) => {}
             }

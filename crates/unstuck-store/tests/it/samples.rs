@@ -1,5 +1,7 @@
 //! Events as a supervisor writes them.
 
+use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::decision::Tokens;
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
@@ -165,4 +167,35 @@ pub(crate) fn finished(outcome: Outcome) -> Event {
         cost_usd: 0.5,
         duration_ms: 12_000,
     })
+}
+
+/// A call that was answered at once, so many seconds after the beginning.
+pub(crate) fn called(run: &RunId, call: &str, second: i64) -> CallRecord {
+    CallRecord {
+        call: call.to_owned(),
+        run: run.clone(),
+        session: run.session(1),
+        at: later(second),
+        protocol: "anthropic".into(),
+        endpoint: "messages".into(),
+        upstream: "anthropic".into(),
+        asked_model: Some("claude-sonnet-5-5".into()),
+        model: Some("claude-sonnet-5-5".into()),
+        stream: true,
+        outcome: CallOutcome::Answered,
+        status: 200,
+        kind: None,
+        attempts: 1,
+        waited_ms: 0,
+        first_byte_ms: 400,
+        duration_ms: 2_000,
+        sent_bytes: 4_096,
+        tokens: Some(Tokens {
+            input: 1_000,
+            cached: 3_000,
+            output: 200,
+            requests: 1,
+        }),
+        cost_usd: Some(0.25),
+    }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use unstuck_core::decision::{Chosen, FellThrough, Jitter};
 use unstuck_core::diagnosis::Diagnosis;
-use unstuck_core::episode::{AttemptStory, Timeline};
+use unstuck_core::episode::{AttemptStory, CallStory, Timeline};
 use unstuck_core::event::{DecisionMade, SessionSpec};
 use unstuck_core::{Kind, RetryPolicy};
 
@@ -16,7 +16,7 @@ use crate::named::{Named, attempt_name};
 use crate::output::{BOLD, DIM, Output};
 use crate::session::Session;
 use crate::show_text::{one_line, wrapped};
-use crate::{completion, repair_words, runtime};
+use crate::{clock, completion, repair_words, runtime};
 
 /// Explain decisions: the rule that matched, the policy's values and their origin, the ways that lost
 #[derive(Debug, Args)]
@@ -54,11 +54,27 @@ pub(crate) fn run(args: &ExplainArgs, session: &Session<'_>, out: &mut Output) -
         .iter()
         .filter(|attempt| attempt.decision.is_some())
         .peekable();
-    if decided.peek().is_none() {
+    if decided.peek().is_none() && timeline.calls.is_empty() {
         writeln!(out, "Nothing was decided: nothing failed.")?;
+    }
+    for call in &timeline.calls {
+        calls(call, out)?;
     }
     for attempt in decided {
         explain(&timeline, attempt, out)?;
+    }
+    Ok(())
+}
+
+/// What was decided about a call of a client, try by try.
+fn calls(call: &CallStory, out: &mut Output) -> Result<()> {
+    for failed in &call.tries {
+        let at = clock::shown(failed.at);
+        let head = format!(
+            "{BOLD}{at} {}{BOLD:#} (try {} of {}): {}",
+            failed.kind, failed.number, failed.upstream, failed.reason
+        );
+        fitted(&head, 2, out)?;
     }
     Ok(())
 }

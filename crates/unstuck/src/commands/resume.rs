@@ -16,12 +16,14 @@ use unstuck_store::QuestionFilter;
 
 use super::ended::{tell, tell_with_roles};
 use crate::config::Config;
+use crate::gateway::Wish;
 use crate::history::History;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
 use crate::repairs::{self, Repairs};
 use crate::report::refused;
+use crate::run_words::is_clients;
 use crate::session::Session;
 use crate::supervise::{self, Conducted, Pipelined, Told};
 use crate::{answering, clock, completion, runtime};
@@ -62,6 +64,10 @@ pub(crate) struct ResumeArgs {
     #[arg(long)]
     accept_changes: bool,
 
+    /// Do not put a gateway between the agents and their APIs
+    #[arg(long)]
+    no_gateway: bool,
+
     /// Say nothing but what the command says
     #[arg(long, short)]
     quiet: bool,
@@ -78,6 +84,7 @@ pub(crate) struct Taken<'a> {
     pub(crate) wanted: Wanted,
     pub(crate) told: Told,
     pub(crate) json: bool,
+    pub(crate) gateway: Wish,
 }
 
 pub(crate) fn run(
@@ -93,6 +100,7 @@ pub(crate) fn run(
         wanted: Wanted::default(),
         told: if args.quiet { Told::Nothing } else { Told::All },
         json: args.json,
+        gateway: Wish::of_flag(args.no_gateway),
     };
     first_of(candidates, &taken, config, session, out)
 }
@@ -155,7 +163,14 @@ fn resumed(
         Some(_) => conducted(run, taken, session),
         None => {
             let repairs = repairs_of(run, config, session)?;
-            supervise::resume(session, config, run.id.clone(), taken.told, repairs)
+            supervise::resume(
+                session,
+                config,
+                run.id.clone(),
+                taken.told,
+                repairs,
+                taken.gateway,
+            )
         }
     };
     match done {
@@ -229,6 +244,7 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         how: Conducted::Again(run.id.clone(), again),
         reload: &reload,
         notes: Vec::new(),
+        gateway: taken.gateway,
     };
     supervise::conduct(session, &config, pipeline, taken.told)
 }
@@ -252,6 +268,8 @@ async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<Vec<RunView>> 
         Some(letters) => Ok(vec![history.find(Some(letters)).await?]),
         None => {
             let mut found = history.newest(&UNFINISHED, CANDIDATES).await?;
+            // Nobody but its client can go on with a client's own session.
+            found.retain(|run| !is_clients(run));
             // A single command that failed was passed on, and is over.
             found.retain(|run| run.status != Status::Failed || run.roles.is_some());
             // One of another project is only meant where this one has none.

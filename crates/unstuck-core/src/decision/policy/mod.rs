@@ -153,6 +153,15 @@ impl RetryPolicy {
         }
     }
 
+    /// A fingerprint of its values (FNV-1a), to see whether two decisions were made under the same.
+    pub fn fingerprint(&self) -> String {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        let mixed = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("{mixed:016x}")
+    }
+
     /// Whether a kind may be repeated unchanged.
     pub fn repeats(&self, kind: Kind) -> bool {
         self.retryable_errors.is_empty() || self.retryable_errors.contains(&kind)

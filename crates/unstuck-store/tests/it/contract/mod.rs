@@ -1,6 +1,7 @@
 //! What every backend keeps, written once. Each function gets a place with an empty store.
 
 mod appending;
+mod calls;
 mod counting;
 mod leases;
 mod maintenance;
@@ -112,6 +113,15 @@ contract! {
         places_in_the_log_are_never_used_again
         a_vacuumed_store_is_smaller_and_the_same
         a_check_tells_what_there_is
+    }
+    calls {
+        calls_are_read_back_as_they_were_written
+        what_was_spent_is_told_by_what_is_asked
+        what_a_run_cost_is_counted_once
+        a_clients_session_costs_what_its_calls_cost
+        calls_go_with_their_run_and_what_they_cost_stays
+        names_are_cut_and_secrets_taken_out
+        calls_of_many_runs_are_written_together
     }
     outbox {
         a_message_is_written_with_its_event_and_named_after_it

@@ -8,7 +8,7 @@ use unstuck_store::{EventFilter, Finding, Report, Store, StoreError, Task};
 
 use super::bare;
 use crate::contract::{Place, wait};
-use crate::samples::{append, attempt_started, end, finished, run, started, succeeded};
+use crate::samples::{append, attempt_started, called, end, finished, run, started, succeeded};
 
 /// A closed store with many events.
 fn filled() -> Place {
@@ -133,4 +133,15 @@ fn folds_that_do_not_fit_their_events_are_found() {
         let found = findings(&wait(place.open()));
         assert_eq!(ids(&found), expected, "{sql}");
     }
+}
+
+#[test]
+fn sums_that_are_not_those_of_the_calls_are_found() {
+    let place = filled();
+    let store = wait(place.open());
+    wait(store.record_calls(vec![called(&run(1), "a", 0)])).unwrap();
+    assert_eq!(ids(&findings(&store)), [""; 0]);
+    let sql = "UPDATE spent SET cost_nanos = cost_nanos + 1";
+    bare(&place).execute(sql, []).unwrap();
+    assert_eq!(ids(&findings(&store)), ["spent"]);
 }

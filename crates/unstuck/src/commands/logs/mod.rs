@@ -19,6 +19,7 @@ use crate::history::History;
 use crate::named::{Named, attempt_name, part_name};
 use crate::output::{DIM, Output};
 use crate::report::refused;
+use crate::run_words::is_clients;
 use crate::session::Session;
 use crate::{clock, completion, runtime};
 
@@ -97,6 +98,15 @@ pub(crate) fn run(args: &LogsArgs, session: &Session<'_>, out: &mut Output) -> R
         let files = kept(&timeline, &folder, named);
         if args.json {
             return out.json(&files);
+        }
+        if is_clients(&run) {
+            return Err(refused(
+                format!(
+                    "run {} is a client's own session: its output is its client's",
+                    run.id
+                ),
+                format!("`unstuck show {}` tells how its calls went", run.id.short()),
+            ));
         }
         if files.is_empty() && !args.follow {
             return Err(refused(

@@ -8,6 +8,7 @@ use unstuck_core::duration::Human;
 use unstuck_core::episode::{AttemptOutcome, AttemptStory};
 use unstuck_core::event::Excerpt;
 
+use crate::call_words;
 use crate::clock;
 use crate::output::{DIM, GREEN, Output, RED, YELLOW};
 use crate::repair_words;
@@ -88,6 +89,15 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
             ),
         )?;
         line("seen", &one_line(&diagnosis.evidence.line, 160))?;
+    }
+    for told in call_words::stories(&attempt.calls) {
+        line("call", &told)?;
+    }
+    for change in &attempt.moved {
+        line(
+            "model",
+            &format!("{} → {}", change.from_model, change.to_model),
+        )?;
     }
     for wrong in &attempt.validation_errors {
         line("wrong", &one_line(wrong, 160))?;

@@ -10,16 +10,17 @@ use clap::Args;
 use serde_json::{Value, json};
 use unstuck_core::duration::Human;
 use unstuck_core::episode::{AttemptStory, Status, Timeline};
+use unstuck_store::Spent;
 
 use self::attempt::{tell, written};
 use crate::history::{History, Listed};
 use crate::named::Named;
 use crate::output::{BOLD, DIM, Output};
 use crate::place::homely;
-use crate::run_words::{style, what};
+use crate::run_words::{is_clients, style, what};
 use crate::session::Session;
 use crate::show_text::{cut, round_costs};
-use crate::{clock, completion, runtime};
+use crate::{call_words, clock, completion, runtime};
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost
 #[derive(Debug, Args)]
@@ -42,18 +43,29 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let named = Named::read(args.run.as_deref())?;
-    let (timeline, driven) = runtime::block_on(async {
+    let (timeline, driven, spent) = runtime::block_on(async {
         let history = History::open(session.store).await?;
-        history.story(named.letters, clock::now().at).await
+        let (timeline, driven) = history.story(named.letters, clock::now().at).await?;
+        let spent = history.spent(&timeline.view.id).await?;
+        anyhow::Ok((timeline, driven, spent))
     })?;
     let attempts = named.attempts(&timeline)?;
     if args.json {
-        return out.json(&as_json(&timeline, named, &attempts, driven)?);
+        let mut whole = as_json(&timeline, named, &attempts, driven)?;
+        whole["api_calls"] = call_words::as_json(&timeline, spent.as_ref())?;
+        return out.json(&whole);
     }
     let run = Listed::of(&timeline, driven);
     match (named.attempt, attempts.as_slice()) {
         (Some(_), [attempt]) => show_attempt(&run, &timeline, attempt, session, out),
-        _ => show_all(&run, &timeline, named, session, out),
+        _ => {
+            let shown = Shown {
+                run: &run,
+                timeline: &timeline,
+                spent: spent.as_ref(),
+            };
+            show_all(&shown, named, session, out)
+        }
     }
 }
 
@@ -82,16 +94,33 @@ fn as_json(
 /// Tells the story of a run that this process has driven to its end.
 pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = Listed::of(timeline, true);
-    show_all(&run, timeline, Named::default(), session, out)
+    let shown = Shown {
+        run: &run,
+        timeline,
+        spent: None,
+    };
+    show_all(&shown, Named::default(), session, out)
+}
+
+/// What is shown of a run.
+struct Shown<'a> {
+    run: &'a Listed,
+    timeline: &'a Timeline,
+    /// What its calls used, as the gateway counted it.
+    spent: Option<&'a Spent>,
 }
 
 fn show_all(
-    run: &Listed,
-    timeline: &Timeline,
+    shown: &Shown<'_>,
     named: Named<'_>,
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<()> {
+    let Shown {
+        run,
+        timeline,
+        spent,
+    } = shown;
     head(run, timeline, out)?;
     match timeline.run.pipeline() {
         Some(plan) => roles::show(run, timeline, plan, named, out)?,
@@ -102,8 +131,26 @@ fn show_all(
             }
         }
     }
+    loose_calls(timeline, out)?;
     writeln!(out)?;
+    if let Some(spent) = spent {
+        writeln!(out, "{}", call_words::closing(spent))?;
+    }
     ending(run, session, out)
+}
+
+/// The calls that belong to no attempt.
+fn loose_calls(timeline: &Timeline, out: &mut Output) -> Result<()> {
+    if !timeline.calls.is_empty() || !timeline.moved.is_empty() {
+        writeln!(out)?;
+    }
+    for told in call_words::stories(&timeline.calls) {
+        writeln!(out, "{told}")?;
+    }
+    for change in &timeline.moved {
+        writeln!(out, "model {} → {}", change.from_model, change.to_model)?;
+    }
+    Ok(())
 }
 
 /// One attempt, with the end of what it wrote.
@@ -172,6 +219,9 @@ fn ending(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()
         run.status,
         run.reason.as_deref().unwrap_or_default()
     )?;
+    if is_clients(run) {
+        return proposed(&["cost --by session".to_owned()], session, out);
+    }
     let mut next = vec![format!("explain {short}"), format!("logs {short}")];
     if !run.status.is_final() {
         next.push(format!("resume {short}"));
@@ -189,6 +239,13 @@ fn unfinished(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Resul
     let until = until.unwrap_or_default();
     if !listed.is_cut_off() {
         writeln!(out, "{style}{}{style:#}{until}", run.status)?;
+        return Ok(());
+    }
+    if is_clients(run) {
+        writeln!(
+            out,
+            "{style}cut off{style:#}: the gateway that served it is gone"
+        )?;
         return Ok(());
     }
     let doing = match run.status {

@@ -1,0 +1,242 @@
+//! Bad days: an upstream that loses most of its capacity for a minute, and one that fails now and then.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+use super::load::{Client, Got, Wanted, request};
+use super::processes::Stage;
+use super::{PLAIN, PREFIXED};
+use crate::measure::{Samples, moment};
+use crate::table::{Table, Target};
+
+const CLIENTS: u64 = 500;
+/// The brownout begins, lasts and is followed by so many seconds.
+const BEFORE: u64 = 10;
+const LASTS: u64 = 60;
+const AFTER: u64 = 15;
+/// In good times it can do so many requests a second, and is asked for less.
+const CAPACITY: f64 = 500.0;
+const OFFERED: f64 = 400.0;
+const LEFT: f64 = 0.3;
+
+const BROWNOUT: &str = "record = false\n[capacity]\nper_second = 500\nconcurrent = 100\nqueue = 200\nservice = { median = \"50ms\", p99 = \"200ms\" }\nrejection_cost = 0.1\n[[phase]]\nfrom = \"10s\"\nfor = \"60s\"\nshare = 0.3\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
+
+const FLAKY: &str = "record = false\n[mix]\nseed = 7\nfailures = 0.2\n";
+
+pub(super) fn measure(runtime: &Runtime, stage: &Stage, table: &mut Table) -> Result<()> {
+    table.section("13. A brownout: 70 % of the capacity lost for 60 s, 500 clients")?;
+    let upstream = stage.upstream(BROWNOUT)?;
+    let plain = runtime.block_on(brownout(
+        upstream.address,
+        upstream.address,
+        PLAIN,
+        Retrying::Thrice,
+    ))?;
+    plain.show("clients that retry thrice", Target::Open, table)?;
+    let upstream = stage.upstream(BROWNOUT)?;
+    let gateway = stage.gateway(&[upstream.address], &[])?;
+    let ours = runtime.block_on(brownout(
+        gateway.address,
+        upstream.address,
+        PREFIXED,
+        Retrying::Never,
+    ))?;
+    ours.show("through the gateway", Target::AtMost(1.2), table)?;
+    let one = |value: f64| [value].into_iter().collect::<Samples>();
+    table.row(
+        "goodput ÷ what is left, worst 5 s",
+        &one(ours.worst),
+        "×",
+        Target::AtLeast(0.9),
+    )?;
+    table.row(
+        "back to normal after it",
+        &one(ours.normal_after),
+        "s",
+        Target::AtMost(5.0),
+    )?;
+    table.section("14. One call of five fails for a moment")?;
+    let upstream = stage.upstream(FLAKY)?;
+    let gateway = stage.gateway(&[upstream.address], &[])?;
+    runtime.block_on(flaky(gateway.address, table))
+}
+
+/// What clients do about failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retrying {
+    Never,
+    Thrice,
+}
+
+/// What came of a brownout.
+struct Brownout {
+    /// Requests at the upstream for each that was meant.
+    load: f64,
+    /// The least of what got through in five seconds of the brownout, as a share of what could.
+    worst: f64,
+    /// How long after its end as much gets through as is asked for, in seconds.
+    normal_after: f64,
+}
+
+impl Brownout {
+    fn show(&self, who: &str, target: Target, table: &mut Table) -> Result<()> {
+        let what = format!("requests at the upstream ÷ meant, {who}");
+        table.row(&what, &[self.load].into_iter().collect(), "×", target)
+    }
+}
+
+async fn brownout(
+    address: SocketAddr,
+    upstream: SocketAddr,
+    path: &'static str,
+    retrying: Retrying,
+) -> Result<Brownout> {
+    let begin = moment();
+    let total = BEFORE + LASTS + AFTER;
+    let good: Arc<Vec<AtomicU64>> = Arc::new((0..total + 60).map(|_| AtomicU64::new(0)).collect());
+    let meant = Arc::new(AtomicU64::new(0));
+    let mut clients = JoinSet::new();
+    for number in 0..CLIENTS {
+        let (good, meant) = (Arc::clone(&good), Arc::clone(&meant));
+        clients.spawn(async move {
+            let every = Duration::from_secs_f64(CLIENTS as f64 / OFFERED);
+            let mut ticks = tokio::time::interval_at(
+                tokio::time::Instant::now() + every.mul_f64(number as f64 / CLIENTS as f64),
+                every,
+            );
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+            let mut client = Client::new(address);
+            let bytes = request(path, Wanted::Whole);
+            while begin.elapsed() < Duration::from_secs(total) {
+                ticks.tick().await;
+                let second = begin.elapsed().as_secs();
+                if (BEFORE..BEFORE + LASTS).contains(&second) {
+                    meant.fetch_add(1, Ordering::Relaxed);
+                }
+                if asked(&mut client, &bytes, retrying).await {
+                    let second = begin.elapsed().as_secs() as usize;
+                    if let Some(count) = good.get(second) {
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        });
+    }
+    let at_start = counted(upstream, BEFORE, begin).await?;
+    let at_end = counted(upstream, BEFORE + LASTS, begin).await?;
+    while clients.join_next().await.is_some() {}
+    let good: Vec<f64> = good
+        .iter()
+        .map(|count| count.load(Ordering::Relaxed) as f64)
+        .collect();
+    let meant = meant.load(Ordering::Relaxed) as f64;
+    let (from, to) = ((BEFORE + 2) as usize, (BEFORE + LASTS) as usize);
+    let windows = good[from..to]
+        .windows(5)
+        .map(|five| five.iter().sum::<f64>() / 5.0);
+    let worst = windows.fold(f64::INFINITY, f64::min) / (CAPACITY * LEFT);
+    let after = good[to..(total as usize)]
+        .iter()
+        .position(|count| *count >= 0.95 * OFFERED);
+    Ok(Brownout {
+        load: (at_end - at_start) / meant,
+        worst,
+        normal_after: after.map_or(f64::INFINITY, |seconds| seconds as f64),
+    })
+}
+
+async fn asked(client: &mut Client, bytes: &[u8], retrying: Retrying) -> bool {
+    let tries = match retrying {
+        Retrying::Never => 1,
+        Retrying::Thrice => 4,
+    };
+    for number in 0..tries {
+        if number > 0 {
+            tokio::time::sleep(Duration::from_millis(500 << number)).await;
+        }
+        if client.ask(bytes).await.is_ok_and(|got| got.status == 200) {
+            return true;
+        }
+    }
+    false
+}
+
+/// How many requests the upstream has counted at a second.
+async fn counted(upstream: SocketAddr, second: u64, begin: std::time::Instant) -> Result<f64> {
+    let left = Duration::from_secs(second).saturating_sub(begin.elapsed());
+    tokio::time::sleep(left).await;
+    let stats = stats(upstream).await?;
+    Ok(stats["requests"].as_f64().unwrap_or_default())
+}
+
+async fn stats(upstream: SocketAddr) -> Result<serde_json::Value> {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(upstream).await?;
+    stream
+        .write_all(b"GET /__faults/stats HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        .await?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await?;
+    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    Ok(serde_json::from_str(body)?)
+}
+
+/// Calls of which one of five fails for a moment.
+async fn flaky(address: SocketAddr, table: &mut Table) -> Result<()> {
+    const CALLS: u64 = 2_000;
+    const AT_ONCE: u64 = 50;
+    let mut clients = JoinSet::new();
+    for _ in 0..AT_ONCE {
+        clients.spawn(async move {
+            let mut client = Client::new(address);
+            let bytes = request(PREFIXED, Wanted::Whole);
+            let mut got: Vec<Option<Got>> = Vec::new();
+            for _ in 0..CALLS / AT_ONCE {
+                got.push(client.ask(&bytes).await.ok());
+            }
+            got
+        });
+    }
+    let mut times = Vec::new();
+    let mut good = 0_u64;
+    while let Some(done) = clients.join_next().await {
+        for got in done?.into_iter().flatten().filter(|got| got.status == 200) {
+            good += 1;
+            times.push(got.whole);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    let one = |value: f64| [value].into_iter().collect::<Samples>();
+    // What recovered took longer than what worked at once; a fifth failed, so those are the slowest fifth.
+    let recovered = &times[times.len() * 8 / 10..];
+    let at = |share: f64| {
+        recovered
+            .get((recovered.len() as f64 * share) as usize)
+            .copied()
+            .unwrap_or(f64::NAN)
+    };
+    table.row(
+        "calls that succeeded",
+        &one(good as f64 * 100.0 / CALLS as f64),
+        "%",
+        Target::AtLeast(99.0),
+    )?;
+    table.row(
+        "time to recovery, median",
+        &one(at(0.5)),
+        "s",
+        Target::AtMost(2.0),
+    )?;
+    table.row(
+        "time to recovery, p99",
+        &one(at(0.99)),
+        "s",
+        Target::AtMost(30.0),
+    )
+}

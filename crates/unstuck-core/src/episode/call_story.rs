@@ -1,0 +1,93 @@
+//! The calls of LLM APIs that did not simply work: what failed, what was done about it, and how they ended.
+
+use serde::Serialize;
+
+use crate::call::CallRecord;
+use crate::event::{CallFailed, Event, Recorded};
+use crate::failure::Kind;
+use crate::moment::Timestamp;
+
+/// A call of an LLM API that did not simply work.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallStory {
+    /// Its id.
+    pub id: String,
+    /// The tries that failed.
+    pub tries: Vec<FailedTry>,
+    /// How it ended; none while it goes on, or if nobody saw its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<CallRecord>,
+}
+
+/// One try that failed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FailedTry {
+    /// When.
+    pub at: Timestamp,
+    /// The number of the try, from 1.
+    pub number: u32,
+    /// Who was asked.
+    pub upstream: String,
+    /// The model that was asked.
+    pub model: Option<String>,
+    /// The HTTP status, where there was an answer.
+    pub status: Option<u16>,
+    /// What it was found to be.
+    pub kind: Kind,
+    /// What happened, in one sentence.
+    pub message: String,
+    /// What was decided, in one sentence.
+    pub reason: String,
+    /// Who was asked instead.
+    pub fallback: Option<String>,
+}
+
+impl FailedTry {
+    fn of(call: &CallFailed, at: Timestamp) -> Self {
+        Self {
+            at,
+            number: call.number,
+            upstream: call.upstream.clone(),
+            model: call.model.clone(),
+            status: call.status,
+            kind: call.diagnosis.kind,
+            message: call.diagnosis.message.clone(),
+            reason: call.decision.reason.clone(),
+            fallback: call.fallback.clone(),
+        }
+    }
+}
+
+impl CallStory {
+    /// When something first went wrong, or when it was asked.
+    pub fn at(&self) -> Option<Timestamp> {
+        let asked = self.ended.as_ref().map(|end| end.at);
+        self.tries.first().map(|first| first.at).or(asked)
+    }
+}
+
+/// Takes in what happened to one of these calls, or to a new one.
+pub(super) fn take_in(calls: &mut Vec<CallStory>, recorded: &Recorded) {
+    match &recorded.event {
+        Event::CallFailed(failed) => {
+            let failed_try = FailedTry::of(failed, recorded.at);
+            story(calls, &failed.call).tries.push(failed_try);
+        }
+        Event::CallFinished(end) => story(calls, &end.call).ended = Some((**end).clone()),
+        _ => {}
+    }
+}
+
+/// The story of a call; it begins where there is none yet.
+fn story<'a>(calls: &'a mut Vec<CallStory>, id: &str) -> &'a mut CallStory {
+    let known = calls.iter().rposition(|one| one.id == id);
+    let place = known.unwrap_or_else(|| {
+        calls.push(CallStory {
+            id: id.to_owned(),
+            tries: Vec::new(),
+            ended: None,
+        });
+        calls.len() - 1
+    });
+    &mut calls[place]
+}

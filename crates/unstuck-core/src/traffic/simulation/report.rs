@@ -1,0 +1,113 @@
+//! What was seen in a simulation.
+
+use std::time::Duration;
+
+/// What was seen.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// In tenths of a second: what happened in each.
+    pub tenths: Vec<Tenth>,
+    /// Calls that succeeded in the end.
+    pub succeeded: u64,
+    /// Calls that were given up.
+    pub given_up: u64,
+    /// From the first failure of a call to its success.
+    pub recoveries: Vec<Duration>,
+    /// From the beginning of a call to its end, for the clients that are not of the busy session.
+    pub responses: Vec<Duration>,
+}
+
+/// What happened in a tenth of a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tenth {
+    /// Calls that clients began.
+    pub offered: u32,
+    /// Tries that reached the upstream.
+    pub sent: u32,
+    /// Tries that it answered.
+    pub good: u32,
+    /// Tries that failed.
+    pub failed: u32,
+    /// Tries that failed at the rate limit, among them.
+    pub limited: u32,
+    /// Calls that wait at the lane.
+    pub waiting: u32,
+}
+
+impl Report {
+    pub(super) fn at(&mut self, millis: i64) -> &mut Tenth {
+        let at = usize::try_from(millis / 100).unwrap_or(0);
+        if self.tenths.len() <= at {
+            self.tenths.resize(at + 1, Tenth::default());
+        }
+        &mut self.tenths[at]
+    }
+
+    /// How many of something there were in a second on average, from one second to another.
+    pub fn per_second(&self, from: f64, until: f64, what: impl Fn(&Tenth) -> u32) -> f64 {
+        let sum: u32 = self.slice(from, until).iter().map(what).sum();
+        f64::from(sum) / (until - from)
+    }
+
+    /// The least that got through in a second, over any window of so many seconds between two.
+    pub fn least_goodput(&self, window: f64, from: f64, until: f64) -> f64 {
+        let starts = (0..).map(|step| from + f64::from(step) / 10.0);
+        starts
+            .take_while(|start| start + window <= until + 1e-9)
+            .map(|start| self.per_second(start, start + window, |tenth| tenth.good))
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// After how many seconds since `end` so much gets through again, and hardly anything fails, for a second.
+    pub fn back_after(&self, end: f64, goodput: f64) -> Option<f64> {
+        let last = self.tenths.len() as f64 / 10.0 - 1.0;
+        let starts = (0..).map(|step| f64::from(step) / 10.0);
+        starts
+            .take_while(|start| end + start <= last)
+            .find(|start| {
+                let second =
+                    |what: fn(&Tenth) -> u32| self.per_second(end + start, end + start + 1.0, what);
+                let good = second(|tenth| tenth.good);
+                good >= goodput && second(|tenth| tenth.failed) <= 0.05 * good
+            })
+    }
+
+    /// After how many seconds since `end` nobody waits at the lane any more.
+    pub fn nobody_waits_after(&self, end: f64) -> Option<f64> {
+        let first = index(end);
+        let after = self.tenths.get(first..)?.iter();
+        let found = after.enumerate().find(|(_, tenth)| tenth.waiting == 0);
+        found.map(|(tenths, _)| tenths as f64 / 10.0)
+    }
+
+    /// The share of calls that succeeded.
+    pub fn success(&self) -> f64 {
+        self.succeeded as f64 / (self.succeeded + self.given_up).max(1) as f64
+    }
+
+    fn slice(&self, from: f64, until: f64) -> &[Tenth] {
+        let until = index(until).min(self.tenths.len());
+        self.tenths.get(index(from)..until).unwrap_or_default()
+    }
+}
+
+/// The value below which that share of them is.
+pub fn percentile(times: &[Duration], share: f64) -> Duration {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    let at = whole(share * sorted.len().saturating_sub(1) as f64);
+    sorted.get(at).copied().unwrap_or_default()
+}
+
+fn index(seconds: f64) -> usize {
+    whole(seconds * 10.0)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from floats saturate"
+)]
+fn whole(number: f64) -> usize {
+    number.round() as usize
+}

@@ -1,0 +1,24 @@
+//! What lanes promise, in simulation and as laws.
+
+mod laws;
+mod sharing;
+mod storms;
+
+use std::time::Duration;
+
+use super::LaneSettings;
+use super::simulation::{Manner, Scenario};
+use crate::decision::template;
+
+fn seconds(number: u64) -> Duration {
+    Duration::from_secs(number)
+}
+
+fn lane() -> Manner {
+    Manner::Lane(LaneSettings::default())
+}
+
+/// So many clients that think for so many seconds between two calls, by the policy of the gateway.
+fn scenario(clients: u32, think: u64) -> Scenario {
+    Scenario::healthy(clients, seconds(think), template("standard").unwrap())
+}

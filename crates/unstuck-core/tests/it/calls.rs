@@ -1,0 +1,321 @@
+//! What a gateway notes of calls does not disturb what is known of a run that is driven at the same time.
+
+use std::time::Duration;
+
+use unstuck_core::agent::Agents;
+use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::decision::{Chosen, Decision, Draw, EscalationReason, EscalationRecord};
+use unstuck_core::episode::{RunFold, RunView, Timeline, Untold};
+use unstuck_core::event::{
+    AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, CallFailed, Excerpt, Measured,
+    ModelEscalated, Outcome, RunFinished, RunStarted, SessionSpec, VERSION, Work,
+};
+use unstuck_core::{
+    Event, Failure, Kind, Layer, Level, Recorded, Recovery, RetryPolicy, RunId, Timestamp,
+};
+
+use crate::diagnose;
+
+fn run() -> RunId {
+    RunId::new("k3v9x0m2qa")
+}
+
+fn second(second: i64) -> Timestamp {
+    Timestamp::from_seconds(1_794_777_000 + second)
+}
+
+fn started(agent: &str) -> Event {
+    Event::from(Box::new(RunStarted {
+        project: "/p".into(),
+        work: Work::Command(Box::new(SessionSpec {
+            cwd: "/p".into(),
+            command: vec![agent.into()],
+            agent: None,
+            model: Some("small".into()),
+            session: run().session(1),
+            policy: RetryPolicy::default(),
+            origins: Default::default(),
+            timeout_ms: None,
+            idle_timeout_ms: None,
+            options: serde_json::Value::Null,
+            unrepeatable: None,
+            knowledge: "test".into(),
+        })),
+    }))
+}
+
+fn attempt(number: u32) -> Event {
+    Event::from(Box::new(AttemptStarted {
+        session: run().session(1),
+        number,
+        command: vec!["claude".into()],
+        model: Some("small".into()),
+        timeout_ms: None,
+        answering: None,
+        changes: Vec::new(),
+        agent_session: None,
+        reaper: None,
+        tree: None,
+    }))
+}
+
+fn end(number: u32, cost_usd: Option<f64>) -> AttemptEnd {
+    AttemptEnd {
+        session: run().session(1),
+        number,
+        exit_code: Some(1),
+        signal: None,
+        limit: None,
+        duration_ms: 9_000,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        left: 0,
+        model: None,
+        answering: None,
+        used: Measured {
+            cost_usd,
+            ..Measured::default()
+        },
+        tree: None,
+    }
+}
+
+fn overloaded() -> unstuck_core::Diagnosis {
+    diagnose(&Failure {
+        status: Some(529),
+        ..Failure::new(Layer::Api)
+    })
+}
+
+fn failed(number: u32) -> Event {
+    Event::from(Box::new(AttemptFailed {
+        end: end(number, None),
+        diagnosis: diagnose(&Failure::new(Layer::Agent)),
+        validation_errors: Vec::new(),
+        excerpt: Excerpt::default(),
+        check: None,
+    }))
+}
+
+fn succeeded(number: u32) -> Event {
+    Event::from(Box::new(AttemptSucceeded {
+        end: end(number, Some(0.5)),
+        truncated: false,
+    }))
+}
+
+fn finished() -> Event {
+    Event::from(RunFinished {
+        outcome: Outcome::Recovered,
+        exit_code: 0,
+        reason: "done".into(),
+        attempts: 2,
+        retry_count: 1,
+        recovery_level: Some(Level::Same),
+        cost_usd: 0.5,
+        duration_ms: 30_000,
+    })
+}
+
+fn call_failed() -> Event {
+    let delay = Duration::from_secs(1);
+    Event::from(Box::new(CallFailed {
+        session: run().session(1),
+        call: "c1".into(),
+        number: 1,
+        upstream: "first".into(),
+        model: Some("small".into()),
+        status: Some(529),
+        diagnosis: overloaded(),
+        decision: Decision {
+            kind: Kind::ServerOverloaded,
+            level: Some(Level::Alternative),
+            action: Chosen::Retry {
+                delay,
+                until: second(1),
+            },
+            strategy: None,
+            reason: "trying again in 1 s".into(),
+            attempt: 1,
+            of: 3,
+            fell_through: Vec::new(),
+            cost: None,
+            postponed: None,
+            stated: false,
+            draw: Draw(1),
+            at: second(0),
+        },
+        fallback: None,
+        policy_hash: "h".into(),
+    }))
+}
+
+fn call_finished() -> Event {
+    Event::from(Box::new(CallRecord {
+        call: "c1".into(),
+        run: run(),
+        session: run().session(1),
+        at: second(0),
+        protocol: "anthropic".into(),
+        endpoint: "messages".into(),
+        upstream: "first".into(),
+        asked_model: Some("small".into()),
+        model: Some("small".into()),
+        stream: true,
+        outcome: CallOutcome::Recovered,
+        status: 200,
+        kind: Some(Kind::ServerOverloaded),
+        attempts: 2,
+        waited_ms: 1_000,
+        first_byte_ms: 1_400,
+        duration_ms: 2_000,
+        sent_bytes: 100,
+        tokens: None,
+        cost_usd: Some(9.0),
+    }))
+}
+
+fn moved() -> Event {
+    Event::from(ModelEscalated {
+        session: Some(run().session(1)),
+        change: EscalationRecord {
+            from_model: "small".into(),
+            to_model: "large".into(),
+            reason: EscalationReason::AutoAfterRetries,
+            timestamp: second(0),
+            cost_estimate: None,
+        },
+    })
+}
+
+fn log(events: Vec<(i64, Event)>) -> Vec<Recorded> {
+    let numbered = (1..).zip(events);
+    let recorded = numbered.map(|(seq, (at, event))| Recorded {
+        version: VERSION,
+        run: run(),
+        seq,
+        at: second(at),
+        event,
+    });
+    recorded.collect()
+}
+
+fn driven() -> Vec<(i64, Event)> {
+    vec![
+        (0, started("claude")),
+        (0, attempt(1)),
+        (10, failed(1)),
+        (20, attempt(2)),
+        (30, succeeded(2)),
+        (30, finished()),
+    ]
+}
+
+/// The same without what only tells when something last happened.
+fn timeless(view: &RunView) -> RunView {
+    RunView {
+        seq: 0,
+        updated: second(0),
+        ..view.clone()
+    }
+}
+
+/// A call that fails within an attempt changes nothing about the attempt, wherever it stands in the log.
+#[test]
+fn calls_do_not_disturb_a_run_that_is_driven() {
+    let plain = log(driven());
+    let (fold, recovery) = (
+        RunFold::fold(&plain).unwrap(),
+        Recovery::fold(&plain).unwrap(),
+    );
+    for place in 2..=driven().len() {
+        let mut events = driven();
+        let at = events[place - 1].0;
+        let noted = [call_failed(), call_finished(), moved()];
+        events.splice(place..place, noted.map(|event| (at, event)));
+        let noted = log(events);
+        let again = RunFold::fold(&noted).unwrap();
+        assert_eq!(timeless(&again.view), timeless(&fold.view), "{place}");
+        assert_eq!(again.sessions, fold.sessions, "{place}");
+        assert_eq!(again.repairs, fold.repairs, "{place}");
+        assert_eq!(again.questions, fold.questions, "{place}");
+        assert_eq!(Recovery::fold(&noted).unwrap(), recovery, "{place}");
+        assert_eq!(Untold::fold(&noted), Untold::fold(&plain), "{place}");
+    }
+}
+
+/// What a gateway notes comes a moment later, and is told with the attempt in which it happened.
+#[test]
+fn calls_are_told_with_the_attempt_in_which_they_happened() {
+    let mut events = driven();
+    let late = [(5, call_failed()), (6, call_finished()), (6, moved())];
+    events.splice(4..4, late);
+    let timeline = Timeline::fold(&log(events)).unwrap();
+    let [first, second] = timeline.attempts.as_slice() else {
+        panic!("{:?}", timeline.attempts);
+    };
+    assert_eq!(first.calls.len(), 1);
+    assert_eq!(first.calls[0].tries[0].kind, Kind::ServerOverloaded);
+    let ended = first.calls[0].ended.as_ref().unwrap();
+    assert_eq!(ended.outcome, CallOutcome::Recovered);
+    assert_eq!(first.moved[0].to_model, "large");
+    assert_eq!(first.model_change, None);
+    assert!(second.calls.is_empty() && second.moved.is_empty());
+    assert!(timeline.calls.is_empty());
+}
+
+/// A client's own session has no attempts: its calls tell how it stands.
+#[test]
+fn a_clients_session_is_told_by_its_calls() {
+    let events = vec![
+        (0, started("(gateway)")),
+        (1, call_failed()),
+        (2, call_finished()),
+        (2, moved()),
+    ];
+    let timeline = Timeline::fold(&log(events)).unwrap();
+    let view = &timeline.view;
+    assert_eq!(view.kind, Some(Kind::ServerOverloaded));
+    assert_eq!((view.error_count, view.retry_count), (1, 1));
+    assert_eq!(view.model.as_deref(), Some("large"));
+    assert_eq!(
+        view.cost_usd, 0.0,
+        "the calls themselves are counted elsewhere"
+    );
+    assert_eq!(timeline.calls.len(), 1);
+    assert_eq!(timeline.moved.len(), 1);
+}
+
+/// An agent that tells what it cost has counted its calls itself.
+#[test]
+fn only_what_nobody_told_is_counted_by_calls() {
+    let times = Untold::fold(&log(driven()));
+    let told: Vec<_> = times
+        .iter()
+        .map(|time| (time.from, time.to, time.cost, time.tokens))
+        .collect();
+    let first = (second(0), Some(second(10)), true, true);
+    let last = (second(20), Some(second(30)), false, true);
+    assert_eq!(told, [first, last]);
+}
+
+#[test]
+fn agents_are_known_by_what_they_call_themselves_to_apis() {
+    let agents = Agents::built_in();
+    let id = |client: &str| agents.of_client(client).map(|agent| agent.id().to_owned());
+    assert_eq!(
+        id("claude-cli/2.0.31 (external, cli)").as_deref(),
+        Some("claude")
+    );
+    assert_eq!(
+        id("codex_cli_rs/0.50.0 (Ubuntu 24.4.0; x86_64) xterm").as_deref(),
+        Some("codex")
+    );
+    assert_eq!(
+        id("GeminiCLI/0.9.0/gemini-3-pro (linux; x64)").as_deref(),
+        Some("gemini")
+    );
+    assert_eq!(id("ai-sdk/5.0 opencode/1.0.2").as_deref(), Some("opencode"));
+    assert_eq!(id("OpenAI/Python 1.2.3"), None);
+    assert_eq!(id(""), None);
+}

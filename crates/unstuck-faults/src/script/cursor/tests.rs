@@ -1,0 +1,195 @@
+use std::time::Duration;
+
+use hyper::HeaderMap;
+
+use super::*;
+use crate::protocol::{Call, Protocol};
+use crate::script::When;
+
+const START: Timestamp = Timestamp::from_seconds(1_763_000_000);
+
+/// Asks as a client with one key does.
+fn take(cursor: &mut Cursor, (model, prompt): (&str, &str), now: Timestamp) -> Option<Taken> {
+    let call = Call {
+        model: model.to_owned(),
+        prompt: prompt.to_owned(),
+        ..Call::default()
+    };
+    let mut headers = HeaderMap::new();
+    headers.insert("x-session", "abc".parse().unwrap());
+    let asking = Asking {
+        protocol: Protocol::Anthropic,
+        path: "/v1/messages",
+        headers: &headers,
+        key: "sk-one",
+        call: &call,
+        body: b"{\"temperature\": 0}",
+    };
+    cursor.take(&asking, Asked::Model, None, now)
+}
+
+fn names(script: &Script, calls: &[(&str, &str)]) -> Vec<&'static str> {
+    let mut cursor = Cursor::new(script);
+    calls
+        .iter()
+        .map(|call| take(&mut cursor, *call, START).map_or("nothing", |taken| taken.reply.name()))
+        .collect()
+}
+
+#[test]
+fn steps_come_in_their_order_and_the_last_repeats() {
+    let script = Script::default()
+        .then(Step::from(Reply::Overloaded).times(2))
+        .then(Reply::answer("done"));
+    let taken = names(&script, &[("m", "p"); 4]);
+    assert_eq!(taken, ["overloaded", "overloaded", "answer", "answer"]);
+}
+
+#[test]
+fn a_step_for_one_model_leaves_the_others_alone() {
+    let script = Script::default()
+        .then(Step::from(Reply::Quota).when_model("haiku").always())
+        .then(Reply::Auth)
+        .then(Step::from(Reply::Empty).when_prompt("title"));
+    let calls = [
+        ("haiku-4", "x"),
+        ("opus", "x"),
+        ("haiku-4", "x"),
+        ("opus", "a title"),
+        ("opus", "x"),
+    ];
+    assert_eq!(
+        names(&script, &calls),
+        ["quota", "auth", "quota", "empty", "auth"]
+    );
+}
+
+#[test]
+fn every_condition_must_hold() {
+    let met = |conditions: &str| {
+        let step = format!("[[step]]\nwhen = {{ {conditions} }}\nquota = {{}}");
+        names(&step.parse().unwrap(), &[("m", "p")]) == ["quota"]
+    };
+    for conditions in [
+        "path = \"/messages\"",
+        "protocol = \"anthropic\"",
+        "header = { x-session = \"b\" }",
+        "header = { x-session = \"\" }",
+        "key = \"one\"",
+        "stream = false",
+        "body = \"temperature\"",
+        "prefill = false",
+        "key = \"one\", model = \"m\"",
+    ] {
+        assert!(met(conditions), "{conditions}");
+    }
+    for conditions in [
+        "path = \"/responses\"",
+        "protocol = \"chat\"",
+        "header = { x-session = \"z\" }",
+        "header = { x-other = \"\" }",
+        "key = \"two\"",
+        "stream = true",
+        "body = \"top_p\"",
+        "prefill = true",
+        "key = \"one\", model = \"n\"",
+    ] {
+        assert!(!met(conditions), "{conditions}");
+    }
+}
+
+#[test]
+fn places_are_counted_among_the_requests_that_fit_otherwise() {
+    let script: Script = r#"
+        [[step]]
+        when = { model = "a", nth = "2-3" }
+        quota = {}
+
+        [[step]]
+        when = { model = "b", every = 2 }
+        auth = {}
+
+        [[step]]
+        answer = {}
+    "#
+    .parse()
+    .unwrap();
+    let calls = ["b", "a", "a", "b", "a", "a", "b", "b"].map(|model| (model, "p"));
+    assert_eq!(
+        names(&script, &calls),
+        [
+            "answer", "answer", "quota", "auth", "quota", "answer", "answer", "auth"
+        ]
+    );
+}
+
+#[test]
+fn a_request_that_no_step_fits_gets_none() {
+    let script = Script::default().then(Step::from(Reply::Quota).when_prompt("title"));
+    assert_eq!(names(&script, &[("m", "other")]), ["nothing"]);
+}
+
+#[test]
+fn what_asks_no_model_gets_only_steps_that_name_its_path() {
+    let script = Script::default()
+        .then(Reply::Quota)
+        .then(Step::from(Reply::Auth).when_path("/models"));
+    let mut cursor = Cursor::new(&script);
+    let (call, headers) = (Call::default(), HeaderMap::new());
+    let mut aside = |path| {
+        let asking = Asking {
+            protocol: Protocol::Chat,
+            path,
+            headers: &headers,
+            key: "",
+            call: &call,
+            body: b"",
+        };
+        let taken = cursor.take(&asking, Asked::Aside, None, START);
+        taken.map(|taken| taken.reply.name())
+    };
+    assert_eq!(aside("/v1/files"), None);
+    assert_eq!(aside("/v1/models"), Some("auth"));
+    assert_eq!(aside("/v1/models"), None);
+}
+
+#[test]
+fn a_mix_begins_where_the_steps_are_used_up() {
+    let script = Script::default()
+        .then(Step::from(Reply::Quota).times(2))
+        .with_mix(Mix::failing(1.0, 1).with(1, Reply::Hang));
+    let taken = names(&script, &[("m", "p"); 4]);
+    assert_eq!(taken, ["quota", "quota", "hang", "hang"]);
+}
+
+#[test]
+fn a_usage_limit_that_holds_ends_at_its_reset() {
+    let script = Script::default()
+        .then(Reply::usage_limit(Duration::from_secs(5)))
+        .then(Reply::answer("done"));
+    let mut cursor = Cursor::new(&script);
+    let mut after = |seconds| {
+        let now = START.after(Duration::from_secs(seconds));
+        take(&mut cursor, ("m", "p"), now).map(|taken| (taken.reply.name(), taken.reset))
+    };
+    let reset = Some(START.after(Duration::from_secs(5)));
+    assert_eq!(after(0), Some(("usage_limit", reset)));
+    assert_eq!(after(4), Some(("usage_limit", reset)));
+    assert_eq!(after(5), Some(("answer", None)));
+}
+
+#[test]
+fn a_place_is_written_as_a_number_or_a_range() {
+    let place = |text: &str| {
+        let when: Result<When, _> = toml::from_str(&format!("nth = {text}"));
+        when.ok()
+            .and_then(|when| when.nth)
+            .map(|nth| nth.to_string())
+    };
+    assert_eq!(place("3").as_deref(), Some("3"));
+    assert_eq!(place("\"3-7\"").as_deref(), Some("3-7"));
+    assert_eq!(place("\"3-\"").as_deref(), Some("3-"));
+    for wrong in ["0", "-1", "\"7-3\"", "\"x\"", "\"-\""] {
+        assert_eq!(place(wrong), None, "{wrong}");
+    }
+}

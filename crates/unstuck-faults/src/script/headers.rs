@@ -1,0 +1,22 @@
+//! Further headers of an answer, as values of a script.
+
+use std::collections::BTreeMap;
+
+use hyper::header::{HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+/// Names and values of headers.
+pub(super) fn valid<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let headers = BTreeMap::<String, String>::deserialize(deserializer)?;
+    for (name, value) in &headers {
+        if name.parse::<HeaderName>().is_err() || HeaderValue::from_str(value).is_err() {
+            return Err(D::Error::custom(format!(
+                "`{name}: {value}` cannot be a header"
+            )));
+        }
+    }
+    Ok(headers)
+}

@@ -1,0 +1,115 @@
+//! One connection from its first bytes to its end: HTTP/1.1, HTTP/2 with prior knowledge, or TLS with either in it.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+use super::line::{Line, Tapped, Wire};
+use super::respond::respond;
+use super::state::State;
+use super::tls::Handshake;
+use crate::script::HandshakeFault;
+
+/// How the first bytes of TLS and of HTTP/2 begin; no method of HTTP does so.
+const TLS: u8 = 0x16;
+const HTTP2: &[u8] = b"PRI";
+
+/// How long it takes until more of the first bytes are looked for.
+const BEFORE_NEXT_LOOK: Duration = Duration::from_millis(1);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speech {
+    Http1,
+    Http2,
+    Tls,
+}
+
+/// Serves a connection until it ends.
+pub(super) async fn serve(stream: TcpStream, state: Arc<State>) {
+    // Without it small frames may be held back for 40 ms; and if it fails, that is all.
+    let _ = stream.set_nodelay(true);
+    let Ok(speech) = hear(&stream).await else {
+        return;
+    };
+    match speech {
+        Speech::Http1 => converse1(stream, state).await,
+        Speech::Http2 => converse2(stream, state).await,
+        Speech::Tls => secure(stream, state).await,
+    }
+}
+
+/// Finds out what is spoken, and leaves the bytes where they are.
+async fn hear(stream: &TcpStream) -> std::io::Result<Speech> {
+    loop {
+        let mut first = [0; 3];
+        let heard = stream.peek(&mut first).await?;
+        let first = &first[..heard];
+        if first.first() == Some(&TLS) {
+            return Ok(Speech::Tls);
+        }
+        if first == HTTP2 {
+            return Ok(Speech::Http2);
+        }
+        if heard == 0 || !HTTP2.starts_with(first) {
+            return Ok(Speech::Http1);
+        }
+        tokio::time::sleep(BEFORE_NEXT_LOOK).await;
+    }
+}
+
+async fn secure(mut stream: TcpStream, state: Arc<State>) {
+    let Some(tls) = &state.tls else {
+        return;
+    };
+    match tls.next() {
+        Handshake::Fails(HandshakeFault::Garbage) => {
+            let _ = stream.write_all(b"\x00\x01this is not TLS\r\n").await;
+            let _ = stream.shutdown().await;
+        }
+        Handshake::Fails(HandshakeFault::Close) => {}
+        Handshake::Fails(HandshakeFault::Reset) => stream.reset(),
+        Handshake::Works(acceptor) => {
+            // A client that does not like the certificate goes away here.
+            let Ok(stream) = acceptor.accept(stream).await else {
+                return;
+            };
+            let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            match is_http2 {
+                true => converse2(stream, state).await,
+                false => converse1(stream, state).await,
+            }
+        }
+    }
+}
+
+async fn converse1<W: Wire>(wire: W, state: Arc<State>) {
+    let line = Arc::new(Line::new(state.script.echoes()));
+    let shared = Arc::clone(&line);
+    let service = service_fn(move |request| {
+        Box::pin(respond(Arc::clone(&state), Arc::clone(&shared), request))
+    });
+    let io = TokioIo::new(Tapped {
+        wire,
+        line: Arc::clone(&line),
+    });
+    let mut connection = http1::Builder::new().serve_connection(io, service);
+    // A client that goes away in the middle is no concern of the server's.
+    let _ = poll_fn(|context| connection.poll_without_shutdown(context)).await;
+    let parts = connection.into_parts();
+    line.finish(parts.io.into_inner().wire).await;
+}
+
+async fn converse2<W: Wire>(wire: W, state: Arc<State>) {
+    let line = Arc::new(Line::new(false));
+    let service =
+        service_fn(move |request| respond(Arc::clone(&state), Arc::clone(&line), request));
+    let _ = http2::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(wire), service)
+        .await;
+}

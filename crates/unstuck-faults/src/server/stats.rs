@@ -1,0 +1,181 @@
+//! What was counted: cheap enough for benchmarks, bounded however long the server runs.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+/// So many different paths and models are told apart; the others are counted together.
+const NAMES: usize = 200;
+const OTHERS: &str = "(others)";
+
+/// So many seconds are counted one by one.
+const SECONDS: usize = 24 * 60 * 60;
+
+/// What a server counted; `GET /__faults/stats` gives it as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Stats {
+    /// Requests that came in; those for the counts themselves are left out.
+    pub requests: u64,
+    /// Connections that were made.
+    pub connections: u64,
+    /// Requests that are being answered.
+    pub in_flight: u64,
+    /// The most that were answered at a time.
+    pub most_in_flight: u64,
+    /// Answers that the client did not wait for.
+    pub abandoned: u64,
+    /// By what was done: a reply's name, `over_limit`, `over_capacity`, `no_step`, `bad_request` or `aside` (side questions).
+    pub by_reply: BTreeMap<String, u64>,
+    /// By HTTP status; 0 for those that got none.
+    pub by_status: BTreeMap<u16, u64>,
+    /// By path.
+    pub by_path: BTreeMap<String, u64>,
+    /// By model.
+    pub by_model: BTreeMap<String, u64>,
+    /// Requests that came in each second, from the first request on; for the first day.
+    pub per_second: Vec<u64>,
+    /// Good answers (2xx) that were begun in each of these seconds.
+    pub good_per_second: Vec<u64>,
+}
+
+/// The counts while they grow.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    requests: u64,
+    connections: u64,
+    in_flight: u64,
+    most_in_flight: u64,
+    abandoned: u64,
+    by_reply: HashMap<&'static str, u64>,
+    by_status: HashMap<u16, u64>,
+    by_path: HashMap<String, u64>,
+    by_model: HashMap<String, u64>,
+    first: Option<u64>,
+    per_second: Vec<u64>,
+    good_per_second: Vec<u64>,
+}
+
+impl Tally {
+    pub(super) fn connected(&mut self) {
+        self.connections += 1;
+    }
+
+    /// Counts a request that came in during this second.
+    pub(super) fn began(&mut self, path: &str, second: u64) {
+        self.requests += 1;
+        self.in_flight += 1;
+        self.most_in_flight = self.most_in_flight.max(self.in_flight);
+        named(&mut self.by_path, path);
+        let first = *self.first.get_or_insert(second);
+        counted(&mut self.per_second, second - first.min(second));
+    }
+
+    pub(super) fn asked(&mut self, model: &str) {
+        named(&mut self.by_model, model);
+    }
+
+    pub(super) fn chose(&mut self, reply: &'static str) {
+        *self.by_reply.entry(reply).or_default() += 1;
+    }
+
+    /// Counts an answer whose headers go out during this second; 0 for none.
+    pub(super) fn answered(&mut self, status: u16, second: u64) {
+        *self.by_status.entry(status).or_default() += 1;
+        if (200..300).contains(&status) {
+            let first = self.first.unwrap_or(second);
+            counted(&mut self.good_per_second, second - first.min(second));
+        }
+    }
+
+    pub(super) fn ended(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    pub(super) fn abandoned(&mut self) {
+        self.abandoned += 1;
+    }
+
+    /// Forgets everything but what is still under way.
+    pub(super) fn restart(&mut self) {
+        *self = Self {
+            in_flight: self.in_flight,
+            most_in_flight: self.in_flight,
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        let by_name = |counts: &HashMap<String, u64>| {
+            let counts = counts.iter();
+            counts.map(|(name, count)| (name.clone(), *count)).collect()
+        };
+        let by_reply = self.by_reply.iter();
+        Stats {
+            requests: self.requests,
+            connections: self.connections,
+            in_flight: self.in_flight,
+            most_in_flight: self.most_in_flight,
+            abandoned: self.abandoned,
+            by_reply: by_reply
+                .map(|(name, count)| ((*name).to_owned(), *count))
+                .collect(),
+            by_status: self.by_status.iter().map(|(a, b)| (*a, *b)).collect(),
+            by_path: by_name(&self.by_path),
+            by_model: by_name(&self.by_model),
+            per_second: self.per_second.clone(),
+            good_per_second: self.good_per_second.clone(),
+        }
+    }
+}
+
+fn named(counts: &mut HashMap<String, u64>, name: &str) {
+    if let Some(count) = counts.get_mut(name) {
+        *count += 1;
+        return;
+    }
+    let name = if counts.len() < NAMES { name } else { OTHERS };
+    *counts.entry(name.to_owned()).or_default() += 1;
+}
+
+fn counted(seconds: &mut Vec<u64>, second: u64) {
+    let Some(place) = usize::try_from(second)
+        .ok()
+        .filter(|place| *place < SECONDS)
+    else {
+        return;
+    };
+    if seconds.len() <= place {
+        seconds.resize(place + 1, 0);
+    }
+    seconds[place] += 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_count_from_the_first_request() {
+        let mut tally = Tally::default();
+        for second in [100, 100, 103] {
+            tally.began("/", second);
+            tally.answered(200, second);
+        }
+        tally.answered(500, 103);
+        let stats = tally.stats();
+        assert_eq!(stats.per_second, [2, 0, 0, 1]);
+        assert_eq!(stats.good_per_second, [2, 0, 0, 1]);
+        assert_eq!(stats.by_status, BTreeMap::from([(200, 3), (500, 1)]));
+    }
+
+    #[test]
+    fn many_names_are_counted_together() {
+        let mut tally = Tally::default();
+        for number in 0..1_000 {
+            tally.began(&format!("/{number}"), 0);
+        }
+        let stats = tally.stats();
+        assert_eq!(stats.by_path.len(), NAMES + 1);
+        assert_eq!(stats.by_path[OTHERS], 800);
+    }
+}

@@ -1,0 +1,92 @@
+//! TLS by a certificate that is made when the server starts and that nobody has signed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rcgen::{CertificateParams, KeyPair};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use crate::error::FaultsError;
+use crate::script::{Certificate, HandshakeFault, Times, Tls};
+
+/// The TLS side of a server.
+pub(super) struct Secured {
+    acceptor: TlsAcceptor,
+    pem: String,
+    script: Tls,
+    begun: AtomicU32,
+}
+
+/// What comes of a handshake.
+pub(super) enum Handshake {
+    Fails(HandshakeFault),
+    Works(TlsAcceptor),
+}
+
+impl Secured {
+    pub(super) fn new(script: &Tls) -> Result<Self, FaultsError> {
+        let made = make(script.certificate).map_err(FaultsError::Tls)?;
+        if let Some(path) = &script.pem_file {
+            std::fs::write(path, &made.1).map_err(FaultsError::file(path))?;
+        }
+        Ok(Self {
+            acceptor: made.0,
+            pem: made.1,
+            script: script.clone(),
+            begun: AtomicU32::new(0),
+        })
+    }
+
+    pub(super) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// What comes of the next handshake.
+    pub(super) fn next(&self) -> Handshake {
+        let before = self.begun.fetch_add(1, Ordering::Relaxed);
+        let fails = match self.script.fails {
+            Times::Always => true,
+            Times::Count(count) => before < count,
+        };
+        match fails {
+            true => Handshake::Fails(self.script.how),
+            false => Handshake::Works(self.acceptor.clone()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Secured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secured").finish_non_exhaustive()
+    }
+}
+
+fn make(certificate: Certificate) -> Result<(TlsAcceptor, String), String> {
+    let names = match certificate {
+        Certificate::WrongHost => vec!["elsewhere.example".to_owned()],
+        Certificate::SelfSigned | Certificate::Expired => {
+            vec!["localhost".to_owned(), "127.0.0.1".to_owned()]
+        }
+    };
+    let mut params = CertificateParams::new(names).map_err(|error| error.to_string())?;
+    if certificate == Certificate::Expired {
+        params.not_before = rcgen::date_time_ymd(2019, 1, 1);
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    }
+    let key = KeyPair::generate().map_err(|error| error.to_string())?;
+    let certificate = params
+        .self_signed(&key)
+        .map_err(|error| error.to_string())?;
+    let private = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], private)
+        .map_err(|error| error.to_string())?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok((TlsAcceptor::from(Arc::new(config)), certificate.pem()))
+}

@@ -1,0 +1,34 @@
+//! What the guide shows as a script is one.
+
+use std::path::Path;
+
+use unstuck_faults::{Script, examples};
+
+fn guide() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/faults.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn every_script_of_the_guide_is_valid() {
+    let guide = guide();
+    let scripts: Vec<_> = guide
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("```"))
+        .map(|(script, _)| script.parse::<Script>())
+        .collect();
+    assert!(scripts.len() >= 3);
+    for script in scripts {
+        script.unwrap();
+    }
+}
+
+#[test]
+fn the_mix_of_the_guide_is_the_one_that_the_example_prints() {
+    let flaky = examples::find("flaky").unwrap().script().unwrap();
+    let guide = guide();
+    let (_, after) = guide.split_once("```toml\n[mix]\n").unwrap();
+    let (script, _) = after.split_once("```").unwrap();
+    assert_eq!(format!("[mix]\n{script}").parse::<Script>().unwrap(), flaky);
+}

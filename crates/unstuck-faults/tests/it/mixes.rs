@@ -1,0 +1,78 @@
+//! Random mixes that are not: the same seed and order give the same failures.
+
+use unstuck_faults::{FaultServer, Mix, Reply, Script};
+
+use crate::exchange::{ANTHROPIC, CHAT};
+
+fn mixed(mix: Mix) -> Script {
+    Script::default().with_mix(mix)
+}
+
+async fn drawn(script: &Script, count: usize) -> Vec<Option<&'static str>> {
+    let server = FaultServer::start(script.clone()).unwrap();
+    for _ in 0..count {
+        CHAT.ask(&server).await;
+    }
+    let requests = server.requests();
+    requests.iter().map(|request| request.reply).collect()
+}
+
+#[tokio::test]
+async fn the_same_seed_gives_the_same_failures_in_the_same_order() {
+    let mix = |seed| {
+        mixed(
+            Mix::failing(0.4, seed)
+                .with(2, Reply::Overloaded)
+                .with(1, Reply::status(502)),
+        )
+    };
+    let first = drawn(&mix(7), 60).await;
+    assert_eq!(first, drawn(&mix(7), 60).await);
+    assert_ne!(first, drawn(&mix(8), 60).await);
+    let failed = first
+        .iter()
+        .filter(|reply| **reply != Some("answer"))
+        .count();
+    assert!((12..36).contains(&failed), "{failed}");
+}
+
+#[tokio::test]
+async fn a_mix_is_written_with_weights_and_conditions() {
+    let script: Script = r#"
+        [mix]
+        seed = 3
+        failures = 1.0
+
+        [[mix.fault]]
+        when = { model = "other" }
+        quota = {}
+
+        [[mix.fault]]
+        weight = 5
+        status = { code = 504 }
+    "#
+    .parse()
+    .unwrap();
+    assert_eq!(drawn(&script, 10).await, [Some("status"); 10]);
+}
+
+#[tokio::test]
+async fn a_restart_plays_the_same_again() {
+    let script = mixed(Mix::failing(0.5, 5).with(1, Reply::Auth)).then(Reply::Quota);
+    let server = FaultServer::start(script).unwrap();
+    let play = async || {
+        for _ in 0..20 {
+            ANTHROPIC.ask(&server).await;
+        }
+        let requests = server.requests();
+        requests
+            .iter()
+            .map(|request| request.reply)
+            .collect::<Vec<_>>()
+    };
+    let first = play().await;
+    assert_eq!(first[0], Some("quota"));
+    server.restart();
+    assert_eq!(server.stats().requests, 0);
+    assert_eq!(play().await, first);
+}

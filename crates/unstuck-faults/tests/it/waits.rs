@@ -1,0 +1,96 @@
+//! Every form in which a provider states how long to wait.
+
+use std::time::Duration;
+
+use unstuck_core::Kind;
+use unstuck_faults::{FaultServer, Reply, Script, WaitForm};
+
+use crate::exchange::{ANTHROPIC, DIALECTS, Dialect, GEMINI, Reached};
+
+const WAIT: Duration = Duration::from_millis(7_500);
+
+async fn limited(dialect: Dialect, form: WaitForm) -> Reached {
+    let reply = Reply::RateLimitAs { form, wait: WAIT };
+    let server = FaultServer::start(Script::default().then(reply)).unwrap();
+    dialect.ask(&server).await
+}
+
+/// What unstuck reads out of a refusal in this form, in each protocol.
+async fn read(form: WaitForm) -> Vec<Option<Duration>> {
+    let mut waits = Vec::new();
+    for dialect in DIALECTS {
+        let reached = limited(dialect, form).await;
+        assert_eq!(reached.status, 429);
+        let diagnosis = reached.diagnosis(dialect.provider);
+        assert_eq!(diagnosis.kind, Kind::RateLimit, "{reached:?}");
+        waits.push(diagnosis.retry_after);
+    }
+    waits
+}
+
+#[tokio::test]
+async fn what_is_stated_to_the_millisecond_is_understood_so() {
+    for form in [
+        WaitForm::Fractional,
+        WaitForm::Millis,
+        WaitForm::Body,
+        WaitForm::Message,
+    ] {
+        assert_eq!(read(form).await, [Some(WAIT); 4], "{form:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_stated_in_seconds_or_as_a_moment_is_never_too_short() {
+    for form in [WaitForm::Seconds, WaitForm::HttpDate] {
+        for wait in read(form).await {
+            // A moment is a little nearer when it is read than when it was written.
+            let expected = Duration::from_millis(7_000)..=Duration::from_millis(8_500);
+            assert!(
+                wait.is_some_and(|wait| expected.contains(&wait)),
+                "{form:?}: {wait:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn rate_limit_headers_state_the_reset_in_each_form() {
+    let forms = [
+        (WaitForm::Duration, "x-ratelimit-reset-requests", "7.5s"),
+        (WaitForm::BareSeconds, "x-ratelimit-reset-tokens", "8"),
+    ];
+    for (form, name, value) in forms {
+        for dialect in DIALECTS {
+            let reached = limited(dialect, form).await;
+            assert_eq!(reached.header(name), Some(value), "{dialect:?} {form:?}");
+            assert_eq!(reached.header("retry-after"), None);
+        }
+    }
+    let anthropic = limited(ANTHROPIC, WaitForm::Rfc3339).await;
+    let reset = anthropic.header("anthropic-ratelimit-requests-reset");
+    assert!(reset.unwrap().parse::<unstuck_core::Timestamp>().is_ok());
+    let epoch = limited(GEMINI, WaitForm::EpochSeconds).await;
+    let seconds: i64 = epoch.header("x-ratelimit-reset").unwrap().parse().unwrap();
+    let millis = limited(GEMINI, WaitForm::EpochMillis).await;
+    let millis: i64 = millis.header("x-ratelimit-reset").unwrap().parse().unwrap();
+    assert!((millis / 1000 - seconds).abs() <= 2, "{millis} {seconds}");
+}
+
+#[tokio::test]
+async fn gemini_has_its_retry_info_in_the_body() {
+    let reached = limited(GEMINI, WaitForm::Body).await;
+    let details = &reached.json()["error"]["details"];
+    let delays = details.as_array().unwrap().iter();
+    let delays: Vec<_> = delays
+        .filter_map(|detail| detail["retryDelay"].as_str())
+        .collect();
+    assert_eq!(delays, ["7.5s"]);
+    let reached = limited(GEMINI, WaitForm::Message).await;
+    assert!(!reached.body.contains("retryDelay"));
+}
+
+#[tokio::test]
+async fn no_wait_may_be_stated_at_all() {
+    assert_eq!(read(WaitForm::None).await, [None; 4]);
+}

@@ -1,0 +1,63 @@
+//! What a client gets: all at once, as it comes, or passed through untouched.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+use crate::call::{Alive, Relay};
+
+/// What a client gets.
+pub(crate) enum Answer {
+    /// All of it is here.
+    Whole(Option<Bytes>),
+    /// A stream that is read while it is passed on.
+    Relay(Box<Relay>),
+    /// One that has begun before anything is known of it.
+    Alive(Box<Alive>),
+    /// Passed through untouched.
+    Passing(Incoming),
+}
+
+impl Answer {
+    /// A text of our own.
+    pub(crate) fn text(text: impl Into<Bytes>) -> Self {
+        Self::Whole(Some(text.into()))
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Relay(relay) => Pin::new(&mut **relay).poll_frame(context),
+            Self::Alive(alive) => Pin::new(&mut **alive).poll_frame(context),
+            Self::Passing(incoming) => Pin::new(incoming).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Relay(_) | Self::Alive(_) => false,
+            Self::Passing(incoming) => incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Self::Relay(_) | Self::Alive(_) => SizeHint::default(),
+            Self::Passing(incoming) => incoming.size_hint(),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The runs of clients that nobody else has begun: how they go, and how they end.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::duration::{Human, in_millis};
+use unstuck_core::event::{Outcome, RunFinished};
+use unstuck_core::{RunId, Timestamp};
+use unstuck_store::LeaseToken;
+
+/// What stands where the program of other runs does.
+pub(super) const GATEWAY: &str = "(gateway)";
+
+/// The runs of clients that nobody else has begun.
+#[derive(Debug, Default)]
+pub(super) struct Begun(HashMap<RunId, Talk>);
+
+/// How one of them goes.
+#[derive(Debug)]
+struct Talk {
+    started: Timestamp,
+    used: Timestamp,
+    /// What came of its newest call that its client waited for.
+    last: Option<CallOutcome>,
+    /// Whether something has failed.
+    has_failed: bool,
+    retries: u32,
+    cost: f64,
+    is_over: bool,
+    lease: Option<LeaseToken>,
+}
+
+impl Begun {
+    pub(super) fn begin(&mut self, run: RunId, at: Timestamp) {
+        let talk = Talk {
+            started: at,
+            used: at,
+            last: None,
+            has_failed: false,
+            retries: 0,
+            cost: 0.0,
+            is_over: false,
+            lease: None,
+        };
+        self.0.insert(run, talk);
+    }
+
+    /// Takes note of a call; whether its run had ended, and goes on with it.
+    pub(super) fn called(&mut self, call: &CallRecord) -> bool {
+        let Some(talk) = self.0.get_mut(&call.run) else {
+            return false;
+        };
+        talk.used = talk.used.max(call.at);
+        talk.retries = talk.retries.saturating_add(call.attempts.saturating_sub(1));
+        talk.cost += call.cost_usd.unwrap_or(0.0);
+        talk.has_failed |= call.kind.is_some();
+        if call.outcome != CallOutcome::Cancelled {
+            talk.last = Some(call.outcome);
+        }
+        std::mem::take(&mut talk.is_over)
+    }
+
+    /// Ends all that go on.
+    pub(super) fn end_all(&mut self, now: Timestamp, why: &str) -> Vec<(RunId, RunFinished)> {
+        let open = self.0.iter_mut().filter(|(_, talk)| !talk.is_over);
+        open.map(|(run, talk)| (run.clone(), talk.end(now, why.to_owned())))
+            .collect()
+    }
+
+    /// Ends those whose clients have been silent for so long.
+    pub(super) fn end_idle(&mut self, now: Timestamp, idle: Duration) -> Vec<(RunId, RunFinished)> {
+        let open = self.0.iter_mut().filter(|(_, talk)| !talk.is_over);
+        let silent = open.filter(|(_, talk)| talk.used.after(idle) <= now);
+        let why = format!("its client was silent for {}", Human(idle));
+        silent
+            .map(|(run, talk)| (run.clone(), talk.end(now, why.clone())))
+            .collect()
+    }
+
+    /// Those that go on and that nobody is known to serve.
+    pub(super) fn unleased(&self) -> Vec<RunId> {
+        let open = self.0.iter().filter(|(_, talk)| !talk.is_over);
+        let without = open.filter(|(_, talk)| talk.lease.is_none());
+        without.map(|(run, _)| run.clone()).collect()
+    }
+
+    /// Whoever serves it has said so.
+    pub(super) fn leased(&mut self, lease: LeaseToken) {
+        if let Some(talk) = self.0.get_mut(&lease.run) {
+            talk.lease = Some(lease);
+        }
+    }
+
+    /// What is to be renewed.
+    pub(super) fn leases(&self) -> Vec<LeaseToken> {
+        let open = self.0.values().filter(|talk| !talk.is_over);
+        open.filter_map(|talk| talk.lease.clone()).collect()
+    }
+
+    /// What is to be given up when a run has ended.
+    pub(super) fn take_lease(&mut self, run: &RunId) -> Option<LeaseToken> {
+        let talk = self.0.get_mut(run)?;
+        talk.lease.take_if(|_| talk.is_over)
+    }
+
+    /// Whether it began here.
+    pub(super) fn knows(&self, run: &RunId) -> bool {
+        self.0.contains_key(run)
+    }
+}
+
+impl Talk {
+    fn end(&mut self, now: Timestamp, why: String) -> RunFinished {
+        self.is_over = true;
+        let outcome = outcome(self.last, self.has_failed);
+        RunFinished {
+            outcome,
+            exit_code: i32::from(!outcome.is_success()),
+            reason: why,
+            attempts: 0,
+            retry_count: self.retries,
+            recovery_level: None,
+            cost_usd: self.cost,
+            duration_ms: in_millis(now.since(self.started)),
+        }
+    }
+}
+
+/// How a client's session ended, by its newest call.
+pub(super) fn outcome(last: Option<CallOutcome>, has_failed: bool) -> Outcome {
+    match last {
+        Some(last) if !last.is_success() => Outcome::Failed,
+        _ if has_failed => Outcome::Recovered,
+        _ => Outcome::Succeeded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::Kind;
+
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(1800);
+
+    fn minute(minute: i64) -> Timestamp {
+        Timestamp::from_seconds(1_794_777_600 + minute * 60)
+    }
+
+    fn call(at: Timestamp, outcome: CallOutcome) -> CallRecord {
+        CallRecord {
+            call: "c".into(),
+            run: RunId::new("r"),
+            session: RunId::new("r").session(1),
+            at,
+            protocol: "openai".into(),
+            endpoint: "chat".into(),
+            upstream: "first".into(),
+            asked_model: None,
+            model: None,
+            stream: false,
+            outcome,
+            status: 200,
+            kind: (outcome != CallOutcome::Answered).then_some(Kind::Timeout),
+            attempts: 2,
+            waited_ms: 0,
+            first_byte_ms: 0,
+            duration_ms: 0,
+            sent_bytes: 0,
+            tokens: None,
+            cost_usd: Some(0.5),
+        }
+    }
+
+    #[test]
+    fn a_silent_client_has_ended_its_session_and_may_go_on_with_it() {
+        let mut begun = Begun::default();
+        begun.begin(RunId::new("r"), minute(0));
+        assert!(!begun.called(&call(minute(10), CallOutcome::Answered)));
+        assert_eq!(begun.end_idle(minute(39), IDLE), []);
+        let ends = begun.end_idle(minute(40), IDLE);
+        let end = &ends[0].1;
+        assert_eq!((end.outcome, end.cost_usd), (Outcome::Succeeded, 0.5));
+        assert_eq!(end.reason, "its client was silent for 30 min");
+        assert_eq!(begun.end_idle(minute(99), IDLE), []);
+        assert!(begun.called(&call(minute(100), CallOutcome::Failed)));
+        let ends = begun.end_all(minute(101), "the gateway stopped");
+        assert_eq!(ends[0].1.outcome, Outcome::Failed);
+    }
+
+    #[test]
+    fn a_session_ends_like_its_newest_call_that_was_waited_for() {
+        let ended = |outcomes: &[CallOutcome]| {
+            let mut begun = Begun::default();
+            begun.begin(RunId::new("r"), minute(0));
+            for outcome in outcomes {
+                begun.called(&call(minute(1), *outcome));
+            }
+            begun.end_all(minute(2), "x")[0].1.outcome
+        };
+        use CallOutcome::{Answered, Cancelled, Cut, Failed, Recovered};
+        assert_eq!(ended(&[]), Outcome::Succeeded);
+        assert_eq!(ended(&[Answered]), Outcome::Succeeded);
+        assert_eq!(ended(&[Failed, Answered]), Outcome::Recovered);
+        assert_eq!(ended(&[Recovered, Answered]), Outcome::Recovered);
+        assert_eq!(ended(&[Answered, Cut, Cancelled]), Outcome::Failed);
+    }
+}

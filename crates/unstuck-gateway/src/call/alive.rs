@@ -1,0 +1,120 @@
+//! Signs of life for a client that is held for long, so that it does not take the silence for an end.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use tokio::time::{Interval, MissedTickBehavior, interval_at};
+
+use super::{Call, Told};
+use crate::answer::Answer;
+use crate::protocol::{Endpoint, Reading, error_event, keep_alive};
+
+type Running = Pin<Box<dyn Future<Output = Response<Answer>> + Send>>;
+
+/// An answer that has begun before anything is known of it.
+pub(crate) struct Alive {
+    running: Option<Running>,
+    answer: Option<Answer>,
+    endpoint: Endpoint,
+    ping: &'static [u8],
+    pings: Interval,
+}
+
+impl Call {
+    /// Answers; whoever is held for long is sent signs of life, where its parser allows them.
+    pub(crate) async fn answer(self) -> Response<Answer> {
+        let after = self.shared.settings.limits.keep_alive;
+        let ping = keep_alive(self.endpoint).filter(|_| self.asked.stream && !after.is_zero());
+        let (endpoint, session) = (self.endpoint, self.session.name());
+        let mut running: Running = Box::pin(self.run());
+        let Some(ping) = ping else {
+            return running.await;
+        };
+        match tokio::time::timeout(after, &mut running).await {
+            Ok(response) => response,
+            Err(_) => begun(running, endpoint, ping, after, &session),
+        }
+    }
+}
+
+fn begun(
+    running: Running,
+    endpoint: Endpoint,
+    ping: &'static [u8],
+    every: Duration,
+    session: &str,
+) -> Response<Answer> {
+    let mut pings = interval_at(tokio::time::Instant::now(), every);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let alive = Alive {
+        running: Some(running),
+        answer: None,
+        endpoint,
+        ping,
+        pings,
+    };
+    let mut response = Response::new(Answer::Alive(Box::new(alive)));
+    *response.status_mut() = StatusCode::OK;
+    let headers = response.headers_mut();
+    headers.insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream; charset=utf-8"),
+    );
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if let Ok(session) = HeaderValue::from_str(session) {
+        headers.insert("x-unstuck-session", session);
+    }
+    response
+}
+
+impl Alive {
+    /// Goes on with the answer that has come; an error becomes one of the stream.
+    fn took(&mut self, mut response: Response<Answer>) {
+        let told = response.extensions_mut().remove::<Told>();
+        self.answer = Some(match told {
+            None => response.into_body(),
+            Some(told) => {
+                let reading = Reading::new(self.endpoint);
+                Answer::Whole(Some(error_event(&reading, &told.told())))
+            }
+        });
+    }
+}
+
+impl Body for Alive {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let alive = self.get_mut();
+        loop {
+            if let Some(answer) = &mut alive.answer {
+                return Pin::new(answer).poll_frame(context);
+            }
+            let Some(running) = &mut alive.running else {
+                return Poll::Ready(None);
+            };
+            match running.as_mut().poll(context) {
+                Poll::Ready(response) => {
+                    alive.running = None;
+                    alive.took(response);
+                }
+                Poll::Pending => {
+                    return alive
+                        .pings
+                        .poll_tick(context)
+                        .map(|_| Some(Ok(Frame::data(Bytes::from_static(alive.ping)))));
+                }
+            }
+        }
+    }
+}

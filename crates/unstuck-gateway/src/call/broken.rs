@@ -1,0 +1,107 @@
+//! What a try came to that did not work, in words that the classifier knows.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::http::response::Parts;
+use hyper::{HeaderMap, StatusCode};
+use unstuck_core::{Failure, Headers};
+
+use crate::protocol::Protocol;
+
+/// So much of an error body is read by the classifier.
+const READ: usize = 64 << 10;
+
+/// A try that did not work.
+pub(crate) struct Broken {
+    pub(crate) failure: Failure,
+    /// What the upstream said, where it said anything that can be passed on.
+    pub(crate) answer: Option<(Parts, Bytes)>,
+    /// What to say to the client where the upstream said nothing.
+    pub(crate) status: StatusCode,
+    pub(crate) message: String,
+}
+
+impl Broken {
+    /// The upstream refused.
+    pub(crate) fn refused(protocol: Protocol, head: Parts, body: Bytes) -> Self {
+        let mut failure = Failure::api(protocol.name())
+            .with_status(head.status.as_u16())
+            .with_body(body[..body.len().min(READ)].to_vec());
+        failure.headers = readable(&head.headers);
+        Self {
+            failure,
+            status: head.status,
+            message: format!("the API answered {}", head.status),
+            answer: Some((head, body)),
+        }
+    }
+
+    /// An answer that was good so far says that it failed.
+    pub(crate) fn said(protocol: Protocol, head: Option<&Parts>, error: &str) -> Self {
+        let mut failure = Failure::api(protocol.name()).with_body(error.to_owned());
+        if let Some(head) = head {
+            failure.headers = readable(&head.headers);
+        }
+        Self {
+            failure,
+            answer: None,
+            status: StatusCode::BAD_GATEWAY,
+            message: "the API broke its answer off".into(),
+        }
+    }
+
+    /// The connection failed, or broke.
+    pub(crate) fn transport(
+        protocol: Protocol,
+        doing: &str,
+        error: &(dyn Error + 'static),
+    ) -> Self {
+        let mut text = format!("{doing}: {error}");
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let _ = write!(text, ": {error}");
+            cause = error.source();
+        }
+        Self {
+            failure: Failure::api(protocol.name()).with_body(text.clone()),
+            answer: None,
+            status: StatusCode::BAD_GATEWAY,
+            message: text,
+        }
+    }
+
+    /// Nothing came in time.
+    pub(crate) fn silent(protocol: Protocol, what: &str, limit: Duration) -> Self {
+        let text = format!("Request timed out: {what} within {} s", limit.as_secs_f32());
+        Self {
+            failure: Failure::api(protocol.name())
+                .with_time_up()
+                .with_body(text.clone()),
+            answer: None,
+            status: StatusCode::GATEWAY_TIMEOUT,
+            message: text,
+        }
+    }
+
+    /// What came is not what was promised.
+    pub(crate) fn damaged(protocol: Protocol, what: &str) -> Self {
+        let text = format!("stream disconnected before completion: {what}");
+        Self {
+            failure: Failure::api(protocol.name()).with_body(text.clone()),
+            answer: None,
+            status: StatusCode::BAD_GATEWAY,
+            message: text,
+        }
+    }
+}
+
+/// The headers that the classifier reads.
+pub(crate) fn readable(headers: &HeaderMap) -> Headers {
+    let pairs = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    pairs.collect()
+}

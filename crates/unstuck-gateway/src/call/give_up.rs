@@ -1,0 +1,124 @@
+//! What the client gets when nothing helped: the upstream's own words where there are any.
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::{HeaderMap, Response, StatusCode};
+use std::time::Duration;
+use unstuck_core::traffic::Held;
+
+use super::account::Account;
+use super::broken::Broken;
+use super::decided::GivenUp;
+use super::tries::Tries;
+use super::{Call, Told};
+use crate::answer::Answer;
+use crate::clock;
+use crate::lanes::Waits;
+use crate::protocol::error_body;
+
+/// Tells the SDKs of clients whether to try by themselves.
+const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+
+impl Call {
+    /// The client is told that it failed.
+    pub(super) fn give_up(
+        &self,
+        account: &mut Account,
+        broken: Broken,
+        given: GivenUp,
+    ) -> Response<Answer> {
+        let told = Told::of(&broken, &given.diagnosis);
+        let wait = given.diagnosis.retry_after;
+        account.failed(given.diagnosis, &given.reason, told.status.as_u16());
+        let Some((head, body)) = broken.answer else {
+            return self.say(account, &told);
+        };
+        let mut head = self.told(head, &account.record);
+        stop(&mut head.headers, wait);
+        // What was read of it is what is passed on.
+        if head.headers.contains_key(CONTENT_LENGTH) {
+            head.headers
+                .insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        }
+        let mut response = Response::from_parts(head, Answer::Whole(Some(body)));
+        response.extensions_mut().insert(told);
+        response
+    }
+
+    /// Nobody may be asked in time.
+    pub(super) fn held(
+        &self,
+        account: &mut Account,
+        tries: &Tries,
+        waits: Waits,
+    ) -> Response<Answer> {
+        let wait = waits.until.since(clock::at());
+        let upstream = &self.shared.settings.upstreams[tries.target.upstream].name;
+        let (status, code, why) = match waits.why {
+            Held::RateLimit | Held::CoolDown => (
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate_limit",
+                "its rate limit is used up",
+            ),
+            Held::Breaker => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "server_overloaded",
+                "it has been failing and is given a rest",
+            ),
+            Held::Pace | Held::Concurrency | Held::RetryBudget => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "server_overloaded",
+                "it is overloaded and calls stand in line",
+            ),
+        };
+        let told = Told {
+            status,
+            code: code.to_owned(),
+            message: format!(
+                "unstuck: {upstream} is not asked for {:.0} s more: {why}",
+                wait.as_secs_f64().ceil()
+            ),
+            retry_after: Some(wait),
+        };
+        account.refused(status.as_u16());
+        self.say(account, &told)
+    }
+
+    /// There is nobody to ask.
+    pub(super) fn nobody(&self, account: &mut Account) -> Response<Answer> {
+        let told = Told {
+            status: StatusCode::NOT_FOUND,
+            code: "config_error".to_owned(),
+            message: format!(
+                "unstuck: no upstream for {} is configured",
+                self.protocol.name()
+            ),
+            retry_after: None,
+        };
+        account.refused(told.status.as_u16());
+        self.say(account, &told)
+    }
+
+    /// Words of our own, in the client's protocol.
+    pub(crate) fn say(&self, account: &Account, told: &Told) -> Response<Answer> {
+        let (kind, body) = error_body(self.protocol, &told.told());
+        let mut response = Response::new(Answer::Whole(Some(Bytes::clone(&body))));
+        *response.status_mut() = told.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        stop(headers, told.retry_after);
+        self.sign(headers, &account.record);
+        response.extensions_mut().insert(told.clone());
+        response
+    }
+}
+
+/// Tells a client not to try by itself, and when it could.
+fn stop(headers: &mut HeaderMap, wait: Option<Duration>) {
+    headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
+    if let Some(wait) = wait {
+        let seconds = wait.as_secs_f64().ceil() as u64;
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+}

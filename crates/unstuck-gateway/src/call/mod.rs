@@ -1,0 +1,334 @@
+//! One call of a client: asked for, tried until it works or nothing helps, and answered.
+
+mod account;
+mod alive;
+mod attempt;
+mod broken;
+mod correction;
+mod decided;
+mod give_up;
+mod leave;
+mod relay;
+mod target;
+mod tries;
+mod trouble;
+
+pub(crate) use alive::Alive;
+pub(crate) use relay::Relay;
+pub(crate) use trouble::Told;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use hyper::http::response::Parts;
+use hyper::{HeaderMap, Method, Response};
+use tokio::time::Instant;
+use unstuck_core::Kind;
+use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::traffic::{Ask, Limits};
+
+use self::account::{Account, Ending};
+use self::attempt::{Opened, Tried, Trying, Whole};
+use self::broken::readable;
+use self::decided::Next;
+use self::target::{Choice, Needs, Target};
+use self::tries::Tries;
+use crate::answer::Answer;
+use crate::clock;
+use crate::gateway::Shared;
+use crate::lanes::{LaneKey, Patience, Permit, Waits};
+use crate::protocol::{Asked, Endpoint, Protocol, with_model};
+use crate::session::Session;
+use crate::upstream::{Sending, own_headers};
+use crate::watch::Talk;
+
+/// What a client sent, all of it.
+pub(crate) struct Call {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) session: Arc<Session>,
+    pub(crate) id: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) method: Method,
+    pub(crate) headers: HeaderMap,
+    pub(crate) path: String,
+    pub(crate) query: Option<String>,
+    pub(crate) body: Bytes,
+    pub(crate) asked: Asked,
+    pub(crate) started: Instant,
+    /// When the client no longer waits.
+    pub(crate) deadline: Instant,
+    /// Which conversation of the session it belongs to.
+    pub(crate) talk: Talk,
+    /// How often the client has tried by itself.
+    pub(crate) own_retries: u32,
+}
+
+impl Call {
+    /// Tries until it works or nothing helps, and answers.
+    pub(crate) async fn run(mut self) -> Response<Answer> {
+        let mut account = self.account();
+        if let Some(told) = self.refusal() {
+            account.refused(told.status.as_u16());
+            return self.say(&account, &told);
+        }
+        self.take_note();
+        let needs_model = self.session.model().or_else(|| self.asked.model.clone());
+        let first = self.choice().first(&self.needs(needs_model.as_deref()));
+        let Some(target) = first else {
+            return self.nobody(&mut account);
+        };
+        let mut tries = Tries::new(target, needs_model, clock::at());
+        loop {
+            let waited = Instant::now();
+            let entered = self.enter(&tries).await;
+            account.waited(waited.elapsed());
+            let permit = match entered {
+                Ok(permit) => permit,
+                Err(waits) => match self.instead(&mut tries) {
+                    true => continue,
+                    false => return self.held(&mut account, &tries, waits),
+                },
+            };
+            account.permit = Some(permit);
+            tries.number += 1;
+            self.note(&mut account, &tries);
+            let tried = self.attempt(&tries).await;
+            let (broken, head) = match tried {
+                Tried::Whole(whole) => {
+                    if self.corrects(&mut account, &mut tries, &whole.reading) {
+                        continue;
+                    }
+                    return self.whole(account, *whole);
+                }
+                Tried::Opened(opened) => return self.opened(account, *opened),
+                Tried::Broken(broken, head) => (broken, head),
+            };
+            let next = self.after(&mut account, &mut tries, &broken, head.as_ref());
+            match next {
+                Next::Again(wait) => {
+                    account.waited(wait);
+                    tokio::time::sleep(wait).await;
+                }
+                Next::GiveUp(given) => return self.give_up(&mut account, *broken, given),
+            }
+        }
+    }
+
+    async fn attempt(&self, tries: &Tries) -> Tried {
+        let upstream = &self.shared.settings.upstreams[tries.target.upstream];
+        let (path, body) = self.request_for(tries);
+        let sending = Sending {
+            method: &self.method,
+            headers: &self.headers,
+            path: &path,
+            query: self.query.as_deref(),
+            is_read: true,
+        };
+        let trying = Trying {
+            sender: &self.shared.sender,
+            protocol: self.protocol,
+            endpoint: self.endpoint,
+            stream: self.asked.stream,
+            keeps_text: self.asked.wants_json || self.shared.settings.retry_bad_output,
+            limits: &self.shared.settings.limits,
+        };
+        match sending.whole(upstream, body) {
+            Some(request) => trying.make(request).await,
+            None => Tried::Broken(
+                Box::new(broken::Broken::damaged(
+                    self.protocol,
+                    "the address is none",
+                )),
+                None,
+            ),
+        }
+    }
+
+    /// The bytes of the client, unless it is another model that is asked.
+    fn request_for(&self, tries: &Tries) -> (String, Bytes) {
+        let path = || self.path.clone();
+        let body = tries.corrected.as_ref().unwrap_or(&self.body);
+        match &tries.target.model {
+            Some(model) if self.asked.model.as_ref() != Some(model) => {
+                let changed = with_model(self.endpoint, &self.path, body, model);
+                (
+                    changed.path.unwrap_or_else(path),
+                    changed.body.unwrap_or_else(|| body.clone()),
+                )
+            }
+            _ => (path(), body.clone()),
+        }
+    }
+
+    async fn enter(&self, tries: &Tries) -> Result<Permit, Waits> {
+        let upstream = &self.shared.settings.upstreams[tries.target.upstream];
+        let key = match &upstream.key {
+            Some(key) => key.reveal().as_bytes(),
+            None => self.shared.client_key(&self.headers),
+        };
+        let model = tries.target.model.as_deref().unwrap_or_default();
+        let lane = self
+            .shared
+            .lanes
+            .get(&LaneKey::new(&upstream.name, key, model));
+        let ask = Ask {
+            attempt: tries.attempt,
+            tokens: self.asked.prompt_tokens,
+        };
+        let has_other = self.other(tries, Kind::ServerOverloaded).is_some();
+        let most = match has_other {
+            true => self.left().min(self.shared.settings.limits.fallback_after),
+            false => self.left(),
+        };
+        let patience = Patience { most, has_other };
+        lane.enter(&self.session.name(), ask, patience).await
+    }
+
+    /// Goes over to whoever stands in for an upstream that cannot be asked in time; whether there is one.
+    fn instead(&self, tries: &mut Tries) -> bool {
+        match self.other(tries, Kind::ServerOverloaded) {
+            Some(next) => {
+                tries.target = next;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Who stands in for the one who is asked, after a failure of that kind.
+    fn other(&self, tries: &Tries, kind: Kind) -> Option<Target> {
+        let needs = self.needs(tries.model.as_deref());
+        self.choice().after(&tries.target, &needs, kind)
+    }
+
+    fn whole(self, mut account: Account, whole: Whole) -> Response<Answer> {
+        let Whole {
+            head,
+            body,
+            reading,
+        } = whole;
+        account.limits = self.limits(&head);
+        account.record.status = head.status.as_u16();
+        account.sent(body.len());
+        account.close(Ending::Whole, &reading);
+        let head = self.told(head, &account.record);
+        Response::from_parts(head, Answer::Whole(Some(body)))
+    }
+
+    fn opened(self, mut account: Account, opened: Opened) -> Response<Answer> {
+        account.limits = self.limits(&opened.head);
+        account.record.status = opened.head.status.as_u16();
+        account.record.stream = true;
+        if let Some(permit) = &account.permit {
+            permit.saw(&account.limits);
+        }
+        account.head = Some(opened.head.clone());
+        let mut head = self.told(opened.head.clone(), &account.record);
+        // How long it becomes is known at its end: an error of ours may follow.
+        head.headers.remove(CONTENT_LENGTH);
+        let relay = Relay::new(
+            opened,
+            self.protocol,
+            self.shared.settings.limits.stall,
+            account,
+        );
+        Response::from_parts(head, Answer::Relay(Box::new(relay)))
+    }
+
+    /// The head of an answer as the client gets it.
+    fn told(&self, mut head: Parts, record: &CallRecord) -> Parts {
+        own_headers(&mut head.headers);
+        head.version = hyper::Version::HTTP_11;
+        head.extensions = Default::default();
+        self.sign(&mut head.headers, record);
+        head
+    }
+
+    /// Adds what the gateway did.
+    fn sign(&self, headers: &mut HeaderMap, record: &CallRecord) {
+        headers.insert("x-unstuck-attempts", HeaderValue::from(record.attempts));
+        let text = |text: &str| HeaderValue::from_str(text).ok();
+        if let Some(name) = text(&self.session.name()) {
+            headers.insert("x-unstuck-session", name);
+        }
+        if let Some(model) = record.model.as_deref().and_then(text) {
+            headers.insert("x-unstuck-model", model);
+        }
+    }
+
+    fn limits(&self, head: &Parts) -> Limits {
+        Limits::read(
+            self.protocol.name(),
+            &readable(&head.headers),
+            &clock::now(),
+        )
+    }
+
+    fn note(&self, account: &mut Account, tries: &Tries) {
+        let upstream = &self.shared.settings.upstreams[tries.target.upstream];
+        account.record.attempts = tries.number;
+        account.record.upstream.clone_from(&upstream.name);
+        account.record.model.clone_from(&tries.target.model);
+    }
+
+    fn choice(&self) -> Choice<'_> {
+        Choice {
+            upstreams: &self.shared.settings.upstreams,
+            catalog: self.shared.knowledge.catalog(),
+            route_around_refusals: self.shared.settings.route_around_refusals,
+        }
+    }
+
+    fn needs<'a>(&'a self, model: Option<&'a str>) -> Needs<'a> {
+        Needs {
+            protocol: self.protocol,
+            asked: &self.asked,
+            model,
+        }
+    }
+
+    /// How long the client still waits.
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    fn account(&self) -> Account {
+        let setup = self.session.setup();
+        Account {
+            shared: Arc::clone(&self.shared),
+            session: Arc::clone(&self.session),
+            talk: self.talk,
+            started: self.started,
+            head: None,
+            permit: None,
+            limits: Limits::default(),
+            wasted: None,
+            is_closed: false,
+            record: CallRecord {
+                call: self.id.clone(),
+                run: setup.run.clone(),
+                session: setup.session.clone(),
+                at: clock::at(),
+                protocol: self.protocol.name().to_owned(),
+                endpoint: self.endpoint.name().to_owned(),
+                upstream: String::new(),
+                asked_model: self.asked.model.clone(),
+                model: None,
+                stream: self.asked.stream,
+                outcome: CallOutcome::Answered,
+                status: 0,
+                kind: None,
+                attempts: 0,
+                waited_ms: 0,
+                first_byte_ms: 0,
+                duration_ms: 0,
+                sent_bytes: 0,
+                tokens: None,
+                cost_usd: None,
+            },
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Passes a stream on: whole frames, as soon as they are there, and a proper error where it breaks.
+//!
+//! hyper hands over one chunk a poll and writes one chunk at a time. What is already there is merged into one, and
+//! nothing is ever waited for.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use hyper::body::{Body, Frame as BodyFrame, Incoming};
+use tokio::time::{Instant, Sleep};
+
+use super::account::{Account, Ending};
+use super::attempt::Opened;
+use super::broken::Broken;
+use crate::protocol::{Frame, Frames, Protocol, Reading, error_event};
+
+/// So much is merged at most.
+const MERGED: usize = 64 << 10;
+/// A frame that has not ended after so many bytes never will.
+const LONGEST_FRAME: usize = 32 << 20;
+/// So often the runtime is given the chance to bring more of what is already there.
+const LOOKS: u8 = 2;
+
+/// A stream that is passed on.
+pub(crate) struct Relay {
+    protocol: Protocol,
+    body: Incoming,
+    frames: Frames,
+    reading: Reading,
+    /// What can be passed on now.
+    ready: BytesMut,
+    looks: u8,
+    stall: Pin<Box<Sleep>>,
+    patience: Duration,
+    state: State,
+    account: Account,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// More may come.
+    Open,
+    /// Nothing more comes; what is ready is still to be passed on.
+    Over,
+}
+
+impl Relay {
+    /// Goes on where the first content has been read.
+    pub(crate) fn new(
+        opened: Opened,
+        protocol: Protocol,
+        patience: Duration,
+        account: Account,
+    ) -> Self {
+        let mut relay = Self {
+            protocol,
+            body: opened.body,
+            frames: opened.frames,
+            reading: opened.reading,
+            ready: opened.held,
+            // What is held has waited for long enough.
+            looks: LOOKS,
+            stall: Box::pin(tokio::time::sleep(patience)),
+            patience,
+            state: State::Open,
+            account,
+        };
+        relay.take_frames();
+        if opened.is_over {
+            relay.ended();
+        }
+        relay
+    }
+
+    /// Reads what has arrived; nothing after a broken frame is passed on.
+    fn take_frames(&mut self) {
+        while self.state == State::Open {
+            let Some(bytes) = self.frames.next() else {
+                return;
+            };
+            match self.reading.frame(&bytes) {
+                Frame::Ping => self.ready.extend_from_slice(&bytes),
+                Frame::Lifecycle | Frame::Content | Frame::End => {
+                    self.ready.extend_from_slice(&bytes);
+                    self.stall.as_mut().reset(Instant::now() + self.patience);
+                }
+                Frame::Error => {
+                    self.ready.extend_from_slice(&bytes);
+                    let error = String::from_utf8_lossy(&bytes).into_owned();
+                    let head = self.account.head();
+                    let broken = Broken::said(self.protocol, head, &error);
+                    self.break_off(&broken, false);
+                }
+                Frame::Malformed => {
+                    let broken = Broken::damaged(self.protocol, "a malformed chunk");
+                    self.break_off(&broken, true);
+                }
+            }
+        }
+    }
+
+    /// The upstream has nothing more to say.
+    fn ended(&mut self) {
+        if self.state == State::Over {
+            return;
+        }
+        // The blank line after the last frame is often left out.
+        let rest = self.frames.rest().trim_ascii();
+        if !rest.is_empty() && !self.reading.is_complete() {
+            self.reading.frame(rest);
+        }
+        if self.reading.is_complete() {
+            let rest = self.frames.rest();
+            self.ready.extend_from_slice(rest);
+            self.state = State::Over;
+            self.account.sent(self.ready.len());
+            self.account.close(Ending::Whole, &self.reading);
+        } else {
+            let broken = Broken::damaged(self.protocol, "the stream ended without its end marker");
+            self.break_off(&broken, true);
+        }
+    }
+
+    /// Ends the stream with an error that the client understands.
+    fn break_off(&mut self, broken: &Broken, tell: bool) {
+        self.account.sent(self.ready.len());
+        let trouble = self.account.cut(broken, &self.reading);
+        if tell {
+            let event = error_event(&self.reading, &trouble.told());
+            self.ready.extend_from_slice(&event);
+        }
+        self.state = State::Over;
+    }
+
+    fn give(&mut self) -> Poll<Option<Result<BodyFrame<Bytes>, hyper::Error>>> {
+        self.looks = 0;
+        let bytes = self.ready.split().freeze();
+        // What is passed on at the end was counted when the account was closed.
+        if self.state == State::Open {
+            self.account.sent(bytes.len());
+        }
+        Poll::Ready(Some(Ok(BodyFrame::data(bytes))))
+    }
+}
+
+impl Body for Relay {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, hyper::Error>>> {
+        let relay = self.get_mut();
+        loop {
+            if relay.state == State::Over {
+                return match relay.ready.is_empty() {
+                    true => Poll::Ready(None),
+                    false => relay.give(),
+                };
+            }
+            if relay.ready.len() >= MERGED {
+                return relay.give();
+            }
+            match Pin::new(&mut relay.body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        relay.frames.push(data);
+                        relay.take_frames();
+                        if relay.frames.rest().len() > LONGEST_FRAME {
+                            let broken = Broken::damaged(relay.protocol, "a frame without end");
+                            relay.break_off(&broken, true);
+                        }
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    let doing = "connection reset in the middle of the stream";
+                    let broken = Broken::transport(relay.protocol, doing, &error);
+                    relay.break_off(&broken, true);
+                }
+                Poll::Ready(None) => relay.ended(),
+                Poll::Pending if !relay.ready.is_empty() => {
+                    if relay.looks >= LOOKS {
+                        return relay.give();
+                    }
+                    relay.looks += 1;
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Poll::Pending => {
+                    if relay.stall.as_mut().poll(context).is_pending() {
+                        return Poll::Pending;
+                    }
+                    let what = "the stream stalled: nothing more";
+                    let broken = Broken::silent(relay.protocol, what, relay.patience);
+                    relay.break_off(&broken, true);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What can go wrong with the gateway itself.
+
+use std::net::SocketAddr;
+
+use crate::protocol::Protocol;
+
+/// Why the gateway could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Whoever can reach the address could use it.
+    #[error("{0} can be reached from other machines, and no token is set")]
+    Unguarded(SocketAddr),
+    /// The address of an upstream is none.
+    #[error("`{url}` is not the address of an upstream: {why}")]
+    Upstream {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Nobody is there to be asked.
+    #[error("there is no upstream for {}", .0.name())]
+    NoUpstream(Protocol),
+    /// There is no randomness.
+    #[error("the system gives no random numbers: {0}")]
+    Chance(getrandom::Error),
+}

@@ -1,0 +1,176 @@
+//! Which API a client speaks, and which of its calls is looked into.
+
+use std::fmt;
+
+/// The API that a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Protocol {
+    /// Anthropic's.
+    Anthropic,
+    /// OpenAI's, which many others speak too.
+    OpenAi,
+    /// Google's Gemini.
+    Gemini,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
+
+    /// The name used in configuration and on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The protocol of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+
+    /// Where the gateway serves it: what a client is given as the path of its base URL.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Anthropic => "/anthropic",
+            Self::OpenAi => "/openai/v1",
+            Self::Gemini => "/gemini",
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A call of an API, by the shape of its request and its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// Anthropic Messages.
+    Messages,
+    /// OpenAI Chat Completions.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Gemini generateContent and streamGenerateContent.
+    Generate,
+    /// Any other: passed through and not looked into.
+    Other,
+}
+
+impl Endpoint {
+    /// The calls that are looked into.
+    pub const KNOWN: [Self; 4] = [Self::Messages, Self::Chat, Self::Responses, Self::Generate];
+
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Generate => "generate",
+            Self::Other => "other",
+        }
+    }
+
+    /// Which call this is. The path is what follows the [prefix](Protocol::prefix), without the query.
+    pub fn of(protocol: Protocol, method: &str, path: &str) -> Self {
+        if method != "POST" {
+            return Self::Other;
+        }
+        match (protocol, path) {
+            (Protocol::Anthropic, "/v1/messages") => Self::Messages,
+            (Protocol::OpenAi, "/chat/completions") => Self::Chat,
+            (Protocol::OpenAi, "/responses") => Self::Responses,
+            (Protocol::Gemini, _) if gemini_model(path).is_some() => Self::Generate,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Where the model stands in the path of a Gemini call, and whether the call asks for a stream.
+pub(super) fn gemini_model(path: &str) -> Option<(std::ops::Range<usize>, bool)> {
+    let slash = path.rfind('/')?;
+    let colon = slash + path.get(slash..)?.find(':')?;
+    let collection = path.get(..slash)?.rsplit('/').next()?;
+    let streams = match path.get(colon..)? {
+        ":generateContent" => false,
+        ":streamGenerateContent" => true,
+        _ => return None,
+    };
+    let named = colon > slash + 1 && matches!(collection, "models" | "tunedModels");
+    named.then_some((slash + 1..colon, streams))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_is_found_by_its_name() {
+        for protocol in Protocol::ALL {
+            assert_eq!(Protocol::from_name(protocol.name()), Some(protocol));
+            assert!(protocol.prefix().starts_with('/') && !protocol.prefix().ends_with('/'));
+        }
+        assert_eq!(Protocol::from_name("bedrock"), None);
+    }
+
+    #[test]
+    fn the_calls_that_generate_are_known() {
+        let cases = [
+            (Protocol::Anthropic, "/v1/messages", Endpoint::Messages),
+            (Protocol::OpenAi, "/chat/completions", Endpoint::Chat),
+            (Protocol::OpenAi, "/responses", Endpoint::Responses),
+            (
+                Protocol::Gemini,
+                "/v1beta/models/gemini-3-pro:generateContent",
+                Endpoint::Generate,
+            ),
+            (
+                Protocol::Gemini,
+                "/v1/models/gemini-3-pro:streamGenerateContent",
+                Endpoint::Generate,
+            ),
+            (
+                Protocol::Gemini,
+                "/v1/projects/p/locations/l/publishers/google/models/m:generateContent",
+                Endpoint::Generate,
+            ),
+        ];
+        for (protocol, path, endpoint) in cases {
+            assert_eq!(Endpoint::of(protocol, "POST", path), endpoint, "{path}");
+            assert_eq!(
+                Endpoint::of(protocol, "GET", path),
+                Endpoint::Other,
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn everything_else_is_passed_through() {
+        let others = [
+            (Protocol::Anthropic, "/v1/messages/count_tokens"),
+            (Protocol::Anthropic, "/v1/messages/batches"),
+            (Protocol::Anthropic, "/chat/completions"),
+            (Protocol::OpenAi, "/embeddings"),
+            (Protocol::OpenAi, "/responses/resp_1/cancel"),
+            (Protocol::Gemini, "/v1beta/models/gemini-3-pro:countTokens"),
+            (Protocol::Gemini, "/v1beta/models/:generateContent"),
+            (Protocol::Gemini, "/v1beta/files:generateContent"),
+            (Protocol::Gemini, ":generateContent"),
+            (Protocol::Gemini, ""),
+        ];
+        for (protocol, path) in others {
+            assert_eq!(
+                Endpoint::of(protocol, "POST", path),
+                Endpoint::Other,
+                "{path}"
+            );
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Cuts the bytes of a stream into frames, exactly where its format ends one.
+
+mod array;
+mod sse;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+
+use super::endpoint::Endpoint;
+use array::Array;
+use sse::Sse;
+
+/// The frames of a stream: the events of an event stream, or the elements of a JSON array, each with all bytes that
+/// belong to it. All frames and the [rest](Self::rest), one after the other, are the bytes that were pushed.
+#[derive(Debug)]
+pub struct Frames {
+    format: Format,
+    ready: VecDeque<Bytes>,
+    /// The beginning of a frame whose end has not come yet.
+    begun: BytesMut,
+}
+
+#[derive(Debug)]
+enum Format {
+    Sse(Sse),
+    Array(Array),
+    /// Not looked into: each chunk is a frame.
+    Chunks,
+}
+
+impl Frames {
+    /// Frames of an answer of that content type. Gemini streams a JSON array where no event stream was asked for.
+    pub fn new(endpoint: Endpoint, content_type: &str) -> Self {
+        let content_type = content_type.trim_start().to_ascii_lowercase();
+        let json = content_type.starts_with("application/json");
+        let format = match endpoint {
+            Endpoint::Other => Format::Chunks,
+            Endpoint::Generate if json => Format::Array(Array::default()),
+            _ => Format::Sse(Sse::default()),
+        };
+        Self {
+            format,
+            ready: VecDeque::new(),
+            begun: BytesMut::new(),
+        }
+    }
+
+    /// Takes in what arrived.
+    pub fn push(&mut self, mut chunk: Bytes) {
+        while let Some(end) = self.format.end_in(&chunk) {
+            let end_of_frame = chunk.split_to(end.min(chunk.len()));
+            let frame = if self.begun.is_empty() {
+                end_of_frame
+            } else {
+                self.begun.extend_from_slice(&end_of_frame);
+                self.begun.split().freeze()
+            };
+            self.ready.push_back(frame);
+        }
+        self.begun.extend_from_slice(&chunk);
+    }
+
+    /// What has come of a frame that is not over yet. At the end of a stream anything here is a frame that was cut, or one
+    /// whose last blank line is missing.
+    pub fn rest(&self) -> &[u8] {
+        &self.begun
+    }
+}
+
+impl Iterator for Frames {
+    type Item = Bytes;
+
+    /// The next frame that is complete.
+    fn next(&mut self) -> Option<Bytes> {
+        self.ready.pop_front()
+    }
+}
+
+impl Format {
+    /// Where in the chunk the present frame ends. What is before it is scanned only once.
+    fn end_in(&mut self, chunk: &[u8]) -> Option<usize> {
+        match self {
+            Self::Sse(sse) => sse.end_in(chunk),
+            Self::Array(array) => array.end_in(chunk),
+            Self::Chunks => (!chunk.is_empty()).then_some(chunk.len()),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Hashes by which the same text is known again, however it was cut into pieces. Not for secrets nor against malice.
+
+/// The hash of a text that comes in pieces (FNV-1a, 64 bits).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hash(u64);
+
+impl Hash {
+    pub(super) const EMPTY: Self = Self(0xcbf2_9ce4_8422_2325);
+
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.add_byte(byte);
+        }
+    }
+
+    pub(super) fn add_number(&mut self, number: u64) {
+        self.add(&number.to_le_bytes());
+    }
+
+    fn add_byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    pub(super) fn value(self) -> u64 {
+        self.0
+    }
+}
+
+/// The hash of a JSON text that comes in pieces; white space between its parts does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct JsonHash {
+    hash: Hash,
+    at: At,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Structure,
+    String,
+    Escape,
+}
+
+impl JsonHash {
+    pub(super) const EMPTY: Self = Self {
+        hash: Hash::EMPTY,
+        at: At::Structure,
+    };
+
+    pub(super) fn of(json: &[u8]) -> u64 {
+        let mut hash = Self::EMPTY;
+        hash.add(json);
+        hash.value()
+    }
+
+    pub(super) fn add(&mut self, json: &[u8]) {
+        for &byte in json {
+            if self.at == At::Structure && byte.is_ascii_whitespace() {
+                continue;
+            }
+            self.hash.add_byte(byte);
+            self.at = match (self.at, byte) {
+                (At::Structure, b'"') | (At::Escape, _) => At::String,
+                (At::String, b'"') => At::Structure,
+                (At::String, b'\\') => At::Escape,
+                (at, _) => at,
+            };
+        }
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self == Self::EMPTY
+    }
+
+    pub(super) fn value(self) -> u64 {
+        self.hash.value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_counts_only_inside_strings() {
+        let tight = JsonHash::of(br#"{"a":"x y","b":["\" "]}"#);
+        assert_eq!(
+            tight,
+            JsonHash::of(b"{ \"a\" : \"x y\",\n\"b\": [\"\\\" \"] }")
+        );
+        assert_ne!(tight, JsonHash::of(br#"{"a":"xy","b":["\" "]}"#));
+        assert_ne!(tight, JsonHash::of(br#"{"a":"x y","b":["\""]}"#));
+    }
+
+    #[test]
+    fn pieces_hash_like_the_whole() {
+        let text = br#"{"a": "x \" y", "b": 1}"#;
+        let mut whole = Hash::EMPTY;
+        whole.add(text);
+        for cut in 0..=text.len() {
+            let (mut hash, mut json) = (Hash::EMPTY, JsonHash::EMPTY);
+            for piece in [&text[..cut], &text[cut..]] {
+                hash.add(piece);
+                json.add(piece);
+            }
+            assert_eq!(hash, whole);
+            assert_eq!(json.value(), JsonHash::of(text));
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! A request of a client: which session it belongs to, whether it may go, and whether it is looked into.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::USER_AGENT;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use tokio::time::Instant;
+
+use super::doorkeeper::plain;
+use super::pass::{self, trouble};
+use super::route::Route;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::clock;
+use crate::gateway::Shared;
+use crate::identity;
+use crate::ledger::Noticed;
+use crate::protocol::{Asked, Endpoint, Protocol};
+
+/// Google's clients give up when nothing has come for a minute, and take no signs of life.
+const GEMINI_HOLD: Duration = Duration::from_secs(50);
+/// What is left of a client's own limit for the answer to get there.
+const MARGIN: Duration = Duration::from_secs(1);
+/// How SDKs say for how many seconds they wait: those for JavaScript, those for Python, and Google's. Python's write words into the
+/// first one where nobody has set a limit.
+const PATIENCE: [&str; 3] = [
+    "x-stainless-timeout",
+    "x-stainless-read-timeout",
+    "x-server-timeout",
+];
+
+/// Answers a request.
+pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Answer> {
+    let path = request.uri().path().to_owned();
+    let Some(route) = Route::of(&path) else {
+        return elsewhere(&request);
+    };
+    let endpoint = Endpoint::of(route.protocol, request.method().as_str(), route.path);
+    if endpoint == Endpoint::Other {
+        return pass::through(&shared, &route, request).await;
+    }
+    let started = Instant::now();
+    let (head, body) = request.into_parts();
+    let limited = Limited::new(body, shared.settings.max_request);
+    let body = match tokio::time::timeout(shared.settings.limits.request, limited.collect()).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) => return unreadable(&shared, route.protocol, &*error),
+        Err(_) => {
+            let message = "unstuck: the request did not arrive in time";
+            return trouble(
+                route.protocol,
+                StatusCode::REQUEST_TIMEOUT,
+                "timeout",
+                message,
+            );
+        }
+    };
+    let call = begin(
+        &shared,
+        &route,
+        endpoint,
+        (head.method, head.headers),
+        head.uri.query(),
+        body,
+        started,
+    );
+    call.answer().await
+}
+
+fn begin(
+    shared: &Arc<Shared>,
+    route: &Route<'_>,
+    endpoint: Endpoint,
+    (method, headers): (Method, HeaderMap),
+    query: Option<&str>,
+    body: Bytes,
+    started: Instant,
+) -> Call {
+    let asked = Asked::read(endpoint, route.path, &body);
+    let client = headers
+        .get(USER_AGENT)
+        .and_then(|value| value.to_str().ok());
+    let session = match route.session {
+        Some(name) => shared.session(name, client),
+        None => shared.session(
+            &identity::of_client(shared.client_key(&headers), client),
+            client,
+        ),
+    };
+    let (talk, sign) = session.asked(&asked, clock::at());
+    if let Some(sign) = sign {
+        shared.crier.tell(&session, Noticed::Circling(sign));
+    }
+    let hold = hold(shared.settings.limits.hold, route.protocol, &headers);
+    Call {
+        id: identity::call(),
+        own_retries: number(&headers, "x-stainless-retry-count").unwrap_or(0.0) as u32,
+        deadline: started + hold,
+        shared: Arc::clone(shared),
+        session,
+        protocol: route.protocol,
+        endpoint,
+        method,
+        headers,
+        path: route.path.to_owned(),
+        query: query.map(str::to_owned),
+        body,
+        asked,
+        talk,
+        started,
+    }
+}
+
+/// How long a client can be held: as long as it says that it waits, or as long as such clients do.
+fn hold(usual: Duration, protocol: Protocol, headers: &HeaderMap) -> Duration {
+    let usual = match protocol {
+        Protocol::Gemini => usual.min(GEMINI_HOLD),
+        Protocol::Anthropic | Protocol::OpenAi => usual,
+    };
+    let own = PATIENCE
+        .iter()
+        .filter_map(|name| Duration::try_from_secs_f64(number(headers, name)?).ok())
+        .filter(|time| !time.is_zero())
+        .min();
+    own.map_or(usual, |own| usual.min(own.saturating_sub(MARGIN)))
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+fn unreadable(
+    shared: &Shared,
+    protocol: Protocol,
+    error: &(dyn std::error::Error + Send + Sync + 'static),
+) -> Response<Answer> {
+    if error.is::<http_body_util::LengthLimitError>() {
+        let most = shared.settings.max_request >> 20;
+        let message =
+            format!("unstuck: the request is longer than the {most} MiB that this gateway takes");
+        return trouble(
+            protocol,
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "context_limit",
+            &message,
+        );
+    }
+    let message = format!("unstuck: the request cannot be read: {error}");
+    trouble(
+        protocol,
+        StatusCode::BAD_REQUEST,
+        "invalid_request",
+        &message,
+    )
+}
+
+/// Addresses that belong to no protocol.
+fn elsewhere(request: &Request<Incoming>) -> Response<Answer> {
+    match (request.method(), request.uri().path()) {
+        (&Method::GET | &Method::HEAD, "/health") => plain(StatusCode::OK, "ok\n"),
+        (&Method::GET | &Method::HEAD, "/") => plain(
+            StatusCode::OK,
+            "unstuck gateway: base URLs are /anthropic, /openai/v1 and /gemini, and the same under /s/<session>\n",
+        ),
+        _ => plain(
+            StatusCode::NOT_FOUND,
+            "unstuck: no such address; base URLs are /anthropic, /openai/v1 and /gemini\n",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_held_no_longer_than_it_says_that_it_waits() {
+        let held = |said: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in said {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            hold(Duration::from_secs(580), Protocol::OpenAi, &headers).as_secs()
+        };
+        assert_eq!(held(&[]), 580);
+        assert_eq!(held(&[("x-stainless-timeout", "20")]), 19);
+        assert_eq!(held(&[("x-server-timeout", "5")]), 4);
+        let python = [
+            ("x-stainless-timeout", "NOT_GIVEN"),
+            ("x-stainless-read-timeout", "20.0"),
+        ];
+        assert_eq!(held(&python), 19);
+        assert_eq!(held(&[("x-stainless-read-timeout", "3600")]), 580);
+    }
+}

@@ -1,0 +1,86 @@
+//! Which session and which protocol an address means.
+
+use crate::protocol::Protocol;
+
+/// What an address means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Route<'a> {
+    /// The session that the calls are tied to.
+    pub(crate) session: Option<&'a str>,
+    pub(crate) protocol: Protocol,
+    /// The path after the prefix of the protocol.
+    pub(crate) path: &'a str,
+}
+
+impl<'a> Route<'a> {
+    /// Reads an address; none if it means nothing here.
+    pub(crate) fn of(path: &'a str) -> Option<Self> {
+        let (session, rest) = match path.strip_prefix("/s/") {
+            Some(rest) => {
+                let end = rest.find('/')?;
+                (Some(&rest[..end]), &rest[end..])
+            }
+            None => (None, path),
+        };
+        if session.is_some_and(|name| !is_name(name)) {
+            return None;
+        }
+        Protocol::ALL.into_iter().find_map(|protocol| {
+            let path = rest.strip_prefix(protocol.prefix())?;
+            let is_whole = path.is_empty() || path.starts_with('/');
+            is_whole.then_some(Self {
+                session,
+                protocol,
+                path,
+            })
+        })
+    }
+}
+
+/// Whether a text can be the name of a session.
+pub(crate) fn is_name(text: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
+    !text.is_empty() && text.len() <= 128 && text.bytes().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_protocol_path_and_session() {
+        let route = |path| Route::of(path).map(|one| (one.session, one.protocol, one.path));
+        assert_eq!(
+            route("/anthropic/v1/messages"),
+            Some((None, Protocol::Anthropic, "/v1/messages"))
+        );
+        assert_eq!(
+            route("/s/k3v9x0m2qa-1/openai/v1/chat/completions"),
+            Some((Some("k3v9x0m2qa-1"), Protocol::OpenAi, "/chat/completions"))
+        );
+        assert_eq!(
+            route("/gemini/v1beta/models/gemini-x:generateContent"),
+            Some((
+                None,
+                Protocol::Gemini,
+                "/v1beta/models/gemini-x:generateContent"
+            ))
+        );
+        assert_eq!(route("/openai/v1"), Some((None, Protocol::OpenAi, "")));
+    }
+
+    #[test]
+    fn other_addresses_mean_nothing() {
+        for path in [
+            "/",
+            "/anthropics/v1",
+            "/openai/v2/x",
+            "/s/",
+            "/s/a",
+            "/s//anthropic/v1",
+            "/s/a b/anthropic/v1",
+        ] {
+            assert_eq!(Route::of(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Sessions: one agent's conversation, or one client's. Each has a policy, a model, a purse and a watch over it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use unstuck_core::event::{RunId, SessionId};
+use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
+
+use crate::protocol::{Asked, Said};
+use crate::watch::{Sign, Talk, Watch, WatchLimits};
+
+/// What a session is told before its first call.
+#[derive(Debug, Clone)]
+pub struct SessionSetup {
+    /// Its name in addresses.
+    pub name: String,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// Its id in that run.
+    pub session: SessionId,
+    /// The root folder of its project; empty where there is none.
+    pub project: String,
+    /// How far to go.
+    pub policy: RetryPolicy,
+    /// What it may spend, in USD.
+    pub budget: Option<f64>,
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    setup: SessionSetup,
+    name: Arc<str>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The model that it was moved to.
+    model: Option<String>,
+    /// The model that it had before it was moved.
+    own_model: Option<String>,
+    spent: f64,
+    calls: u64,
+    watch: Watch,
+    circling: Option<Sign>,
+    /// What shows that it goes in circles, and was not told to the model yet.
+    untold: Option<Sign>,
+    /// What the newest call failed of; none once another was answered.
+    trouble: Option<Arc<Diagnosis>>,
+    /// What a person allowed beyond its budget, in USD.
+    raised: f64,
+    /// Whether it was told that its budget is used up.
+    is_spent_up: bool,
+    used: Timestamp,
+}
+
+impl State {
+    /// Keeps the newest sign that it goes in circles; gives the first.
+    fn circles(&mut self, sign: Option<Sign>) -> Option<Sign> {
+        let sign = sign?;
+        let is_new = self.circling.is_none();
+        self.circling = Some(sign.clone());
+        self.untold = Some(sign.clone());
+        is_new.then_some(sign)
+    }
+}
+
+impl Session {
+    pub(crate) fn new(setup: SessionSetup, limits: WatchLimits, now: Timestamp) -> Self {
+        Self {
+            name: setup.name.as_str().into(),
+            setup,
+            state: Mutex::new(State {
+                model: None,
+                own_model: None,
+                spent: 0.0,
+                calls: 0,
+                watch: Watch::new(limits),
+                circling: None,
+                untold: None,
+                trouble: None,
+                raised: 0.0,
+                is_spent_up: false,
+                used: now,
+            }),
+        }
+    }
+
+    /// Its name in addresses.
+    pub fn name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    /// What it was told before its first call.
+    pub fn setup(&self) -> &SessionSetup {
+        &self.setup
+    }
+
+    /// The model that it was moved to, if it was.
+    pub fn model(&self) -> Option<String> {
+        self.state().model.clone()
+    }
+
+    /// Moves it to another model from its next call on; `None` moves it back to what its client asks for.
+    pub fn move_to(&self, model: Option<String>) {
+        self.state().model = model;
+    }
+
+    /// Moves it from one model to another; back at the one that it had at first, it gets what its client asks for.
+    pub fn moved(&self, from: &str, to: &str) {
+        let mut state = self.state();
+        if state.own_model.as_deref() == Some(to) {
+            state.own_model = None;
+            state.model = None;
+        } else {
+            state.own_model.get_or_insert_with(|| from.to_owned());
+            state.model = Some(to.to_owned());
+        }
+    }
+
+    /// What it has spent so far, in USD, as far as is known.
+    pub fn spent(&self) -> f64 {
+        self.state().spent
+    }
+
+    /// How many calls it has made.
+    pub fn calls(&self) -> u64 {
+        self.state().calls
+    }
+
+    /// What shows that it goes in circles, if something does.
+    pub fn circling(&self) -> Option<Sign> {
+        self.state().circling.clone()
+    }
+
+    /// Forgets that it went in circles: a person has seen to it.
+    pub fn forgive(&self, limits: WatchLimits) {
+        let mut state = self.state();
+        state.circling = None;
+        state.untold = None;
+        state.watch = Watch::new(limits);
+    }
+
+    /// What its newest call failed of; none if it was answered.
+    pub fn trouble(&self) -> Option<Arc<Diagnosis>> {
+        self.state().trouble.clone()
+    }
+
+    /// A new attempt begins: what failed before is over, and so are its circles.
+    pub fn begin_anew(&self) {
+        let mut state = self.state();
+        state.trouble = None;
+        state.circling = None;
+        state.untold = None;
+        state.watch.restart();
+    }
+
+    /// Whether a call was refused because its budget is used up.
+    pub fn is_spent_up(&self) -> bool {
+        self.state().is_spent_up
+    }
+
+    /// A person lets it spend its budget once more.
+    pub fn raise(&self, usd: f64) {
+        let mut state = self.state();
+        state.raised += usd;
+        state.is_spent_up = false;
+    }
+
+    /// When it last called.
+    pub fn used(&self) -> Timestamp {
+        self.state().used
+    }
+
+    /// What it may spend: its own budget, or that of every session, and what was allowed beyond.
+    pub(crate) fn allowance(&self, of_each: Option<f64>) -> Option<f64> {
+        let budget = self.setup.budget.or(of_each)?;
+        Some(budget + self.state().raised)
+    }
+
+    /// The sign that is to be told to the model, once.
+    pub(crate) fn due_note(&self) -> Option<Sign> {
+        self.state().untold.take()
+    }
+
+    /// A call failed for good.
+    pub(crate) fn gave_up(&self, diagnosis: Arc<Diagnosis>) {
+        self.state().trouble = Some(diagnosis);
+    }
+
+    /// A call was refused because a budget is used up; whether it is the first.
+    pub(crate) fn refused(&self, diagnosis: Arc<Diagnosis>) -> bool {
+        let mut state = self.state();
+        state.trouble = Some(diagnosis);
+        !std::mem::replace(&mut state.is_spent_up, true)
+    }
+
+    /// Takes note of a request; a new sign that it goes in circles is given once.
+    pub(crate) fn asked(&self, asked: &Asked, now: Timestamp) -> (Talk, Option<Sign>) {
+        let mut state = self.state();
+        state.calls += 1;
+        state.used = now;
+        let (talk, sign) = state.watch.asked(asked, now);
+        (talk, state.circles(sign))
+    }
+
+    /// Takes note of an answer; a new sign that it goes in circles is given once.
+    pub(crate) fn answered(
+        &self,
+        talk: Talk,
+        said: &Said,
+        cost: Option<f64>,
+        now: Timestamp,
+    ) -> Option<Sign> {
+        let mut state = self.state();
+        state.spent += cost.unwrap_or(0.0);
+        state.used = now;
+        state.trouble = None;
+        let sign = state.watch.answered(talk, said, now);
+        state.circles(sign)
+    }
+
+    /// Takes note that a request failed for good; a new sign that it goes in circles is given once.
+    pub(crate) fn failed(&self, talk: Talk, kind: Kind) -> Option<Sign> {
+        let mut state = self.state();
+        let sign = state.watch.failed(talk, kind);
+        state.circles(sign)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All sessions of a gateway, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<HashMap<Arc<str>, Arc<Session>>>);
+
+impl Sessions {
+    /// The session of a name, or the one that is made for it.
+    pub(crate) fn get_or(&self, name: &str, make: impl FnOnce() -> Session) -> Arc<Session> {
+        let mut known = self.known();
+        if let Some(session) = known.get(name) {
+            return Arc::clone(session);
+        }
+        let session = Arc::new(make());
+        known.insert(session.name(), Arc::clone(&session));
+        session
+    }
+
+    /// Takes a session in; one of the same name is replaced.
+    pub(crate) fn add(&self, session: Session) -> Arc<Session> {
+        let session = Arc::new(session);
+        self.known().insert(session.name(), Arc::clone(&session));
+        session
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<Session>> {
+        self.known().get(name).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Session>> {
+        self.known().values().cloned().collect()
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,238 @@
+//! What a gateway is told before it starts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use hyper::Uri;
+use unstuck_core::RetryPolicy;
+use unstuck_core::traffic::LaneSettings;
+
+use crate::error::GatewayError;
+use crate::protocol::Protocol;
+use crate::watch::WatchLimits;
+
+/// What a gateway is told before it starts.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// What every request must bring along; needed where others than this machine can reach it.
+    pub token: Option<Secret>,
+    /// Whom it asks; of one protocol the first that can serve a request counts, the others stand in for it.
+    pub upstreams: Vec<Upstream>,
+    /// How far it goes for a session that has no policy of its own.
+    pub policy: RetryPolicy,
+    /// How long it waits for what.
+    pub limits: TimeLimits,
+    /// How the sessions share an upstream.
+    pub lanes: LaneSettings,
+    /// The longest request that is taken, in bytes.
+    pub max_request: usize,
+    /// Whether a refusal by a safety policy may be tried at another upstream.
+    pub route_around_refusals: bool,
+    /// Whether output that cannot be used is asked for again, with what was wrong about it.
+    pub retry_bad_output: bool,
+    /// From which point on an agent goes in circles, and what is done about it.
+    pub watch: WatchRules,
+    /// What may be spent.
+    pub budgets: Budgets,
+}
+
+impl Settings {
+    /// A gateway on a free port of this machine, in front of these upstreams.
+    pub fn new(upstreams: Vec<Upstream>) -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            token: None,
+            upstreams,
+            policy: RetryPolicy::default(),
+            limits: TimeLimits::default(),
+            lanes: LaneSettings::default(),
+            max_request: 64 << 20,
+            route_around_refusals: false,
+            retry_bad_output: false,
+            watch: WatchRules::default(),
+            budgets: Budgets::default(),
+        }
+    }
+}
+
+/// Whom the gateway asks.
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    /// What it is called.
+    pub name: String,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// What takes the place of the base URL that a client would be given.
+    pub base: Uri,
+    /// The key that is used instead of the client's.
+    pub key: Option<Secret>,
+    /// What models are called there: the client's name and its own.
+    pub models: BTreeMap<String, String>,
+    /// What it cannot do.
+    pub lacks: Lacks,
+    /// How many tokens fit into its context, where that is less than what the model has.
+    pub context: Option<u64>,
+}
+
+impl Upstream {
+    /// An upstream at an address.
+    pub fn new(name: &str, protocol: Protocol, url: &str) -> Result<Self, GatewayError> {
+        let wrong = |why| GatewayError::Upstream {
+            url: url.to_owned(),
+            why,
+        };
+        let base: Uri = url
+            .trim_end_matches('/')
+            .parse()
+            .map_err(|_| wrong("it is no URL"))?;
+        match (base.scheme_str(), base.host()) {
+            (Some("http" | "https"), Some(host)) if !host.is_empty() => {}
+            (Some("http" | "https"), _) => return Err(wrong("it names no host")),
+            _ => return Err(wrong("it must begin with http:// or https://")),
+        }
+        if base.query().is_some() {
+            return Err(wrong("it must not have a query"));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            protocol,
+            base,
+            key: None,
+            models: BTreeMap::new(),
+            lacks: Lacks::default(),
+            context: None,
+        })
+    }
+
+    /// The provider's own address.
+    pub fn of_provider(protocol: Protocol) -> Self {
+        let base = Uri::from_static(match protocol {
+            Protocol::Anthropic => "https://api.anthropic.com",
+            Protocol::OpenAi => "https://api.openai.com/v1",
+            Protocol::Gemini => "https://generativelanguage.googleapis.com",
+        });
+        Self {
+            name: protocol.name().to_owned(),
+            protocol,
+            base,
+            key: None,
+            models: BTreeMap::new(),
+            lacks: Lacks::default(),
+            context: None,
+        }
+    }
+
+    /// What a model is called there.
+    pub(crate) fn model<'a>(&'a self, asked: &'a str) -> &'a str {
+        self.models.get(asked).map_or(asked, String::as_str)
+    }
+}
+
+/// What an upstream cannot do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lacks {
+    /// It calls no tools.
+    pub tools: bool,
+    /// It sees no images.
+    pub vision: bool,
+    /// It does not go on with an answer that was begun for it.
+    pub prefill: bool,
+}
+
+/// How long the gateway waits for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// For a connection.
+    pub connect: Duration,
+    /// For the head of an answer that comes in pieces.
+    pub response: Duration,
+    /// For a whole answer that does not come in pieces.
+    pub whole: Duration,
+    /// For the first content of a stream, from its head on; pings do not count.
+    pub first_content: Duration,
+    /// For the next piece of a stream; pings do not count.
+    pub stall: Duration,
+    /// How long a client is held at most, all tries and waits included, where it does not say how long it waits.
+    pub hold: Duration,
+    /// After what time a held client is sent signs of life, where its parser allows them.
+    pub keep_alive: Duration,
+    /// A fallback is not kept for later if the wait that was stated is longer than this.
+    pub fallback_after: Duration,
+    /// For the request itself to arrive.
+    pub request: Duration,
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            connect: seconds(10),
+            response: seconds(120),
+            whole: seconds(600),
+            first_content: seconds(120),
+            stall: seconds(90),
+            hold: seconds(580),
+            keep_alive: seconds(15),
+            fallback_after: seconds(5),
+            request: seconds(60),
+        }
+    }
+}
+
+/// What is done about an agent that goes in circles.
+#[derive(Debug, Clone, Default)]
+pub struct WatchRules {
+    /// From which point on.
+    pub limits: WatchLimits,
+    /// What is done then.
+    pub then: OnCircles,
+}
+
+/// What is done about an agent that goes in circles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnCircles {
+    /// It is told to whoever supervises the agent, and nothing else.
+    #[default]
+    Warn,
+    /// A short note to the model is put into the next request.
+    Note,
+    /// The next requests are refused until a person lets them through.
+    Hold,
+    /// All further requests of the session are refused.
+    Stop,
+}
+
+/// What may be spent, in USD; none where that does not matter.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Budgets {
+    /// By one session.
+    pub session: Option<f64>,
+    /// By all sessions of one day (UTC).
+    pub day: Option<f64>,
+}
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Keeps a text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for the one who needs it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}

@@ -1,0 +1,56 @@
+//! What all sessions have spent today.
+
+use std::sync::{Mutex, PoisonError};
+
+use unstuck_core::Timestamp;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// What all sessions have spent today (UTC), in USD.
+#[derive(Debug, Default)]
+pub(crate) struct Spending(Mutex<(i64, f64)>);
+
+impl Spending {
+    /// Adds to it.
+    pub(crate) fn add(&self, usd: f64, now: Timestamp) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let today = now.millis().div_euclid(DAY_MS);
+        if known.0 != today {
+            *known = (today, 0.0);
+        }
+        known.1 += usd;
+    }
+
+    /// Others know of so much; what is known here may be newer.
+    pub(crate) fn at_least(&self, usd: f64, now: Timestamp) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let today = now.millis().div_euclid(DAY_MS);
+        let here = if known.0 == today { known.1 } else { 0.0 };
+        *known = (today, here.max(usd));
+    }
+
+    /// What was spent today.
+    pub(crate) fn today(&self, now: Timestamp) -> f64 {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.0 == now.millis().div_euclid(DAY_MS) {
+            true => known.1,
+            false => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_day_begins_with_nothing_spent() {
+        let spending = Spending::default();
+        let noon = Timestamp::from_seconds(1_794_744_000);
+        spending.add(1.5, noon);
+        spending.add(0.5, noon);
+        assert_eq!(spending.today(noon), 2.0);
+        let next = noon.after(std::time::Duration::from_secs(86_400));
+        assert_eq!(spending.today(next), 0.0);
+    }
+}

@@ -1,0 +1,185 @@
+//! What is in the store after calls, and what is not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use unstuck_core::call::CallOutcome;
+use unstuck_core::episode::{Status, Timeline};
+use unstuck_core::{Event, Kind, RetryPolicy, RunId, Timestamp};
+use unstuck_gateway::Ledger;
+use unstuck_store::{CallFilter, RunFilter, SpendingQuery};
+
+use super::{Place, Said, books, called, chat, gateway, opened, sound, until};
+
+const PASSES: &str = "[[step]]\nserver_error = {}\n\n[[step]]\nanswer = { text = \"Done\", input_tokens = 100, output_tokens = 10 }\ntimes = \"always\"\n";
+
+/// S4-31: what failed and was tried again is in the events of the session; a client has a run of its own, which ends
+/// with the gateway.
+#[tokio::test]
+async fn a_clients_calls_become_a_run_of_their_own() {
+    let place = Place::new();
+    let store = opened(&place.location()).await;
+    let said = Said::default();
+    let books = books(&store, &said);
+    let (gateway, _server) = gateway(PASSES, &books).await;
+    assert_eq!(chat(&gateway, "sk-mykey", "hello").await, 200);
+    assert_eq!(chat(&gateway, "sk-mykey", "hello again").await, 200);
+    books.flush().await;
+
+    let calls = store.calls(&CallFilter::default()).await.unwrap();
+    let outcomes: Vec<_> = calls.iter().map(|call| call.record.outcome).collect();
+    assert_eq!(outcomes, [CallOutcome::Answered, CallOutcome::Recovered]);
+    assert_eq!(calls[1].record.attempts, 2);
+    assert_eq!(calls[1].project, "/home/me/shop");
+    let run = &store.runs(&RunFilter::default()).await.unwrap()[0];
+    assert_eq!(run.command, ["(gateway)", "codex_cli_rs/1.2.3"]);
+    assert_eq!(run.agent.as_deref(), Some("codex"));
+    assert_eq!(
+        (run.status, run.kind),
+        (Status::Running, Some(Kind::ServerError))
+    );
+    assert_eq!(store.leases().await.unwrap().len(), 1);
+
+    gateway.stop().await;
+    books.close().await;
+    let run = &store.runs(&RunFilter::default()).await.unwrap()[0];
+    assert_eq!(run.status, Status::Recovered);
+    assert_eq!(run.reason.as_deref(), Some("the gateway stopped"));
+    assert!(store.leases().await.unwrap().is_empty());
+    let events = store.load(&run.id).await.unwrap();
+    let names: Vec<_> = events.iter().map(|one| one.event.name()).collect();
+    let wanted = [
+        "run_started",
+        "call_failed",
+        "call_finished",
+        "run_finished",
+    ];
+    assert_eq!(names, wanted);
+    let timeline = Timeline::fold(&events).unwrap();
+    assert_eq!(timeline.calls[0].tries[0].kind, Kind::ServerError);
+    assert!(timeline.run.unrepeatable().is_some());
+    assert_eq!(*said.lock().unwrap(), [""; 0]);
+    sound(&store).await;
+}
+
+/// Nothing of prompts and keys is written down, and secrets in an error are taken out.
+#[tokio::test]
+async fn no_secret_and_no_prompt_is_written_down() {
+    let key = "sk-proj-Zx8vQ2mN4kL7pR1tY5wB9cD3fG6hJ0sA";
+    let script = format!(
+        "[[step]]\nstatus = {{ code = 401, message = \"Incorrect API key provided: {key}\" }}\ntimes = \"always\"\n"
+    );
+    let place = Place::new();
+    let store = opened(&place.location()).await;
+    let books = books(&store, &Said::default());
+    let (gateway, _server) = gateway(&script, &books).await;
+    assert_eq!(chat(&gateway, key, "a secret prompt").await, 401);
+    gateway.stop().await;
+    books.close().await;
+    let run = &store.runs(&RunFilter::default()).await.unwrap()[0];
+    let events = store.load(&run.id).await.unwrap();
+    let is_failed = |event: &Event| matches!(event, Event::CallFailed(_));
+    assert!(events.iter().any(|one| is_failed(&one.event)));
+    store.close().await.unwrap();
+    let text = place.text();
+    assert!(text.contains("Incorrect API key provided"), "it is told");
+    assert!(
+        !text.contains("Zx8vQ2mN4kL7pR1tY5wB9c"),
+        "the key is on disk"
+    );
+    assert!(!text.contains("secret prompt"), "the prompt is on disk");
+}
+
+#[tokio::test]
+async fn what_is_noted_is_on_disk_within_a_second() {
+    let place = Place::new();
+    let store = opened(&place.location()).await;
+    let books = books(&store, &Said::default());
+    let run = RunId::new("r1");
+    for number in 0..100 {
+        books.call(called(&run, number, Timestamp::from_seconds(1_794_777_609)));
+    }
+    let all = async || store.calls(&CallFilter::default()).await.unwrap().len() == 100;
+    assert!(until(Duration::from_secs(1), all).await);
+    sound(&store).await;
+}
+
+/// Nobody waits for a store that does not keep up: the oldest is left out, and that is told once.
+#[tokio::test]
+async fn a_store_that_fails_stops_nothing_and_is_told_once() {
+    let place = Place::new();
+    let store = opened(&place.location()).await;
+    let said = Said::default();
+    let books = books(&store, &said);
+    store.clone().close().await.unwrap();
+    let run = RunId::new("r1");
+    for number in 0..20_500 {
+        books.call(called(&run, number, Timestamp::from_seconds(1_794_777_609)));
+    }
+    books.flush().await;
+    books.flush().await;
+    assert_eq!(books.dropped(), 500);
+    let once = said.lock().unwrap().clone();
+    assert_eq!(once.len(), 1, "{once:?}");
+    assert!(once[0].contains("cannot be written for now"), "{once:?}");
+    books.close().await;
+    let told = said.lock().unwrap().clone();
+    assert!(
+        told[1].starts_with("20500 records of API calls"),
+        "{told:?}"
+    );
+}
+
+/// A gateway that was killed cannot end its sessions; the next one does.
+#[tokio::test]
+async fn sessions_of_a_killed_gateway_are_ended_by_the_next() {
+    let place = Place::new();
+    let store = opened(&place.location()).await;
+    let killed = books(&store, &Said::default());
+    let setup = killed.begin("mine", None, &RetryPolicy::default());
+    killed.call(called(
+        &setup.run,
+        1,
+        Timestamp::from_seconds(1_794_777_609),
+    ));
+    killed.flush().await;
+    drop(Arc::into_inner(killed));
+    // Its lease runs out after fifteen seconds; here it is given up, which is the same to others.
+    for lease in store.leases().await.unwrap() {
+        store.release(&lease.token).await.unwrap();
+    }
+    let next = books(&store, &Said::default());
+    next.end_forsaken().await;
+    let runs = store.runs(&RunFilter::default()).await.unwrap();
+    assert_eq!(runs[0].status, Status::Succeeded);
+    let open = next.begin("mine", None, &RetryPolicy::default());
+    next.flush().await;
+    next.end_forsaken().await;
+    let runs = store.runs(&RunFilter::default()).await.unwrap();
+    let own = runs.iter().find(|run| run.id == open.run).unwrap();
+    assert_eq!(own.status, Status::Running);
+    sound(&store).await;
+}
+
+#[tokio::test]
+async fn what_was_spent_is_summed_up_as_it_is_written() {
+    let place = Place::new();
+    let store = opened(&place.location()).await;
+    let books = books(&store, &Said::default());
+    let setup = books.begin("mine", Some("my-tool/2"), &RetryPolicy::default());
+    assert_eq!(setup.name, "mine");
+    for number in 0..1_500 {
+        books.call(called(
+            &setup.run,
+            number,
+            Timestamp::from_seconds(1_794_777_609),
+        ));
+    }
+    books.close().await;
+    let lines = store.spending(&SpendingQuery::default()).await.unwrap();
+    assert_eq!((lines.len(), lines[0].calls), (1, 1_500));
+    assert!((lines[0].cost_usd - 1.5).abs() < 1e-9);
+    let run = &store.runs(&RunFilter::default()).await.unwrap()[0];
+    assert_eq!(run.command, ["(gateway)", "mine"]);
+    assert_eq!(run.status, Status::Succeeded);
+}

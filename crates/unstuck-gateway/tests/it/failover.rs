@@ -1,0 +1,328 @@
+//! What a client gets and what upstreams are asked, fault by fault, with two retries and one fallback.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use unstuck_core::call::CallOutcome;
+use unstuck_gateway::protocol::Protocol::OpenAi;
+use unstuck_gateway::{Lacks, Settings};
+
+use crate::Ground;
+use crate::ground::impatient;
+
+const GOOD: &str = "[[step]]\nanswer = { text = \"Done\" }\ntimes = \"always\"\n";
+
+fn always(fault: &str) -> String {
+    format!("[[step]]\n{fault}\ntimes = \"always\"\n")
+}
+
+fn once(fault: &str) -> String {
+    format!("[[step]]\n{fault}\n\n{GOOD}")
+}
+
+/// S4-01: 1. a rate limit that states its wait is waited for, and the same upstream answers.
+#[tokio::test]
+async fn a_stated_wait_is_waited_for() {
+    let ground = Ground::new(
+        OpenAi,
+        &[
+            &once("rate_limit_as = { form = \"millis\", wait = \"200ms\" }"),
+            GOOD,
+        ],
+    )
+    .await;
+    let start = Instant::now();
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![2, 0]),
+        "{reply:?}"
+    );
+    assert!(start.elapsed() >= Duration::from_millis(200));
+    assert_eq!(reply.header("x-unstuck-attempts"), "2");
+    assert_eq!(ground.failures(), ["rate_limit"]);
+}
+
+/// S4-03: 2. a rate limit that stays is tried thrice, then the fallback answers.
+#[tokio::test]
+async fn a_rate_limit_that_stays_goes_to_the_fallback() {
+    let ground = Ground::new(OpenAi, &[&always("rate_limit = {}"), GOOD]).await;
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![3, 1]),
+        "{reply:?}"
+    );
+}
+
+/// S4-01: 3. a server error that passes is not seen by the client.
+#[tokio::test]
+async fn a_server_error_that_passes_is_not_seen() {
+    let ground = Ground::new(OpenAi, &[&once("server_error = {}"), GOOD]).await;
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![2, 0]),
+        "{reply:?}"
+    );
+    assert_eq!(ground.record().await.outcome, CallOutcome::Recovered);
+}
+
+/// S4-03: 4. an upstream that is down is tried thrice, then the fallback answers.
+#[tokio::test]
+async fn an_upstream_that_is_down_goes_to_the_fallback() {
+    let ground = Ground::new(OpenAi, &[&always("status = { code = 503 }"), GOOD]).await;
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![3, 1]),
+        "{reply:?}"
+    );
+}
+
+/// 5. a connection that is reset is made again.
+#[tokio::test]
+async fn a_reset_connection_is_made_again() {
+    let ground = Ground::new(
+        OpenAi,
+        &[&once("reset = { by = \"before_headers\" }"), GOOD],
+    )
+    .await;
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![2, 0]),
+        "{reply:?}"
+    );
+    assert_eq!(ground.failures(), ["network_error"]);
+}
+
+/// 6. no response at all is a timeout, and tried again.
+#[tokio::test]
+async fn silence_is_a_timeout() {
+    let ground = Ground::with(OpenAi, &[&once("hang = {}"), GOOD], impatient).await;
+    let reply = ground.chat(true).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![2, 0]),
+        "{reply:?}"
+    );
+    assert_eq!(ground.failures(), ["timeout"]);
+}
+
+/// 7. a stream whose first token does not come is a timeout, and tried again unseen; pings do not count.
+#[tokio::test]
+async fn a_slow_first_token_is_tried_again_unseen() {
+    let fault = once("slow_first_token = { wait = \"30s\", pings = \"50ms\" }");
+    let ground = Ground::with(OpenAi, &[&fault, GOOD], impatient).await;
+    let reply = ground.chat(true).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![2, 0]),
+        "{reply:?}"
+    );
+    assert!(
+        reply.body.contains("[DONE]") && !reply.body.contains("error"),
+        "{}",
+        reply.body
+    );
+    assert_eq!(ground.failures(), ["timeout"]);
+}
+
+/// 8. a stream that is cut after content ends with an error, and is not asked for again.
+#[tokio::test]
+async fn a_cut_stream_is_never_passed_off_as_complete() {
+    for by in ["close", "end", "reset"] {
+        let fault = always(&format!("cut_at = {{ after = 4, by = \"{by}\" }}"));
+        let ground = Ground::new(OpenAi, &[&fault, GOOD]).await;
+        let reply = ground.chat(true).await;
+        assert_eq!(
+            (reply.status.as_u16(), ground.asked()),
+            (200, vec![1, 0]),
+            "{by} {reply:?}"
+        );
+        assert!(
+            reply.body.contains("\"error\"") && !reply.body.contains("[DONE]"),
+            "{by}: {}",
+            reply.body
+        );
+        let record = ground.record().await;
+        assert_eq!(record.outcome, CallOutcome::Cut);
+        assert!(record.sent_bytes > 0);
+    }
+}
+
+/// 9. a stream that stalls after content ends with an error.
+#[tokio::test]
+async fn a_stalled_stream_ends_with_an_error() {
+    let fault = always("stall_at = { after = 4, pings = \"50ms\" }");
+    let ground = Ground::with(OpenAi, &[&fault, GOOD], impatient).await;
+    let reply = ground.chat(true).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![1, 0]),
+        "{reply:?}"
+    );
+    assert!(
+        reply.body.contains("\"error\"") && reply.body.contains("stalled"),
+        "{}",
+        reply.body
+    );
+}
+
+/// 10. a malformed chunk ends the stream with an error, and nothing of it is passed on.
+#[tokio::test]
+async fn a_malformed_chunk_ends_the_stream_with_an_error() {
+    let ground = Ground::new(OpenAi, &[&always("bad_chunk = { after = 4 }"), GOOD]).await;
+    let reply = ground.chat(true).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![1, 0]),
+        "{reply:?}"
+    );
+    assert!(
+        reply.body.contains("\"error\"") && !reply.body.contains("[DONE]"),
+        "{}",
+        reply.body
+    );
+    for line in reply
+        .body
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+    {
+        serde_json::from_str::<serde_json::Value>(line).expect(line);
+    }
+}
+
+/// 11. a stream without its end marker ends with an error.
+#[tokio::test]
+async fn a_missing_end_marker_is_an_error() {
+    let ground = Ground::new(OpenAi, &[&always("missing_end = {}"), GOOD]).await;
+    let reply = ground.chat(true).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![1, 0]),
+        "{reply:?}"
+    );
+    assert!(
+        reply.body.contains("\"error\"") && !reply.body.contains("[DONE]"),
+        "{}",
+        reply.body
+    );
+}
+
+/// S4-23: 12. a prompt that is too long is not tried again, nor where there is no more room.
+#[tokio::test]
+async fn a_prompt_that_is_too_long_is_told_at_once() {
+    let ground = Ground::new(OpenAi, &[&always("context_limit = {}"), GOOD]).await;
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (400, vec![1, 0]),
+        "{reply:?}"
+    );
+    assert_eq!(reply.header("x-should-retry"), "false");
+}
+
+/// 12b. … but where there is more room, that is used.
+#[tokio::test]
+async fn a_prompt_that_is_too_long_goes_where_there_is_more_room() {
+    let room = |settings: &mut Settings| {
+        settings.upstreams[0].context = Some(1000);
+        settings.upstreams[1].context = Some(100_000);
+    };
+    let ground = Ground::with(OpenAi, &[&always("context_limit = {}"), GOOD], room).await;
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![1, 1]),
+        "{reply:?}"
+    );
+}
+
+/// 13. a refusal by a safety policy is not gone round, unless that is wanted.
+#[tokio::test]
+async fn a_refusal_is_not_gone_round() {
+    let scripts = [&*always("content_filter = {}"), GOOD];
+    let ground = Ground::new(OpenAi, &scripts).await;
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (400, vec![1, 0]),
+        "{reply:?}"
+    );
+    let around = |settings: &mut Settings| settings.route_around_refusals = true;
+    let ground = Ground::with(OpenAi, &scripts, around).await;
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (200, vec![1, 1]),
+        "{reply:?}"
+    );
+}
+
+/// 14. a fallback that does not go on with a begun answer is not asked to.
+#[tokio::test]
+async fn a_fallback_that_rejects_prefill_is_not_asked() {
+    let lacks = |settings: &mut Settings| {
+        settings.upstreams[1].lacks = Lacks {
+            prefill: true,
+            ..Lacks::default()
+        };
+    };
+    let scripts = [
+        &*always("overloaded = {}"),
+        "[[step]]\nprefill_rejected = {}\ntimes = \"always\"\n",
+    ];
+    let ground = Ground::with(
+        unstuck_gateway::protocol::Protocol::Anthropic,
+        &scripts,
+        lacks,
+    )
+    .await;
+    let begun = r#"{"model":"claude-x","max_tokens":9,"messages":[{"role":"user","content":"JSON"},{"role":"assistant","content":"{"}]}"#;
+    let reply = ground.post("/anthropic/v1/messages", begun).await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (529, vec![3, 0]),
+        "{reply:?}"
+    );
+    assert_eq!(reply.header("x-should-retry"), "false");
+}
+
+/// 15. a primary that flaps is used again whenever it works: twenty requests, twenty answers, none from the fallback.
+#[tokio::test]
+async fn a_flapping_primary_is_used_again() {
+    let mut flapping = String::new();
+    for _ in 0..20 {
+        flapping
+            .push_str("[[step]]\nserver_error = {}\n\n[[step]]\nanswer = { text = \"Done\" }\n\n");
+    }
+    let ground = Ground::new(OpenAi, &[&flapping, GOOD]).await;
+    for number in 0..20 {
+        let reply = ground.chat(false).await;
+        assert_eq!(reply.status.as_u16(), 200, "{number}: {reply:?}");
+    }
+    assert_eq!(ground.asked(), [40, 0]);
+}
+
+/// 16. attempts, tokens and cost are accounted for.
+#[tokio::test]
+async fn attempts_tokens_and_cost_are_accounted_for() {
+    let good = "[[step]]\nserver_error = {}\n\n[[step]]\nanswer = { text = \"Done\", input_tokens = 1000000, output_tokens = 100000 }\n";
+    let ground = Ground::new(OpenAi, &[good]).await;
+    let body = r#"{"model":"gpt-6.1-terra","messages":[{"role":"user","content":"x"}]}"#;
+    let reply = ground.post("/openai/v1/chat/completions", body).await;
+    assert_eq!(reply.status.as_u16(), 200, "{reply:?}");
+    let record = ground.record().await;
+    assert_eq!(record.attempts, 2);
+    let tokens = record.tokens.unwrap();
+    assert_eq!(
+        (tokens.input + tokens.cached, tokens.output),
+        (1_000_000, 100_000)
+    );
+    let catalog = unstuck_core::decision::Catalog::embedded();
+    let expected = catalog.find("gpt-6.1-terra").unwrap().cost(tokens);
+    assert_eq!(record.cost_usd, expected);
+    assert!(expected.is_some_and(|usd| usd > 0.0));
+}

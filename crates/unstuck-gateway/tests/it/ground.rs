@@ -1,0 +1,212 @@
+//! A gateway, the upstreams behind it, and a client in front of it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use unstuck_core::call::CallRecord;
+use unstuck_core::decision::Jitter;
+use unstuck_core::{Event, RetryPolicy, RunId, Timestamp};
+use unstuck_faults::{FaultServer, Script};
+use unstuck_gateway::protocol::Protocol;
+use unstuck_gateway::{
+    BuiltIn, Gateway, Ledger, Session, SessionSetup, Settings, TimeLimits, Upstream,
+};
+
+/// What was written down.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    pub(crate) calls: Mutex<Vec<CallRecord>>,
+    pub(crate) events: Mutex<Vec<Event>>,
+}
+
+impl Ledger for Book {
+    fn begin(&self, name: &str, _: Option<&str>, policy: &RetryPolicy) -> SessionSetup {
+        let run = RunId::new("testrun000");
+        SessionSetup {
+            name: name.to_owned(),
+            session: run.session(1),
+            run,
+            project: String::new(),
+            policy: policy.clone(),
+            budget: None,
+        }
+    }
+
+    fn call(&self, record: CallRecord) {
+        self.calls.lock().unwrap().push(record);
+    }
+
+    fn event(&self, _: &Session, _: Timestamp, event: Event) {
+        self.events.lock().unwrap().push(event);
+    }
+}
+
+/// A gateway and what is around it.
+pub(crate) struct Ground {
+    pub(crate) gateway: Gateway,
+    pub(crate) upstreams: Vec<FaultServer>,
+    pub(crate) book: Arc<Book>,
+    client: Client<HttpConnector, Full<Bytes>>,
+}
+
+/// What a client got.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+}
+
+/// Two retries, without any wait to speak of.
+pub(crate) fn quick() -> RetryPolicy {
+    RetryPolicy {
+        max_retries: 2,
+        backoff_base: 0.01,
+        max_backoff: 0.02,
+        jitter: Jitter::None,
+        ..RetryPolicy::default()
+    }
+}
+
+/// Little is waited for, where it is waited in vain.
+pub(crate) fn impatient(settings: &mut Settings) {
+    let short = Duration::from_millis(500);
+    settings.limits = TimeLimits {
+        response: short,
+        first_content: short,
+        stall: short,
+        ..TimeLimits::default()
+    };
+}
+
+pub(crate) fn script(text: &str) -> FaultServer {
+    let script: Script = text.parse().unwrap();
+    FaultServer::start(script).unwrap()
+}
+
+impl Ground {
+    /// A gateway in front of upstreams of one protocol, which play these scripts.
+    pub(crate) async fn new(protocol: Protocol, scripts: &[&str]) -> Self {
+        Self::with(protocol, scripts, |_| {}).await
+    }
+
+    /// The same, with other settings.
+    pub(crate) async fn with(
+        protocol: Protocol,
+        scripts: &[&str],
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
+        let upstreams: Vec<_> = scripts.iter().map(|text| script(text)).collect();
+        let named = upstreams.iter().enumerate().map(|(at, server)| {
+            let base = match protocol {
+                Protocol::OpenAi => format!("{}/v1", server.url()),
+                Protocol::Anthropic | Protocol::Gemini => server.url(),
+            };
+            Upstream::new(&format!("u{at}"), protocol, &base).unwrap()
+        });
+        let mut settings = Settings::new(named.collect());
+        settings.policy = quick();
+        change(&mut settings);
+        let book = Arc::new(Book::default());
+        let knows = Arc::new(BuiltIn::default());
+        let gateway = Gateway::start(settings, knows, Arc::clone(&book) as Arc<dyn Ledger>)
+            .await
+            .unwrap();
+        Self {
+            gateway,
+            upstreams,
+            book,
+            client: Client::builder(TokioExecutor::new()).build_http(),
+        }
+    }
+
+    /// Asks as a client of the OpenAI Chat Completions API does.
+    pub(crate) async fn chat(&self, stream: bool) -> Reply {
+        let body = format!(
+            r#"{{"model":"gpt-x","stream":{stream},"messages":[{{"role":"user","content":"Fix the tests"}}]}}"#
+        );
+        self.post("/openai/v1/chat/completions", &body).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &str) -> Reply {
+        self.send(
+            Method::POST,
+            path,
+            &[("content-type", "application/json")],
+            body,
+        )
+        .await
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Reply {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("http://{}{path}", self.gateway.address()))
+            .header("x-api-key", "key-1")
+            .header("authorization", "Bearer key-1");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Full::from(body.to_owned())).unwrap();
+        let response = self.client.request(request).await.unwrap();
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Reply {
+            status: head.status,
+            headers: head.headers,
+            body: String::from_utf8(body.to_vec()).unwrap(),
+        }
+    }
+
+    /// How often each upstream was asked.
+    pub(crate) fn asked(&self) -> Vec<usize> {
+        self.upstreams
+            .iter()
+            .map(|server| server.requests().len())
+            .collect()
+    }
+
+    /// The newest call that was written down.
+    pub(crate) async fn record(&self) -> CallRecord {
+        // A stream is written down when its last byte has been taken, which the client may see first.
+        for _ in 0..100 {
+            if let Some(record) = self.book.calls.lock().unwrap().last() {
+                return record.clone();
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("no call was written down");
+    }
+
+    /// The failures that were written down, by their kinds.
+    pub(crate) fn failures(&self) -> VecDeque<String> {
+        let events = self.book.events.lock().unwrap();
+        let kinds = events.iter().filter_map(|event| match event {
+            Event::CallFailed(call) => Some(call.diagnosis.kind.to_string()),
+            _ => None,
+        });
+        kinds.collect()
+    }
+}

@@ -1,0 +1,204 @@
+//! Streams, cut at every boundary in each protocol, and clients that go away or are held.
+
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use unstuck_core::call::CallOutcome;
+use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
+
+use crate::ground::{Ground, Reply};
+
+/// One way to ask for a stream: how, where, what marks its end and what its error.
+struct Api {
+    name: &'static str,
+    protocol: Protocol,
+    path: &'static str,
+    body: &'static str,
+    end: &'static str,
+    error: &'static str,
+}
+
+const APIS: [Api; 4] = [
+    Api {
+        name: "messages",
+        protocol: Anthropic,
+        path: "/anthropic/v1/messages",
+        body: r#"{"model":"claude-x","max_tokens":100,"stream":true,"messages":[{"role":"user","content":"Fix"}]}"#,
+        end: "message_stop",
+        error: "event: error",
+    },
+    Api {
+        name: "chat",
+        protocol: OpenAi,
+        path: "/openai/v1/chat/completions",
+        body: r#"{"model":"gpt-x","stream":true,"messages":[{"role":"user","content":"Fix"}]}"#,
+        end: "[DONE]",
+        error: "\"error\":",
+    },
+    Api {
+        name: "responses",
+        protocol: OpenAi,
+        path: "/openai/v1/responses",
+        body: r#"{"model":"gpt-x","stream":true,"input":"Fix"}"#,
+        end: "response.completed",
+        error: "response.failed",
+    },
+    Api {
+        name: "generate",
+        protocol: Gemini,
+        path: "/gemini/v1beta/models/gemini-x:streamGenerateContent?alt=sse",
+        body: r#"{"contents":[{"role":"user","parts":[{"text":"Fix"}]}]}"#,
+        end: "\"finishReason\"",
+        error: "\"error\":",
+    },
+];
+
+const GOOD: &str = "[pace]\nchunks = 3\nchunk_bytes = 5\n\n[[step]]\nanswer = { text = \"All is well.\" }\ntimes = \"always\"\n";
+
+fn frames(reply: &Reply) -> usize {
+    let text = reply.body.replace("\r\n", "\n");
+    text.split("\n\n").filter(|frame| !frame.is_empty()).count()
+}
+
+#[tokio::test]
+async fn a_stream_comes_through_as_it_was_sent() {
+    for api in APIS {
+        let ground = Ground::new(api.protocol, &[GOOD]).await;
+        let reply = ground.post(api.path, api.body).await;
+        assert_eq!(reply.status.as_u16(), 200, "{}: {reply:?}", api.name);
+        assert!(
+            reply.body.contains(api.end) && !reply.body.contains(api.error),
+            "{}: {}",
+            api.name,
+            reply.body
+        );
+        let record = ground.record().await;
+        assert_eq!(
+            (record.outcome, record.sent_bytes),
+            (CallOutcome::Answered, reply.body.len() as u64)
+        );
+        assert!(
+            record.tokens.is_some() || api.name == "chat",
+            "{}",
+            api.name
+        );
+    }
+}
+
+/// A stream that is cut anywhere is either made good unseen or ends with the protocol's error: never as if it were whole.
+#[tokio::test]
+async fn a_stream_cut_at_any_frame_is_made_good_or_told() {
+    for api in APIS {
+        let ground = Ground::new(api.protocol, &[GOOD]).await;
+        let whole = frames(&ground.post(api.path, api.body).await);
+        assert!(whole >= 3, "{}", api.name);
+        for by in ["end", "close"] {
+            for after in 0..whole {
+                let script = GOOD.replace(
+                    "[[step]]",
+                    &format!("[[step]]\ncut_at = {{ after = {after}, by = \"{by}\" }}\n\n[[step]]"),
+                );
+                let ground = Ground::new(api.protocol, &[&script]).await;
+                let reply = ground.post(api.path, api.body).await;
+                let place = format!(
+                    "{} cut by {by} after {after} of {whole}: {}",
+                    api.name, reply.body
+                );
+                assert_eq!(reply.status.as_u16(), 200, "{place}");
+                let is_told = reply.body.contains(api.error);
+                match ground.asked()[0] {
+                    1 => assert!(is_told, "{place}"),
+                    2 => assert!(!is_told && reply.body.contains(api.end), "{place}"),
+                    other => panic!("asked {other} times: {place}"),
+                }
+                let expected = match is_told {
+                    true => CallOutcome::Cut,
+                    false => CallOutcome::Recovered,
+                };
+                assert_eq!(ground.record().await.outcome, expected, "{place}");
+            }
+        }
+    }
+}
+
+/// A client that goes away cancels the call.
+#[tokio::test]
+async fn a_client_that_goes_away_cancels_the_call() {
+    let slow = "[pace]\nchunks = 100\nchunk_bytes = 5\nbetween = \"20ms\"\n\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
+    let ground = Ground::new(OpenAi, &[slow]).await;
+    let client = Client::builder(TokioExecutor::new()).build_http::<Full<bytes::Bytes>>();
+    let api = &APIS[1];
+    let request = Request::post(format!("http://{}{}", ground.gateway.address(), api.path))
+        .body(Full::from(api.body))
+        .unwrap();
+    let mut response = client.request(request).await.unwrap();
+    response.body_mut().frame().await.unwrap().unwrap();
+    drop(response);
+    drop(client);
+    let record = tokio::time::timeout(Duration::from_secs(5), ground.record())
+        .await
+        .unwrap();
+    assert_eq!(record.outcome, CallOutcome::Cancelled);
+}
+
+/// Whoever is held for long gets signs of life, and then the stream.
+#[tokio::test]
+async fn a_client_that_is_held_gets_signs_of_life() {
+    for api in &APIS[..3] {
+        let script = GOOD.replace(
+            "[[step]]",
+            "[[step]]\nrate_limit_as = { form = \"millis\", wait = \"600ms\" }\n\n[[step]]",
+        );
+        let ground = Ground::with(api.protocol, &[&script], |settings| {
+            settings.limits.keep_alive = Duration::from_millis(100);
+        })
+        .await;
+        let reply = ground.post(api.path, api.body).await;
+        assert_eq!(reply.status.as_u16(), 200, "{reply:?}");
+        let sign = if api.name == "messages" {
+            "event: ping"
+        } else {
+            ": keep-alive"
+        };
+        assert!(
+            reply.body.matches(sign).count() >= 3,
+            "{}: {}",
+            api.name,
+            reply.body
+        );
+        assert!(
+            reply.body.contains(api.end) && !reply.body.contains(api.error),
+            "{}: {}",
+            api.name,
+            reply.body
+        );
+    }
+}
+
+/// If nothing helps in the end, a client that was held gets the error as part of the stream.
+#[tokio::test]
+async fn a_client_that_was_held_in_vain_gets_an_error_of_the_stream() {
+    for api in &APIS[..3] {
+        let ground = Ground::with(
+            api.protocol,
+            &["[[step]]\nstatus = { code = 503 }\ntimes = \"always\"\n"],
+            |settings| {
+                settings.limits.keep_alive = Duration::from_millis(50);
+                settings.policy.backoff_base = 0.2;
+                settings.policy.max_backoff = 0.2;
+            },
+        )
+        .await;
+        let reply = ground.post(api.path, api.body).await;
+        assert_eq!(reply.status.as_u16(), 200, "{reply:?}");
+        assert!(
+            reply.body.contains(api.error) && !reply.body.contains(api.end),
+            "{}: {}",
+            api.name,
+            reply.body
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! What calls used, by the hour: added to with every call, compared with the calls, and asked for sums.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use unstuck_core::Timestamp;
+use unstuck_core::episode::{RunView, Untold};
+use unstuck_core::event::RunId;
+
+use super::read::{self, Conditions};
+use crate::rollup;
+use crate::spending::{Key, SpendingQuery, Spent, SpentBy, Sum};
+
+const ADD: &str = "INSERT INTO spent
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+    ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, tries = tries + excluded.tries,
+        input_tokens = input_tokens + excluded.input_tokens,
+        cached_tokens = cached_tokens + excluded.cached_tokens,
+        output_tokens = output_tokens + excluded.output_tokens,
+        cost_nanos = cost_nanos + excluded.cost_nanos, unpriced = unpriced + excluded.unpriced";
+
+/// What a run that is deleted has spent is kept under no name.
+const KEEP: &str = "INSERT INTO spent
+    SELECT hour, project, '', '', model, upstream, outcome, sum(calls), sum(tries), sum(input_tokens),
+        sum(cached_tokens), sum(output_tokens), sum(cost_nanos), sum(unpriced)
+    FROM spent WHERE run = ?1 GROUP BY hour, project, model, upstream, outcome
+    ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, tries = tries + excluded.tries,
+        input_tokens = input_tokens + excluded.input_tokens,
+        cached_tokens = cached_tokens + excluded.cached_tokens,
+        output_tokens = output_tokens + excluded.output_tokens,
+        cost_nanos = cost_nanos + excluded.cost_nanos, unpriced = unpriced + excluded.unpriced";
+
+/// What [`spent`] reads, from the hourly sums.
+const SUMS: &str = "sum(calls), sum(iif(outcome = 'recovered', calls, 0)),
+    sum(iif(outcome IN ('failed', 'cut'), calls, 0)), sum(tries), sum(input_tokens), sum(cached_tokens),
+    sum(output_tokens), sum(cost_nanos), sum(unpriced)";
+
+/// The same, from single calls.
+const SUMS_OF_CALLS: &str = "count(*), coalesce(sum(outcome = 'recovered'), 0),
+    coalesce(sum(outcome IN ('failed', 'cut')), 0), coalesce(sum(attempts), 0),
+    coalesce(sum(input_tokens), 0), coalesce(sum(cached_tokens), 0), coalesce(sum(output_tokens), 0),
+    coalesce(sum(cost_nanos), 0),
+    coalesce(sum(cost_nanos IS NULL AND input_tokens + cached_tokens + output_tokens > 0), 0)";
+
+/// What the sums must be, from the calls, and what they are; both without the runs that were deleted.
+const DIFFERENCES: &str = "WITH counted AS (
+        SELECT (at - (at % 3600000 + 3600000) % 3600000) / 3600000 AS hour, project, run, session, coalesce(model, '') AS model,
+            upstream, outcome, count(*) AS calls, sum(attempts) AS tries,
+            coalesce(sum(input_tokens), 0), coalesce(sum(cached_tokens), 0), coalesce(sum(output_tokens), 0),
+            coalesce(sum(cost_nanos), 0),
+            sum(cost_nanos IS NULL AND coalesce(input_tokens + cached_tokens + output_tokens, 0) > 0)
+        FROM calls GROUP BY 1, 2, 3, 4, 5, 6, 7
+    ), kept AS (SELECT * FROM spent WHERE run <> '')
+    SELECT EXISTS (SELECT * FROM counted EXCEPT SELECT * FROM kept)
+        OR EXISTS (SELECT * FROM kept EXCEPT SELECT * FROM counted)";
+
+/// Adds what was summed up under one key.
+pub(super) fn add(connection: &Connection, key: &Key, sum: &Sum) -> rusqlite::Result<()> {
+    connection.prepare_cached(ADD)?.execute(params![
+        key.hour,
+        key.project,
+        key.run,
+        key.session,
+        key.model,
+        key.upstream,
+        key.outcome,
+        sum.calls,
+        sum.tries,
+        sum.input,
+        sum.cached,
+        sum.output,
+        sum.cost_nanos,
+        sum.unpriced,
+    ])?;
+    Ok(())
+}
+
+/// Keeps what a run has spent without its name.
+pub(super) fn forget_run(connection: &Connection, run: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(KEEP)?.execute([run])?;
+    let delete = "DELETE FROM spent WHERE run = ?1";
+    connection.prepare_cached(delete)?.execute([run])?;
+    Ok(())
+}
+
+/// Whether the sums are those of the calls.
+pub(super) fn is_right(connection: &Connection) -> rusqlite::Result<bool> {
+    let differ: bool = connection.query_row(DIFFERENCES, [], |row| row.get(0))?;
+    Ok(!differ)
+}
+
+/// What was spent, told apart by one thing.
+pub(super) fn list(connection: &Connection, query: &SpendingQuery) -> rusqlite::Result<Vec<Spent>> {
+    let mut conditions = Conditions::default();
+    let hour = |at: Option<Timestamp>| at.map(rollup::hour);
+    conditions.compare("hour >= ?", hour(query.since));
+    conditions.compare("hour < ?", hour(query.until));
+    conditions.equal("project", query.project.as_deref());
+    if matches!(query.by, SpentBy::Run | SpentBy::Session) {
+        conditions.add("run <> ''", []);
+    }
+    let (column, order) = match query.by {
+        // Integer division rounds towards zero, which is right for all hours since the epoch.
+        SpentBy::Day => ("hour / 24 * 24", "1"),
+        SpentBy::Project => ("project", "9 DESC, 1"),
+        SpentBy::Run => ("run", "max(hour) DESC, 1"),
+        SpentBy::Session => ("session", "max(hour) DESC, 1"),
+        SpentBy::Model => ("model", "9 DESC, 1"),
+        SpentBy::Upstream => ("upstream", "9 DESC, 1"),
+    };
+    let sql = format!(
+        "SELECT {column}, {SUMS} FROM spent {} GROUP BY 1 ORDER BY {order}",
+        conditions.sql()
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(conditions.values(), |row| {
+        let id = match query.by {
+            SpentBy::Day => {
+                // The day of an RFC 3339 moment is its first ten letters.
+                let mut day = rollup::beginning(row.get(0)?).to_string();
+                day.truncate(10);
+                day
+            }
+            _ => row.get(0)?,
+        };
+        spent(row, id, 1)
+    })?;
+    rows.collect()
+}
+
+/// What all calls of a run used; none if it has made none.
+pub(super) fn of_run(connection: &Connection, run: &RunId) -> rusqlite::Result<Option<Spent>> {
+    let sql = format!("SELECT {SUMS} FROM spent WHERE run = ?1 GROUP BY run");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let found = statement.query_row([run.as_str()], |row| spent(row, run.to_string(), 0));
+    found.optional()
+}
+
+/// What the calls used that a session of a run made in that time.
+pub(super) fn in_time(
+    connection: &Connection,
+    run: &RunId,
+    time: &Untold,
+) -> rusqlite::Result<Spent> {
+    let sql = format!(
+        "SELECT {SUMS_OF_CALLS} FROM calls WHERE run = ?1 AND session = ?2 AND at >= ?3 AND at < ?4"
+    );
+    let to = time.to.map_or(i64::MAX, Timestamp::millis);
+    let session = time.session.as_str();
+    let values = params![run.as_str(), session, time.from.millis(), to];
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_row(values, |row| spent(row, session.to_owned(), 0))
+}
+
+/// Adds to a run what its calls used while nobody told what was used.
+pub(super) fn complete(connection: &Connection, run: &mut RunView) -> rusqlite::Result<()> {
+    let Some(all) = of_run(connection, &run.id)? else {
+        return Ok(());
+    };
+    // A client's own session has no attempts that could tell.
+    if run.attempts == 0 {
+        run.cost_usd += all.cost_usd;
+        run.tokens += all.new_tokens();
+        return Ok(());
+    }
+    let events = read::load(connection, &run.id)?;
+    for time in Untold::fold(&events) {
+        let used = in_time(connection, &run.id, &time)?;
+        if time.cost {
+            run.cost_usd += used.cost_usd;
+        }
+        if time.tokens {
+            run.tokens += used.new_tokens();
+        }
+    }
+    Ok(())
+}
+
+/// The sums that begin in this column.
+fn spent(row: &Row<'_>, id: String, first: usize) -> rusqlite::Result<Spent> {
+    let count = |place: usize| row.get::<_, i64>(first + place).map(|number| number as u64);
+    Ok(Spent {
+        id,
+        calls: count(0)?,
+        recovered: count(1)?,
+        failed: count(2)?,
+        tries: count(3)?,
+        input_tokens: count(4)?,
+        cached_tokens: count(5)?,
+        output_tokens: count(6)?,
+        cost_usd: row.get::<_, i64>(first + 7)? as f64 / 1e9,
+        unpriced: count(8)?,
+    })
+}

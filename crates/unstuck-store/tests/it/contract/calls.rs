@@ -1,0 +1,265 @@
+//! Calls of LLM APIs: kept, found again, and summed up without being scanned.
+
+use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::decision::Tokens;
+use unstuck_core::event::{Outcome, RunId};
+use unstuck_core::{Kind, Timestamp};
+use unstuck_store::{
+    CallFilter, Options, Redact, Report, RunFilter, SpendingQuery, Spent, SpentBy, Store, Task,
+};
+
+use super::Place;
+use crate::samples::{
+    START, append, attempt_started, called, end, failed, finished, interrupted, later, run,
+    started, started_in, succeeded,
+};
+use unstuck_store::Append;
+
+async fn begun(store: &Store, run: &RunId, project: &str) {
+    let began = append(run, [started_in(run, project)]);
+    store.append(began).await.unwrap();
+}
+
+async fn sound(store: &Store) {
+    let checked = store.maintain(Task::Check).await.unwrap();
+    assert!(
+        matches!(&checked, Report::Checked { findings, .. } if findings.is_empty()),
+        "{checked:?}"
+    );
+}
+
+async fn spending(store: &Store, by: SpentBy) -> Vec<(String, u64, f64)> {
+    let query = SpendingQuery {
+        by,
+        ..SpendingQuery::default()
+    };
+    let lines = store.spending(&query).await.unwrap();
+    let told = |line: Spent| (line.id, line.calls, line.cost_usd);
+    lines.into_iter().map(told).collect()
+}
+
+pub(super) async fn calls_are_read_back_as_they_were_written(place: &Place) {
+    let store = place.open().await;
+    begun(&store, &run(1), "/home/me/shop").await;
+    begun(&store, &run(2), "/home/me/blog").await;
+    let plain = called(&run(1), "a", 0);
+    let troubled = CallRecord {
+        outcome: CallOutcome::Failed,
+        kind: Some(Kind::RateLimit),
+        model: None,
+        asked_model: None,
+        tokens: None,
+        cost_usd: None,
+        status: 429,
+        attempts: 3,
+        ..called(&run(2), "b", 60)
+    };
+    let both = vec![plain.clone(), troubled.clone()];
+    store.record_calls(both).await.unwrap();
+
+    let found = |filter: CallFilter| {
+        let store = store.clone();
+        async move { store.calls(&filter).await.unwrap() }
+    };
+    let all = found(CallFilter::default()).await;
+    assert_eq!(all[0].record, troubled, "the newest comes first");
+    assert_eq!(all[1].record, plain);
+    assert_eq!(all[1].project, "/home/me/shop");
+    let one = |filter: CallFilter| async {
+        let found = found(filter).await;
+        assert_eq!(found.len(), 1);
+        found[0].id.clone()
+    };
+    let by = CallFilter::default;
+    let session = Some(run(2).session(1));
+    assert_eq!(one(CallFilter { session, ..by() }).await, "b");
+    let run = Some(run(1));
+    assert_eq!(one(CallFilter { run, ..by() }).await, "a");
+    let project = Some("/home/me/blog".into());
+    assert_eq!(one(CallFilter { project, ..by() }).await, "b");
+    let since = Some(later(1));
+    assert_eq!(one(CallFilter { since, ..by() }).await, "b");
+    let outcome = vec![CallOutcome::Answered, CallOutcome::Cut];
+    assert_eq!(one(CallFilter { outcome, ..by() }).await, "a");
+    let limit = Some(1);
+    assert_eq!(one(CallFilter { limit, ..by() }).await, "b");
+    sound(&store).await;
+}
+
+/// Cost by session, run, project, day, model and upstream.
+pub(super) async fn what_was_spent_is_told_by_what_is_asked(place: &Place) {
+    let store = place.open().await;
+    begun(&store, &run(1), "/home/me/shop").await;
+    begun(&store, &run(2), "/home/me/blog").await;
+    let day = 86_400;
+    let other = CallRecord {
+        model: Some("gpt-x".into()),
+        upstream: "other".into(),
+        cost_usd: None,
+        ..called(&run(2), "c", day)
+    };
+    let recovered = CallRecord {
+        outcome: CallOutcome::Recovered,
+        attempts: 2,
+        ..called(&run(1), "b", 1)
+    };
+    let calls = vec![called(&run(1), "a", 0), recovered, other];
+    store.record_calls(calls).await.unwrap();
+
+    let told = |id: &str, calls, cost| (id.to_owned(), calls, cost);
+    let days = [told("2026-11-15", 2, 0.5), told("2026-11-16", 1, 0.0)];
+    assert_eq!(spending(&store, SpentBy::Day).await, days);
+    let projects = [told("/home/me/shop", 2, 0.5), told("/home/me/blog", 1, 0.0)];
+    assert_eq!(spending(&store, SpentBy::Project).await, projects);
+    let runs = [told(run(2).as_str(), 1, 0.0), told(run(1).as_str(), 2, 0.5)];
+    assert_eq!(spending(&store, SpentBy::Run).await, runs);
+    let sessions = spending(&store, SpentBy::Session).await;
+    assert_eq!(sessions[1], told(run(1).session(1).as_str(), 2, 0.5));
+    let models = [told("claude-sonnet-5-5", 2, 0.5), told("gpt-x", 1, 0.0)];
+    assert_eq!(spending(&store, SpentBy::Model).await, models);
+    let upstreams = spending(&store, SpentBy::Upstream).await;
+    assert_eq!(upstreams[1], told("other", 1, 0.0));
+
+    let query = SpendingQuery {
+        by: SpentBy::Project,
+        since: Some(later(day)),
+        project: Some("/home/me/blog".into()),
+        ..SpendingQuery::default()
+    };
+    let blog = &store.spending(&query).await.unwrap()[0];
+    assert_eq!(
+        (blog.unpriced, blog.input_tokens, blog.tokens()),
+        (1, 1000, 4200)
+    );
+    let shop = store.spent_by(&run(1)).await.unwrap().unwrap();
+    assert_eq!((shop.recovered, shop.tries, shop.unpriced), (1, 3, 0));
+    assert_eq!(store.spent_by(&run(9)).await.unwrap(), None);
+    sound(&store).await;
+}
+
+/// What an agent tells of an attempt counts for it, and the calls of that attempt do not count again.
+pub(super) async fn what_a_run_cost_is_counted_once(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    let at = |second: i64, events: Vec<unstuck_core::Event>| {
+        Append::new(run.clone(), later(second), events)
+    };
+    let silent = end(&run, 9_000, None, None);
+    let telling = end(&run, 9_000, Some(2.0), None);
+    let log = [
+        at(0, vec![started(&run), attempt_started(&run, 1)]),
+        at(10, vec![failed(silent, Kind::Timeout)]),
+        at(20, vec![attempt_started(&run, 2)]),
+        at(30, vec![succeeded(telling)]),
+        at(40, vec![attempt_started(&run, 3)]),
+        at(50, vec![interrupted(&run), attempt_started(&run, 3)]),
+    ];
+    for append in log {
+        store.append(append).await.unwrap();
+    }
+    let calls = [5, 25, 45, 55].map(|second| called(&run, &second.to_string(), second));
+    store.record_calls(calls.to_vec()).await.unwrap();
+    let view = &store.runs(&RunFilter::default()).await.unwrap()[0];
+    // The first and the two of the third are told by calls alone, at a quarter each.
+    assert_eq!(view.cost_usd, 2.75);
+    // The agent has told no tokens at all.
+    assert_eq!(view.tokens, 4 * 1200);
+    sound(&store).await;
+}
+
+/// A client's own session has no attempts; its calls tell what it cost.
+pub(super) async fn a_clients_session_costs_what_its_calls_cost(place: &Place) {
+    let store = place.open().await;
+    begun(&store, &run(1), "").await;
+    store
+        .record_calls(vec![called(&run(1), "a", 0)])
+        .await
+        .unwrap();
+    let view = &store.runs(&RunFilter::default()).await.unwrap()[0];
+    assert_eq!((view.cost_usd, view.tokens, view.attempts), (0.25, 1200, 0));
+}
+
+pub(super) async fn calls_go_with_their_run_and_what_they_cost_stays(place: &Place) {
+    let store = place.open().await;
+    for number in [1, 2] {
+        begun(&store, &run(number), "/home/me/shop").await;
+        store
+            .record_calls(vec![called(&run(number), "a", 0)])
+            .await
+            .unwrap();
+        let end = append(&run(number), [finished(Outcome::Succeeded)]);
+        store.append(end).await.unwrap();
+    }
+    begun(&store, &run(3), "/home/me/shop").await;
+    store
+        .record_calls(vec![called(&run(3), "b", 0)])
+        .await
+        .unwrap();
+    store.maintain(Task::Prune(later(60))).await.unwrap();
+    assert_eq!(store.calls(&CallFilter::default()).await.unwrap().len(), 1);
+    let kept = [("/home/me/shop".to_owned(), 3, 0.75)];
+    assert_eq!(spending(&store, SpentBy::Project).await, kept);
+    assert_eq!(spending(&store, SpentBy::Run).await.len(), 1);
+    sound(&store).await;
+}
+
+/// What clients call things can be anything.
+pub(super) async fn names_are_cut_and_secrets_taken_out(place: &Place) {
+    let redact = Redact::new(|value| {
+        let text = value
+            .as_str()
+            .unwrap_or_default()
+            .replace("hunter2", "[REDACTED]");
+        *value = text.into();
+    });
+    let options = Options {
+        redact: Some(redact),
+        ..Options::default()
+    };
+    let store = Store::open(&place.location(), options).await.unwrap();
+    let odd = CallRecord {
+        asked_model: Some("hunter2".into()),
+        model: Some("m".repeat(1_000_000)),
+        tokens: Some(Tokens {
+            input: u64::MAX,
+            cached: u64::MAX,
+            output: u64::MAX,
+            requests: 1,
+        }),
+        waited_ms: u64::MAX,
+        cost_usd: Some(f64::INFINITY),
+        at: Timestamp::from_millis(-1),
+        ..called(&run(1), "a", 0)
+    };
+    store.record_calls(vec![odd.clone(), odd]).await.unwrap();
+    let kept = &store.calls(&CallFilter::default()).await.unwrap()[0].record;
+    assert_eq!(kept.asked_model.as_deref(), Some("[REDACTED]"));
+    assert_eq!(kept.model.as_ref().unwrap().len(), 200);
+    let spent = store.spent_by(&run(1)).await.unwrap().unwrap();
+    assert_eq!((spent.calls, spent.input_tokens), (2, 2 << 40));
+    sound(&store).await;
+    store.close().await.unwrap();
+    let bytes = String::from_utf8_lossy(&place.bytes()).into_owned();
+    assert!(!bytes.contains("hunter2"));
+}
+
+/// They are written with whatever else is, and a run need not be known.
+pub(super) async fn calls_of_many_runs_are_written_together(place: &Place) {
+    let store = place.open().await;
+    let many =
+        (0..2_500).map(|number| called(&run(number % 7), &number.to_string(), i64::from(number)));
+    let (calls, event) = tokio::join!(
+        store.record_calls(many.collect()),
+        store.append(append(&run(1), [started(&run(1))]))
+    );
+    calls.unwrap();
+    event.unwrap();
+    store.record_calls(Vec::new()).await.unwrap();
+    let all = store.calls(&CallFilter::default()).await.unwrap();
+    assert_eq!(all.len(), 2_500);
+    assert_eq!(
+        all[0].record.at,
+        START.after(std::time::Duration::from_secs(2_499))
+    );
+    sound(&store).await;
+}

@@ -1,0 +1,194 @@
+//! `unstuck cost`: what the calls of LLM APIs cost that went through the gateway.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use unstuck_core::duration;
+use unstuck_store::{SpendingQuery, Spent, SpentBy};
+
+use crate::call_words::{money, short};
+use crate::history::History;
+use crate::output::{BOLD, DIM, Output};
+use crate::place::{homely, project_named};
+use crate::session::Session;
+use crate::show_text::{printable, rounded_usd};
+use crate::{clock, runtime};
+
+/// Show what API calls cost: calls, tokens and money, by day or by something else
+///
+/// What goes through a gateway is counted, that of `unstuck serve` and those of `exec` and `run`. Prices are those of
+/// the models that are known; calls of others are told as of unknown price. Days are those of UTC.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck cost
+  unstuck cost --by model --since 7d
+  unstuck cost --by run --project . --since 24h
+  unstuck cost --by day --json | jq '.[] | [.id, .cost_usd]'")]
+pub(crate) struct CostArgs {
+    /// What is told apart
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    by: By,
+
+    /// Only what was spent within this time, such as 7d; counted in whole hours
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    since: Option<Duration>,
+
+    /// Only what was spent in the project that this folder belongs to
+    #[arg(long, value_name = "FOLDER")]
+    project: Option<PathBuf>,
+
+    /// Print it as a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The day, in UTC
+    #[default]
+    Day,
+    /// The project
+    Project,
+    /// The run
+    Run,
+    /// The session: an agent's conversation, or a client of the gateway
+    Session,
+    /// The model that answered
+    Model,
+    /// Who was asked
+    Upstream,
+}
+
+impl By {
+    const fn query(self) -> SpentBy {
+        match self {
+            Self::Day => SpentBy::Day,
+            Self::Project => SpentBy::Project,
+            Self::Run => SpentBy::Run,
+            Self::Session => SpentBy::Session,
+            Self::Model => SpentBy::Model,
+            Self::Upstream => SpentBy::Upstream,
+        }
+    }
+
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Day => "day (UTC)",
+            Self::Project => "project",
+            Self::Run => "run",
+            Self::Session => "session",
+            Self::Model => "model",
+            Self::Upstream => "upstream",
+        }
+    }
+
+    /// How one of them is shown.
+    fn name(self, id: &str) -> String {
+        match (self, id) {
+            (Self::Project, "") => "(no project)".to_owned(),
+            (Self::Model | Self::Upstream, "") => "(none)".to_owned(),
+            (Self::Project, id) => printable(&homely(id)),
+            (_, id) => printable(id),
+        }
+    }
+}
+
+pub(crate) fn run(args: &CostArgs, session: &Session<'_>, out: &mut Output) -> Result<()> {
+    let now = clock::now().at;
+    let query = SpendingQuery {
+        by: args.by.query(),
+        since: args.since.map(|time| now.before(time)),
+        until: None,
+        project: args.project.as_deref().map(project_named).transpose()?,
+    };
+    let lines = runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        history.spending(&query).await
+    })?;
+    if args.json {
+        return out.json(&lines.iter().map(as_json).collect::<Vec<_>>());
+    }
+    if lines.is_empty() {
+        let narrowed = args.since.is_some() || args.project.is_some();
+        let nothing = match narrowed {
+            true => "No API calls match.",
+            false => "No API calls. What goes through a gateway is counted here.",
+        };
+        writeln!(out, "{nothing}")?;
+        return Ok(());
+    }
+    table(args.by, &lines, out)
+}
+
+fn as_json(spent: &Spent) -> Value {
+    json!({
+        "id": spent.id,
+        "calls": spent.calls,
+        "recovered": spent.recovered,
+        "failed": spent.failed,
+        "tries": spent.tries,
+        "input_tokens": spent.input_tokens,
+        "cached_tokens": spent.cached_tokens,
+        "output_tokens": spent.output_tokens,
+        "cost_usd": rounded_usd(spent.cost_usd),
+        "unknown_price": spent.unpriced,
+    })
+}
+
+fn table(by: By, lines: &[Spent], out: &mut Output) -> Result<()> {
+    let names: Vec<_> = lines.iter().map(|line| by.name(&line.id)).collect();
+    let widths = names.iter().map(|name| name.chars().count());
+    let width = widths.chain([by.title().len(), 5]).max().unwrap_or(0);
+    writeln!(
+        out,
+        "{DIM}{:<width$}  {:>8}  {:>9}  {:>7}  {:>8}  {:>8}  {:>8}  cost{DIM:#}",
+        by.title(),
+        "calls",
+        "recovered",
+        "failed",
+        "in",
+        "cached",
+        "out",
+    )?;
+    for (line, name) in lines.iter().zip(&names) {
+        writeln!(out, "{}", row(name, width, line))?;
+    }
+    if lines.len() > 1 {
+        let all = row("total", width, &total(lines));
+        writeln!(out, "{BOLD}{all}{BOLD:#}")?;
+    }
+    Ok(())
+}
+
+fn row(name: &str, width: usize, spent: &Spent) -> String {
+    format!(
+        "{name:<width$}  {:>8}  {:>9}  {:>7}  {:>8}  {:>8}  {:>8}  {}",
+        spent.calls,
+        spent.recovered,
+        spent.failed,
+        short(spent.input_tokens),
+        short(spent.cached_tokens),
+        short(spent.output_tokens),
+        money(spent),
+    )
+}
+
+fn total(lines: &[Spent]) -> Spent {
+    let mut all = Spent::default();
+    for line in lines {
+        all.calls += line.calls;
+        all.recovered += line.recovered;
+        all.failed += line.failed;
+        all.tries += line.tries;
+        all.input_tokens += line.input_tokens;
+        all.cached_tokens += line.cached_tokens;
+        all.output_tokens += line.output_tokens;
+        all.cost_usd += line.cost_usd;
+        all.unpriced += line.unpriced;
+    }
+    all
+}

@@ -1,0 +1,260 @@
+//! `unstuck faults`: an LLM API that fails on purpose, for tests of one's own agents.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use unstuck_core::nearest;
+use unstuck_faults::examples::Example;
+use unstuck_faults::{FaultServer, FaultsError, Options, Script, Stats, catalog, examples};
+
+use crate::output::{BOLD, DIM, Output};
+use crate::report::hinted;
+
+/// Serve an LLM API that fails on purpose, to test agents and clients
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck faults example flaky > flaky.toml
+  unstuck faults serve flaky.toml --listen 127.0.0.1:8089
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8089 claude -p \"Say hello\"
+  unstuck faults list")]
+pub(crate) struct FaultsArgs {
+    #[command(subcommand)]
+    command: FaultsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum FaultsCommand {
+    Serve(ServeArgs),
+    List(ListArgs),
+    Example(ExampleArgs),
+}
+
+/// Play a script to whoever calls, until interrupted; then tell what was counted
+///
+/// It speaks Anthropic Messages, OpenAI Chat Completions and Responses and Gemini, streams included, over HTTP/1.1 and
+/// HTTP/2. Clients are given its address as their base URL: http://127.0.0.1:PORT for Anthropic and Gemini,
+/// http://127.0.0.1:PORT/v1 for OpenAI. Any key will do. While it runs, GET /__faults/stats tells what was counted, and
+/// POST /__faults/restart begins the script anew.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck faults serve flaky.toml
+  unstuck faults serve flaky.toml --listen 127.0.0.1:8089 --log requests.jsonl
+  unstuck faults serve flaky.toml --port-file port & sleep 1; curl http://127.0.0.1:$(cat port)/__faults/stats
+
+A script:
+  [[step]]
+  rate_limit = { retry_after = 2 }
+
+  [[step]]
+  answer = { text = \"Done\" }
+  times = \"always\"
+
+Exit codes: 0 it was interrupted; 2 the script is wrong or the address is taken.")]
+struct ServeArgs {
+    /// What to answer, a TOML file
+    script: PathBuf,
+
+    /// Listen here; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+
+    /// Where to write the port once the server listens
+    #[arg(long, value_name = "FILE")]
+    port_file: Option<PathBuf>,
+
+    /// Add every request to this file, a line of JSON each
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+
+    /// Print what was counted as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// List every fault, with a line each
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck faults list
+  unstuck faults list cut_at
+  unstuck faults list --json | jq -r '.[].id'")]
+struct ListArgs {
+    /// Only this one, as a step of a script has it
+    fault: Option<String>,
+
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Print a ready script, or list them
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck faults example
+  unstuck faults example brownout > brownout.toml")]
+struct ExampleArgs {
+    /// The script to print
+    name: Option<String>,
+}
+
+pub(crate) fn run(args: &FaultsArgs, out: &mut Output) -> Result<()> {
+    match &args.command {
+        FaultsCommand::Serve(args) => serve(args, out),
+        FaultsCommand::List(args) => list(args, out),
+        FaultsCommand::Example(args) => example(args, out),
+    }
+}
+
+fn serve(args: &ServeArgs, out: &mut Output) -> Result<()> {
+    let script = Script::read(&args.script).map_err(|error| explained(error, &args.script))?;
+    let options = Options {
+        listen: Some(args.listen),
+        log: args.log.clone(),
+        ..Options::default()
+    };
+    let stats = unstuck_faults::serve(script, &options, args.port_file.as_deref(), announce)
+        .map_err(|error| explained(error, &args.script))?;
+    if args.json {
+        return out.json(&stats);
+    }
+    summary(&stats, out)
+}
+
+/// Tells where the server is; to standard error, since standard output is for what was counted.
+fn announce(server: &FaultServer) {
+    // There is nobody left to tell when the terminal is gone.
+    let mut to = std::io::stderr();
+    let _ = writeln!(to, "listening on {}; Ctrl-C ends it", server.url());
+    if let Some(url) = server.tls_url() {
+        let _ = writeln!(to, "by TLS: {url}");
+    }
+    if !server.address().ip().is_loopback() {
+        let _ = writeln!(to, "warning: others than this machine can reach it");
+    }
+}
+
+fn explained(error: FaultsError, script: &Path) -> anyhow::Error {
+    let hint = match &error {
+        FaultsError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            let named = script.file_stem().and_then(|name| name.to_str());
+            let known = named.and_then(examples::find).map(|example| example.name);
+            format!(
+                "`unstuck faults example {}` prints a script to begin with",
+                known.unwrap_or("flaky")
+            )
+        }
+        FaultsError::Script(_) | FaultsError::ScriptFile { .. } => {
+            "`unstuck faults list` shows how each fault is written".to_owned()
+        }
+        FaultsError::Start(_) => "--listen 127.0.0.1:0 takes a free port".to_owned(),
+        _ => return anyhow::Error::new(error),
+    };
+    hinted(error.to_string(), hint)
+}
+
+fn summary(stats: &Stats, out: &mut Output) -> Result<()> {
+    let Stats {
+        requests,
+        connections,
+        most_in_flight,
+        abandoned,
+        ..
+    } = stats;
+    let peak = stats.per_second.iter().max().copied().unwrap_or_default();
+    writeln!(
+        out,
+        "{BOLD}{requests} requests{BOLD:#} on {connections} connections; at most {peak} in a second, {most_in_flight} at a time; \
+         {abandoned} not waited for"
+    )?;
+    table("reply", stats.by_reply.iter(), out)?;
+    let name = |status: &u16| match status {
+        0 => "none".to_owned(),
+        status => status.to_string(),
+    };
+    let statuses: Vec<_> = stats
+        .by_status
+        .iter()
+        .map(|(status, count)| (name(status), *count))
+        .collect();
+    table("status", statuses.iter().map(|(a, b)| (a, b)), out)?;
+    table("path", stats.by_path.iter(), out)
+}
+
+fn table<'a>(
+    title: &str,
+    counts: impl Iterator<Item = (&'a String, &'a u64)>,
+    out: &mut Output,
+) -> Result<()> {
+    let mut counts: Vec<_> = counts.collect();
+    counts.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
+    if counts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}by {title}{BOLD:#}")?;
+    for (name, count) in counts {
+        writeln!(out, "{count:>8}  {name}")?;
+    }
+    Ok(())
+}
+
+fn list(args: &ListArgs, out: &mut Output) -> Result<()> {
+    let wanted = args.fault.as_deref();
+    let faults: Vec<_> = catalog::faults()
+        .iter()
+        .filter(|fault| wanted.is_none_or(|wanted| wanted == fault.name))
+        .collect();
+    if faults.is_empty() {
+        let all = catalog::faults().iter();
+        let known = all.map(|fault| (fault.name.as_str(), fault.name.as_str()));
+        let wanted = wanted.unwrap_or_default();
+        let hint = match nearest(wanted, known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`unstuck faults list` shows all of them".to_owned(),
+        };
+        return Err(hinted(format!("there is no fault `{wanted}`"), hint));
+    }
+    if args.json {
+        let json = |fault: &&catalog::Fault| serde_json::json!({"id": fault.name, "about": fault.about, "step": fault.step});
+        return out.json(&faults.iter().map(json).collect::<Vec<_>>());
+    }
+    if wanted.is_some() {
+        for fault in faults {
+            writeln!(out, "{}\n\n[[step]]\n{}", fault.about, fault.step)?;
+        }
+        return Ok(());
+    }
+    let width = faults.iter().map(|fault| fault.name.len()).max();
+    for fault in faults {
+        let width = width.unwrap_or_default();
+        writeln!(out, "{BOLD}{:<width$}{BOLD:#}  {}", fault.name, fault.about)?;
+    }
+    writeln!(
+        out,
+        "\n{DIM}`unstuck faults list NAME` shows how a script writes one; `unstuck faults example` has ready scripts.{DIM:#}"
+    )?;
+    Ok(())
+}
+
+fn example(args: &ExampleArgs, out: &mut Output) -> Result<()> {
+    let Some(name) = args.name.as_deref() else {
+        for example in examples::all() {
+            writeln!(
+                out,
+                "{BOLD}{:<12}{BOLD:#}  {}",
+                example.name,
+                example.about()
+            )?;
+        }
+        return Ok(());
+    };
+    let Some(Example { text, .. }) = examples::find(name) else {
+        let all: Vec<_> = examples::all().iter().map(|one| one.name).collect();
+        return Err(hinted(
+            format!("there is no example `{name}`"),
+            format!("there are {}", all.join(", ")),
+        ));
+    };
+    Ok(write!(out, "{text}")?)
+}

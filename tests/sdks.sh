@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# The official SDKs of Anthropic, OpenAI and Google, for Python and JavaScript, through `unstuck serve`, with and without
+# faults of the API. They are told their base URL and nothing else. tests/sdks/cases.py says what is tried.
+#
+#   UNSTUCK_BIN       the program to try            (default target/release/unstuck)
+#   FAULTS_BIN        the failing API               (default target/release/unstuck-faults)
+#   UNSTUCK_SDKS_DIR  where the SDKs are installed  (default target/sdks)
+#   UNSTUCK_SDKS      versions: pinned or latest    (default pinned)
+#
+#   tests/sdks.sh [--only WORD] [--markdown]
+#
+# Nothing leaves the machine but the download of the SDKs: their API is on 127.0.0.1, and their keys are made up.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+unstuck=${UNSTUCK_BIN:-$root/target/release/unstuck}
+faults=${FAULTS_BIN:-$root/target/release/unstuck-faults}
+sdks=${UNSTUCK_SDKS_DIR:-$root/target/sdks}
+python_sdks=(anthropic==2.8.0 openai==3.49.0 google-genai==3.1.0)
+js_sdks=(@anthropic-ai/sdk@1.8.0 openai@6.49.0 @google/genai@2.32.0)
+
+skip() { echo "skipped: $*"; exit 0; }
+fail() { echo "error: $*" >&2; exit 2; }
+
+newest() { # packages, without their versions
+  local package
+  for package in "$@"; do
+    package=${package%%==*}
+    [[ $package == ?*@* ]] && package=${package%@*}
+    echo "$package"
+  done
+}
+
+if [[ ${UNSTUCK_SDKS:-pinned} == latest ]]; then
+  sdks=$sdks-latest
+  mapfile -t python_sdks < <(newest "${python_sdks[@]}")
+  mapfile -t js_sdks < <(newest "${js_sdks[@]}")
+fi
+
+install_python() {
+  [[ $(cat "$sdks/python.is" 2> /dev/null) == "${python_sdks[*]}" ]] && return
+  echo "installing ${python_sdks[*]} into $sdks" >&2
+  python3 -m venv "$sdks/python" > "$sdks/python.log" 2>&1 || skip "python3 cannot make a venv, see $sdks/python.log"
+  "$sdks/python/bin/pip" install --quiet --disable-pip-version-check "${python_sdks[@]}" >> "$sdks/python.log" 2>&1 ||
+    skip "pip could not download the SDKs, see $sdks/python.log"
+  echo "${python_sdks[*]}" > "$sdks/python.is"
+}
+
+install_js() {
+  [[ $(cat "$sdks/js.is" 2> /dev/null) == "${js_sdks[*]}" ]] && return
+  echo "installing ${js_sdks[*]} into $sdks" >&2
+  mkdir -p "$sdks/js"
+  npm install --prefix "$sdks/js" --no-save --no-audit --no-fund --loglevel=error "${js_sdks[@]}" > "$sdks/js.log" 2>&1 ||
+    skip "npm could not download the SDKs, see $sdks/js.log"
+  echo "${js_sdks[*]}" > "$sdks/js.is"
+}
+
+for needed in python3 node npm; do
+  command -v "$needed" > /dev/null || skip "$needed is not installed"
+done
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' || skip "python3 is older than 3.10"
+[[ -x $faults ]] || fail "no program at $faults, build it with: cargo build --release -p unstuck-faults"
+[[ -x $unstuck ]] || fail "no program at $unstuck, build it with: cargo build --release -p unstuck"
+mkdir -p "$sdks"
+install_python
+install_js
+# Modules are looked for beside the program that wants them.
+cp "$root/tests/sdks/client.mjs" "$sdks/js/client.mjs"
+
+exec python3 -B "$root/tests/sdks/conduct.py" --unstuck "$unstuck" --faults "$faults" \
+  --python "$sdks/python/bin/python" --js "$sdks/js" "$@"
