@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::duration::{Human, in_millis};
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::event::{Outcome, RunFinished};
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::LeaseToken;

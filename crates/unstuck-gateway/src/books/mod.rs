@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use unstuck_core::agent::Agents;
-use unstuck_core::call::CallRecord;
+use unstuck_core::event::CallRecord;
 use unstuck_core::event::{RunResumed, RunStarted, SessionSpec, Work};
 use unstuck_core::{Event, RetryPolicy, Timestamp};
 use unstuck_store::{Owner, Store};

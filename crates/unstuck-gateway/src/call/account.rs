@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use hyper::http::response::Parts;
 use tokio::time::Instant;
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::decision::Tokens;
 use unstuck_core::duration::in_millis;
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::traffic::Limits;
 use unstuck_core::{Diagnosis, Event, Kind};
 
 use super::broken::Broken;
 use super::trouble::Told;
 use crate::clock;
-use crate::gateway::Shared;
 use crate::lanes::Permit;
 use crate::ledger::Noticed;
 use crate::protocol::Reading;
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::watch::Talk;
 
 /// How a stream came to its end.

@@ -13,8 +13,6 @@ mod target;
 mod tries;
 mod trouble;
 
-pub(crate) use alive::Alive;
-pub(crate) use relay::Relay;
 pub(crate) use trouble::Told;
 
 use std::sync::Arc;
@@ -26,21 +24,22 @@ use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
 use unstuck_core::Kind;
-use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::traffic::{Ask, Limits};
 
 use self::account::{Account, Ending};
 use self::attempt::{Opened, Tried, Trying, Whole};
 use self::broken::readable;
 use self::decided::Next;
+use self::relay::Relay;
 use self::target::{Choice, Needs, Target};
 use self::tries::Tries;
 use crate::answer::Answer;
 use crate::clock;
-use crate::gateway::Shared;
 use crate::lanes::{LaneKey, Patience, Permit, Waits};
 use crate::protocol::{Asked, Endpoint, Protocol, with_model};
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::upstream::{Sending, own_headers};
 use crate::watch::Talk;
 
@@ -235,7 +234,7 @@ impl Call {
             self.shared.settings.limits.stall,
             account,
         );
-        Response::from_parts(head, Answer::Relay(Box::new(relay)))
+        Response::from_parts(head, Answer::Made(Box::pin(relay)))
     }
 
     /// The head of an answer as the client gets it.

@@ -5,7 +5,7 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
 use hyper::{Request, Response, StatusCode, Uri};
 
 use crate::answer::Answer;
-use crate::gateway::Shared;
+use crate::shared::Shared;
 use crate::upstream::TOKEN;
 
 /// The answer to whoever may not come in.

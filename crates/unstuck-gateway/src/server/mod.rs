@@ -21,7 +21,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::answer::Answer;
 use crate::error::GatewayError;
-use crate::gateway::Shared;
+use crate::shared::Shared;
 
 /// So long the calls under way are given to end.
 const GRACE: Duration = Duration::from_secs(5);

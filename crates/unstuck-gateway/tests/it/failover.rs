@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use unstuck_core::call::CallOutcome;
+use unstuck_core::event::CallOutcome;
 use unstuck_gateway::protocol::Protocol::OpenAi;
 use unstuck_gateway::{Lacks, Settings};
 

@@ -1,6 +1,6 @@
 //! Output that cannot be used, asked for again where that is wanted.
 
-use unstuck_core::call::CallOutcome;
+use unstuck_core::event::CallOutcome;
 use unstuck_gateway::Settings;
 use unstuck_gateway::protocol::Protocol::OpenAi;
 

@@ -288,7 +288,7 @@ async fn used(session: &Session<'_>, of: &SessionView) -> Result<(Option<String>
     Ok((model, sum))
 }
 
-async fn calls(store: &Store, of: &SessionView) -> Result<Vec<unstuck_core::call::CallRecord>> {
+async fn calls(store: &Store, of: &SessionView) -> Result<Vec<unstuck_core::event::CallRecord>> {
     let filter = CallFilter {
         session: Some(of.id.clone()),
         ..CallFilter::default()

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{Event, RetryPolicy, Timestamp};
 use unstuck_gateway::{Ledger, Session, SessionSetup};
 

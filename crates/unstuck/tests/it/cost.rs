@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::decision::{Chosen, Decision, Draw, Tokens};
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{CallFailed, Event, RunId, RunStarted, SessionSpec, Work};
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
 use unstuck_store::{Append, Location, Options, Store};
 

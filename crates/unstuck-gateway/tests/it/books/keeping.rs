@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use unstuck_core::call::CallOutcome;
 use unstuck_core::episode::{Status, Timeline};
+use unstuck_core::event::CallOutcome;
 use unstuck_core::{Event, Kind, RetryPolicy, RunId, Timestamp};
 use unstuck_gateway::Ledger;
 use unstuck_store::{CallFilter, RunFilter, SpendingQuery};

@@ -1,7 +1,7 @@
 //! Calls of LLM APIs: kept, found again, and summed up without being scanned.
 
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::decision::Tokens;
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::event::{Outcome, RunId};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{
