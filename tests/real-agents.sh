@@ -185,7 +185,7 @@ rate_limit = { retry_after = 1 }
 overloaded = {}
 $answer"
   agent_command "$1"
-  run "$unstuck" exec -- "${command[@]}"
+  run "$unstuck" exec --no-gateway -- "${command[@]}"
   result "$1" "two faults" "$(first "$(answered)" "$(same_replies rate_limit,overloaded,answer)" "$(recovered)")"
 }
 
@@ -193,7 +193,7 @@ no_login() { # agent
   start_server '[[step]]
 auth = {}'
   agent_command "$1"
-  run "$unstuck" exec -- "${command[@]}"
+  run "$unstuck" exec --no-gateway -- "${command[@]}"
   local wrong_code=
   [[ $code == 3 ]] || wrong_code="exit code $code instead of 3"
   result "$1" "no login" "$(first "$wrong_code" "$(same_replies auth)")"
@@ -208,8 +208,56 @@ usage_limit() { # agent
 usage_limit = { resets_at = \"$(utc "$reset")\", holds = true }
 $answer"
   agent_command "$1"
-  run "$unstuck" exec -- "${command[@]}"
+  run "$unstuck" exec --no-gateway -- "${command[@]}"
   result "$1" "usage limit" "$(first "$(answered)" "$(same_replies usage_limit,answer)" "$(recovered)")"
+}
+
+# --- through the gateway: the CLI does not notice, and one prompt costs one retry ladder ---
+
+# Codex is told by its command line, and keeps a provider of its own if it has one; so it has none here.
+without_provider() {
+  cat > "$place/home/.codex/config.toml" << TOML
+model = "gpt-5.1"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+TOML
+  echo '{"OPENAI_API_KEY":"made-up"}' > "$place/home/.codex/auth.json"
+}
+
+through_gateway() { # argument of exec...
+  run env -u CLAUDE_CODE_MAX_RETRIES OPENAI_BASE_URL="$url/v1" OPENAI_API_KEY=made-up \
+    "$unstuck" exec "$@" -- "${command[@]}"
+}
+
+attempts() { # expected
+  local count
+  count=$(alone "$unstuck" store export --event attempt_started | grep -c . || true)
+  [[ $count == "$1" ]] || echo "$count attempts instead of $1"
+}
+
+gateway_faults() { # agent
+  start_server "[[step]]
+rate_limit = { retry_after = 1 }
+[[step]]
+overloaded = {}
+$answer"
+  without_provider
+  agent_command "$1"
+  through_gateway
+  result "$1" "gateway faults" "$(first "$(answered)" "$(same_replies rate_limit,overloaded,answer)" "$(attempts 1)")"
+}
+
+gateway_ladder() { # agent
+  start_server '[[step]]
+server_error = {}
+times = "always"'
+  without_provider
+  agent_command "$1"
+  through_gateway --retries 2
+  local wrong_code=
+  [[ $code == 3 ]] || wrong_code="exit code $code instead of 3"
+  result "$1" "gateway ladder" "$(first "$wrong_code" "$(same_replies server_error,server_error,server_error)")"
 }
 
 utc() { # seconds since the epoch
@@ -316,7 +364,7 @@ pipeline() {
   reset=$(((now + 30) / 60 * 60 + 60))
   start_server "$(pipeline_script "$reset" $((reset + 60)))"
   pipeline_config
-  alone sh -c 'echo $$ > "$0" && exec "$@"' "$place/pid" "$unstuck" run > "$place/out" 2> "$place/err" &
+  alone sh -c 'echo $$ > "$0" && exec "$@"' "$place/pid" "$unstuck" run --no-gateway > "$place/out" 2> "$place/err" &
   running=$!
   wait_for_the_limit || killed="it never waited for the usage limit"
   kill -9 "$(cat "$place/pid")" || killed=${killed:-"it had ended before it could be killed"}
@@ -324,7 +372,7 @@ pipeline() {
   # What a dead supervisor leaves has a third of a second to end.
   sleep 2
   after_kill=$(left_running)
-  run "$unstuck" resume
+  run "$unstuck" resume --no-gateway
   seconds=$((SECONDS - begun))
   [[ $code == 0 ]] || unfinished="exit code $code instead of 0"
   same=rate_limit,overloaded,usage_limit,answer
@@ -353,7 +401,7 @@ row_aside=$(mktemp)
 aside pipeline > "$row_aside" &
 pipeline=$!
 for agent in claude codex; do
-  for scenario in by_itself two_faults no_login usage_limit; do
+  for scenario in by_itself two_faults no_login usage_limit gateway_faults gateway_ladder; do
     "$scenario" "$agent"
   done
 done

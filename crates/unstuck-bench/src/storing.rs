@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use rusqlite::{Connection, params};
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::decision::Tokens;
 use unstuck_core::event::{AttemptStarted, Event, RunId, RunStarted, SessionSpec, Work};
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{Append, Location, Options, Store, StoreError};
 

@@ -16,8 +16,8 @@ use crate::policies::Policies;
 use crate::problem::Problem;
 use crate::repairs::RepairWords;
 use crate::section::{
-    Budget, ErrorRecovery, Escalations, Loop, ModelSection, RecoverySection, Role, RunSection,
-    Webhooks,
+    Budget, ErrorRecovery, Escalations, GatewaySection, Loop, ModelSection, RecoverySection, Role,
+    RunSection, Webhooks,
 };
 use crate::tree::fault::{Fault, What};
 use crate::tree::path;
@@ -179,6 +179,11 @@ impl Config {
     /// Who is told what.
     pub fn webhooks(&self) -> &Webhooks {
         &self.file.webhooks
+    }
+
+    /// What stands between agents and their LLM APIs.
+    pub fn gateway(&self) -> &GatewaySection {
+        &self.file.gateway
     }
 
     /// Whether `[recovery]` of projects counts without asking.

@@ -12,8 +12,8 @@ use unstuck_core::repair::RepairFile;
 use unstuck_core::stuck::StuckLimits;
 
 use crate::section::{
-    Budget, ErrorRecovery, Escalations, Loop, Models, PromptSection, RecoverySection, Role,
-    RunSection, Stuck, Webhooks,
+    Budget, ErrorRecovery, Escalations, GatewaySection, Loop, Models, PromptSection,
+    RecoverySection, Role, RunSection, Stuck, Webhooks,
 };
 use crate::shape::{self, add, also};
 
@@ -66,6 +66,8 @@ pub(crate) struct File {
     pub(crate) repairs: RepairFile,
     /// Who is told what.
     pub(crate) webhooks: Webhooks,
+    /// What stands between agents and their LLM APIs.
+    pub(crate) gateway: GatewaySection,
     /// Whether `[recovery]` of projects counts without asking; only in the user's own configuration, false by default.
     pub(crate) trust_project_config: bool,
 }

@@ -30,6 +30,7 @@ mod check;
 mod config;
 mod effective;
 mod file;
+mod gateway_words;
 mod layers;
 mod load;
 mod policies;

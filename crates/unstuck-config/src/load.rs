@@ -7,6 +7,7 @@ use unstuck_core::nearest;
 
 use crate::config::{Config, Unread};
 use crate::file::File;
+use crate::gateway_words;
 use crate::layers::{Layers, Owner, POLICY, Setting, Text};
 use crate::policies::{Forced, Policies};
 use crate::problem::{ConfigError, Problem};
@@ -111,6 +112,8 @@ impl Reader {
         }
         if class != Class::Owner {
             self.no_commands(owner, &name, &mut tree);
+            self.no_upstreams(owner, &name, &mut tree);
+            gateway_words::narrow(&self.tree, &mut tree);
         }
         merge::merge(&mut self.tree, tree);
     }
@@ -133,6 +136,23 @@ impl Reader {
             } else {
                 let why = "only the user's own configuration may say this, because agents can write here; move it there";
                 self.tell(&format!("webhooks.{key}"), entry.key_at, why.to_owned());
+            }
+        }
+    }
+
+    /// What others than the user can have written tells nobody where the user's keys go.
+    fn no_upstreams(&mut self, owner: Owner, file: &Path, tree: &mut Table) {
+        for (key, at) in gateway_words::take_owners(tree) {
+            if owner == Owner::User {
+                self.words.distrust(Distrusted {
+                    file: file.to_owned(),
+                    why: "can have been written by others".to_owned(),
+                    hint: format!("`{key}` counts where nobody else can write it"),
+                });
+            } else {
+                let why = "only the user's own configuration may say this, because agents can write here and your API keys go \
+                           where the gateway is told; move it to ~/.config/unstuck/config.toml, or to a file outside the project that --config names";
+                self.tell(&key, at, why.to_owned());
             }
         }
     }

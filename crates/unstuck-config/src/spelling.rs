@@ -74,7 +74,12 @@ impl Speller<'_> {
         }
         let hooks = entries(table, "webhooks");
         for entry in hooks.filter(|entry| !Webhooks::OWNERS.contains(&entry.key.as_str())) {
-            webhooks(&mut entry.node);
+            addresses(&mut entry.node);
+        }
+        if let Some(gateway) = tables(table, "gateway") {
+            for entry in entries(gateway, "upstreams") {
+                addresses(&mut entry.node);
+            }
         }
     }
 
@@ -278,7 +283,8 @@ fn until(looping: &mut Table) {
     }
 }
 
-fn webhooks(node: &mut Node) {
+/// One address, or several, each alone or in a table.
+fn addresses(node: &mut Node) {
     listed(node);
     if let Some(list) = node.list_mut() {
         for one in list {

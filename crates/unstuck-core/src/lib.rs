@@ -46,7 +46,6 @@
 
 pub mod action;
 pub mod agent;
-pub mod call;
 pub mod decision;
 pub mod diagnosis;
 pub mod duration;

@@ -6,16 +6,15 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use crate::call::{Alive, Relay};
+/// A body that is made while it is passed on.
+pub(crate) type Made = dyn Body<Data = Bytes, Error = hyper::Error> + Send;
 
 /// What a client gets.
 pub(crate) enum Answer {
     /// All of it is here.
     Whole(Option<Bytes>),
-    /// A stream that is read while it is passed on.
-    Relay(Box<Relay>),
-    /// One that has begun before anything is known of it.
-    Alive(Box<Alive>),
+    /// Made while it is passed on.
+    Made(Pin<Box<Made>>),
     /// Passed through untouched.
     Passing(Incoming),
 }
@@ -37,8 +36,7 @@ impl Body for Answer {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Relay(relay) => Pin::new(&mut **relay).poll_frame(context),
-            Self::Alive(alive) => Pin::new(&mut **alive).poll_frame(context),
+            Self::Made(made) => made.as_mut().poll_frame(context),
             Self::Passing(incoming) => Pin::new(incoming).poll_frame(context),
         }
     }
@@ -46,7 +44,7 @@ impl Body for Answer {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
-            Self::Relay(_) | Self::Alive(_) => false,
+            Self::Made(_) => false,
             Self::Passing(incoming) => incoming.is_end_stream(),
         }
     }
@@ -56,7 +54,7 @@ impl Body for Answer {
             Self::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Self::Relay(_) | Self::Alive(_) => SizeHint::default(),
+            Self::Made(_) => SizeHint::default(),
             Self::Passing(incoming) => incoming.size_hint(),
         }
     }

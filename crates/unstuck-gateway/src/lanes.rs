@@ -221,6 +221,13 @@ impl Permit {
         }
     }
 
+    /// The headers of an answer that has only begun are known.
+    pub(crate) fn saw(&self, seen: &Limits) {
+        if let Some(shared) = self.lane.as_ref().filter(|_| !seen.is_empty()) {
+            shared.state().lane.saw(seen, clock::at());
+        }
+    }
+
     /// The upstream answered.
     pub(crate) fn answered(mut self, seen: &Limits, tokens: u64, took: Duration) {
         self.back(|lane| lane.answered(seen, tokens, took, clock::at()));

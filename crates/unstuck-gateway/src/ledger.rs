@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
-use unstuck_core::call::CallRecord;
+use unstuck_core::event::CallRecord;
 use unstuck_core::{Diagnosis, Event, RetryPolicy, RunId, Timestamp};
 
 use crate::session::{Session, SessionSetup};

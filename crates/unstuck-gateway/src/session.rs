@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unstuck_core::event::{RunId, SessionId};
-use unstuck_core::{Kind, RetryPolicy, Timestamp};
+use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
 use crate::protocol::{Asked, Said};
 use crate::watch::{Sign, Talk, Watch, WatchLimits};
@@ -38,10 +38,20 @@ pub struct Session {
 struct State {
     /// The model that it was moved to.
     model: Option<String>,
+    /// The model that it had before it was moved.
+    own_model: Option<String>,
     spent: f64,
     calls: u64,
     watch: Watch,
     circling: Option<Sign>,
+    /// What shows that it goes in circles, and was not told to the model yet.
+    untold: Option<Sign>,
+    /// What the newest call failed of; none once another was answered.
+    trouble: Option<Arc<Diagnosis>>,
+    /// What a person allowed beyond its budget, in USD.
+    raised: f64,
+    /// Whether it was told that its budget is used up.
+    is_spent_up: bool,
     used: Timestamp,
 }
 
@@ -51,6 +61,7 @@ impl State {
         let sign = sign?;
         let is_new = self.circling.is_none();
         self.circling = Some(sign.clone());
+        self.untold = Some(sign.clone());
         is_new.then_some(sign)
     }
 }
@@ -62,10 +73,15 @@ impl Session {
             setup,
             state: Mutex::new(State {
                 model: None,
+                own_model: None,
                 spent: 0.0,
                 calls: 0,
                 watch: Watch::new(limits),
                 circling: None,
+                untold: None,
+                trouble: None,
+                raised: 0.0,
+                is_spent_up: false,
                 used: now,
             }),
         }
@@ -91,6 +107,18 @@ impl Session {
         self.state().model = model;
     }
 
+    /// Moves it from one model to another; back at the one that it had at first, it gets what its client asks for.
+    pub fn moved(&self, from: &str, to: &str) {
+        let mut state = self.state();
+        if state.own_model.as_deref() == Some(to) {
+            state.own_model = None;
+            state.model = None;
+        } else {
+            state.own_model.get_or_insert_with(|| from.to_owned());
+            state.model = Some(to.to_owned());
+        }
+    }
+
     /// What it has spent so far, in USD, as far as is known.
     pub fn spent(&self) -> f64 {
         self.state().spent
@@ -110,12 +138,62 @@ impl Session {
     pub fn forgive(&self, limits: WatchLimits) {
         let mut state = self.state();
         state.circling = None;
+        state.untold = None;
         state.watch = Watch::new(limits);
+    }
+
+    /// What its newest call failed of; none if it was answered.
+    pub fn trouble(&self) -> Option<Arc<Diagnosis>> {
+        self.state().trouble.clone()
+    }
+
+    /// A new attempt begins: what failed before is over, and so are its circles.
+    pub fn begin_anew(&self) {
+        let mut state = self.state();
+        state.trouble = None;
+        state.circling = None;
+        state.untold = None;
+        state.watch.restart();
+    }
+
+    /// Whether a call was refused because its budget is used up.
+    pub fn is_spent_up(&self) -> bool {
+        self.state().is_spent_up
+    }
+
+    /// A person lets it spend its budget once more.
+    pub fn raise(&self, usd: f64) {
+        let mut state = self.state();
+        state.raised += usd;
+        state.is_spent_up = false;
     }
 
     /// When it last called.
     pub fn used(&self) -> Timestamp {
         self.state().used
+    }
+
+    /// What it may spend: its own budget, or that of every session, and what was allowed beyond.
+    pub(crate) fn allowance(&self, of_each: Option<f64>) -> Option<f64> {
+        let budget = self.setup.budget.or(of_each)?;
+        Some(budget + self.state().raised)
+    }
+
+    /// The sign that is to be told to the model, once.
+    pub(crate) fn due_note(&self) -> Option<Sign> {
+        self.state().untold.take()
+    }
+
+    /// A call failed for good.
+    pub(crate) fn gave_up(&self, diagnosis: Arc<Diagnosis>) {
+        self.state().trouble = Some(diagnosis);
+    }
+
+    /// A call was refused because a budget is used up; whether it is the first.
+    pub(crate) fn refused(&self, diagnosis: Arc<Diagnosis>) -> bool {
+        let mut state = self.state();
+        state.trouble = Some(diagnosis);
+        !std::mem::replace(&mut state.is_spent_up, true)
     }
 
     /// Takes note of a request; a new sign that it goes in circles is given once.
@@ -138,6 +216,7 @@ impl Session {
         let mut state = self.state();
         state.spent += cost.unwrap_or(0.0);
         state.used = now;
+        state.trouble = None;
         let sign = state.watch.answered(talk, said, now);
         state.circles(sign)
     }

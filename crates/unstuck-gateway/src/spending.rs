@@ -21,6 +21,14 @@ impl Spending {
         known.1 += usd;
     }
 
+    /// Others know of so much; what is known here may be newer.
+    pub(crate) fn at_least(&self, usd: f64, now: Timestamp) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let today = now.millis().div_euclid(DAY_MS);
+        let here = if known.0 == today { known.1 } else { 0.0 };
+        *known = (today, here.max(usd));
+    }
+
     /// What was spent today.
     pub(crate) fn today(&self, now: Timestamp) -> f64 {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,9 +2,8 @@
 //!
 //! Every supervised process carries variables of unstuck and descends from a reaper. Whoever clears the variables still
 //! has ancestors that carry them, and however it detaches itself, the reaper becomes its parent. An agent that has more
-//! rights than unstuck, or makes itself a world of its own where no ancestor is seen, is not found.
-
-use std::fs;
+//! rights than unstuck, or makes itself a world of its own where no ancestor is seen, is not found. Outside of Linux the
+//! variables of ancestors are not seen, and whoever detaches itself loses the reaper as an ancestor.
 
 use crate::host::table;
 use crate::process::COOKIE;
@@ -77,24 +76,15 @@ fn ancestors(pid: u32) -> Vec<u32> {
 }
 
 fn shown_by(pid: u32) -> Option<Inside> {
-    let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let names: Vec<_> = variables
-        .split(|byte| *byte == 0)
-        .filter_map(|one| one.split(|byte| *byte == b'=').next())
-        .collect();
-    let is_set = |name: &&str| names.contains(&name.as_bytes());
+    let carried = table::variables(pid);
+    let is_set = |name: &&str| carried.iter().any(|one| one == name.as_bytes());
     match VARIABLES.into_iter().find(is_set) {
         Some(name) => Some(Inside::Variable {
             name: name.to_owned(),
             pid,
         }),
-        None if is_reaper(pid) => Some(Inside::Reaper { pid }),
+        // A reaper cannot lose it.
+        None if table::has_first_argument(pid, REAPER) => Some(Inside::Reaper { pid }),
         None => None,
     }
-}
-
-/// A reaper is known by its first argument, which it cannot lose.
-fn is_reaper(pid: u32) -> bool {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    line.split(|byte| *byte == 0).nth(1) == Some(REAPER.as_bytes())
 }

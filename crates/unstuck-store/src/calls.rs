@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::Value;
 use unstuck_core::Timestamp;
-use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::event::{RunId, SessionId};
 
 use crate::append::Redact;

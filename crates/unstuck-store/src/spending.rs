@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use unstuck_core::Timestamp;
-use unstuck_core::call::CallRecord;
 use unstuck_core::decision::Tokens;
+use unstuck_core::event::CallRecord;
 
 use crate::rollup;
 

@@ -1,8 +1,8 @@
 //! The store, whatever keeps it.
 
 use unstuck_core::Timestamp;
-use unstuck_core::call::CallRecord;
 use unstuck_core::episode::{RunView, Untold};
+use unstuck_core::event::CallRecord;
 use unstuck_core::event::{Recorded, RunId};
 
 use crate::append::{Append, Prepared};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::duration::Human;
 use unstuck_core::episode::{CallStory, FailedTry, Timeline};
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_store::Spent;
 
 use crate::clock;

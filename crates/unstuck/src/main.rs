@@ -7,6 +7,7 @@ mod commands;
 mod completion;
 mod config;
 mod environment;
+mod gateway;
 mod history;
 mod metered;
 mod named;
@@ -36,8 +37,9 @@ use crate::commands::answer::AnswerArgs;
 use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
-    agents, answer, classify, cost, demo, diff, exec, explain, faults, guard, inbox, kinds, logs,
-    plan, policy, preview, propose, repair, resume, run as run_command, runs, show, trust, webhook,
+    agents, answer, classify, cost, demo, diff, escalate, exec, explain, faults, guard, inbox,
+    kinds, logs, plan, policy, preview, propose, repair, resume, run as run_command, runs, serve,
+    show, trust, webhook,
 };
 use crate::config::Config;
 use crate::output::{Color, Output};
@@ -87,6 +89,7 @@ enum Command {
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
     Repair(repair::RepairArgs),
+    Serve(serve::ServeArgs),
     Inbox(inbox::InboxArgs),
     Approve(answer::ApproveArgs),
     /// Refuse what a run asks for, and go on without it
@@ -95,8 +98,7 @@ enum Command {
     Resolve(answer::AnswerArgs),
     /// Try again, with your words as new context
     Retry(answer::AnswerArgs),
-    /// Try again, with a stronger model
-    Escalate(answer::AnswerArgs),
+    Escalate(escalate::EscalateArgs),
     /// Leave out the part that asks, and go on without it
     Skip(answer::AnswerArgs),
     /// End the run that asks
@@ -202,9 +204,11 @@ fn with_store(
             let waiting = |id: &str| answer::waiting(id, &session);
             return preview::run(args, config, &session, &waiting, out);
         }
+        Command::Serve(args) => return serve::run(args, config, &session, out),
         Command::Repair(args) => return repair::run(args, config, &session, out),
         Command::Inbox(args) => return inbox::run(args, config, &session, out),
         Command::Approve(args) => return answer::approve(args, config, &session, out),
+        Command::Escalate(args) => return escalate::run(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
         Command::Webhook(args) => return webhook::run(args, config, &session, out),
         other => match answered(other) {
@@ -221,7 +225,6 @@ fn answered(command: &Command) -> Option<(Answer, AnswerArgs)> {
         Command::Reject(args) => (Answer::Reject, args.clone()),
         Command::Resolve(args) => (Answer::Resolve, args.clone()),
         Command::Retry(args) => (Answer::Retry, args.clone()),
-        Command::Escalate(args) => (Answer::Escalate, args.clone()),
         Command::Skip(args) => (Answer::Skip, args.clone()),
         Command::Abort(args) => (Answer::Abort, args.clone()),
         Command::ApproveRecovery(args) => (Answer::Approve, args.into()),

@@ -43,8 +43,6 @@ pub(crate) struct Client {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Got {
     pub(crate) status: u16,
-    /// Seconds until the first byte.
-    pub(crate) first: f64,
     /// Seconds until the last byte.
     pub(crate) whole: f64,
 }
@@ -79,16 +77,13 @@ impl Client {
         };
         stream.write_all(request).await?;
         self.buffer.clear();
-        let mut first = None;
         loop {
             if stream.read_buf(&mut self.buffer).await? == 0 {
                 bail!("the connection was closed");
             }
-            first.get_or_insert_with(|| begin.elapsed().as_secs_f64());
             if let Some(status) = ended(&self.buffer)? {
                 return Ok(Got {
                     status,
-                    first: first.unwrap_or_default(),
                     whole: begin.elapsed().as_secs_f64(),
                 });
             }

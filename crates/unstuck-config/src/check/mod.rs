@@ -1,6 +1,7 @@
 //! What only shows when the parts of a configuration are held against each other.
 
 mod agents;
+mod gateway;
 mod order;
 mod recovery;
 mod repair;
@@ -36,6 +37,7 @@ impl Config {
         check.prompts();
         check.knowledge();
         check.webhooks();
+        check.gateway();
         let mut problems: Vec<Problem> = Vec::new();
         // What is wrong for every role in the same way is told once.
         for problem in check.problems {

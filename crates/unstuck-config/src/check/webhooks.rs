@@ -90,7 +90,7 @@ fn fault(url: &str) -> Option<&'static str> {
     (host.is_empty() || !url.chars().all(plain)).then_some("is not an address")
 }
 
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     begins && name.chars().all(is_name) && !name.starts_with("whsec_")

@@ -8,6 +8,7 @@ mod duration;
 mod error_recovery;
 mod escalations;
 mod expect;
+mod gateway;
 mod looping;
 mod models;
 mod number;
@@ -15,6 +16,7 @@ mod prompts;
 mod recovery;
 mod role;
 mod run;
+mod size;
 mod stuck;
 mod webhooks;
 
@@ -22,6 +24,10 @@ pub use budget::{Allowance, Budget};
 pub use error_recovery::{ErrorRecovery, KindRecovery};
 pub use escalations::{AnswerName, DefaultAnswer, Ending, Escalations};
 pub use expect::{Expect, ExpectJson};
+pub use gateway::{
+    GatewayBudgets, GatewaySection, GatewayTimeouts, GatewayUpstream, GatewayUpstreams,
+    GatewayWatch, Lack, OnCircles, OnReached,
+};
 pub use looping::{Loop, OnStuck, Promise, Until};
 pub use models::{ModelPrice, ModelSection, Models};
 pub use prompts::{PromptPlace, PromptSection};

@@ -4,6 +4,7 @@
 
 mod damage;
 mod formats;
+mod gateway;
 mod layering;
 mod mistakes;
 mod recovery;

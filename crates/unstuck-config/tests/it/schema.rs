@@ -24,6 +24,7 @@ fn valid_files_fit_the_schema() {
         "[prompts]\na = \"text\"\n[prompts.b]\nfile = \"b.md\"\nplace = \"context\"\n",
         "[webhooks]\non_escalation = [\"https://a.example\", { url = \"https://b.example\", format = \"slack\" }]\n",
         "[webhooks]\nallow_private = true\ndesktop = true\nnotify_command = \"tell\"\non_run_finished = { url_env = \"U\", format = \"template\", template = \"x\", digest = \"0s\" }\n",
+        "[gateway]\nmax_request = \"1MiB\"\n[gateway.upstreams]\nopenai = [\"https://a.example/v1\", { url = \"https://b.example\", lacks = [\"vision\"] }]\n",
         "[[kinds.rate_limit.rule]]\nid = \"x\"\nany = [\"x y\"]\n",
         "[[models.model]]\nid = \"m\"\nprice = { input = 1.0, output = 2.0 }\n[[models.ladder]]\nid = \"l\"\nmodels = [\"m\"]\n",
         "[recovery]\nsandbox = \"best-effort\"\n[budget]\nper_day = { usd = 5.0 }\n[stuck]\nwaiting_for_input = \"30s\"\n",

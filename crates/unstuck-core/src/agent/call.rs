@@ -233,7 +233,7 @@ impl Agent {
         template.is_told_session(CallSession::New { id: None })
     }
 
-    /// The variables of the environment, and the arguments, by which it asks its API at another address.
+    /// The variables of the environment, and the arguments, by which it asks its API at a gateway.
     pub fn base_url(&self, url: &str) -> (Vec<(String, String)>, Vec<String>) {
         let given = &self.file.call.base_url;
         let put = |text: &String| text.replace("{url}", url);

@@ -48,12 +48,17 @@ impl AgentFile {
             add("id", message);
         }
         self.check_call(&mut add);
-        for name in self.call.base_url.env.keys() {
-            if name.is_empty() || name.contains(['=', '\0']) {
-                add(
-                    "call.base_url.env",
-                    format!("`{name}` is no name of a variable"),
-                );
+        let (base_url, gateway) = (&self.call.base_url, &self.call.gateway);
+        let variables = [
+            ("call.base_url.env", &base_url.env),
+            ("call.gateway.env", &gateway.env),
+            ("call.gateway.files", &gateway.files),
+        ];
+        for (at, list) in variables {
+            for name in list.keys() {
+                if name.is_empty() || name.contains(['=', '\0']) {
+                    add(at, format!("`{name}` is no name of a variable"));
+                }
             }
         }
         for (list, source) in self.output.sources() {

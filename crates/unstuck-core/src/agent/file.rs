@@ -52,6 +52,7 @@ impl AgentFile {
             command: or(self.call.command, &base.call.command),
             instead_of_tools: or(self.call.instead_of_tools, &base.call.instead_of_tools),
             base_url: or(self.call.base_url, &base.call.base_url),
+            gateway: or(self.call.gateway, &base.call.gateway),
             version: or(self.call.version, &base.call.version),
             folders: or(self.call.folders, &base.call.folders),
         };
@@ -85,6 +86,8 @@ pub struct CallFile {
     pub instead_of_tools: Option<String>,
     /// How its API's base URL is set.
     pub base_url: BaseUrlFile,
+    /// What is set besides where a gateway stands between it and its API.
+    pub gateway: GatewayFile,
     /// What is added to its program to be told its version.
     pub version: Vec<String>,
     /// Folders, besides those of PATH, where its program is often found; `~` is the home folder.
@@ -111,13 +114,40 @@ pub enum CallPart {
     Group(Vec<String>),
 }
 
-/// How the base URL of an agent's API is set.
+/// How the base URL of an agent's API is set. `{url}` stands for the gateway: its APIs are at `{url}/anthropic`,
+/// `{url}/openai/v1` and `{url}/gemini`.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BaseUrlFile {
     /// Variables of the environment, with `{url}` in their values.
     pub env: BTreeMap<String, String>,
     /// Arguments, with `{url}` in them.
+    pub args: Vec<String>,
+    /// What shows that the user has told the agent where its API is in a way that we would undo.
+    pub unless: Vec<Sign>,
+}
+
+/// What shows something.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sign {
+    /// The file that is looked into; `~` is the home folder, and a first part such as `$NAME` what that variable says. None
+    /// for the command line.
+    pub file: Option<String>,
+    /// The text that it holds.
+    pub holds: String,
+}
+
+/// What switches an agent's own retries off, so that they do not multiply with those of a gateway. What the user has set
+/// stays.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GatewayFile {
+    /// Variables of the environment.
+    pub env: BTreeMap<String, String>,
+    /// Variables that name a file, and what is in it.
+    pub files: BTreeMap<String, String>,
+    /// Arguments.
     pub args: Vec<String>,
 }
 

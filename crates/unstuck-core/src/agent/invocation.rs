@@ -11,6 +11,8 @@ use crate::decision::{Capabilities, Capability};
 pub struct Invocation<'a> {
     pub(super) agent: &'a Agent,
     pub(super) command: Vec<String>,
+    /// Where its program stands, if it does.
+    program: Option<usize>,
     pub(super) parts: Vec<Part>,
     /// Where flags are added: after the program, or after the subcommand that runs it.
     pub(super) start: usize,
@@ -63,6 +65,7 @@ impl<'a> Invocation<'a> {
         let mut invocation = Self {
             agent,
             command: command.to_vec(),
+            program,
             parts: parts(&agent.file, command, start),
             start,
             prompt_at: PromptAt::Nowhere,
@@ -141,6 +144,14 @@ impl<'a> Invocation<'a> {
             can = can.with(Capability::Resume);
         }
         can.with(Capability::Fresh)
+    }
+
+    /// The command line with further arguments where the agent takes them; none if its program is not in it.
+    pub fn with_args(&self, args: &[String]) -> Option<Vec<String>> {
+        self.program?;
+        let mut command = self.command.clone();
+        command.splice(self.start..self.start, args.iter().cloned());
+        Some(command)
     }
 
     pub(super) fn flags(&self) -> impl Iterator<Item = &Flag> {

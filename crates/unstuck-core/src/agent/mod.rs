@@ -27,6 +27,7 @@ mod launcher;
 mod record;
 mod report;
 mod template;
+mod through;
 mod words;
 
 use std::collections::BTreeMap;
@@ -37,11 +38,12 @@ pub use change::{CannotChange, Changed, Changes, Session};
 pub use check::Problem;
 pub use doing::{Doing, Outcome, ToolCall};
 pub use file::{
-    ActionSource, AgentFile, BaseUrlFile, CallFile, CallPart, Flags, OutputFile, Positional,
-    PromptFile, RunFile, SessionFile, Source, Take,
+    ActionSource, AgentFile, BaseUrlFile, CallFile, CallPart, Flags, GatewayFile, OutputFile,
+    Positional, PromptFile, RunFile, SessionFile, Sign, Source, Take,
 };
 pub use invocation::{Invocation, Prompt, SessionUse};
 pub use report::Report;
+pub use through::Through;
 
 use crate::knowledge::{self, KnowledgeError};
 

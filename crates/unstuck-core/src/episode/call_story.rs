@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::call::CallRecord;
+use crate::event::CallRecord;
 use crate::event::{CallFailed, Event, Recorded};
 use crate::failure::Kind;
 use crate::moment::Timestamp;

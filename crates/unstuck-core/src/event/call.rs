@@ -1,35 +1,110 @@
-//! Events about calls of LLM APIs that did not simply work.
+//! One call of an LLM API through the gateway, from the client's request to the end of the answer.
 
 use serde::{Deserialize, Serialize};
 
-use super::id::SessionId;
-use crate::decision::Decision;
-use crate::diagnosis::Diagnosis;
+use super::id::{RunId, SessionId};
+use crate::decision::Tokens;
+use crate::failure::Kind;
+use crate::moment::Timestamp;
 
-/// One try of a call failed, and it was decided what to do about it.
+/// What came of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// It was answered at the first try.
+    Answered,
+    /// It was answered after something had failed.
+    Recovered,
+    /// It failed, and the client was told.
+    Failed,
+    /// Its answer broke off after some of it had been passed on, and the client was told.
+    Cut,
+    /// The client went away.
+    Cancelled,
+    /// It was not let through: a budget, a limit of ours, or an agent that goes in circles.
+    Refused,
+}
+
+impl CallOutcome {
+    /// Every outcome.
+    pub const ALL: [Self; 6] = [
+        Self::Answered,
+        Self::Recovered,
+        Self::Failed,
+        Self::Cut,
+        Self::Cancelled,
+        Self::Refused,
+    ];
+
+    /// The outcome of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
+    /// Whether the client got the whole answer.
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Answered | Self::Recovered)
+    }
+
+    /// The name used on every wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Recovered => "recovered",
+            Self::Failed => "failed",
+            Self::Cut => "cut",
+            Self::Cancelled => "cancelled",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// A call that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CallFailed {
+pub struct CallRecord {
+    /// Its id.
+    pub call: String,
+    /// The run that it belongs to.
+    pub run: RunId,
     /// The session that it belongs to.
     pub session: SessionId,
-    /// The call.
-    pub call: String,
-    /// The number of the try, from 1.
-    pub number: u32,
-    /// Who was asked.
+    /// When the client asked.
+    pub at: Timestamp,
+    /// What was spoken: `anthropic`, `openai`, `gemini`.
+    pub protocol: String,
+    /// What was asked for: `messages`, `chat`, `responses`, `generate`, `other`.
+    pub endpoint: String,
+    /// Who was asked last.
     pub upstream: String,
-    /// The model that was asked.
+    /// The model that the client asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_model: Option<String>,
+    /// The model that answered, or was asked last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The HTTP status, where there was an answer.
+    /// Whether the answer came in pieces.
+    pub stream: bool,
+    /// What came of it.
+    pub outcome: CallOutcome,
+    /// The HTTP status that the client got.
+    pub status: u16,
+    /// The kind of the newest failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<u16>,
-    /// What it was found to be.
-    pub diagnosis: Diagnosis,
-    /// What was decided about it.
-    pub decision: Decision,
-    /// Who is asked instead from now on.
+    pub kind: Option<Kind>,
+    /// How often an upstream was asked.
+    pub attempts: u32,
+    /// How long was waited between tries and for leave to go, in milliseconds.
+    pub waited_ms: u64,
+    /// How long until the client got the first byte, in milliseconds.
+    pub first_byte_ms: u64,
+    /// How long it took in all, in milliseconds.
+    pub duration_ms: u64,
+    /// How many bytes of the answer were passed on.
+    pub sent_bytes: u64,
+    /// How many tokens it used, where the answer tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fallback: Option<String>,
-    /// The fingerprint of the policy that it was decided by.
-    pub policy_hash: String,
+    pub tokens: Option<Tokens>,
+    /// What it cost, in USD, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
 }

@@ -6,6 +6,7 @@
 mod answer;
 mod attempt;
 mod call;
+mod call_failed;
 mod id;
 mod outcome;
 mod pipeline;
@@ -21,7 +22,8 @@ pub use attempt::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     Excerpt, FailedCheck, InterruptedBy, Measured,
 };
-pub use call::CallFailed;
+pub use call::{CallOutcome, CallRecord};
+pub use call_failed::CallFailed;
 pub use id::{RunId, SessionId};
 pub use outcome::{Outcome, RunFinished};
 pub use pipeline::{
@@ -42,7 +44,6 @@ pub use session::{Part, SessionFinished, SessionSpec, SessionStarted};
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::CallRecord;
 use crate::failure::Kind;
 use crate::moment::Timestamp;
 

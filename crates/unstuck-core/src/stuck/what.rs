@@ -22,11 +22,13 @@ pub enum StuckWhat {
     WaitingForInput,
     /// It ended with a question instead of the work.
     AsksBack,
+    /// It goes in circles, seen from the calls to its API.
+    InCircles,
 }
 
 impl StuckWhat {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::RepeatingOutput,
         Self::RepeatingMessage,
         Self::RepeatingAction,
@@ -34,6 +36,7 @@ impl StuckWhat {
         Self::RepeatingResult,
         Self::WaitingForInput,
         Self::AsksBack,
+        Self::InCircles,
     ];
 
     /// The name used on every wire.
@@ -46,6 +49,7 @@ impl StuckWhat {
             Self::RepeatingResult => "repeating_result",
             Self::WaitingForInput => "waiting_for_input",
             Self::AsksBack => "asks_back",
+            Self::InCircles => "in_circles",
         }
     }
 }

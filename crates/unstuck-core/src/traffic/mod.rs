@@ -38,6 +38,7 @@ mod pace;
 mod pacer;
 pub mod simulation;
 mod state;
+mod window;
 
 pub use fair_queue::{FairQueue, Ticket};
 pub use lane::{Admission, Ask, Held, Lane, LaneSettings, Try};

@@ -4,7 +4,7 @@
 //! through, to see whether the failures depend on the load at all: those that do not are no reason to slow down. Where an
 //! upstream gets slow instead of refusing, failures show too late; there the number of calls on their way is the limit.
 
-use super::pacer::{Seen, Usual};
+use super::window::{Seen, Usual};
 use crate::moment::Timestamp;
 
 /// What is sent for what gets through.

@@ -1,5 +1,7 @@
 //! Every agent is called for a role as its samples say.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use unstuck_core::agent::{
     Agent, AgentFile, Agents, Built, Call, CallSession, CannotBuild, Invocation, Prompt, PromptWay,
@@ -12,6 +14,18 @@ use crate::agents::{FILES, words};
 struct Samples {
     id: String,
     built: Vec<Sample>,
+    through: Vec<ThroughSample>,
+}
+
+/// A command line that asks its API through a gateway; without `gives` it must not.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ThroughSample {
+    command: String,
+    gives: Option<Vec<String>>,
+    env: BTreeMap<String, String>,
+    quiet: BTreeMap<String, String>,
+    files: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -341,18 +355,25 @@ fn what_cannot_work_in_a_users_agent_is_told() {
 }
 
 #[test]
-fn an_agent_is_sent_to_another_address_of_its_api() {
-    let (env, args) = agent("claude").base_url("http://127.0.0.1:9");
-    let expected = (
-        "ANTHROPIC_BASE_URL".to_owned(),
-        "http://127.0.0.1:9".to_owned(),
-    );
-    assert_eq!((env, args), (vec![expected], Vec::new()));
-    let (env, args) = agent("codex").base_url("http://127.0.0.1:9");
-    assert!(
-        env.is_empty() && args[3].contains("base_url=\"http://127.0.0.1:9/v1\""),
-        "{args:?}"
-    );
+fn every_agent_goes_through_a_gateway_as_its_samples_say() {
+    for text in FILES {
+        let samples = toml::from_str::<Samples>(text).unwrap();
+        let agent = agent(&samples.id);
+        assert!(!samples.through.is_empty(), "{}", agent.id());
+        for sample in samples.through {
+            let through = agent.through("http://g", &words(&sample.command));
+            let Some(gives) = &sample.gives else {
+                assert_eq!(through, None, "{sample:?}");
+                continue;
+            };
+            let through = through.unwrap();
+            assert_eq!(&through.command, gives, "{sample:?}");
+            let map = |pairs: Vec<(String, String)>| pairs.into_iter().collect();
+            assert_eq!(sample.env, map(through.env));
+            assert_eq!(sample.quiet, map(through.quiet));
+            assert_eq!(sample.files, map(through.files));
+        }
+    }
 }
 
 #[test]

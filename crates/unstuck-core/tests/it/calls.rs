@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use unstuck_core::agent::Agents;
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::decision::{Chosen, Decision, Draw, EscalationReason, EscalationRecord};
 use unstuck_core::episode::{RunFold, RunView, Timeline, Untold};
 use unstuck_core::event::{
     AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, CallFailed, Excerpt, Measured,
     ModelEscalated, Outcome, RunFinished, RunStarted, SessionSpec, VERSION, Work,
 };
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{
     Event, Failure, Kind, Layer, Level, Recorded, Recovery, RetryPolicy, RunId, Timestamp,
 };

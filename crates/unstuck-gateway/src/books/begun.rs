@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::duration::{Human, in_millis};
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::event::{Outcome, RunFinished};
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::LeaseToken;
@@ -133,5 +133,77 @@ pub(super) fn outcome(last: Option<CallOutcome>, has_failed: bool) -> Outcome {
         Some(last) if !last.is_success() => Outcome::Failed,
         _ if has_failed => Outcome::Recovered,
         _ => Outcome::Succeeded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unstuck_core::Kind;
+
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(1800);
+
+    fn minute(minute: i64) -> Timestamp {
+        Timestamp::from_seconds(1_794_777_600 + minute * 60)
+    }
+
+    fn call(at: Timestamp, outcome: CallOutcome) -> CallRecord {
+        CallRecord {
+            call: "c".into(),
+            run: RunId::new("r"),
+            session: RunId::new("r").session(1),
+            at,
+            protocol: "openai".into(),
+            endpoint: "chat".into(),
+            upstream: "first".into(),
+            asked_model: None,
+            model: None,
+            stream: false,
+            outcome,
+            status: 200,
+            kind: (outcome != CallOutcome::Answered).then_some(Kind::Timeout),
+            attempts: 2,
+            waited_ms: 0,
+            first_byte_ms: 0,
+            duration_ms: 0,
+            sent_bytes: 0,
+            tokens: None,
+            cost_usd: Some(0.5),
+        }
+    }
+
+    #[test]
+    fn a_silent_client_has_ended_its_session_and_may_go_on_with_it() {
+        let mut begun = Begun::default();
+        begun.begin(RunId::new("r"), minute(0));
+        assert!(!begun.called(&call(minute(10), CallOutcome::Answered)));
+        assert_eq!(begun.end_idle(minute(39), IDLE), []);
+        let ends = begun.end_idle(minute(40), IDLE);
+        let end = &ends[0].1;
+        assert_eq!((end.outcome, end.cost_usd), (Outcome::Succeeded, 0.5));
+        assert_eq!(end.reason, "its client was silent for 30 min");
+        assert_eq!(begun.end_idle(minute(99), IDLE), []);
+        assert!(begun.called(&call(minute(100), CallOutcome::Failed)));
+        let ends = begun.end_all(minute(101), "the gateway stopped");
+        assert_eq!(ends[0].1.outcome, Outcome::Failed);
+    }
+
+    #[test]
+    fn a_session_ends_like_its_newest_call_that_was_waited_for() {
+        let ended = |outcomes: &[CallOutcome]| {
+            let mut begun = Begun::default();
+            begun.begin(RunId::new("r"), minute(0));
+            for outcome in outcomes {
+                begun.called(&call(minute(1), *outcome));
+            }
+            begun.end_all(minute(2), "x")[0].1.outcome
+        };
+        use CallOutcome::{Answered, Cancelled, Cut, Failed, Recovered};
+        assert_eq!(ended(&[]), Outcome::Succeeded);
+        assert_eq!(ended(&[Answered]), Outcome::Succeeded);
+        assert_eq!(ended(&[Failed, Answered]), Outcome::Recovered);
+        assert_eq!(ended(&[Recovered, Answered]), Outcome::Recovered);
+        assert_eq!(ended(&[Answered, Cut, Cancelled]), Outcome::Failed);
     }
 }

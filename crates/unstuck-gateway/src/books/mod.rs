@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use unstuck_core::agent::Agents;
-use unstuck_core::call::CallRecord;
+use unstuck_core::event::CallRecord;
 use unstuck_core::event::{RunResumed, RunStarted, SessionSpec, Work};
 use unstuck_core::{Event, RetryPolicy, Timestamp};
 use unstuck_store::{Owner, Store};
@@ -97,6 +97,12 @@ impl StoreLedger {
         self.shared.write_out().await;
     }
 
+    /// Ends the sessions of clients whose gateway was killed: nobody else will. It is also done by itself after a few
+    /// seconds.
+    pub async fn end_forsaken(&self) {
+        self.shared.end_forsaken().await;
+    }
+
     /// How many calls and events could not be written down.
     pub fn dropped(&self) -> u64 {
         self.shared.noted().queue.dropped()
@@ -105,11 +111,7 @@ impl StoreLedger {
     /// Ends the sessions that began here, and writes all that has been noted.
     pub async fn close(&self) {
         let books = &self.shared;
-        let now = clock::at();
-        let mut noted = books.noted();
-        let ends = noted.begun.end_all(now, "the gateway stopped");
-        noted.queue.end(ends, now);
-        drop(noted);
+        books.end_all();
         books.write_out().await;
         let lost = books.noted().queue.all_left();
         if lost > 0 {
@@ -223,6 +225,13 @@ impl Books {
             }
             self.write_out().await;
         }
+    }
+
+    fn end_all(&self) {
+        let now = clock::at();
+        let mut noted = self.noted();
+        let ends = noted.begun.end_all(now, "the gateway stopped");
+        noted.queue.end(ends, now);
     }
 
     fn end_idle(&self) {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use unstuck_core::call::CallRecord;
+use unstuck_core::event::CallRecord;
 use unstuck_core::event::{RunFinished, RunId};
 use unstuck_core::{Event, Timestamp};
 

@@ -130,7 +130,7 @@ impl Books {
         }
     }
 
-    /// Ends the sessions of clients whose gateway was killed: nobody else will.
+    /// Ends the sessions of clients whose gateway was killed.
     pub(super) async fn end_forsaken(&self) {
         if self.options.owner.is_none() || self.has_told.load(Ordering::Relaxed) {
             return;

@@ -5,19 +5,20 @@ use std::time::Duration;
 
 use hyper::http::response::Parts;
 use tokio::time::Instant;
-use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::decision::Tokens;
 use unstuck_core::duration::in_millis;
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::traffic::Limits;
-use unstuck_core::{Diagnosis, Event};
+use unstuck_core::{Diagnosis, Event, Kind};
 
 use super::broken::Broken;
 use super::trouble::Told;
 use crate::clock;
-use crate::gateway::Shared;
 use crate::lanes::Permit;
 use crate::ledger::Noticed;
 use crate::protocol::Reading;
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::watch::Talk;
 
 /// How a stream came to its end.
@@ -38,6 +39,8 @@ pub(crate) struct Account {
     pub(super) head: Option<Parts>,
     pub(super) permit: Option<Permit>,
     pub(super) limits: Limits,
+    /// What answers used and cost that could not be used, in USD.
+    pub(super) wasted: Option<(Tokens, f64)>,
     pub(super) is_closed: bool,
 }
 
@@ -78,6 +81,20 @@ impl Account {
             self.tell(Noticed::Recovered { attempts });
         }
         self.write();
+    }
+
+    /// The answer came and cannot be used; what it cost counts all the same.
+    pub(crate) fn wasted(&mut self, kind: Kind, reading: &Reading) {
+        let said = reading.said();
+        let tokens = said.tokens.map_or(0, |tokens| tokens.input + tokens.output);
+        if let Some(permit) = self.permit.take() {
+            permit.answered(&self.limits, tokens, self.started.elapsed());
+        }
+        let model = said.model.as_deref().or(self.record.model.as_deref());
+        let cost = self.shared.cost(model, said).unwrap_or(0.0);
+        let (used, spent) = self.wasted.unwrap_or_default();
+        self.wasted = Some((sum(used, said.tokens.unwrap_or_default()), spent + cost));
+        self.record.kind = Some(kind);
     }
 
     /// The answer broke off after some of it had been passed on.
@@ -124,6 +141,10 @@ impl Account {
         }
         self.record.tokens = said.tokens;
         self.record.cost_usd = self.shared.cost(self.record.model.as_deref(), said);
+        if let Some((used, spent)) = self.wasted.take() {
+            self.record.tokens = Some(sum(used, said.tokens.unwrap_or_default()));
+            self.record.cost_usd = self.record.cost_usd.map(|cost| cost + spent);
+        }
         let sign = self
             .session
             .answered(self.talk, said, self.record.cost_usd, clock::at());
@@ -135,8 +156,10 @@ impl Account {
     }
 
     fn gave_up(&self, diagnosis: Diagnosis, reason: &str) {
+        let diagnosis = Arc::new(diagnosis);
+        self.session.gave_up(Arc::clone(&diagnosis));
         self.tell(Noticed::GaveUp {
-            diagnosis: Arc::new(diagnosis),
+            diagnosis,
             reason: reason.to_owned(),
         });
     }
@@ -163,5 +186,14 @@ impl Drop for Account {
             self.record.outcome = CallOutcome::Cancelled;
             self.write();
         }
+    }
+}
+
+fn sum(a: Tokens, b: Tokens) -> Tokens {
+    Tokens {
+        input: a.input + b.input,
+        cached: a.cached + b.cached,
+        output: a.output + b.output,
+        requests: a.requests + b.requests,
     }
 }

@@ -59,7 +59,7 @@ fn begun(
         ping,
         pings,
     };
-    let mut response = Response::new(Answer::Alive(Box::new(alive)));
+    let mut response = Response::new(Answer::Made(Box::pin(alive)));
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
     headers.insert(

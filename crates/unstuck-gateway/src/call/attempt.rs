@@ -20,21 +20,26 @@ use crate::upstream::{Outgoing, Sender};
 const ERROR_BODY: usize = 1 << 20;
 /// So long an error body may take; its status has said the most.
 const ERROR_TIME: Duration = Duration::from_secs(10);
+/// So much may come before the first content.
+const HELD: usize = 16 << 20;
 /// A longer answer is not kept in memory to see whether it is whole.
 const WHOLE_BODY: usize = 256 << 20;
 
 /// What a try came to.
 pub(crate) enum Tried {
     /// The whole answer is here.
-    Whole {
-        head: Parts,
-        body: Bytes,
-        reading: Reading,
-    },
+    Whole(Box<Whole>),
     /// The first content of a stream is here.
     Opened(Box<Opened>),
     /// It did not work.
     Broken(Box<Broken>, Option<Parts>),
+}
+
+/// An answer that is all here.
+pub(crate) struct Whole {
+    pub(crate) head: Parts,
+    pub(crate) body: Bytes,
+    pub(crate) reading: Reading,
 }
 
 /// A stream whose first content is here.
@@ -56,7 +61,7 @@ pub(crate) struct Trying<'a> {
     pub(crate) endpoint: Endpoint,
     /// Whether the client asked for pieces.
     pub(crate) stream: bool,
-    pub(crate) wants_json: bool,
+    pub(crate) keeps_text: bool,
     pub(crate) limits: &'a TimeLimits,
 }
 
@@ -89,7 +94,7 @@ impl Trying<'_> {
     }
 
     fn reading(&self) -> Reading {
-        match self.wants_json {
+        match self.keeps_text {
             true => Reading::new(self.endpoint).keeping_text(),
             false => Reading::new(self.endpoint),
         }
@@ -156,11 +161,11 @@ impl Trying<'_> {
         };
         match wrong {
             Some(broken) => Tried::Broken(Box::new(broken), Some(head)),
-            None => Tried::Whole {
+            None => Tried::Whole(Box::new(Whole {
                 head,
                 body,
                 reading,
-            },
+            })),
         }
     }
 
@@ -214,7 +219,7 @@ impl Opened {
     /// Reads on until there is something that the client would see.
     async fn until_content(&mut self, protocol: Protocol) -> Result<(), Broken> {
         loop {
-            while let Some(bytes) = self.frames.next() {
+            for bytes in self.frames.by_ref() {
                 let frame = self.reading.frame(&bytes);
                 match frame {
                     Frame::Error => {
@@ -236,6 +241,12 @@ impl Opened {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
                         self.frames.push(data);
+                    }
+                    if self.held.len() + self.frames.rest().len() > HELD {
+                        return Err(Broken::damaged(
+                            protocol,
+                            "too much before the first content",
+                        ));
                     }
                 }
                 Some(Err(error)) => {

@@ -179,7 +179,7 @@ impl Call {
         let wait = match way {
             Way::GiveUp => {
                 return Next::GiveUp(GivenUp {
-                    diagnosis: diagnosis.clone(),
+                    diagnosis: as_tried(diagnosis, &decision),
                     reason: decision.reason,
                 });
             }
@@ -217,7 +217,7 @@ impl Call {
 
     /// The session keeps the model for its later calls.
     fn moved(&self, decision: &Decision, from: String, to: &str, now: Timestamp) {
-        self.session.move_to(Some(to.to_owned()));
+        self.session.moved(&from, to);
         if let Some(change) = decision.escalation() {
             let session = Some(self.session.setup().session.clone());
             let event = ModelEscalated { session, change };
@@ -228,6 +228,16 @@ impl Call {
             .crier
             .tell(&self.session, Noticed::Moved { from, to });
     }
+}
+
+/// What whoever supervises the client is told: where the same was tried as often as it may be, it need not be tried again.
+fn as_tried(diagnosis: &Diagnosis, decision: &Decision) -> Diagnosis {
+    let mut diagnosis = diagnosis.clone();
+    let is_too_long = matches!(decision.action, Chosen::Retry { .. });
+    if !is_too_long && diagnosis.level == Some(Level::Same) {
+        diagnosis.level = Some(Level::Alternative);
+    }
+    diagnosis
 }
 
 /// What is done about a failure here.

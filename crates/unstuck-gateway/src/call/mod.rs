@@ -4,15 +4,15 @@ mod account;
 mod alive;
 mod attempt;
 mod broken;
+mod correction;
 mod decided;
 mod give_up;
+mod leave;
 mod relay;
 mod target;
 mod tries;
 mod trouble;
 
-pub(crate) use alive::Alive;
-pub(crate) use relay::Relay;
 pub(crate) use trouble::Told;
 
 use std::sync::Arc;
@@ -24,21 +24,22 @@ use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
 use unstuck_core::Kind;
-use unstuck_core::call::{CallOutcome, CallRecord};
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::traffic::{Ask, Limits};
 
 use self::account::{Account, Ending};
-use self::attempt::{Opened, Tried, Trying};
+use self::attempt::{Opened, Tried, Trying, Whole};
 use self::broken::readable;
 use self::decided::Next;
+use self::relay::Relay;
 use self::target::{Choice, Needs, Target};
 use self::tries::Tries;
 use crate::answer::Answer;
 use crate::clock;
-use crate::gateway::Shared;
 use crate::lanes::{LaneKey, Patience, Permit, Waits};
-use crate::protocol::{Asked, Endpoint, Protocol, Reading, with_model};
+use crate::protocol::{Asked, Endpoint, Protocol, with_model};
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::upstream::{Sending, own_headers};
 use crate::watch::Talk;
 
@@ -66,8 +67,13 @@ pub(crate) struct Call {
 
 impl Call {
     /// Tries until it works or nothing helps, and answers.
-    pub(crate) async fn run(self) -> Response<Answer> {
+    pub(crate) async fn run(mut self) -> Response<Answer> {
         let mut account = self.account();
+        if let Some(told) = self.refusal() {
+            account.refused(told.status.as_u16());
+            return self.say(&account, &told);
+        }
+        self.take_note();
         let needs_model = self.session.model().or_else(|| self.asked.model.clone());
         let first = self.choice().first(&self.needs(needs_model.as_deref()));
         let Some(target) = first else {
@@ -90,12 +96,11 @@ impl Call {
             self.note(&mut account, &tries);
             let tried = self.attempt(&tries).await;
             let (broken, head) = match tried {
-                Tried::Whole {
-                    head,
-                    body,
-                    reading,
-                } => {
-                    return self.whole(account, head, body, &reading);
+                Tried::Whole(whole) => {
+                    if self.corrects(&mut account, &mut tries, &whole.reading) {
+                        continue;
+                    }
+                    return self.whole(account, *whole);
                 }
                 Tried::Opened(opened) => return self.opened(account, *opened),
                 Tried::Broken(broken, head) => (broken, head),
@@ -113,7 +118,7 @@ impl Call {
 
     async fn attempt(&self, tries: &Tries) -> Tried {
         let upstream = &self.shared.settings.upstreams[tries.target.upstream];
-        let (path, body) = self.request_for(&tries.target);
+        let (path, body) = self.request_for(tries);
         let sending = Sending {
             method: &self.method,
             headers: &self.headers,
@@ -126,7 +131,7 @@ impl Call {
             protocol: self.protocol,
             endpoint: self.endpoint,
             stream: self.asked.stream,
-            wants_json: self.asked.wants_json,
+            keeps_text: self.asked.wants_json || self.shared.settings.retry_bad_output,
             limits: &self.shared.settings.limits,
         };
         match sending.whole(upstream, body) {
@@ -142,17 +147,18 @@ impl Call {
     }
 
     /// The bytes of the client, unless it is another model that is asked.
-    fn request_for(&self, target: &Target) -> (String, Bytes) {
+    fn request_for(&self, tries: &Tries) -> (String, Bytes) {
         let path = || self.path.clone();
-        match &target.model {
+        let body = tries.corrected.as_ref().unwrap_or(&self.body);
+        match &tries.target.model {
             Some(model) if self.asked.model.as_ref() != Some(model) => {
-                let changed = with_model(self.endpoint, &self.path, &self.body, model);
+                let changed = with_model(self.endpoint, &self.path, body, model);
                 (
                     changed.path.unwrap_or_else(path),
-                    changed.body.unwrap_or_else(|| self.body.clone()),
+                    changed.body.unwrap_or_else(|| body.clone()),
                 )
             }
-            _ => (path(), self.body.clone()),
+            _ => (path(), body.clone()),
         }
     }
 
@@ -197,17 +203,16 @@ impl Call {
         self.choice().after(&tries.target, &needs, kind)
     }
 
-    fn whole(
-        self,
-        mut account: Account,
-        head: Parts,
-        body: Bytes,
-        reading: &Reading,
-    ) -> Response<Answer> {
+    fn whole(self, mut account: Account, whole: Whole) -> Response<Answer> {
+        let Whole {
+            head,
+            body,
+            reading,
+        } = whole;
         account.limits = self.limits(&head);
         account.record.status = head.status.as_u16();
         account.sent(body.len());
-        account.close(Ending::Whole, reading);
+        account.close(Ending::Whole, &reading);
         let head = self.told(head, &account.record);
         Response::from_parts(head, Answer::Whole(Some(body)))
     }
@@ -216,6 +221,9 @@ impl Call {
         account.limits = self.limits(&opened.head);
         account.record.status = opened.head.status.as_u16();
         account.record.stream = true;
+        if let Some(permit) = &account.permit {
+            permit.saw(&account.limits);
+        }
         account.head = Some(opened.head.clone());
         let mut head = self.told(opened.head.clone(), &account.record);
         // How long it becomes is known at its end: an error of ours may follow.
@@ -226,7 +234,7 @@ impl Call {
             self.shared.settings.limits.stall,
             account,
         );
-        Response::from_parts(head, Answer::Relay(Box::new(relay)))
+        Response::from_parts(head, Answer::Made(Box::pin(relay)))
     }
 
     /// The head of an answer as the client gets it.
@@ -296,6 +304,7 @@ impl Call {
             head: None,
             permit: None,
             limits: Limits::default(),
+            wasted: None,
             is_closed: false,
             record: CallRecord {
                 call: self.id.clone(),

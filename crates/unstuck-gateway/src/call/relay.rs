@@ -19,6 +19,8 @@ use crate::protocol::{Frame, Frames, Protocol, Reading, error_event};
 
 /// So much is merged at most.
 const MERGED: usize = 64 << 10;
+/// A frame that has not ended after so many bytes never will.
+const LONGEST_FRAME: usize = 32 << 20;
 /// So often the runtime is given the chance to bring more of what is already there.
 const LOOKS: u8 = 2;
 
@@ -105,6 +107,11 @@ impl Relay {
         if self.state == State::Over {
             return;
         }
+        // The blank line after the last frame is often left out.
+        let rest = self.frames.rest().trim_ascii();
+        if !rest.is_empty() && !self.reading.is_complete() {
+            self.reading.frame(rest);
+        }
         if self.reading.is_complete() {
             let rest = self.frames.rest();
             self.ready.extend_from_slice(rest);
@@ -163,6 +170,10 @@ impl Body for Relay {
                     if let Ok(data) = frame.into_data() {
                         relay.frames.push(data);
                         relay.take_frames();
+                        if relay.frames.rest().len() > LONGEST_FRAME {
+                            let broken = Broken::damaged(relay.protocol, "a frame without end");
+                            relay.break_off(&broken, true);
+                        }
                     }
                 }
                 Poll::Ready(Some(Err(error))) => {

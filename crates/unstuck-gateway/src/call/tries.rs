@@ -1,5 +1,6 @@
 //! What has been tried for one call so far.
 
+use bytes::Bytes;
 use unstuck_core::Timestamp;
 use unstuck_core::decision::History;
 use unstuck_core::traffic::Try;
@@ -15,6 +16,8 @@ pub(crate) struct Tries {
     pub(crate) history: History,
     /// Which try comes next, for those who share the upstream.
     pub(crate) attempt: Try,
+    /// The request with what was wrong with an answer, once one could not be used.
+    pub(crate) corrected: Option<Bytes>,
     /// How often somebody was asked.
     pub(crate) number: u32,
 }
@@ -26,6 +29,7 @@ impl Tries {
             model,
             history: History::new(now),
             attempt: Try::First,
+            corrected: None,
             number: 0,
         }
     }

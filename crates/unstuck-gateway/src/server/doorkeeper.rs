@@ -5,15 +5,15 @@ use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
 use hyper::{Request, Response, StatusCode, Uri};
 
 use crate::answer::Answer;
-use crate::gateway::Shared;
+use crate::shared::Shared;
 use crate::upstream::TOKEN;
 
-/// Refuses whoever may not come in.
-pub(crate) fn admit(shared: &Shared, request: &Request<Incoming>) -> Result<(), Response<Answer>> {
+/// The answer to whoever may not come in.
+pub(crate) fn refused(shared: &Shared, request: &Request<Incoming>) -> Option<Response<Answer>> {
     if let Some(token) = &shared.settings.token {
         return match brings(request, token.reveal()) {
-            true => Ok(()),
-            false => Err(plain(
+            true => None,
+            false => Some(plain(
                 StatusCode::UNAUTHORIZED,
                 "unstuck: this gateway needs its token in the header x-unstuck-token\n",
             )),
@@ -31,7 +31,7 @@ pub(crate) fn admit(shared: &Shared, request: &Request<Incoming>) -> Result<(), 
             .map(|authority| authority.as_str())
     });
     if !host.is_some_and(is_this_machine) {
-        return Err(plain(
+        return Some(plain(
             StatusCode::FORBIDDEN,
             "unstuck: the host of this address is not this machine\n",
         ));
@@ -46,8 +46,8 @@ pub(crate) fn admit(shared: &Shared, request: &Request<Incoming>) -> Result<(), 
             .unwrap_or(false)
     };
     match origin.is_none_or(is_own) {
-        true => Ok(()),
-        false => Err(plain(
+        true => None,
+        false => Some(plain(
             StatusCode::FORBIDDEN,
             "unstuck: web pages may not use this gateway\n",
         )),

@@ -16,10 +16,10 @@ use super::route::Route;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::clock;
-use crate::gateway::Shared;
 use crate::identity;
 use crate::ledger::Noticed;
 use crate::protocol::{Asked, Endpoint, Protocol};
+use crate::shared::Shared;
 
 /// Google's clients give up when nothing has come for a minute, and take no signs of life.
 const GEMINI_HOLD: Duration = Duration::from_secs(50);

@@ -21,7 +21,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::answer::Answer;
 use crate::error::GatewayError;
-use crate::gateway::Shared;
+use crate::shared::Shared;
 
 /// So long the calls under way are given to end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -92,7 +92,7 @@ async fn answered(
     shared: Arc<Shared>,
     request: Request<Incoming>,
 ) -> Result<Response<Answer>, Infallible> {
-    if let Err(refused) = doorkeeper::admit(&shared, &request) {
+    if let Some(refused) = doorkeeper::refused(&shared, &request) {
         return Ok(refused);
     }
     Ok(guarded::answer(shared, request).await)

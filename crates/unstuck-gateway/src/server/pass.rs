@@ -9,8 +9,8 @@ use hyper::{Request, Response, StatusCode};
 
 use super::route::Route;
 use crate::answer::Answer;
-use crate::gateway::Shared;
 use crate::protocol::{Protocol, Trouble, error_body};
+use crate::shared::Shared;
 use crate::upstream::{Outgoing, Sending, own_headers};
 
 /// Passes a request through to the first upstream of its protocol.

@@ -73,6 +73,11 @@ impl Watch {
         }
     }
 
+    /// Forgets what was seen.
+    pub fn restart(&mut self) {
+        *self = Self::new(self.limits.clone());
+    }
+
     /// A request came. The conversation it belongs to is to be given with its answer or its failure. The same request sent
     /// again counts once.
     pub fn asked(&mut self, asked: &Asked, at: Timestamp) -> (Talk, Option<Sign>) {

@@ -1,8 +1,9 @@
 //! What a client gets and what upstreams are asked, fault by fault, with two retries and one fallback.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use unstuck_core::call::CallOutcome;
+use tokio::time::Instant;
+use unstuck_core::event::CallOutcome;
 use unstuck_gateway::protocol::Protocol::OpenAi;
 use unstuck_gateway::{Lacks, Settings};
 

@@ -10,8 +10,8 @@ use hyper::{HeaderMap, Method, Request, StatusCode};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use unstuck_core::call::CallRecord;
 use unstuck_core::decision::Jitter;
+use unstuck_core::event::CallRecord;
 use unstuck_core::{Event, RetryPolicy, RunId, Timestamp};
 use unstuck_faults::{FaultServer, Script};
 use unstuck_gateway::protocol::Protocol;
@@ -142,14 +142,6 @@ impl Ground {
             r#"{{"model":"gpt-x","stream":{stream},"messages":[{{"role":"user","content":"Fix the tests"}}]}}"#
         );
         self.post("/openai/v1/chat/completions", &body).await
-    }
-
-    /// Asks as a client of the Anthropic API does.
-    pub(crate) async fn messages(&self, stream: bool) -> Reply {
-        let body = format!(
-            r#"{{"model":"claude-x","max_tokens":100,"stream":{stream},"messages":[{{"role":"user","content":"Fix the tests"}}]}}"#
-        );
-        self.post("/anthropic/v1/messages", &body).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: &str) -> Reply {

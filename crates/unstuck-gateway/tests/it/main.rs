@@ -1,9 +1,15 @@
 //! The gateway in front of a real server that fails as it is told, and clients that speak to it over real sockets.
 
+#![cfg(test)]
+
 mod books;
+mod escalation;
 mod failover;
 mod ground;
+mod hostile;
+mod leave;
+mod output;
 mod streams;
 mod transparent;
 
-use ground::Ground;
+use ground::{Ground, Reply};

@@ -6,7 +6,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use unstuck_core::call::CallOutcome;
+use unstuck_core::event::CallOutcome;
 use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
 
 use crate::ground::{Ground, Reply};

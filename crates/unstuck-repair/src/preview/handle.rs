@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 #[cfg(target_os = "linux")]
 use rustix::fs::CWD;
+#[cfg(not(target_os = "linux"))]
+use rustix::fs::RawMode;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, chmodat, openat, statat};
 use rustix::io::{Errno, Result};
 
@@ -80,6 +82,11 @@ pub(super) fn set_mode(parent: impl AsFd, name: &[u8], mode: u32) -> Result<()> 
 /// Sets who may use a file or folder; a link is refused.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn set_mode(parent: impl AsFd, name: &[u8], mode: u32) -> Result<()> {
-    let mode = Mode::from_raw_mode(u16::try_from(mode).map_err(|_| Errno::INVAL)?);
-    chmodat(parent, name, mode, AtFlags::SYMLINK_NOFOLLOW)
+    let mode = RawMode::try_from(mode).map_err(|_| Errno::INVAL)?;
+    chmodat(
+        parent,
+        name,
+        Mode::from_raw_mode(mode),
+        AtFlags::SYMLINK_NOFOLLOW,
+    )
 }

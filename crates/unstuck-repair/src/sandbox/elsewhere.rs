@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use super::effective::Effective;
 use super::failure::{Failure, While};
@@ -90,6 +90,8 @@ pub(super) fn inherit_nothing() -> io::Result<()> {
     Ok(())
 }
 
-pub(super) fn left_behind() -> u32 {
-    0
+/// Ends what the command left in its groups, since nobody else would find it; how many groups that were.
+pub(super) fn left_behind(groups: &[Pid]) -> u32 {
+    let is_left = |group: &&Pid| rustix::process::kill_process_group(**group, Signal::KILL).is_ok();
+    u32::try_from(groups.iter().filter(is_left).count()).unwrap_or(u32::MAX)
 }

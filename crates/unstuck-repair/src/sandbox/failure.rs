@@ -40,6 +40,7 @@ pub(super) trait While<T> {
     fn to(self, doing: impl Into<String>) -> Result<T, Failure>;
 
     /// Something that only namespaces need.
+    #[cfg(target_os = "linux")]
     fn to_isolate(self, doing: impl Into<String>) -> Result<T, Failure>;
 }
 
@@ -52,6 +53,7 @@ impl<T, E: Into<io::Error>> While<T> for Result<T, E> {
         })
     }
 
+    #[cfg(target_os = "linux")]
     fn to_isolate(self, doing: impl Into<String>) -> Result<T, Failure> {
         self.map_err(|error| Failure {
             doing: doing.into(),

@@ -107,9 +107,10 @@ fn repair(
         effective,
         programs: programs.clone(),
     });
-    let end = runner::run(&order.steps, &programs, private, wakes);
+    let mut groups = Vec::new();
+    let end = runner::run(&order.steps, &programs, private, wakes, &mut groups);
     let end = end.unwrap_or(End::Exited(SET_UP_FAILED));
-    let left = system::left_behind();
+    let left = system::left_behind(&groups);
     tell(&Report::Ended { end, left });
     end
 }

@@ -23,7 +23,8 @@ pub(super) fn die_with_parent(link: &UnixStream, signal: Signal) -> io::Result<(
     rustix::process::set_parent_process_death_signal(Some(signal))?;
     #[cfg(not(target_os = "linux"))]
     let _ = signal;
-    let mut events = [PollFd::new(link, PollFlags::empty())];
+    // Linux tells it unasked, others do not.
+    let mut events = [PollFd::new(link, PollFlags::HUP)];
     rustix::event::poll(&mut events, Some(&Timespec::default()))?;
     match events[0].revents().contains(PollFlags::HUP) {
         true => Err(io::ErrorKind::BrokenPipe.into()),
@@ -31,8 +32,8 @@ pub(super) fn die_with_parent(link: &UnixStream, signal: Signal) -> io::Result<(
     }
 }
 
-/// The program that runs now, even if its file was replaced meanwhile.
-pub(super) fn own_program() -> PathBuf {
+/// The program that runs now; on Linux even if its file was replaced meanwhile.
+pub fn own_program() -> PathBuf {
     if cfg!(target_os = "linux") {
         return PathBuf::from("/proc/self/exe");
     }

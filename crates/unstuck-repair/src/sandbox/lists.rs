@@ -55,12 +55,14 @@ struct Secrets {
     system: Vec<String>,
 }
 
-/// What of the project may not be changed.
+/// What of the project may not be changed. Without mounts only the first can be seen to.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[cfg_attr(target_os = "linux", serde(deny_unknown_fields))]
 pub(super) struct Project {
     pub(super) kept: Vec<PathBuf>,
+    #[cfg(target_os = "linux")]
     pub(super) views: Vec<PathBuf>,
+    #[cfg(target_os = "linux")]
     pub(super) held: Vec<PathBuf>,
 }
 

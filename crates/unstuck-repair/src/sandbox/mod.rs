@@ -34,6 +34,7 @@ use elsewhere as system;
 use std::ffi::OsString;
 
 pub use effective::{Confinement, Effective};
+pub use link::own_program;
 pub use lists::guarded;
 pub use planted::Absent;
 pub use profile::{Bounds, Demand, Network, Overlay, Profile, Reach, Rights};

@@ -47,13 +47,14 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
     let absent = (order.profile.overlay.is_none()).then(|| Absent::look(&project, order.kept()));
     let home = discarded::look(&order);
     let entered = leave(&mut order)?;
-    let cgroup = bound(&mut order);
-    // Whoever becomes another user is not tied to the parent any more.
-    link::die_with_parent(link, Signal::TERM).to("tie our life to unstuck's")?;
-    let inner = Inner::start(entered, cgroup.as_ref())?;
-    inner.order(&order, &project, &folder)?;
-    let code = inner.watch(link, &mut wakes);
-    drop(cgroup);
+    let code = {
+        let cgroup = bound(&mut order);
+        // Whoever becomes another user is not tied to the parent any more.
+        link::die_with_parent(link, Signal::TERM).to("tie our life to unstuck's")?;
+        let inner = Inner::start(entered, cgroup.as_ref())?;
+        inner.order(&order, &project, &folder)?;
+        inner.watch(link, &mut wakes)
+    };
     let cleared = Report::Cleared {
         planted: absent.map_or_else(Vec::new, |absent| absent.clear(&project)),
         discarded: home.map(|home| home.list()).unwrap_or_default(),
@@ -150,7 +151,7 @@ impl Inner {
     fn wait(&self, link: &UnixStream, wakes: &Wakes, is_open: bool) -> bool {
         let mut events = vec![
             PollFd::new(wakes.stream(), PollFlags::IN),
-            PollFd::new(link, PollFlags::empty()),
+            PollFd::new(link, PollFlags::HUP),
         ];
         if is_open {
             events.push(PollFd::new(&self.reports, PollFlags::IN));

@@ -1,6 +1,8 @@
 //! How far a repair is confined: what the owner asked for, as values.
 
-use std::path::{Component, PathBuf};
+#[cfg(target_os = "linux")]
+use std::path::Component;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -131,7 +133,10 @@ impl Profile {
             bounds: Bounds::default(),
         }
     }
+}
 
+#[cfg(target_os = "linux")]
+impl Profile {
     /// The parts of the project to which writing is restricted; none means all of it is writable.
     pub(super) fn writable_in_project(&self) -> impl Iterator<Item = PathBuf> {
         self.writable_paths()

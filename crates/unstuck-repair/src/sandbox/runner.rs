@@ -26,12 +26,13 @@ pub(super) struct Private {
     pub(super) search: Option<&'static str>,
 }
 
-/// Runs the steps until one fails. Asked to end, it passes that on to the step that runs and starts no other.
+/// Runs the steps until one fails, and notes the groups that it started. Asked to end, it passes that on to the step that runs and starts no other.
 pub(super) fn run(
     steps: &Steps,
     programs: &[PathBuf],
     private: &Private,
     wakes: &mut Wakes,
+    groups: &mut Vec<Pid>,
 ) -> io::Result<End> {
     let shell;
     let commands: Vec<&[String]> = match steps {
@@ -47,7 +48,10 @@ pub(super) fn run(
             return Ok(End::Signaled(Signal::TERM.as_raw()));
         }
         let end = match start(program, words, private) {
-            Ok(pid) => wait(pid, wakes)?,
+            Ok(pid) => {
+                groups.push(pid);
+                wait(pid, wakes)?
+            }
             Err(error) => cannot_start(program, &error),
         };
         if end != End::Exited(0) {

@@ -225,6 +225,10 @@ fn receive_first(
             handles.extend(descriptors);
         }
     }
+    #[cfg(not(target_os = "linux"))]
+    for handle in handles {
+        rustix::io::fcntl_setfd(handle, rustix::io::FdFlags::CLOEXEC)?;
+    }
     Ok(got.bytes)
 }
 

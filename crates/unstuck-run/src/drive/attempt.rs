@@ -4,36 +4,31 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::time::Instant;
-use unstuck_core::agent::Agent;
 use unstuck_core::decision::Capability;
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{AttemptStarted, InterruptedBy};
 use unstuck_core::recovery::AttemptPlan;
-use unstuck_core::redact::Redactor;
-use unstuck_core::stuck::{StuckLimits, StuckSign, Watcher};
-use unstuck_core::{Event, Recovery};
+use unstuck_core::stuck::StuckSign;
+use unstuck_core::{Diagnosis, Event};
 
 use super::around::Moment;
 use super::checked::Checked;
 use super::command::{Changer, Line};
 use super::engine::{CutOff, Engine, stopped};
 use super::error::RunError;
+use super::go_between::{Attendance, Errand};
 use super::input::Input;
 use super::judge::{Case, Judged};
 use super::lease::lost;
 use super::log::Log;
+use super::passage::{Attended, Passage, Watch};
 use super::repair::documents;
-use super::report::{Channel, Reporter};
 use super::supervisors::Taken;
 use crate::folder::{self, Log as Kept};
 use crate::process::{
-    Captured, Discard, Ended, Inherits, Limits, ProcessId, Recorded, Sink, Spec, Status, Stdin,
-    Stop, Supervisor, Wiring,
+    Captured, Discard, Ended, Inherits, Limits, ProcessId, Recorded, Spec, Status, Stdin, Stop,
+    Supervisor, Wiring,
 };
-
-/// How much of a role's output others can build on: 16 MiB.
-const LONGEST: usize = 16 << 20;
 
 impl<'a> Engine<'a> {
     /// Makes the attempt that is planned, and notes what came of it.
@@ -65,7 +60,11 @@ impl<'a> Engine<'a> {
             self.interrupted(log, Some(CutOff::default()));
             return Ok(());
         }
-        let ran = self.run_child(log, &plan, &line, &mut supervisor).await?;
+        let mut attendance = self.attend(log, &line);
+        let attending = attendance.as_deref_mut();
+        let ran = self
+            .run_child(log, &plan, &line, &mut supervisor, attending)
+            .await?;
         let (ended, stuck) = (ran.ended, ran.stuck);
         if stuck.is_none() && (ended.stopped || ended.interrupted) {
             let conversation = self.conversation(log, line.session.as_deref(), &ended);
@@ -85,6 +84,7 @@ impl<'a> Engine<'a> {
             stuck: stuck.as_ref(),
             stdout: ran.stdout.as_deref(),
             tree: after.map(|after| after.tree),
+            trouble: attendance.and_then(|attendance| attendance.trouble()),
         };
         let judged = self.judged(log, &plan, &line, &seen);
         let failed = matches!(judged.event, Event::AttemptFailed(_));
@@ -158,10 +158,11 @@ impl<'a> Engine<'a> {
         plan: &AttemptPlan,
         line: &Line,
         supervisor: &mut Supervisor,
+        attendance: Option<&mut (dyn Attendance + 'static)>,
     ) -> Result<Ran, RunError> {
         // Without it an end that nobody saw is not known, and the attempt would be made again.
         let _ = std::fs::create_dir_all(self.state);
-        let spec = self.spec(log, plan, line);
+        let spec = self.spec(log, plan, line, attendance.as_deref());
         let taken = log.journal().taken_over();
         let folder = log.journal().attempt_folder(log.as_part(), plan.number);
         let mut replaced = line
@@ -179,6 +180,11 @@ impl<'a> Engine<'a> {
             watch: limits
                 .filter(|limits| limits.enabled)
                 .map(|limits| Watch::new(limits, agent)),
+            attended: attendance.map(|attendance| Attended {
+                attendance,
+                name: log.as_part().map(|part| part.role.clone()),
+                sign: None,
+            }),
             // What an attempt gets instead is made anew each time.
             input: replaced.is_none().then_some(input),
             redactor: self.redactor,
@@ -213,9 +219,37 @@ impl<'a> Engine<'a> {
         })
     }
 
-    fn spec(&self, log: &Log<'_, '_>, plan: &AttemptPlan, line: &Line) -> Spec {
+    /// Has somebody stand between the agent and its API, where that is wanted.
+    fn attend(&self, log: &Log<'_, '_>, line: &Line) -> Option<Box<dyn Attendance>> {
+        let spec = log.recovery().spec();
+        let project = log.journal().know(|run| run.view.project.clone());
+        let go_between = self.go_between.filter(|_| !log.options().no_gateway);
+        go_between?.attend(&Errand {
+            run: log.recovery().id(),
+            session: &spec.session,
+            project: &project,
+            cwd: &spec.cwd,
+            policy: &spec.policy,
+            agent: match self.role {
+                Some(role) => Some(&role.call.agent),
+                None => self.agent_of(&spec.command, spec.agent.as_deref()),
+            },
+            command: &line.command,
+            env: self.role.map_or(&[], |role| &role.call.env),
+            is_role: self.role.is_some(),
+        })
+    }
+
+    fn spec(
+        &self,
+        log: &Log<'_, '_>,
+        plan: &AttemptPlan,
+        line: &Line,
+        attendance: Option<&dyn Attendance>,
+    ) -> Spec {
         let session = log.recovery().spec();
-        let words = line.command.iter().map(OsString::from);
+        let command = attendance.map_or(&*line.command, Attendance::command);
+        let words = command.iter().map(OsString::from);
         let mut words = words.collect::<Vec<_>>().into_iter();
         let variable = |name: &str, value: String| (name.into(), value.into());
         let mut set = vec![
@@ -223,6 +257,10 @@ impl<'a> Engine<'a> {
             variable("UNSTUCK_SESSION", session.session.as_str().to_owned()),
             variable("UNSTUCK_ATTEMPT", plan.number.to_string()),
         ];
+        if let Some(attendance) = attendance {
+            let variables = attendance.variables().iter();
+            set.extend(variables.map(|(name, value)| variable(name, value.clone())));
+        }
         let folder = log.journal().attempt_folder(log.as_part(), plan.number);
         if let Some(folder) = folder.filter(|_| self.repairer.is_some()) {
             let path = documents::path_in(&folder).display().to_string();
@@ -309,6 +347,7 @@ impl<'a> Engine<'a> {
             check: seen.check,
             stdout: seen.stdout,
             stuck: seen.stuck,
+            trouble: seen.trouble.as_ref(),
             tree: seen.tree.clone(),
             is_role: self.role.is_some(),
             asks_back: self.role.is_some_and(|role| role.stuck.enabled),
@@ -331,6 +370,7 @@ impl<'a> Engine<'a> {
                     stuck: None,
                     stdout: None,
                     tree: None,
+                    trouble: None,
                 };
                 let judged = self.judged(log, &plan, &line, &seen);
                 log.note_judged(self.clock.at(), judged);
@@ -407,67 +447,12 @@ fn left_behind(status: Status, stdout: &[u8], stderr: &[u8]) -> Ended {
     }
 }
 
-/// The way of a child's output: to the person, and to the files.
-struct Passage<'a, 'r> {
-    reporter: &'a mut dyn Reporter,
-    recovery: &'a Recovery,
-    since: unstuck_core::Timestamp,
-    clock: crate::clock::Clock,
-    stdout: Option<Kept<'r>>,
-    stderr: Option<Kept<'r>>,
-    input: Option<Input>,
-    redactor: &'r Redactor,
-    watch: Option<Watch>,
-    /// What others build on: all of the standard output, up to its limit.
-    whole: Option<Vec<u8>>,
-}
-
-impl Passage<'_, '_> {
-    /// Brings the files to their end, and tells whether the agent was stuck, and what it wrote.
-    fn finish(self) -> (Option<StuckSign>, Option<Vec<u8>>) {
-        for kept in [self.stdout, self.stderr].into_iter().flatten() {
-            kept.finish();
-        }
-        (self.watch.and_then(|watch| watch.sign), self.whole)
-    }
-}
-
 /// What came of a child.
 struct Ran {
     ended: Ended,
     stuck: Option<StuckSign>,
     /// All of its standard output, where it is kept and not too long.
     stdout: Option<String>,
-}
-
-/// Looks whether an agent goes round in circles while it runs.
-struct Watch {
-    watcher: Watcher,
-    wrote: Instant,
-    sign: Option<StuckSign>,
-}
-
-impl Watch {
-    fn new(limits: &StuckLimits, agent: Option<&Agent>) -> Self {
-        Self {
-            watcher: Watcher::new(limits, agent),
-            wrote: Instant::now(),
-            sign: None,
-        }
-    }
-
-    fn wrote(&mut self) {
-        self.wrote = Instant::now();
-        if self.sign.is_none() {
-            self.sign = self.watcher.verdict();
-        }
-    }
-
-    fn tick(&mut self) {
-        if self.sign.is_none() {
-            self.sign = self.watcher.silent(self.wrote.elapsed());
-        }
-    }
 }
 
 /// What was seen of an attempt.
@@ -477,61 +462,6 @@ struct Seen<'a> {
     stuck: Option<&'a StuckSign>,
     stdout: Option<&'a str>,
     tree: Option<String>,
-}
-
-impl Sink for Passage<'_, '_> {
-    fn stdout(&mut self, bytes: &[u8]) {
-        self.reporter.output(Channel::Stdout, bytes);
-        if let Some(whole) = &mut self.whole {
-            let left = LONGEST.saturating_sub(whole.len());
-            whole.extend_from_slice(&bytes[..bytes.len().min(left)]);
-        }
-        if let Some(watch) = &mut self.watch {
-            watch.watcher.stdout(bytes);
-            watch.wrote();
-        }
-        if let Some(kept) = &mut self.stdout {
-            kept.push(bytes);
-        }
-    }
-
-    fn stderr(&mut self, bytes: &[u8]) {
-        self.reporter.output(Channel::Stderr, bytes);
-        if let Some(watch) = &mut self.watch {
-            watch.watcher.stderr(bytes);
-            watch.wrote();
-        }
-        if let Some(kept) = &mut self.stderr {
-            kept.push(bytes);
-        }
-    }
-
-    fn input(&mut self, so_far: &[u8], complete: bool) {
-        if let Some(input) = &mut self.input {
-            input.came(so_far, complete, self.redactor);
-        }
-    }
-
-    fn ticks(&self) -> bool {
-        self.reporter.live() || self.watch.is_some()
-    }
-
-    fn is_open(&self) -> bool {
-        let stuck = self
-            .watch
-            .as_ref()
-            .is_some_and(|watch| watch.sign.is_some());
-        self.reporter.is_open() && !stuck
-    }
-
-    fn tick(&mut self) {
-        if let Some(watch) = &mut self.watch {
-            watch.tick();
-        }
-        if !self.reporter.live() {
-            return;
-        }
-        let elapsed = self.clock.at().since(self.since);
-        self.reporter.running(elapsed, self.recovery);
-    }
+    /// What was seen between the agent and its API.
+    trouble: Option<Diagnosis>,
 }

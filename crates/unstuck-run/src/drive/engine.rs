@@ -22,6 +22,7 @@ use super::announce::Announcer;
 use super::asking::Asking;
 use super::error::RunError;
 use super::finished::Finished;
+use super::go_between::GoBetween;
 use super::journal::Journal;
 use super::knowledge::Knowledge;
 use super::lease::{Held, lost};
@@ -71,6 +72,8 @@ pub struct Engine<'a> {
     pub patience: &'a Patience,
     /// Knows what people are to be told; none where nobody is.
     pub announcer: Option<&'a dyn Announcer>,
+    /// Stands between agents and their APIs; none where nobody does.
+    pub go_between: Option<&'a dyn GoBetween>,
 }
 
 impl Engine<'_> {

@@ -9,6 +9,7 @@ use unstuck_core::event::{
 use unstuck_core::stuck::{StuckSign, asks_back};
 use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId};
 
+use super::better_evidence::better;
 use super::checked::Checked;
 use super::knowledge::Knowledge;
 use super::request::Options;
@@ -33,6 +34,8 @@ pub(super) struct Case<'a> {
     pub(super) stdout: Option<&'a str>,
     /// What shows that the agent was stuck, if it was stopped because of that.
     pub(super) stuck: Option<&'a StuckSign>,
+    /// What its newest call to its API failed of, where somebody saw it.
+    pub(super) trouble: Option<&'a Diagnosis>,
     /// What it made of the work tree.
     pub(super) tree: Option<String>,
     /// Whether it is a role of a pipeline, which others build on.
@@ -96,7 +99,10 @@ impl Case<'_> {
         let failure = self.failure(stdout, stderr, wrong);
         let mut diagnosis = match self.failed_check() {
             Some(check) => self.of_check(check, &failure, knowledge.classifier(), now),
-            None => self.diagnosed(&failure, text, knowledge.classifier(), now),
+            None => {
+                let own = self.diagnosed(&failure, text, knowledge.classifier(), now);
+                better(own, self.seen_trouble())
+            }
         };
         if self.is_certain(diagnosis.kind, text, !failure.validation_errors.is_empty()) {
             diagnosis.confidence = 1.0;
@@ -132,6 +138,14 @@ impl Case<'_> {
             ..failure.clone()
         };
         classifier.diagnose(&told, now)
+    }
+
+    /// What was seen between it and its API. An agent that ended well has got over it, unless only its words tell.
+    fn seen_trouble(&self) -> Option<&Diagnosis> {
+        let in_text = |agent: &Agent| agent.file().output.failures_in_text;
+        let is_told = !self.ended.status.is_success() || self.agent.is_some_and(in_text);
+        self.trouble
+            .filter(|_| is_told && self.ended.timed_out.is_none())
     }
 
     /// Whether an answer may be nothing but a question: a few lines, and nothing that shows the work.

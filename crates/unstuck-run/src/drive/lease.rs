@@ -139,7 +139,8 @@ fn is_here_and_alive(lease: &Lease, ours: &Owner) -> bool {
 /// Whether the owner was a process of this machine that has ended.
 fn is_dead(lease: &Lease, ours: &Owner) -> bool {
     let owner = &lease.owner;
-    if owner.host != ours.host {
+    // Whoever cannot see itself in the table of processes cannot tell who is missing from it.
+    if owner.host != ours.host || ours.started == 0 {
         return false;
     }
     let process = ProcessId {

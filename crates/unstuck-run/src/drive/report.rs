@@ -26,6 +26,11 @@ pub trait Reporter {
     /// Tells that an attempt has been going on for so long; about five times a second if [`live`](Self::live).
     fn running(&mut self, _elapsed: Duration, _recovery: &Recovery) {}
 
+    /// Tells that a call of the agent waits for its next try until then; about five times a second if [`live`](Self::live).
+    fn calling(&mut self, elapsed: Duration, _until: Timestamp, recovery: &Recovery) {
+        self.running(elapsed, recovery);
+    }
+
     /// Tells how long there is still to wait; once a second if [`live`](Self::live).
     fn waiting(&mut self, _left: Duration, _until: Timestamp, _recovery: &Recovery) {}
 

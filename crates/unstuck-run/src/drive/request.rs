@@ -51,6 +51,8 @@ pub struct Options {
     pub wait: bool,
     /// Whether the environment is repaired.
     pub repair: RepairWish,
+    /// Whether nobody may stand between the agent and its API.
+    pub no_gateway: bool,
 }
 
 /// Whether the environment is repaired.
@@ -78,6 +80,7 @@ impl Default for Options {
             max_attempts: Caps::default().attempts,
             wait: false,
             repair: RepairWish::default(),
+            no_gateway: false,
         }
     }
 }

@@ -18,7 +18,7 @@ use super::table;
 pub struct ProcessId {
     /// Its number.
     pub pid: u32,
-    /// When it was started, in clock ticks since the machine came up.
+    /// When it was started: on Linux in clock ticks since the machine came up, elsewhere in seconds since 1970.
     pub started: u64,
 }
 

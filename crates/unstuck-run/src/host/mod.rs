@@ -2,6 +2,8 @@
 //!
 //! Whoever supervises children and the reaper that starts them both stand on this.
 
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod descriptor;
 mod identity;
 pub(crate) mod kill;
 mod status;

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 /// A descriptor to read from.
@@ -77,8 +76,18 @@ impl Writer {
 }
 
 /// A pipe as (read end, write end); no child inherits it unless it is given to it.
+#[cfg(target_os = "linux")]
 pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?)
+    Ok(rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?)
+}
+
+/// A pipe as (read end, write end); no child inherits it unless it is given to it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = rustix::pipe::pipe()?;
+    crate::host::descriptor::keep(&read)?;
+    crate::host::descriptor::keep(&write)?;
+    Ok((read, write))
 }
 
 fn make_nonblocking(descriptor: &OwnedFd) -> io::Result<()> {

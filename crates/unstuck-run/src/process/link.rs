@@ -10,6 +10,12 @@ use tokio::net::UnixStream;
 
 use crate::reaper::wire::{self, Report, Request};
 
+/// No signal if nobody listens; elsewhere than on Linux it is ignored from the start, as in every Rust program.
+#[cfg(target_os = "linux")]
+const SEND: SendFlags = SendFlags::NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const SEND: SendFlags = SendFlags::empty();
+
 /// A connection to a reaper.
 #[derive(Debug)]
 pub(super) struct Link {
@@ -94,11 +100,10 @@ fn write(stream: &UnixStream, bytes: &[u8], streams: &[BorrowedFd<'_>]) -> io::R
     if !streams.is_empty() && !control.push(SendAncillaryMessage::ScmRights(streams)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let flags = SendFlags::NOSIGNAL;
     Ok(rustix::net::sendmsg(
         stream,
         &[IoSlice::new(bytes)],
         &mut control,
-        flags,
+        SEND,
     )?)
 }

@@ -27,8 +27,7 @@ pub(super) struct Pty {
 impl Pty {
     /// Opens a new one of the size of our own terminal.
     pub(super) fn open() -> io::Result<Self> {
-        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-        let master = rustix::pty::openpt(flags)?;
+        let master = open_master()?;
         rustix::pty::grantpt(&master)?;
         rustix::pty::unlockpt(&master)?;
         let path = rustix::pty::ptsname(&master, Vec::new())?;
@@ -72,6 +71,19 @@ impl Pty {
         // A wrong size is no reason to fail.
         let _ = rustix::termios::tcsetwinsize(&self.master, own_size().unwrap_or(DEFAULT_SIZE));
     }
+}
+
+#[cfg(target_os = "linux")]
+fn open_master() -> io::Result<OwnedFd> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    Ok(rustix::pty::openpt(flags)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_master() -> io::Result<OwnedFd> {
+    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    crate::host::descriptor::keep(&master)?;
+    Ok(master)
 }
 
 fn own_size() -> Option<Winsize> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use tokio::sync::{mpsc, watch};
+use unstuck_repair::sandbox::own_program;
 
 use crate::host::ProcessId;
 
@@ -22,10 +23,10 @@ pub struct ReaperProgram {
 }
 
 impl ReaperProgram {
-    /// The program that runs now, even if its file was replaced meanwhile.
+    /// The program that runs now; on Linux even if its file was replaced meanwhile.
     pub fn own() -> Self {
         Self {
-            program: PathBuf::from("/proc/self/exe"),
+            program: own_program(),
         }
     }
 }

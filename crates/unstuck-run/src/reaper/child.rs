@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, WaitStatus};
 
 use crate::host::{ProcessId, Status, kill};
 
+use super::strays::Strays;
 use super::sweep;
 
 /// How long what a child left behind may take to end by itself.
@@ -25,6 +26,7 @@ pub(super) struct Child {
     kill_at: Option<Instant>,
     asked: bool,
     left: HashSet<ProcessId>,
+    strays: Strays,
 }
 
 /// Whether the reaper is in the group of its child.
@@ -58,6 +60,7 @@ impl Child {
             kill_at: None,
             asked: false,
             left: HashSet::new(),
+            strays: Strays::of(pid),
         };
         child.join();
         child
@@ -94,6 +97,18 @@ impl Child {
         self.status.is_some()
     }
 
+    /// Every living process of it, itself included.
+    pub(super) fn below(&self) -> Vec<ProcessId> {
+        let mut below = sweep::below();
+        below.extend(self.strays.alive());
+        below
+    }
+
+    /// Whether it is gone for good: nothing of it was taken away from the reaper and lives on.
+    pub(super) fn has_left_nobody(&self) -> bool {
+        self.has_ended() && self.strays.alive().is_empty()
+    }
+
     /// Whether it was told to end.
     pub(super) fn is_ending(&self) -> bool {
         self.kill_at.is_some()
@@ -124,6 +139,7 @@ impl Child {
         self.kill_at = Some(self.kill_at.map_or(until, |at| at.min(until)));
         if self.status.is_none() && !self.asked && !grace.is_zero() {
             self.asked = true;
+            self.strays.remember(sweep::below);
             // Neither does anything to a reaper that is a member.
             kill::group(self.pid, Signal::TERM);
             kill::group(self.pid, Signal::CONT);
@@ -133,7 +149,7 @@ impl Child {
     /// What to do, when there are still processes below.
     pub(super) fn next(&mut self, now: Instant) -> Next {
         if self.status.is_some() && self.left.is_empty() {
-            let left = sweep::below();
+            let left = self.below();
             sweep::ask(&left);
             self.left.extend(left);
             let until = now + LEFTOVER_GRACE;

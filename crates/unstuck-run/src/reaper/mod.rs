@@ -1,7 +1,7 @@
 //! The reaper: a small process between unstuck and the children, which leaves nothing of them behind.
 //!
 //! It is started once, starts the children that it is asked to start, and inherits every process that they leave
-//! behind, however these detach themselves. When a child has ended, or when unstuck is gone, it ends them all. It has
+//! behind, however these detach themselves (on Linux; elsewhere it looks for them). When a child has ended, or when unstuck is gone, it ends them all. It has
 //! one thread and sleeps until something happens.
 
 pub(crate) mod cgroup;
@@ -10,6 +10,7 @@ mod serve;
 mod signals;
 mod socket;
 mod start;
+mod strays;
 mod sweep;
 mod tty;
 pub(crate) mod wire;
@@ -46,6 +47,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
 
 fn reap() -> io::Result<()> {
     let socket = Socket::from_stdin()?;
+    #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let wakes = Wakes::listen()?;
     Reaper::new(socket, wakes).serve();

@@ -184,7 +184,8 @@ impl Reaper {
     /// Takes the child a step further and tells until when to sleep.
     fn advance(&mut self, any_below: bool) -> Option<Instant> {
         let child = self.child.as_mut()?;
-        if !any_below && child.has_ended() {
+        // Where this asks `ps`, the end of that is the next wake-up: it looks again until they have gone.
+        if !any_below && child.has_left_nobody() {
             self.finish(0);
             return None;
         }
@@ -203,16 +204,21 @@ impl Reaper {
     fn kill(&mut self) -> u32 {
         let give_up = now() + KILL_PATIENCE;
         loop {
-            let found = sweep::kill_all();
-            if let Some(child) = &mut self.child {
-                child.killed(found);
-            }
+            let Some(child) = &mut self.child else {
+                return 0;
+            };
+            let found = sweep::kill_all(|| child.below());
+            child.killed(found);
             self.wait_for_child(KILL_PACE);
-            if !self.reap() {
+            let any_below = self.reap();
+            let Some(child) = &self.child else {
+                return 0;
+            };
+            if !any_below && child.has_left_nobody() {
                 return 0;
             }
             if now() >= give_up {
-                return u32::try_from(sweep::below().len()).unwrap_or(u32::MAX);
+                return u32::try_from(child.below().len()).unwrap_or(u32::MAX);
             }
         }
     }

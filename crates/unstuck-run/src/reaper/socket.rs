@@ -9,6 +9,12 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 use super::wire::{self, Report, Request};
 
+/// No program inherits what is received, where the system can promise that at once.
+#[cfg(target_os = "linux")]
+const RECEIVE: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const RECEIVE: RecvFlags = RecvFlags::empty();
+
 /// Standard input, output and error of a child.
 const STREAMS: usize = 3;
 
@@ -44,13 +50,17 @@ impl Socket {
                 &self.0,
                 &mut [IoSliceMut::new(prefix)],
                 &mut control,
-                RecvFlags::CMSG_CLOEXEC,
+                RECEIVE,
             )
         })?;
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(descriptors) = message {
                 streams.extend(descriptors);
             }
+        }
+        #[cfg(not(target_os = "linux"))]
+        for stream in streams {
+            crate::host::descriptor::keep(stream)?;
         }
         Ok(got.bytes)
     }

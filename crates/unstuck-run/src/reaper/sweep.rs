@@ -26,13 +26,13 @@ pub(super) fn ask(processes: &[ProcessId]) {
     }
 }
 
-/// Kills every process below and returns those that it found.
+/// Kills every process that the look finds and returns those that it found.
 ///
 /// All of them are stopped first, so that none can start another one between being found and being killed.
-pub(super) fn kill_all() -> HashSet<ProcessId> {
+pub(super) fn kill_all(look: impl Fn() -> Vec<ProcessId>) -> HashSet<ProcessId> {
     let mut found = HashSet::new();
     for _ in 0..ROUNDS {
-        let new: Vec<_> = below()
+        let new: Vec<_> = look()
             .into_iter()
             .filter(|process| found.insert(*process))
             .collect();

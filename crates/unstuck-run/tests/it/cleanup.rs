@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use unstuck_run::process::{Spec, Status, Stdin};
+use tokio::sync::watch;
+use unstuck_run::process::{Spec, Status, Stdin, Stop};
 
-use crate::support::{again, daemon, eventually, is_alive, pid_in, run, supervisor};
+use crate::support::{Memory, again, daemon, eventually, is_alive, pid_in, run, supervisor};
 
 #[tokio::test]
 async fn a_detached_deaf_daemon_is_dead_when_the_attempt_has_ended() {
@@ -14,6 +15,44 @@ async fn a_detached_deaf_daemon_is_dead_when_the_attempt_has_ended() {
     assert_eq!(ended.status, Status::Exited(0));
     assert!(ended.left >= 1);
     assert_eq!(ended.survivors, 0);
+    assert!(!is_alive(pid_in(&file).await));
+}
+
+/// Holds on every system, also where orphans do not come to the reaper.
+#[tokio::test]
+async fn what_runs_on_in_the_background_is_ended_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let line = format!("sleep 1000 & echo $! > {}; exit 5", file.display());
+    let ended = run(&Spec::shell(line)).await;
+    assert_eq!(ended.status, Status::Exited(5));
+    assert_eq!((ended.left, ended.survivors), (1, 0));
+    assert!(!is_alive(pid_in(&file).await));
+}
+
+/// Holds on every system: it was seen below its agent when that was told to end.
+#[tokio::test]
+async fn a_tool_with_a_session_of_its_own_is_ended_with_the_agent_that_is_told_to_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let spec = Spec::shell(
+        "trap 'exit 4' TERM; setsid sh -c 'trap \"\" TERM HUP; echo $$ > $0.new; mv $0.new $0; sleep 1000' \"$TOOL\" & \
+         while :; do sleep 0.05; done",
+    );
+    let spec = Spec {
+        set: vec![("TOOL".into(), file.clone().into())],
+        ..spec
+    };
+    let (say, stop) = watch::channel(Stop::No);
+    let (mut supervisor, mut stdin, mut sink) = (supervisor(), Stdin::null(), Memory::default());
+    let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
+    let later = async {
+        pid_in(&file).await;
+        say.send(Stop::Gently).unwrap();
+    };
+    let ended = tokio::join!(run, later).0.unwrap();
+    assert_eq!(ended.status, Status::Exited(4));
+    assert!(ended.left >= 1);
     assert!(!is_alive(pid_in(&file).await));
 }
 

@@ -25,7 +25,7 @@ CREATE TABLE calls (
     output_tokens INTEGER,
     cost_nanos    INTEGER           -- billionths of a USD; none where the price is not known
 ) STRICT;
-CREATE INDEX calls_by_run ON calls (run, session, at);
+CREATE INDEX calls_by_run ON calls (run, at);
 CREATE INDEX calls_by_time ON calls (at);
 
 -- What the calls used, by the hour, written with them. Rows of runs that were pruned have no run and no session any more.

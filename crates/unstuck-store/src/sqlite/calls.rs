@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, Row, params};
 use unstuck_core::Timestamp;
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::decision::Tokens;
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::event::{RunId, SessionId};
 
 use super::failure;

@@ -3,6 +3,7 @@
 //! The folds of a transaction are kept in memory and written once at its end, however many events there were. Runs stay
 //! in memory from one transaction to the next; the writer makes this forget them when another process has written.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -112,15 +113,18 @@ impl Folds {
 
     /// Writes calls; they need no events of their run.
     pub(super) fn calls(&mut self, connection: &Connection, calls: &Ready) -> rusqlite::Result<()> {
+        let mut projects: HashMap<&RunId, String> = HashMap::new();
         for call in &calls.0 {
-            let run = self.run(connection, &call.run)?;
-            let project = run.view.as_ref().map(|view| view.project.clone());
-            let project = project.unwrap_or_default();
-            calls::insert(connection, call, &project)?;
-            self.spent
-                .entry(SpentKey::of(call, &project))
-                .or_default()
-                .add(call);
+            let project = match projects.entry(&call.run) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let view = self.run(connection, &call.run)?.view.as_ref();
+                    new.insert(view.map(|view| view.project.clone()).unwrap_or_default())
+                }
+            };
+            calls::insert(connection, call, project)?;
+            let key = SpentKey::of(call, project);
+            self.spent.entry(key).or_default().add(call);
         }
         Ok(())
     }

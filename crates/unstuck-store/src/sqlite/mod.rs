@@ -122,8 +122,14 @@ impl Sqlite {
 
     pub(crate) async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunView>, StoreError> {
         let filter = filter.clone();
-        self.read(move |connection| read::runs(connection, &filter))
-            .await
+        self.read(move |connection| {
+            let mut runs = read::runs(connection, &filter)?;
+            for run in &mut runs {
+                spending::complete(connection, run)?;
+            }
+            Ok(runs)
+        })
+        .await
     }
 
     pub(crate) async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {

@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::episode::RunView;
 use unstuck_core::event::{Event, Recorded, RunId};
 
-use super::{failure, spending};
+use super::failure;
 use crate::query::{EventFilter, EventPage, Order, Position, RunFilter};
 
 /// The columns of an event, as [`recorded`] reads them.
@@ -47,9 +47,6 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
             None => RunView::fold(&load(connection, &RunId::new(row.get::<_, String>(1)?))?),
         };
         runs.extend(told);
-    }
-    for run in &mut runs {
-        spending::complete(connection, run)?;
     }
     Ok(runs)
 }

@@ -1,6 +1,5 @@
 //! Events as a supervisor writes them.
 
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::decision::Tokens;
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{
@@ -8,6 +7,7 @@ use unstuck_core::event::{
     Event, Excerpt, InterruptedBy, Measured, Outcome, RunFinished, RunId, RunResumed, RunStarted,
     SessionSpec, Work,
 };
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
 use unstuck_store::{Append, Owner};
 

@@ -17,6 +17,7 @@ use super::preview::Proposed;
 use super::resume::{self, Taken};
 use crate::answering::{self, Given};
 use crate::config::Config;
+use crate::gateway::Wish;
 use crate::history::History;
 use crate::output::{BOLD, DIM, Output};
 use crate::pipeline_plan::Wanted;
@@ -56,6 +57,13 @@ Exit codes: as of `unstuck exec`; 1 when there is no such question, when it was 
 pub(crate) struct AnswerArgs {
     #[command(flatten)]
     about: About,
+}
+
+impl AnswerArgs {
+    /// What is named.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.about.id.as_deref()
+    }
 }
 
 /// The same for whoever names the loop that waits
@@ -205,6 +213,7 @@ fn go_on(
         wanted: Wanted::default(),
         told: if quiet { Told::Nothing } else { Told::All },
         json: false,
+        gateway: Wish::Configured,
     };
     resume::first_of(vec![run], &taken, config, session, out)
 }

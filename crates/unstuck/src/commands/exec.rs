@@ -16,6 +16,7 @@ use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
 
 use super::ended::tell;
 use crate::config::Config;
+use crate::gateway::Wish;
 use crate::output::Output;
 use crate::place::project_of;
 use crate::repairs::{self, Repair};
@@ -57,7 +58,7 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     wait: bool,
 
-    /// Do not put a gateway between the agent and its API (none is started by this version)
+    /// Do not put a gateway between the agent and its API
     #[arg(long)]
     no_gateway: bool,
 
@@ -167,7 +168,8 @@ pub(crate) fn run(
         request.options.repair,
         !args.quiet,
     )?;
-    let finished = supervise::start(session, config, request, told, repairs)?;
+    let gateway = Wish::of_flag(args.no_gateway);
+    let finished = supervise::start(session, config, request, told, repairs, gateway)?;
     tell(&finished, args.json, out)
 }
 
@@ -215,6 +217,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             wait: args.wait,
             max_attempts: most_attempts(args.far.retries),
             repair: Repair::wish(args.repair),
+            no_gateway: args.no_gateway,
         },
     })
 }
@@ -286,6 +289,23 @@ fn schema(path: &Path) -> Result<Schema> {
             "--expect-json=FILE takes a JSON Schema; --expect-json alone takes any JSON",
         )
     })
+}
+
+/// The policy for calls of agents that nobody supervises.
+pub(crate) fn gateway_policy(
+    name: Option<&str>,
+    retries: Option<u32>,
+    config: &Config,
+) -> Result<RetryPolicy> {
+    let far = HowFar {
+        policy: name.map(str::to_owned),
+        retries,
+        timeout: None,
+        idle_timeout: None,
+        grace: Options::default().grace(),
+        max_wait: None,
+    };
+    policy(&far, config).map(|(policy, _)| policy)
 }
 
 /// The policy that counts, and where its values come from.

@@ -19,6 +19,7 @@ use unstuck_run::worktree::Snapshots;
 use super::ended::tell;
 use super::exec;
 use crate::config::Config;
+use crate::gateway::Wish;
 use crate::history::History;
 use crate::output::Output;
 use crate::place::project_of;
@@ -95,7 +96,7 @@ pub(crate) fn run(
             .notes
             .push(format!("the check is `{}`", words.join(" ")));
     }
-    let finished = supervise::start(session, config, request, told, repairs)?;
+    let finished = supervise::start(session, config, request, told, repairs, Wish::Configured)?;
     tell(&finished, args.json, out)
 }
 

@@ -16,6 +16,7 @@ use unstuck_store::QuestionFilter;
 
 use super::ended::{tell, tell_with_roles};
 use crate::config::Config;
+use crate::gateway::Wish;
 use crate::history::History;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
@@ -63,6 +64,10 @@ pub(crate) struct ResumeArgs {
     #[arg(long)]
     accept_changes: bool,
 
+    /// Do not put a gateway between the agents and their APIs
+    #[arg(long)]
+    no_gateway: bool,
+
     /// Say nothing but what the command says
     #[arg(long, short)]
     quiet: bool,
@@ -79,6 +84,7 @@ pub(crate) struct Taken<'a> {
     pub(crate) wanted: Wanted,
     pub(crate) told: Told,
     pub(crate) json: bool,
+    pub(crate) gateway: Wish,
 }
 
 pub(crate) fn run(
@@ -94,6 +100,7 @@ pub(crate) fn run(
         wanted: Wanted::default(),
         told: if args.quiet { Told::Nothing } else { Told::All },
         json: args.json,
+        gateway: Wish::of_flag(args.no_gateway),
     };
     first_of(candidates, &taken, config, session, out)
 }
@@ -156,7 +163,14 @@ fn resumed(
         Some(_) => conducted(run, taken, session),
         None => {
             let repairs = repairs_of(run, config, session)?;
-            supervise::resume(session, config, run.id.clone(), taken.told, repairs)
+            supervise::resume(
+                session,
+                config,
+                run.id.clone(),
+                taken.told,
+                repairs,
+                taken.gateway,
+            )
         }
     };
     match done {
@@ -230,6 +244,7 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         how: Conducted::Again(run.id.clone(), again),
         reload: &reload,
         notes: Vec::new(),
+        gateway: taken.gateway,
     };
     supervise::conduct(session, &config, pipeline, taken.told)
 }

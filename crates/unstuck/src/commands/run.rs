@@ -11,6 +11,7 @@ use unstuck_run::drive::pipeline::{Plan, Selection};
 use super::ended::tell_with_roles;
 use super::resume;
 use crate::config::{self, Config};
+use crate::gateway::Wish;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
@@ -80,6 +81,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "WHEN", value_enum)]
     repair: Option<Repair>,
 
+    /// Do not put a gateway between the agents and their APIs
+    #[arg(long)]
+    no_gateway: bool,
+
     /// Take up the newest run of this project that is not done, and reuse what succeeded
     #[arg(long, conflicts_with_all = ["only", "from"])]
     resume_from_failure: bool,
@@ -138,6 +143,7 @@ pub(crate) fn run(
             wanted: args.wanted(),
             told: args.told(),
             json: args.json,
+            gateway: Wish::of_flag(args.no_gateway),
         };
         return resume::newest_pipeline(&again, config, session, out);
     }
@@ -158,6 +164,7 @@ pub(crate) fn run(
         how: Conducted::Start(selection),
         reload: &reload,
         notes: repairs.notes,
+        gateway: Wish::of_flag(args.no_gateway),
     };
     let done = supervise::conduct(session, config, pipeline, args.told());
     let done = done.map_err(|error| match error.downcast_ref() {

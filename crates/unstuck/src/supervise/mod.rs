@@ -29,14 +29,15 @@ use unstuck_run::blobs::BlobError;
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
 use unstuck_run::drive::{
-    Announcer, Engine, Finished, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer, Reporter,
-    Request, RunError, RunReporter, Supervisors, Workshop,
+    Announcer, Engine, Finished, GoBetween, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer,
+    Reporter, Request, RunError, RunReporter, Supervisors, Workshop,
 };
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::{Location, Store};
 
 use crate::config::Config;
 use crate::environment;
+use crate::gateway::{Private, Wish};
 use crate::notifying::{AtWork, Notifying};
 use crate::repairs::Repairs;
 use crate::report::hinted;
@@ -71,6 +72,8 @@ pub(crate) struct Pipelined<'a> {
     pub(crate) reload: &'a dyn Fn() -> Result<Plan>,
     /// What is told before anything runs.
     pub(crate) notes: Vec<String>,
+    /// Whether the agents get a gateway.
+    pub(crate) gateway: Wish,
 }
 
 /// How a pipeline is conducted.
@@ -87,6 +90,8 @@ struct Setting<'a> {
     stdin: Stdin,
     /// What may be repaired, and in which project.
     repair: Option<(RepairTerms, PathBuf)>,
+    /// Whether the agents get a gateway.
+    gateway: Wish,
 }
 
 /// What is known, with the user's own additions.
@@ -147,6 +152,7 @@ pub(crate) fn start(
     request: Request,
     told: Told,
     repairs: Repairs,
+    gateway: Wish,
 ) -> Result<Finished> {
     let mut screen = Screen::new(session, told, request.options.tty);
     for note in &repairs.notes {
@@ -156,6 +162,7 @@ pub(crate) fn start(
         known: ConfiguredKnown::new(config, config.agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
         repair: repairs.terms.map(|terms| (terms, request.project.clone())),
+        gateway,
     };
     let task = Task::Start(Box::new(request), &mut screen);
     drive(session, setting, 1, task)
@@ -174,6 +181,7 @@ pub(crate) fn stage(
         known: ConfiguredKnown::new(&config, agents),
         stdin: Stdin::null(),
         repair: None,
+        gateway: Wish::Never,
     };
     drive(
         session,
@@ -190,6 +198,7 @@ pub(crate) fn resume(
     run: RunId,
     told: Told,
     repairs: (Repairs, PathBuf),
+    gateway: Wish,
 ) -> Result<Finished> {
     let mut screen = Screen::new(session, told, false);
     let (repairs, project) = repairs;
@@ -200,6 +209,7 @@ pub(crate) fn resume(
         known: ConfiguredKnown::new(config, config.agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
         repair: repairs.terms.map(|terms| (terms, project)),
+        gateway,
     };
     drive(session, setting, 1, Task::Resume(run, &mut screen))
 }
@@ -220,6 +230,7 @@ pub(crate) fn conduct(
         stdin: Stdin::null(),
         // The plan tells what may be repaired.
         repair: None,
+        gateway: pipeline.gateway,
     };
     let parallel = pipeline.plan.parallel;
     let task = Task::Conduct(Box::new(pipeline), &mut screen);
@@ -264,6 +275,13 @@ fn drive(
             environment: &environment,
             newest: &newest,
         };
+        let private = Private::new(
+            setting.gateway,
+            config,
+            setting.known.agents,
+            &state,
+            &store,
+        );
         let repair = setting.repair.as_ref();
         let around = Around {
             workshop,
@@ -280,8 +298,11 @@ fn drive(
             stop: stopped,
             patience: &config.escalations().patience(),
             announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
+            go_between: private.as_ref().map(|private| private as &dyn GoBetween),
         };
         let finished = around.perform(task, &mut setting.stdin).await;
+        // What it has seen is on disk before the store is closed.
+        drop(private);
         if let Some(courier) = courier {
             courier.finish().await;
         }
@@ -304,6 +325,7 @@ struct Around<'a> {
     repairer: Option<Repairer<'a>>,
     patience: &'a Patience,
     announcer: Option<&'a dyn Announcer>,
+    go_between: Option<&'a dyn GoBetween>,
 }
 
 impl<'a> Around<'a> {
@@ -360,6 +382,7 @@ impl<'a> Around<'a> {
             repairer: self.repairer,
             patience: self.patience,
             announcer: self.announcer,
+            go_between: self.go_between,
         }
     }
 
@@ -384,6 +407,7 @@ impl<'a> Around<'a> {
             reload,
             workshop: self.workshop,
             announcer: self.announcer,
+            go_between: self.go_between,
         }
     }
 }

@@ -149,12 +149,30 @@ impl Reporter for Screen {
         ));
     }
 
+    fn calling(&mut self, elapsed: Duration, until: Timestamp, recovery: &Recovery) {
+        if self.live {
+            let number = recovery.attempts();
+            let left = until.since(crate::clock::now().at);
+            self.draw(&format!(
+                "attempt {number} · {} · its API is asked again in {} (at {}){}",
+                Human(elapsed),
+                Human(left),
+                crate::clock::shown(until),
+                spent(recovery)
+            ));
+        }
+    }
+
     fn live(&self) -> bool {
         self.live
     }
 
     fn is_open(&self) -> bool {
         !self.unread
+    }
+
+    fn note(&mut self, message: &str) {
+        self.say(message);
     }
 
     fn warn(&mut self, message: &str) {

@@ -52,6 +52,7 @@ fn is_configuration(block: &str) -> bool {
         "[webhooks]",
         "[[webhooks.",
         "[escalations",
+        "[gateway]",
     ];
     heads.iter().any(|head| block.contains(head))
 }
@@ -64,7 +65,15 @@ fn project(text: &str) -> Place {
             place.write(name.trim_matches('"'), "Do it");
         }
     }
-    place.write("unstuck.toml", text);
+    // What only the user may say stands in the user's own file.
+    match text.contains("[gateway]") {
+        true => {
+            let folder = place.folder.path().join(".config/unstuck");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("config.toml"), text).unwrap();
+        }
+        false => drop(place.write("unstuck.toml", text)),
+    }
     place
 }
 

@@ -9,7 +9,7 @@ use crate::failure::{Layer, Level};
 use crate::knowledge::{Change, ModelChoice, Strategy};
 
 use super::made::{AskWhy, Changed, Chosen, Decision, Proposed};
-use super::situation::{Capability, ModelUse, Repeat};
+use super::situation::{Capability, ModelUse, Repeat, Situation};
 use super::{ALREADY_DONE, Deciding, reason, wait};
 
 /// The time allowed where none was set and a strategy lengthens it.
@@ -169,7 +169,8 @@ impl<'a> Deciding<'a, '_> {
             return Err(ALREADY_DONE.into());
         }
         // Without steps and without changes it is level 1 by another name.
-        if !steps && unchanged && s.history.retries_at(self.kind, Level::Same) > 0 {
+        let was_tried = s.history.retries_at(self.kind, Level::Same) > 0 || tried_elsewhere(s);
+        if !steps && unchanged && was_tried {
             return Err("the same was already tried".into());
         }
         let mut needed = strategy.changes.iter().map(Capability::of);
@@ -301,4 +302,11 @@ fn changes_model(strategy: &Strategy) -> bool {
 /// A whole number times a factor, rounded down, and at least 1.
 fn scaled(number: u64, factor: f64) -> u64 {
     ((number as f64 * factor) as u64).max(1)
+}
+
+/// Whether somebody else, such as a gateway, has tried the same as often as it may be: the failure comes with another level
+/// than its kind begins at.
+fn tried_elsewhere(s: &Situation<'_>) -> bool {
+    let usual = s.knowledge.level(s.diagnosis.kind, s.diagnosis.layer);
+    usual == Some(Level::Same) && s.diagnosis.level == Some(Level::Alternative)
 }

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use rustix::process::DumpableBehavior;
+use rustix::process::{DumpableBehavior, Pid};
 
 pub(super) use calls::inherit_nothing;
 pub(super) use cgroup::Cgroup;
@@ -189,8 +189,9 @@ pub(super) fn close_to_others() -> io::Result<()> {
     )?)
 }
 
-/// How many processes are left beside this one, where it is the first of a namespace.
-pub(super) fn left_behind() -> u32 {
+/// How many processes are left beside this one, where it is the first of a namespace. The end of it is theirs; others
+/// are the reaper's, in whatever group they are.
+pub(super) fn left_behind(_groups: &[Pid]) -> u32 {
     if std::process::id() != 1 {
         return 0;
     }

@@ -45,6 +45,7 @@ use super::asking::{Asking, of_run};
 use super::engine::{ASKED, INTERRUPTED, stopped};
 use super::error::RunError;
 use super::finished::Finished;
+use super::go_between::GoBetween;
 use super::journal::Journal;
 use super::knowledge::Knowledge;
 use super::lease::Held;
@@ -87,6 +88,8 @@ pub struct Conductor<'a> {
     pub workshop: Workshop<'a>,
     /// Knows what people are to be told; none where nobody is.
     pub announcer: Option<&'a dyn Announcer>,
+    /// Stands between agents and their APIs; none where nobody does.
+    pub go_between: Option<&'a dyn GoBetween>,
 }
 
 /// One run that is being conducted.

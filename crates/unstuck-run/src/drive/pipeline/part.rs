@@ -95,6 +95,7 @@ impl Conductor<'_> {
             repairer: self.repairer(&plan),
             patience: &plan.patience,
             announcer: self.announcer,
+            go_between: self.go_between,
         };
         engine.drive(&mut log).await?;
         Ok(part)

@@ -1,7 +1,7 @@
 //! Calls of LLM APIs: kept, found again, and summed up without being scanned.
 
-use unstuck_core::call::{CallOutcome, CallRecord};
 use unstuck_core::decision::Tokens;
+use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::event::{Outcome, RunId};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{
@@ -252,7 +252,8 @@ pub(super) async fn calls_of_many_runs_are_written_together(place: &Place) {
         store.record_calls(many.collect()),
         store.append(append(&run(1), [started(&run(1))]))
     );
-    (calls.unwrap(), event.unwrap());
+    calls.unwrap();
+    event.unwrap();
     store.record_calls(Vec::new()).await.unwrap();
     let all = store.calls(&CallFilter::default()).await.unwrap();
     assert_eq!(all.len(), 2_500);

@@ -20,6 +20,22 @@ fn a_transient_failure_is_retried_three_times_then_the_chain_is_walked_then_a_pe
     assert_eq!((decisions[2].attempt, decisions[2].of), (3, 3));
 }
 
+/// What a gateway has tried as often as it may be is not tried again: only a changed way is.
+#[test]
+fn what_was_tried_elsewhere_is_not_tried_again() {
+    let mut world = World::new(Kind::ServerError, Layer::Agent).with_chain(&[
+        ("retry_later", 0.9, None),
+        ("simplify", 0.8, Some(Change::Prompt("simplify".into()))),
+        ("ask_user", 0.9, None),
+    ]);
+    world.diagnosis.level = Some(Level::Alternative);
+    let decisions = world.run();
+    assert_eq!(
+        story(&decisions),
+        ["alternative simplify", "escalate ask_user"]
+    );
+}
+
 /// S0-08, S0-29, S0-09: a systematic failure goes to level 2 at once and falls through to level 4, each step told.
 #[test]
 fn a_systematic_failure_with_nothing_left_falls_through_to_a_person_and_says_why() {

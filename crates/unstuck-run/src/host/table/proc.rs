@@ -1,25 +1,8 @@
 //! Reads the table of processes in `/proc`.
 
-use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 
-/// One line of the table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) pid: u32,
-    pub(crate) parent: u32,
-    pub(crate) group: u32,
-    pub(crate) session: u32,
-    pub(crate) state: u8,
-    pub(crate) started: u64,
-}
-
-impl Entry {
-    /// Whether it has ended and only waits for its parent to ask how.
-    pub(crate) fn is_dead(&self) -> bool {
-        matches!(self.state, b'Z' | b'X')
-    }
-}
+use super::entry::Entry;
 
 /// The line of one process, if there is such a process.
 pub(crate) fn entry(pid: u32) -> Option<Entry> {
@@ -30,22 +13,6 @@ pub(crate) fn entry(pid: u32) -> Option<Entry> {
 /// Every process that is in the table now.
 pub(crate) fn all() -> Vec<Entry> {
     pids().filter_map(entry).collect()
-}
-
-/// Every living process that has the given one as parent, grandparent and so on.
-pub(crate) fn descendants(ancestor: u32) -> Vec<Entry> {
-    let mut children: HashMap<u32, Vec<Entry>> = HashMap::new();
-    for entry in all() {
-        children.entry(entry.parent).or_default().push(entry);
-    }
-    let mut found = Vec::new();
-    let mut open = vec![ancestor];
-    while let Some(parent) = open.pop() {
-        let below = children.remove(&parent).unwrap_or_default();
-        open.extend(below.iter().map(|entry| entry.pid));
-        found.extend(below.into_iter().filter(|entry| !entry.is_dead()));
-    }
-    found
 }
 
 /// Every living process whose environment holds exactly this `NAME=value`.
@@ -59,6 +26,21 @@ pub(crate) fn with_variable(assignment: &[u8]) -> Vec<Entry> {
         .filter_map(entry)
         .filter(|entry| !entry.is_dead())
         .collect()
+}
+
+/// The names of the variables that a process was started with, as far as it lets us look.
+pub(crate) fn variables(pid: u32) -> Vec<Vec<u8>> {
+    let text = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    text.split(|byte| *byte == 0)
+        .filter_map(|one| one.split(|byte| *byte == b'=').next())
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+/// Whether this is the first argument of a process.
+pub(crate) fn has_first_argument(pid: u32, argument: &str) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(argument.as_bytes())
 }
 
 fn pids() -> impl Iterator<Item = u32> {
@@ -100,12 +82,5 @@ mod tests {
     fn a_cut_line_is_nobody() {
         assert_eq!(parse("42 (a) S 7"), None);
         assert_eq!(parse(""), None);
-    }
-
-    #[test]
-    fn the_table_knows_this_process() {
-        let own = entry(std::process::id()).unwrap();
-        assert!(all().iter().any(|entry| entry.pid == own.pid));
-        assert!(!own.is_dead());
     }
 }

@@ -1,0 +1,74 @@
+//! Whom the gateway asks, and how long it waits.
+
+use super::Check;
+use super::webhooks::is_variable;
+use crate::section::GatewayUpstream;
+
+impl Check<'_> {
+    pub(super) fn gateway(&mut self) {
+        let gateway = self.config.gateway();
+        for (protocol, list) in gateway.upstreams.lists() {
+            for (at, upstream) in list.iter().enumerate() {
+                let place = format!("gateway.upstreams.{protocol}.{}", at + 1);
+                self.upstream(&place, upstream);
+            }
+        }
+        let times = &gateway.timeouts;
+        let needed = [
+            ("connect", times.connect),
+            ("response", times.response),
+            ("whole", times.whole),
+            ("first_content", times.first_content),
+            ("stall", times.stall),
+            ("hold", times.hold),
+            ("request", times.request),
+        ];
+        for (key, time) in needed {
+            if time.is_zero() {
+                self.tell(
+                    &format!("gateway.timeouts.{key}"),
+                    "must be more than nothing",
+                );
+            }
+        }
+    }
+
+    fn upstream(&mut self, place: &str, upstream: &GatewayUpstream) {
+        let at = format!("{place}.url");
+        if !self.config.is_unread(&at)
+            && let Some(why) = fault(&upstream.url)
+        {
+            self.tell(&at, why);
+        }
+        let key = upstream.key_env.as_deref();
+        if key.is_some_and(|name| !is_variable(name) || name.starts_with("sk-")) {
+            // What stands there may be the key: it is not repeated.
+            let told = "must be the name of an environment variable, such as WORK_API_KEY, and not the key itself";
+            self.tell(&format!("{place}.key_env"), told);
+        }
+        if upstream.context == Some(0) {
+            self.tell(&format!("{place}.context"), "must be 1 or more");
+        }
+    }
+}
+
+/// What is wrong with the address of an upstream.
+fn fault(url: &str) -> Option<&'static str> {
+    let rest = url
+        .strip_prefix("https://")
+        .or_else(|| url.strip_prefix("http://"));
+    let Some(rest) = rest else {
+        return Some("must begin with https:// or http://");
+    };
+    let host = rest.split('/').next().unwrap_or_default();
+    if host.contains('@') {
+        return Some(
+            "holds a password; put the key into the environment and name it with `key_env`",
+        );
+    }
+    if rest.contains(['?', '#']) {
+        return Some("must not have a query");
+    }
+    let plain = |c: char| c.is_ascii_graphic();
+    (host.is_empty() || !url.chars().all(plain)).then_some("is not an address")
+}

@@ -1,0 +1,35 @@
+//! Events about calls of LLM APIs that did not simply work.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::SessionId;
+use crate::decision::Decision;
+use crate::diagnosis::Diagnosis;
+
+/// One try of a call failed, and it was decided what to do about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallFailed {
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// The call.
+    pub call: String,
+    /// The number of the try, from 1.
+    pub number: u32,
+    /// Who was asked.
+    pub upstream: String,
+    /// The model that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The HTTP status, where there was an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// What it was found to be.
+    pub diagnosis: Diagnosis,
+    /// What was decided about it.
+    pub decision: Decision,
+    /// Who is asked instead from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+    /// The fingerprint of the policy that it was decided by.
+    pub policy_hash: String,
+}

@@ -1,0 +1,132 @@
+//! What all calls of a gateway share, and what it knows.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::HeaderMap;
+use hyper::header::AUTHORIZATION;
+use unstuck_core::decision::{Catalog, Dice, Draw};
+use unstuck_core::knowledge::Playbook;
+use unstuck_core::{Classifier, Diagnosis, Failure};
+
+use crate::clock;
+use crate::error::GatewayError;
+use crate::lanes::Lanes;
+use crate::ledger::{Crier, Ledger};
+use crate::protocol::Said;
+use crate::session::{Session, Sessions};
+use crate::settings::Settings;
+use crate::spending::Spending;
+use crate::upstream::{Sender, sender};
+
+/// What the gateway knows about failures, strategies and models.
+pub trait Knows: Send + Sync {
+    /// Tells what kind of failure it is.
+    fn classifier(&self) -> &Classifier;
+
+    /// Knows how to recover.
+    fn playbook(&self) -> &Playbook;
+
+    /// The models.
+    fn catalog(&self) -> &Catalog;
+}
+
+/// What comes with the program.
+#[derive(Debug)]
+pub struct BuiltIn(Catalog);
+
+impl Default for BuiltIn {
+    fn default() -> Self {
+        Self(Catalog::embedded())
+    }
+}
+
+impl Knows for BuiltIn {
+    fn classifier(&self) -> &Classifier {
+        Classifier::built_in()
+    }
+
+    fn playbook(&self) -> &Playbook {
+        Playbook::built_in()
+    }
+
+    fn catalog(&self) -> &Catalog {
+        &self.0
+    }
+}
+
+/// What all calls share.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) knowledge: Arc<dyn Knows>,
+    pub(crate) ledger: Arc<dyn Ledger>,
+    pub(crate) crier: Crier,
+    pub(crate) lanes: Lanes,
+    pub(crate) sessions: Sessions,
+    pub(crate) sender: Sender,
+    pub(crate) spending: Spending,
+    dice: Mutex<Dice>,
+}
+
+impl Shared {
+    /// What the calls of a new gateway share.
+    pub(crate) fn new(
+        settings: Settings,
+        knowledge: Arc<dyn Knows>,
+        ledger: Arc<dyn Ledger>,
+    ) -> Result<Self, GatewayError> {
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed).map_err(GatewayError::Chance)?;
+        Ok(Self {
+            lanes: Lanes::new(settings.lanes.clone()),
+            sender: sender(settings.limits.connect),
+            spending: Spending::default(),
+            crier: Crier::new(),
+            sessions: Sessions::default(),
+            dice: Mutex::new(Dice::seeded(u64::from_le_bytes(seed))),
+            settings,
+            knowledge,
+            ledger,
+        })
+    }
+
+    /// What a failure was found to be.
+    pub(crate) fn diagnose(&self, failure: &Failure) -> Diagnosis {
+        self.knowledge.classifier().diagnose(failure, &clock::now())
+    }
+
+    /// One random number.
+    pub(crate) fn draw(&self) -> Draw {
+        self.dice
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .roll()
+    }
+
+    /// What an answer cost, in USD, where that is known.
+    pub(crate) fn cost(&self, model: Option<&str>, said: &Said) -> Option<f64> {
+        let model = self.knowledge.catalog().find(model?)?;
+        model.cost(said.tokens?)
+    }
+
+    /// What tells the keys of clients apart.
+    pub(crate) fn client_key<'a>(&self, headers: &'a HeaderMap) -> &'a [u8] {
+        let names = ["x-api-key", "x-goog-api-key"];
+        let key = headers
+            .get(AUTHORIZATION)
+            .or_else(|| names.iter().find_map(|name| headers.get(*name)));
+        key.map(|value| value.as_bytes()).unwrap_or_default()
+    }
+
+    /// The session of a name; one that is not known yet begins now.
+    pub(crate) fn session(&self, name: &str, client: Option<&str>) -> Arc<Session> {
+        let limits = self.settings.watch.limits.clone();
+        let make = || {
+            Session::new(
+                self.ledger.begin(name, client, &self.settings.policy),
+                limits,
+                clock::at(),
+            )
+        };
+        self.sessions.get_or(name, make)
+    }
+}

@@ -1,0 +1,290 @@
+//! Clients and upstreams that mean no good, or are just broken.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use unstuck_gateway::protocol::Protocol::{Anthropic, OpenAi};
+use unstuck_gateway::{BuiltIn, Forgetful, Gateway, GatewayError, Secret, Settings};
+
+use crate::Ground;
+
+const GOOD: &str = "[[step]]\nanswer = { text = \"Done\" }\ntimes = \"always\"\n";
+const BODY: &str = r#"{"model":"gpt-x","messages":[{"role":"user","content":"x"}]}"#;
+
+/// What a gateway answers to raw bytes, until it closes the connection or is silent.
+async fn raw(ground: &Ground, pieces: &[&str]) -> String {
+    let mut stream = TcpStream::connect(ground.gateway.address()).await.unwrap();
+    for piece in pieces {
+        if stream.write_all(piece.as_bytes()).await.is_err() {
+            break;
+        }
+    }
+    let mut read = Vec::new();
+    let reading = stream.read_to_end(&mut read);
+    let _ = tokio::time::timeout(Duration::from_secs(3), reading).await;
+    String::from_utf8_lossy(&read).into_owned()
+}
+
+fn asked(host: &str, more: &str) -> String {
+    format!(
+        "POST /openai/v1/chat/completions HTTP/1.1\r\nhost: {host}\r\n{more}content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{BODY}",
+        BODY.len()
+    )
+}
+
+#[tokio::test]
+async fn what_is_no_http_or_no_json_breaks_nothing() {
+    let ground = Ground::new(
+        OpenAi,
+        &["[[step]]\nwhen = { path = \"/\" }\nstatus = { code = 400 }\ntimes = \"always\"\n"],
+    )
+    .await;
+    for nonsense in [
+        "\0\0\0\0\r\n\r\n",
+        "GET\r\n\r\n",
+        "POST /openai/v1/chat/completions HTTP/9.9\r\n\r\n",
+    ] {
+        raw(&ground, &[nonsense]).await;
+    }
+    for body in [
+        "",
+        "{",
+        "null",
+        "[]",
+        "\"x\"",
+        "{\"model\":7,\"stream\":\"yes\",\"messages\":{}}",
+        "\u{0}\u{1}",
+    ] {
+        let reply = ground.post("/openai/v1/chat/completions", body).await;
+        assert_eq!(reply.status.as_u16(), 400, "{body}: {reply:?}");
+    }
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let reply = ground.post("/openai/v1/chat/completions", &deep).await;
+    assert_eq!(reply.status.as_u16(), 400);
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_long_is_refused_in_words() {
+    let ground = Ground::with(OpenAi, &[GOOD], |settings| settings.max_request = 1 << 20).await;
+    let long = format!(
+        "{{\"model\":\"gpt-x\",\"messages\":\"{}\"}}",
+        "x".repeat(2 << 20)
+    );
+    let reply = ground.post("/openai/v1/chat/completions", &long).await;
+    assert_eq!(reply.status.as_u16(), 413, "{reply:?}");
+    assert!(reply.body.contains("1 MiB"), "{}", reply.body);
+    assert_eq!(ground.asked(), [0]);
+}
+
+#[tokio::test]
+async fn a_slow_request_is_not_waited_for_for_ever() {
+    let ground = Ground::with(OpenAi, &[GOOD], |settings| {
+        settings.limits.request = Duration::from_millis(200);
+    })
+    .await;
+    // Headers that never end, and a body that never ends.
+    raw(
+        &ground,
+        &["POST /openai/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nx: "],
+    )
+    .await;
+    let text = raw(&ground, &["POST /openai/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{"]).await;
+    assert!(text.starts_with("HTTP/1.1 408"), "{text}");
+    assert_eq!(ground.asked(), [0]);
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_order() {
+    let ground = Ground::new(OpenAi, &[GOOD]).await;
+    let one = asked("localhost", "").replace("connection: close\r\n", "");
+    let text = raw(&ground, &[&one, &one, &asked("localhost", "")]).await;
+    assert_eq!(text.matches("HTTP/1.1 200").count(), 3, "{text}");
+    assert_eq!(ground.asked(), [3]);
+}
+
+#[tokio::test]
+async fn web_pages_and_foreign_names_are_refused() {
+    let ground = Ground::new(OpenAi, &[GOOD]).await;
+    let text = raw(&ground, &[&asked("evil.example", "")]).await;
+    assert!(text.starts_with("HTTP/1.1 403"), "{text}");
+    let text = raw(
+        &ground,
+        &[&asked("localhost", "origin: https://evil.example\r\n")],
+    )
+    .await;
+    assert!(text.starts_with("HTTP/1.1 403"), "{text}");
+    assert_eq!(ground.asked(), [0]);
+    let text = raw(
+        &ground,
+        &[&asked("localhost", "origin: http://localhost:3000\r\n")],
+    )
+    .await;
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+}
+
+#[tokio::test]
+async fn beyond_this_machine_a_token_is_needed() {
+    let ground = Ground::with(OpenAi, &[GOOD], |settings| {
+        settings.token = Some(Secret::new("t0ken"))
+    })
+    .await;
+    for more in [
+        "",
+        "x-unstuck-token: wrong\r\n",
+        "x-unstuck-token: t0ke\r\n",
+    ] {
+        let text = raw(&ground, &[&asked("localhost", more)]).await;
+        assert!(text.starts_with("HTTP/1.1 401"), "{more}: {text}");
+    }
+    let text = raw(&ground, &[&asked("my.host", "x-unstuck-token: t0ken\r\n")]).await;
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    assert!(
+        ground.upstreams[0].requests()[0]
+            .header("x-unstuck-token")
+            .is_none()
+    );
+    let mut open = Settings::new(Vec::new());
+    open.listen = ([0, 0, 0, 0], 0).into();
+    let refused = Gateway::start(open, Arc::new(BuiltIn::default()), Arc::new(Forgetful)).await;
+    assert!(matches!(refused.err(), Some(GatewayError::Unguarded(_))));
+}
+
+#[tokio::test]
+async fn headers_cannot_be_smuggled() {
+    let ground = Ground::new(OpenAi, &[GOOD]).await;
+    let text = raw(
+        &ground,
+        &["POST /openai/v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /secret HTTP/1.1\r\n\r\n"],
+    )
+    .await;
+    assert!(!text.contains("secret"), "{text}");
+    let more = "connection: x-hop\r\nx-hop: 1\r\nproxy-authorization: Basic abc\r\n";
+    raw(&ground, &[&asked("localhost", more)]).await;
+    let requests = ground.upstreams[0].requests();
+    let last = requests.last().unwrap();
+    assert!(
+        last.header("x-hop").is_none() && last.header("proxy-authorization").is_none(),
+        "{last:?}"
+    );
+}
+
+/// What an upstream says about lengths is not believed: the answer is made good, or the client is told.
+#[tokio::test]
+async fn an_upstream_that_lies_is_not_believed() {
+    for fault in [
+        "wrong_length = { by = 100 }",
+        "wrong_length = { by = -10 }",
+        "bad_framing = {}",
+        "not_http = {}",
+        "malformed = {}",
+        "invalid_json = {}",
+        "html = { status = 200 }",
+        "html = { status = 502 }",
+        "close = {}",
+        "reset = { by = \"after_headers\" }",
+        "reset = { by = \"mid_body\" }",
+    ] {
+        let ground = Ground::with(
+            OpenAi,
+            &[&format!("[[step]]\n{fault}\n\n{GOOD}")],
+            |settings| {
+                settings.limits.stall = Duration::from_millis(500);
+            },
+        )
+        .await;
+        let reply = ground.chat(false).await;
+        assert_eq!(reply.status.as_u16(), 200, "{fault}: {reply:?}");
+        assert!(reply.body.contains("Done"), "{fault}: {}", reply.body);
+        assert_eq!(ground.asked(), [2], "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn what_nothing_cures_is_told_at_once() {
+    for (fault, status) in [
+        ("auth = {}", 401),
+        ("auth_expired = {}", 401),
+        ("quota = {}", 429),
+    ] {
+        let ground = Ground::new(
+            OpenAi,
+            &[&format!("[[step]]\n{fault}\ntimes = \"always\"\n")],
+        )
+        .await;
+        let reply = ground.chat(false).await;
+        assert_eq!(
+            (reply.status.as_u16(), ground.asked()),
+            (status, vec![1]),
+            "{fault}: {reply:?}"
+        );
+        assert_eq!(reply.header("x-should-retry"), "false", "{fault}");
+    }
+}
+
+/// A reset that is further away than the client waits is told at once, with its time.
+#[tokio::test]
+async fn a_far_reset_is_told_at_once() {
+    let script = "[[step]]\nusage_limit = { resets_in = \"5h\" }\ntimes = \"always\"\n";
+    for protocol in [OpenAi, Anthropic] {
+        let ground = Ground::new(protocol, &[script]).await;
+        let reply = match protocol {
+            OpenAi => ground.chat(false).await,
+            _ => ground.post("/anthropic/v1/messages", BODY).await,
+        };
+        assert_eq!(
+            (reply.status.as_u16(), ground.asked()),
+            (429, vec![1]),
+            "{reply:?}"
+        );
+        let wait: u64 = reply.header("retry-after").parse().unwrap();
+        assert!((17_000..=18_100).contains(&wait), "{wait}");
+        assert_eq!(reply.header("x-should-retry"), "false");
+        assert_eq!(ground.failures(), ["rate_limit_timed"]);
+    }
+}
+
+/// A client that has tried by itself has used up as many retries, and one that will not wait is not held.
+#[tokio::test]
+async fn there_is_one_owner_of_retries() {
+    let ground = Ground::new(
+        OpenAi,
+        &["[[step]]\nserver_error = {}\ntimes = \"always\"\n"],
+    )
+    .await;
+    let headers = [("x-stainless-retry-count", "2")];
+    let reply = ground
+        .send(
+            hyper::Method::POST,
+            "/openai/v1/chat/completions",
+            &headers,
+            BODY,
+        )
+        .await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (500, vec![1]),
+        "{reply:?}"
+    );
+    let ground = Ground::new(
+        OpenAi,
+        &["[[step]]\nrate_limit = { retry_after = 30 }\ntimes = \"always\"\n"],
+    )
+    .await;
+    let headers = [("x-stainless-timeout", "10")];
+    let reply = ground
+        .send(
+            hyper::Method::POST,
+            "/openai/v1/chat/completions",
+            &headers,
+            BODY,
+        )
+        .await;
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (429, vec![1]),
+        "{reply:?}"
+    );
+    assert_eq!(reply.header("retry-after"), "30");
+}

@@ -1,0 +1,158 @@
+//! Calls that are not let through: budgets that are used up, and agents that go in circles.
+
+use serde_json::{Value, json};
+use unstuck_gateway::protocol::Protocol::Anthropic;
+use unstuck_gateway::watch::WatchLimits;
+use unstuck_gateway::{Noticed, OnCircles, Settings};
+
+use crate::{Ground, Reply};
+
+const PRICED: &str = "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
+
+fn error(reply: &Reply) -> Value {
+    serde_json::from_str(&reply.body).expect(&reply.body)
+}
+
+async fn ask(ground: &Ground) -> Reply {
+    let body = json!({"model": "claude-sonnet-5-5", "max_tokens": 100, "messages": [{"role": "user", "content": "x"}]});
+    ground
+        .post("/s/one-1/anthropic/v1/messages", &body.to_string())
+        .await
+}
+
+/// The same call of a tool, with the same result, so many times.
+async fn repeat(ground: &Ground, turns: usize) -> Reply {
+    let mut messages = vec![json!({"role": "user", "content": "fix the tests"})];
+    let mut reply = None;
+    for turn in 0..turns {
+        let id = format!("toolu_{turn}");
+        messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}}]}));
+        messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "a.txt"}]}));
+        let body = json!({"model": "claude-sonnet-5-5", "max_tokens": 100, "tools": [{"name": "Bash"}], "messages": messages});
+        let path = "/s/one-1/anthropic/v1/messages";
+        reply = Some(ground.post(path, &body.to_string()).await);
+    }
+    reply.unwrap()
+}
+
+fn circles(then: OnCircles) -> impl FnOnce(&mut Settings) {
+    move |settings| {
+        settings.watch.then = then;
+        settings.watch.limits = WatchLimits {
+            repeats: 3,
+            ..WatchLimits::default()
+        };
+    }
+}
+
+/// S4-35: what may be spent is checked before each call, and the client is told in its own protocol.
+#[tokio::test]
+async fn a_budget_that_is_used_up_is_told_in_the_clients_protocol() {
+    let set = |settings: &mut Settings| settings.budgets.session = Some(0.000_001);
+    let ground = Ground::with(Anthropic, &[PRICED], set).await;
+    let mut notices = ground.gateway.notices();
+    assert_eq!(ask(&ground).await.status, 200);
+    let refused = ask(&ground).await;
+    assert_eq!(refused.status, 402, "{}", refused.body);
+    assert_eq!(refused.header("x-should-retry"), "false");
+    let told = error(&refused)["error"]["message"].to_string();
+    assert!(told.contains("of the $0.00 that it may"), "{told}");
+    assert_eq!(ask(&ground).await.status, 402);
+    assert_eq!(ground.asked(), [1]);
+    let notice = notices.try_recv().unwrap();
+    assert!(matches!(notice.what, Noticed::SpentUp { .. }), "{notice:?}");
+    assert!(notices.try_recv().is_err(), "it is told once");
+    let session = ground.gateway.session("one-1").unwrap();
+    assert_eq!(
+        session.trouble().unwrap().kind.to_string(),
+        "quota_exhausted"
+    );
+    // A person lets it go on.
+    session.raise(1.0);
+    assert_eq!(ask(&ground).await.status, 200);
+    assert!(session.trouble().is_none());
+}
+
+#[tokio::test]
+async fn the_budget_of_a_day_is_that_of_all_sessions() {
+    let set = |settings: &mut Settings| settings.budgets.day = Some(5.0);
+    let ground = Ground::with(Anthropic, &[PRICED], set).await;
+    assert_eq!(ask(&ground).await.status, 200);
+    ground.gateway.spent_today(5.0);
+    let refused = ask(&ground).await;
+    assert_eq!(refused.status, 402, "{}", refused.body);
+    assert!(refused.body.contains("in one day"), "{}", refused.body);
+}
+
+#[tokio::test]
+async fn an_agent_in_circles_is_held_until_somebody_lets_it_go() {
+    let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Hold)).await;
+    let mut notices = ground.gateway.notices();
+    let refused = repeat(&ground, 4).await;
+    assert!(refused.status.is_client_error(), "{}", refused.body);
+    assert!(refused.body.contains("goes in circles"), "{}", refused.body);
+    let notice = notices.try_recv().unwrap();
+    assert!(matches!(notice.what, Noticed::Circling(_)), "{notice:?}");
+    let asked = ground.asked()[0];
+    assert_ne!(ask(&ground).await.status, 200);
+    assert_eq!(ground.asked(), [asked]);
+    ground.gateway.session("one-1").unwrap().begin_anew();
+    assert_eq!(ask(&ground).await.status, 200);
+}
+
+#[tokio::test]
+async fn whoever_is_only_warned_about_goes_on() {
+    let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Warn)).await;
+    assert_eq!(repeat(&ground, 4).await.status, 200);
+    assert!(
+        ground
+            .gateway
+            .session("one-1")
+            .unwrap()
+            .circling()
+            .is_some()
+    );
+}
+
+/// The note comes once for each sign, after all else that the model is shown.
+#[tokio::test]
+async fn a_note_tells_the_model_that_it_goes_in_circles() {
+    let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Note)).await;
+    assert_eq!(repeat(&ground, 5).await.status, 200);
+    let noted = ground.upstreams[0].requests();
+    let noted = noted
+        .iter()
+        .map(|request| String::from_utf8_lossy(&request.body).into_owned());
+    let noted: Vec<_> = noted
+        .map(|body| body.contains("You seem to go in circles"))
+        .collect();
+    assert_eq!(noted.iter().filter(|noted| **noted).count(), 1, "{noted:?}");
+}
+
+/// S4-11: the later calls keep the model until the session is moved back.
+#[tokio::test]
+async fn a_session_keeps_the_model_that_it_was_moved_to() {
+    let ground = Ground::new(Anthropic, &[PRICED]).await;
+    ask(&ground).await;
+    let session = ground.gateway.session("one-1").unwrap();
+    session.moved("claude-sonnet-5-5", "claude-opus-5-5");
+    ask(&ground).await;
+    ask(&ground).await;
+    session.moved("claude-opus-5-5", "claude-sonnet-5-5");
+    ask(&ground).await;
+    assert_eq!(session.model(), None);
+    let models: Vec<_> = ground.upstreams[0]
+        .requests()
+        .into_iter()
+        .map(|request| request.model)
+        .collect();
+    assert_eq!(
+        models,
+        [
+            "claude-sonnet-5-5",
+            "claude-opus-5-5",
+            "claude-opus-5-5",
+            "claude-sonnet-5-5"
+        ]
+    );
+}

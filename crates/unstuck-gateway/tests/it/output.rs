@@ -1,0 +1,80 @@
+//! Output that cannot be used, asked for again where that is wanted.
+
+use unstuck_core::event::CallOutcome;
+use unstuck_gateway::Settings;
+use unstuck_gateway::protocol::Protocol::OpenAi;
+
+use crate::Ground;
+
+const JSON: &str = r#"{"model":"gpt-6-luna","response_format":{"type":"json_object"},"messages":[{"role":"user","content":"As JSON"}]}"#;
+
+fn corrects(settings: &mut Settings) {
+    settings.retry_bad_output = true;
+}
+
+async fn asked(ground: &Ground) -> crate::Reply {
+    ground.post("/openai/v1/chat/completions", JSON).await
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_is_asked_for_again_with_what_was_wrong() {
+    for (fault, why, kind) in [
+        (
+            "answer = { text = \"{ broken\", input_tokens = 10, output_tokens = 5 }",
+            "not valid JSON",
+            "json_parse_error",
+        ),
+        ("empty = {}", "it is empty", "empty_output"),
+        (
+            "max_tokens = { text = \"{\" }",
+            "too long",
+            "format_validation",
+        ),
+    ] {
+        let script = format!(
+            "[[step]]\n{fault}\n\n[[step]]\nanswer = {{ text = '{{\"ok\":true}}', input_tokens = 10, output_tokens = 5 }}\n"
+        );
+        let ground = Ground::with(OpenAi, &[&script], corrects).await;
+        let reply = asked(&ground).await;
+        assert_eq!(
+            (reply.status.as_u16(), ground.asked()),
+            (200, vec![2]),
+            "{fault}: {reply:?}"
+        );
+        assert!(reply.body.contains("ok"), "{fault}: {}", reply.body);
+        let second = String::from_utf8(ground.upstreams[0].requests()[1].body.to_vec()).unwrap();
+        assert!(second.contains(why), "{fault}: {second}");
+        assert_eq!(ground.failures(), [kind]);
+        let record = ground.record().await;
+        assert_eq!(
+            (record.outcome, record.attempts),
+            (CallOutcome::Recovered, 2)
+        );
+        assert!(record.tokens.unwrap().output >= 5, "{record:?}");
+    }
+}
+
+#[tokio::test]
+async fn it_is_off_unless_asked_for_and_ends() {
+    let broken = "[[step]]\nanswer = { text = \"{ broken\" }\ntimes = \"always\"\n";
+    let ground = Ground::new(OpenAi, &[broken]).await;
+    assert_eq!(asked(&ground).await.status.as_u16(), 200);
+    assert_eq!(ground.asked(), [1]);
+    let ground = Ground::with(OpenAi, &[broken], corrects).await;
+    let reply = asked(&ground).await;
+    assert!(
+        reply.status.as_u16() == 200 && reply.body.contains("broken"),
+        "{reply:?}"
+    );
+    let tries = ground.asked()[0];
+    assert!((2..=4).contains(&tries), "{tries}");
+}
+
+/// A refusal is never asked for again, unless going round refusals is wanted.
+#[tokio::test]
+async fn a_refusal_stays_a_refusal() {
+    let script = "[[step]]\nrefusal = {}\ntimes = \"always\"\n";
+    let ground = Ground::with(OpenAi, &[script], corrects).await;
+    assert_eq!(asked(&ground).await.status.as_u16(), 200);
+    assert_eq!(ground.asked(), [1]);
+}

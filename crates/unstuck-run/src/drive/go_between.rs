@@ -1,0 +1,55 @@
+//! Who stands between an agent and its LLM API while an attempt runs, and sees what the agent cannot tell.
+
+use unstuck_core::agent::Agent;
+use unstuck_core::stuck::StuckSign;
+use unstuck_core::{Diagnosis, RetryPolicy, RunId, SessionId, Timestamp};
+
+/// An attempt that is about to begin.
+#[derive(Debug, Clone, Copy)]
+pub struct Errand<'a> {
+    /// The run that it belongs to.
+    pub run: &'a RunId,
+    /// The session.
+    pub session: &'a SessionId,
+    /// The root folder of the project.
+    pub project: &'a str,
+    /// The folder that it works in.
+    pub cwd: &'a str,
+    /// How far to go.
+    pub policy: &'a RetryPolicy,
+    /// The agent that the command is known to be.
+    pub agent: Option<&'a Agent>,
+    /// The command line.
+    pub command: &'a [String],
+    /// The variables that are set for it.
+    pub env: &'a [(String, String)],
+    /// Whether it is a role of a pipeline, whose agent is run without a person.
+    pub is_role: bool,
+}
+
+/// Stands between agents and their APIs.
+pub trait GoBetween {
+    /// Stands between for one attempt; none where that is not needed, or cannot be.
+    fn attend(&self, errand: &Errand<'_>) -> Option<Box<dyn Attendance>>;
+}
+
+/// Stands between for one attempt.
+pub trait Attendance {
+    /// The command line as it is to be run.
+    fn command(&self) -> &[String];
+
+    /// The variables that are set besides.
+    fn variables(&self) -> &[(String, String)];
+
+    /// What happened since this was asked last, one line each.
+    fn news(&mut self) -> Vec<String>;
+
+    /// Until when a call waits for its next try, if one does.
+    fn waits_until(&self) -> Option<Timestamp>;
+
+    /// What shows that the agent goes in circles, if something does and the attempt is to be ended for it.
+    fn stuck(&self) -> Option<StuckSign>;
+
+    /// What the newest call failed of; none if it was answered.
+    fn trouble(&self) -> Option<Diagnosis>;
+}

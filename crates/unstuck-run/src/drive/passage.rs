@@ -1,0 +1,172 @@
+//! The way of a child's output, to the person and to the files, and what is watched for meanwhile.
+
+use tokio::time::Instant;
+use unstuck_core::Recovery;
+use unstuck_core::agent::Agent;
+use unstuck_core::redact::Redactor;
+use unstuck_core::stuck::{StuckLimits, StuckSign, Watcher};
+
+use super::go_between::Attendance;
+use super::input::Input;
+use super::report::{Channel, Reporter};
+use crate::folder::Log as Kept;
+use crate::process::Sink;
+
+/// How much of a role's output others can build on: 16 MiB.
+const LONGEST: usize = 16 << 20;
+
+/// The way of a child's output: to the person, and to the files.
+pub(super) struct Passage<'a, 'r> {
+    pub(super) reporter: &'a mut dyn Reporter,
+    pub(super) recovery: &'a Recovery,
+    pub(super) since: unstuck_core::Timestamp,
+    pub(super) clock: crate::clock::Clock,
+    pub(super) stdout: Option<Kept<'r>>,
+    pub(super) stderr: Option<Kept<'r>>,
+    pub(super) input: Option<Input>,
+    pub(super) redactor: &'r Redactor,
+    pub(super) watch: Option<Watch>,
+    pub(super) attended: Option<Attended<'a>>,
+    /// What others build on: all of the standard output, up to its limit.
+    pub(super) whole: Option<Vec<u8>>,
+}
+
+impl Passage<'_, '_> {
+    /// Brings the files to their end, and tells whether the agent was stuck, and what it wrote.
+    pub(super) fn finish(mut self) -> (Option<StuckSign>, Option<Vec<u8>>) {
+        self.tell_news();
+        for kept in [self.stdout.take(), self.stderr.take()]
+            .into_iter()
+            .flatten()
+        {
+            kept.finish();
+        }
+        let seen = self.attended.and_then(|attended| attended.sign);
+        let sign = self.watch.and_then(|watch| watch.sign).or(seen);
+        (sign, self.whole)
+    }
+}
+
+/// Somebody stands between the agent and its API.
+pub(super) struct Attended<'a> {
+    pub(super) attendance: &'a mut (dyn Attendance + 'static),
+    /// What the agent is called where there are several.
+    pub(super) name: Option<String>,
+    /// What showed that the agent goes in circles, while it ran.
+    pub(super) sign: Option<StuckSign>,
+}
+
+impl Passage<'_, '_> {
+    /// Tells what was seen between the agent and its API.
+    fn tell_news(&mut self) {
+        let Some(attended) = &mut self.attended else {
+            return;
+        };
+        for line in attended.attendance.news() {
+            match &attended.name {
+                Some(name) => self.reporter.note(&format!("{name}: {line}")),
+                None => self.reporter.note(&line),
+            }
+        }
+    }
+
+    fn is_stuck(&self) -> bool {
+        let by_watch = self
+            .watch
+            .as_ref()
+            .is_some_and(|watch| watch.sign.is_some());
+        let attended = self.attended.as_ref();
+        by_watch || attended.is_some_and(|attended| attended.sign.is_some())
+    }
+}
+
+/// Looks whether an agent goes round in circles while it runs.
+pub(super) struct Watch {
+    watcher: Watcher,
+    wrote: Instant,
+    sign: Option<StuckSign>,
+}
+
+impl Watch {
+    pub(super) fn new(limits: &StuckLimits, agent: Option<&Agent>) -> Self {
+        Self {
+            watcher: Watcher::new(limits, agent),
+            wrote: Instant::now(),
+            sign: None,
+        }
+    }
+
+    fn wrote(&mut self) {
+        self.wrote = Instant::now();
+        if self.sign.is_none() {
+            self.sign = self.watcher.verdict();
+        }
+    }
+
+    fn tick(&mut self) {
+        if self.sign.is_none() {
+            self.sign = self.watcher.silent(self.wrote.elapsed());
+        }
+    }
+}
+
+impl Sink for Passage<'_, '_> {
+    fn stdout(&mut self, bytes: &[u8]) {
+        self.reporter.output(Channel::Stdout, bytes);
+        if let Some(whole) = &mut self.whole {
+            let left = LONGEST.saturating_sub(whole.len());
+            whole.extend_from_slice(&bytes[..bytes.len().min(left)]);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.watcher.stdout(bytes);
+            watch.wrote();
+        }
+        if let Some(kept) = &mut self.stdout {
+            kept.push(bytes);
+        }
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.reporter.output(Channel::Stderr, bytes);
+        if let Some(watch) = &mut self.watch {
+            watch.watcher.stderr(bytes);
+            watch.wrote();
+        }
+        if let Some(kept) = &mut self.stderr {
+            kept.push(bytes);
+        }
+    }
+
+    fn input(&mut self, so_far: &[u8], complete: bool) {
+        if let Some(input) = &mut self.input {
+            input.came(so_far, complete, self.redactor);
+        }
+    }
+
+    fn ticks(&self) -> bool {
+        self.reporter.live() || self.watch.is_some() || self.attended.is_some()
+    }
+
+    fn is_open(&self) -> bool {
+        self.reporter.is_open() && !self.is_stuck()
+    }
+
+    fn tick(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            watch.tick();
+        }
+        self.tell_news();
+        if let Some(attended) = &mut self.attended {
+            attended.sign = attended.attendance.stuck();
+        }
+        if !self.reporter.live() {
+            return;
+        }
+        let elapsed = self.clock.at().since(self.since);
+        let attended = self.attended.as_ref();
+        match attended.and_then(|attended| attended.attendance.waits_until()) {
+            Some(until) => self.reporter.calling(elapsed, until, self.recovery),
+            None => self.reporter.running(elapsed, self.recovery),
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! `unstuck serve`: a gateway for all agents of this machine.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anstream::AutoStream;
+use anyhow::{Context, Result};
+use clap::Args;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+use unstuck_core::RetryPolicy;
+use unstuck_gateway::protocol::Protocol;
+use unstuck_gateway::{Gateway, GatewayError, Notice, Secret, Settings, Upstream};
+use unstuck_run::process::Stop;
+
+use super::exec::gateway_policy;
+use crate::config::Config;
+use crate::environment;
+use crate::gateway::{
+    Configured, Counting, books, follow, name_of, of_config, of_flag, said, settings,
+};
+use crate::output::{BOLD, DIM, Output};
+use crate::report::hinted;
+use crate::session::Session;
+use crate::supervise::listen;
+
+/// What a token is read from where no file is named.
+const TOKEN: &str = "UNSTUCK_TOKEN";
+
+/// Run a gateway in front of LLM APIs: every call that fails is tried again, for any program that can be given a base URL
+///
+/// Programs use it when their base URL is set to one of those that are printed. `unstuck exec` and `unstuck run` start one
+/// for their agents by themselves.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck serve
+  export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic     (in the terminal of the agent)
+
+  unstuck serve --upstream anthropic=https://api.anthropic.com --upstream anthropic=https://spare.example
+  unstuck serve --listen 127.0.0.1:0 --port-file /tmp/port --quiet
+  unstuck serve --listen 0.0.0.0:4141 --token-file ~/.config/unstuck/token
+                                      (clients send it in the header x-unstuck-token)
+
+Exit codes:
+  0    ended by Ctrl-C or SIGTERM
+  2    an error: the port is taken, an address is none, the configuration is not in order")]
+pub(crate) struct ServeArgs {
+    /// Where to listen; port 0 takes a free one [default: 127.0.0.1:4141]
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+
+    /// Write the port into this file once it is listened on
+    #[arg(long, value_name = "FILE")]
+    port_file: Option<PathBuf>,
+
+    /// Ask this API: anthropic=URL, openai=URL (with its /v1) or gemini=URL; several of one protocol stand in for each other,
+    /// in order [default: the configuration's, else the providers' own]
+    #[arg(long, value_name = "PROTOCOL=URL", value_parser = of_flag)]
+    upstream: Vec<Upstream>,
+
+    /// Read the token that clients must send from this file (or set UNSTUCK_TOKEN); needed beyond this machine
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// The policy: standard, patient, critical, thrifty, off, or one of yours
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "UNSTUCK_POLICY",
+        hide_env_values = true
+    )]
+    policy: Option<String>,
+
+    /// How many retries there are for each kind of failure that a retry can help
+    #[arg(long, value_name = "N")]
+    retries: Option<u32>,
+
+    /// Say nothing but what is wrong with unstuck itself
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(
+    args: &ServeArgs,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    config.prepare()?;
+    let policy = gateway_policy(args.policy.as_deref(), args.retries, config)?;
+    let settings = told(args, config, policy)?;
+    let knowledge = Configured::new(config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers())
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(serve(args, settings, knowledge, session, out))?;
+    // A call that a second Ctrl-C cut off is not waited for.
+    runtime.shutdown_background();
+    Ok(ExitCode::SUCCESS)
+}
+
+fn workers() -> usize {
+    let there = std::thread::available_parallelism();
+    there.map_or(2, usize::from).max(2)
+}
+
+fn told(args: &ServeArgs, config: &Config, policy: RetryPolicy) -> Result<Settings> {
+    let section = config.gateway();
+    let mut upstreams = numbered(&args.upstream);
+    for protocol in Protocol::ALL {
+        if upstreams.iter().all(|one| one.protocol != protocol) {
+            upstreams.extend(of_config(section, protocol)?);
+        }
+    }
+    let mut settings = settings(section, upstreams, policy);
+    settings.listen = args.listen.unwrap_or(section.listen);
+    settings.token = token(args.token_file.as_deref())?;
+    Ok(settings)
+}
+
+/// Upstreams of one protocol that can be told apart by their names.
+fn numbered(upstreams: &[Upstream]) -> Vec<Upstream> {
+    let mut named: Vec<Upstream> = Vec::new();
+    for upstream in upstreams {
+        let same = named.iter().filter(|one| one.protocol == upstream.protocol);
+        let name = match same.count() {
+            0 => upstream.protocol.name().to_owned(),
+            before => format!("{}-{}", upstream.protocol.name(), before + 1),
+        };
+        named.push(Upstream {
+            name,
+            ..upstream.clone()
+        });
+    }
+    named
+}
+
+fn token(file: Option<&Path>) -> Result<Option<Secret>> {
+    let Some(file) = file else {
+        return Ok(environment::variable(TOKEN).map(Secret::new));
+    };
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = text.trim();
+    if text.len() < 16 || text.contains(char::is_whitespace) {
+        return Err(hinted(
+            format!("{} does not hold a token", file.display()),
+            "one line of at least 16 characters: openssl rand -hex 32 makes one",
+        ));
+    }
+    Ok(Some(Secret::new(text)))
+}
+
+async fn serve(
+    args: &ServeArgs,
+    settings: Settings,
+    knowledge: Configured,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let needs_token = settings.token.is_some();
+    let redactor = Arc::new(environment::redactor());
+    let store = crate::store::open(session.store, redactor).await?;
+    let books = books(store.clone(), String::new());
+    let counting = Arc::new(Counting::new(Arc::clone(&books) as _));
+    let started = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&counting) as _).await;
+    let gateway = started.map_err(explained)?;
+    let (stop, mut stopped) = watch::channel(Stop::No);
+    listen(stop, None)?;
+    if let Some(file) = &args.port_file {
+        write_port(file, gateway.address().port())?;
+    }
+    if !args.quiet {
+        welcome(&gateway, needs_token, out)?;
+        out.finish()?;
+    }
+    let mut teller = Teller::new(session, args.quiet);
+    let mut notices = gateway.notices();
+    let telling = async {
+        loop {
+            teller.tell(&next(&mut notices).await);
+        }
+    };
+    tokio::select! {
+        _ = stopped.wait_for(|stop| *stop != Stop::No) => {}
+        () = follow(&gateway, &store) => {}
+        () = telling => {}
+    }
+    // What was told last is on its way.
+    while let Ok(notice) = notices.try_recv() {
+        teller.tell(&notice);
+    }
+    tokio::select! {
+        () = gateway.stop() => {}
+        _ = stopped.wait_for(|stop| *stop == Stop::AtOnce) => {}
+    }
+    if let Some(file) = &args.port_file {
+        // Whoever finds it would knock at a closed door.
+        let _ = fs::remove_file(file);
+    }
+    books.close().await;
+    teller.sum(&counting);
+    store.close().await.map_err(crate::store::explained)
+}
+
+async fn next(notices: &mut Receiver<Notice>) -> Notice {
+    loop {
+        match notices.recv().await {
+            Ok(notice) => return notice,
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+/// Writes the port so that whoever finds the file finds all of it.
+fn write_port(file: &Path, port: u16) -> Result<()> {
+    let beside = file.with_extension(format!("{}.new", std::process::id()));
+    let written = fs::write(&beside, format!("{port}\n")).and_then(|()| fs::rename(&beside, file));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        hinted(
+            format!("cannot write the port to {}: {error}", file.display()),
+            "--port-file takes the path of a file in a folder that is there and can be written to",
+        )
+    })
+}
+
+/// What programs have to be told.
+fn welcome(gateway: &Gateway, needs_token: bool, out: &mut Output) -> Result<()> {
+    let url = |protocol| gateway.base_url(protocol, None);
+    writeln!(
+        out,
+        "{BOLD}unstuck gateway{BOLD:#} on http://{}; tell your agents:",
+        gateway.address()
+    )?;
+    let variables = [
+        ("ANTHROPIC_BASE_URL", Protocol::Anthropic),
+        ("OPENAI_BASE_URL", Protocol::OpenAi),
+        ("GOOGLE_GEMINI_BASE_URL", Protocol::Gemini),
+    ];
+    for (name, protocol) in variables {
+        writeln!(out, "  export {name}={}", url(protocol))?;
+    }
+    if needs_token {
+        writeln!(out, "  and the header x-unstuck-token: the token")?;
+    }
+    writeln!(out, "{DIM}Ctrl-C ends it.{DIM:#}")?;
+    Ok(())
+}
+
+/// One line for each thing that happens.
+struct Teller {
+    stderr: AutoStream<io::Stderr>,
+    quiet: bool,
+}
+
+impl Teller {
+    fn new(session: &Session<'_>, quiet: bool) -> Self {
+        Self {
+            stderr: AutoStream::new(io::stderr(), session.color.choice()),
+            quiet,
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if !self.quiet {
+            // Nothing can be done if nobody reads it.
+            let _ = writeln!(self.stderr, "{DIM}unstuck:{DIM:#} {line}");
+        }
+    }
+
+    fn tell(&mut self, notice: &Notice) {
+        let name = name_of(&notice.session);
+        self.line(&format!("{name}: {}", said(&notice.what)));
+    }
+
+    fn sum(&mut self, counting: &Counting) {
+        let counts = counting.counts();
+        let calls = match counts.calls {
+            1 => "1 call".to_owned(),
+            calls => format!("{calls} calls"),
+        };
+        let refused = match counts.refused {
+            0 => String::new(),
+            refused => format!(", {refused} refused"),
+        };
+        self.line(&format!(
+            "{calls}, {} recovered, {} failed{refused}, ${:.2}",
+            counts.recovered, counts.failed, counts.cost
+        ));
+    }
+}
+
+/// An error of the gateway with what to do next.
+fn explained(error: GatewayError) -> anyhow::Error {
+    let hint = match &error {
+        GatewayError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+            "another program listens there (an unstuck serve?); --listen 127.0.0.1:0 takes a free port"
+        }
+        GatewayError::Listen { .. } => {
+            "--listen takes an address of this machine, such as 127.0.0.1:4141"
+        }
+        GatewayError::Unguarded(_) => {
+            "--token-file FILE or UNSTUCK_TOKEN gives one; 127.0.0.1 needs none"
+        }
+        GatewayError::Upstream { .. } | GatewayError::NoUpstream(_) => {
+            "--upstream takes PROTOCOL=URL, such as anthropic=https://api.anthropic.com"
+        }
+        GatewayError::Chance(_) => return error.into(),
+    };
+    hinted(error.to_string(), hint)
+}

@@ -1,0 +1,113 @@
+//! One attempt of an agent whose calls go through a private gateway.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::TryRecvError;
+use unstuck_core::stuck::{StuckSign, StuckWhat};
+use unstuck_core::{Diagnosis, Timestamp};
+use unstuck_gateway::watch::What;
+use unstuck_gateway::{Notice, Noticed, Session};
+use unstuck_run::drive::Attendance;
+
+use super::words::said;
+use crate::clock;
+
+/// An attempt whose calls go through the gateway.
+pub(super) struct Attending {
+    pub(super) command: Vec<String>,
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) session: Arc<Session>,
+    pub(super) notices: Receiver<Notice>,
+    pub(super) waits_until: Option<Timestamp>,
+    /// Whether the attempt is ended when the agent goes in circles.
+    pub(super) ends_in_circles: bool,
+}
+
+impl Attending {
+    fn heard(&mut self, what: &Noticed) -> String {
+        match what {
+            Noticed::Retrying { until, .. } => self.waits_until = Some(*until),
+            Noticed::Recovered { .. } | Noticed::GaveUp { .. } => self.waits_until = None,
+            Noticed::Moved { .. } | Noticed::Circling(_) | Noticed::SpentUp { .. } => {}
+        }
+        said(what)
+    }
+}
+
+impl Attendance for Attending {
+    fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    fn variables(&self) -> &[(String, String)] {
+        &self.variables
+    }
+
+    fn news(&mut self) -> Vec<String> {
+        let name = self.session.name();
+        let mut lines = Vec::new();
+        loop {
+            match self.notices.try_recv() {
+                Ok(notice) if notice.session == name => lines.push(self.heard(&notice.what)),
+                // What was missed is only told; what counts is asked for.
+                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return lines,
+            }
+        }
+    }
+
+    fn waits_until(&self) -> Option<Timestamp> {
+        self.waits_until.filter(|until| *until > clock::now().at)
+    }
+
+    fn stuck(&self) -> Option<StuckSign> {
+        // Many subagents at once may be how the work is done.
+        let sign = self.session.circling();
+        let sign = sign.filter(|sign| self.ends_in_circles && sign.what != What::Storm)?;
+        Some(StuckSign {
+            what: StuckWhat::InCircles,
+            times: sign.count,
+            repeated: sign.sentence.trim_end_matches('.').to_owned(),
+            result: String::new(),
+        })
+    }
+
+    fn trouble(&self) -> Option<Diagnosis> {
+        self.session.trouble().as_deref().cloned()
+    }
+}
+
+/// An attempt whose agent asks its API itself, since the gateway could not be started.
+pub(super) struct Alone {
+    pub(super) command: Vec<String>,
+    pub(super) why: Option<String>,
+}
+
+impl Attendance for Alone {
+    fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    fn variables(&self) -> &[(String, String)] {
+        &[]
+    }
+
+    fn news(&mut self) -> Vec<String> {
+        let told =
+            |why| format!("there is no gateway for this agent: {why}; it asks its API itself");
+        self.why.take().map(told).into_iter().collect()
+    }
+
+    fn waits_until(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn stuck(&self) -> Option<StuckSign> {
+        None
+    }
+
+    fn trouble(&self) -> Option<Diagnosis> {
+        None
+    }
+}

@@ -1,0 +1,64 @@
+//! Counts what a gateway does while it is written down.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::{Event, RetryPolicy, Timestamp};
+use unstuck_gateway::{Ledger, Session, SessionSetup};
+
+/// What a gateway did.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Counts {
+    pub(crate) calls: u64,
+    pub(crate) recovered: u64,
+    pub(crate) failed: u64,
+    pub(crate) refused: u64,
+    pub(crate) cost: f64,
+}
+
+/// Counts what is written down.
+pub(crate) struct Counting {
+    ledger: Arc<dyn Ledger>,
+    counts: Mutex<Counts>,
+}
+
+impl Counting {
+    pub(crate) fn new(ledger: Arc<dyn Ledger>) -> Self {
+        Self {
+            ledger,
+            counts: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        *self.lock()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ledger for Counting {
+    fn begin(&self, name: &str, client: Option<&str>, policy: &RetryPolicy) -> SessionSetup {
+        self.ledger.begin(name, client, policy)
+    }
+
+    fn call(&self, record: CallRecord) {
+        let mut counts = self.lock();
+        counts.calls += 1;
+        counts.cost += record.cost_usd.unwrap_or(0.0);
+        match record.outcome {
+            CallOutcome::Answered | CallOutcome::Cancelled => {}
+            CallOutcome::Recovered => counts.recovered += 1,
+            CallOutcome::Failed | CallOutcome::Cut => counts.failed += 1,
+            CallOutcome::Refused => counts.refused += 1,
+        }
+        drop(counts);
+        self.ledger.call(record);
+    }
+
+    fn event(&self, session: &Session, at: Timestamp, event: Event) {
+        self.ledger.event(session, at, event);
+    }
+}

@@ -1,0 +1,40 @@
+//! The gateway between agents and their LLM APIs, as the commands use it: a private one for the agents of a run, and a
+//! shared one.
+
+mod attendance;
+mod counting;
+mod following;
+mod knowledge;
+mod private;
+mod settings;
+mod upstreams;
+mod words;
+
+pub(crate) use counting::Counting;
+pub(crate) use following::follow;
+pub(crate) use knowledge::Configured;
+pub(crate) use private::{Private, Wish};
+pub(crate) use settings::settings;
+pub(crate) use upstreams::{of_config, of_flag};
+pub(crate) use words::{name_of, said};
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use unstuck_gateway::{BooksOptions, StoreLedger};
+use unstuck_run::drive::ourselves;
+use unstuck_store::Store;
+
+/// Where a gateway writes down what it does; on the runtime of the caller.
+pub(crate) fn books(store: Store, project: String) -> Arc<StoreLedger> {
+    let options = BooksOptions {
+        project,
+        knowledge: env!("CARGO_PKG_VERSION").to_owned(),
+        owner: Some(ourselves()),
+        tell: Box::new(|why| {
+            // Nothing can be done if nobody reads it.
+            let _ = writeln!(io::stderr(), "unstuck: warning: {why}");
+        }),
+    };
+    Arc::new(StoreLedger::start(store, options))
+}

@@ -1,0 +1,365 @@
+//! A gateway for the agents of one run: started when the first of them needs it, gone with the run.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use anyhow::{Context, Result};
+use tokio::sync::oneshot;
+use unstuck_config::section::{OnCircles, OnReached};
+use unstuck_core::agent::{Agent, Agents, Invocation, Sign, Through};
+use unstuck_gateway::protocol::Protocol;
+use unstuck_gateway::{Gateway, GatewayError, Session, SessionSetup, Settings};
+use unstuck_run::drive::{Attendance, Errand, GoBetween};
+use unstuck_store::Store;
+
+use super::attendance::{Alone, Attending};
+use super::upstreams::{AddressVariable, is_ours, of_environment};
+use super::{Configured, books, follow, settings};
+use crate::config::Config;
+use crate::environment;
+
+/// Says that a program runs behind a gateway of ours, which needs no second one before it.
+const MARKER: &str = "UNSTUCK_GATEWAY";
+/// Variables that hold keys of providers.
+const KEYS: [(&str, Protocol); 5] = [
+    ("ANTHROPIC_API_KEY", Protocol::Anthropic),
+    ("ANTHROPIC_AUTH_TOKEN", Protocol::Anthropic),
+    ("OPENAI_API_KEY", Protocol::OpenAi),
+    ("GEMINI_API_KEY", Protocol::Gemini),
+    ("GOOGLE_API_KEY", Protocol::Gemini),
+];
+/// Variables that send requests through a proxy, and those that name what is not.
+const PROXIES: [&str; 4] = ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+const NO_PROXIES: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
+/// Whether the agents of a run get a gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// Where the configuration does not say otherwise.
+    Configured,
+    /// In no case.
+    Never,
+}
+
+impl Wish {
+    /// What the flag `--no-gateway` says.
+    pub(crate) fn of_flag(no_gateway: bool) -> Self {
+        match no_gateway {
+            true => Self::Never,
+            false => Self::Configured,
+        }
+    }
+}
+
+/// Gives agents a gateway.
+pub(crate) struct Private<'a> {
+    config: &'a Config,
+    agents: &'a Agents,
+    /// Where files for agents are put.
+    folder: PathBuf,
+    env: BTreeMap<String, String>,
+    store: &'a Store,
+    running: OnceCell<Result<Running, String>>,
+}
+
+impl<'a> Private<'a> {
+    /// One that is not started yet; none where nobody wants it.
+    pub(crate) fn new(
+        wish: Wish,
+        config: &'a Config,
+        agents: &'a Agents,
+        state: &Path,
+        store: &'a Store,
+    ) -> Option<Self> {
+        if wish == Wish::Never || !config.gateway().enabled {
+            return None;
+        }
+        Some(Self {
+            config,
+            agents,
+            folder: state.join("gateway"),
+            env: environment::all()
+                .filter(|(_, value)| !value.is_empty())
+                .collect(),
+            store,
+            running: OnceCell::new(),
+        })
+    }
+
+    /// How an agent, or any other program that uses an API, is called through a gateway; none where it is not.
+    fn through(&self, errand: &Errand<'_>, url: &str) -> Option<(&Agent, Through)> {
+        let any = self.agents.get("command")?;
+        let is_known =
+            |agent: &&Agent| agent.id() != any.id() && agent.file().call.base_url.is_known();
+        let known = errand.agent.and_then(|agent| self.agents.get(agent.id()));
+        let known = known.filter(is_known);
+        let agent = known.unwrap_or(any);
+        let mut through = agent.through(url, errand.command)?;
+        if known.is_none() {
+            let used = self.used(errand);
+            let own: Vec<_> = AddressVariable::of(any).collect();
+            let is_used = |name: &str| {
+                let mut own = own.iter().filter(|one| one.name == name);
+                own.any(|one| used.contains(&one.protocol))
+            };
+            through.env.retain(|(name, _)| is_used(name));
+        }
+        // What holds more than an address cannot be passed on as one.
+        let is_own = |name: &String| errand.env.iter().any(|(own, _)| own == name);
+        let addresses: Vec<_> = AddressVariable::of(agent).map(|one| one.name).collect();
+        let is_more = |name: &String| self.env.contains_key(name) && !addresses.contains(name);
+        through
+            .env
+            .retain(|(name, _)| !is_own(name) && !is_more(name));
+        let is_set = |name: &String| is_own(name) || self.env.contains_key(name);
+        through.quiet.retain(|(name, _)| !is_set(name));
+        through.files.retain(|(name, _)| !is_set(name));
+        let is_told = !through.env.is_empty() || through.command != errand.command;
+        let is_left = self.is_left(agent, Path::new(errand.cwd));
+        (is_told && !is_left).then_some((agent, through))
+    }
+
+    /// The protocols that a program seems to use, by its environment.
+    fn used(&self, errand: &Errand<'_>) -> Vec<Protocol> {
+        let is_own = |name: &str| errand.env.iter().any(|(own, _)| own == name);
+        let is_set = |name: &str| self.env.contains_key(name) || is_own(name);
+        let keys = KEYS.into_iter().filter(|(name, _)| is_set(name));
+        let addresses = AddressVariable::all(None, self.agents).into_iter();
+        let addresses = addresses.filter(|one| self.env.contains_key(&one.name));
+        let addresses = addresses.map(|one| one.protocol);
+        keys.map(|(_, protocol)| protocol)
+            .chain(addresses)
+            .collect()
+    }
+
+    /// Whether a file says that the user has told the agent where its API is in a way that we would undo.
+    fn is_left(&self, agent: &Agent, cwd: &Path) -> bool {
+        let mut files = agent.file().call.base_url.files();
+        files.any(|(file, sign)| self.holds(file, sign, cwd))
+    }
+
+    fn holds(&self, file: &str, sign: &Sign, cwd: &Path) -> bool {
+        let path = match (file.strip_prefix("~/"), file.strip_prefix('$')) {
+            (Some(rest), _) => environment::home().map(|home| home.join(rest)),
+            (_, Some(rest)) => {
+                let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+                let folder = self.env.get(name).map(PathBuf::from);
+                folder.map(|folder| match rest {
+                    "" => folder,
+                    rest => folder.join(rest),
+                })
+            }
+            _ => Some(cwd.join(file)),
+        };
+        let text = path.and_then(|path| std::fs::read_to_string(path).ok());
+        text.is_some_and(|text| text.contains(&sign.holds))
+    }
+
+    /// Whether the agents are behind a gateway of ours already.
+    fn is_behind_one(&self) -> bool {
+        let variables = AddressVariable::all(None, self.agents);
+        let mut values = variables.iter().filter_map(|one| self.env.get(&one.name));
+        self.env.contains_key(MARKER) || values.any(|url| is_ours(url))
+    }
+
+    fn running(&self, agent: &Agent, errand: &Errand<'_>) -> Result<&Running, &str> {
+        let start = || {
+            let variables = AddressVariable::all(Some(agent), self.agents);
+            let section = self.config.gateway();
+            let upstreams = of_environment(section, &variables, &self.env)?;
+            let settings = settings(section, upstreams, errand.policy.clone());
+            let project = errand.project.to_owned();
+            let knowledge = Configured::new(self.config)?;
+            Running::start(settings, knowledge, self.store.clone(), project)
+        };
+        let running = self
+            .running
+            .get_or_init(|| start().map_err(|error| format!("{error:#}")));
+        running.as_ref().map_err(String::as_str)
+    }
+
+    /// The session of an attempt: a new one, or the one of the attempt before.
+    fn session(&self, gateway: &Gateway, errand: &Errand<'_>) -> Arc<Session> {
+        let section = self.config.gateway();
+        let Some(session) = gateway.session(errand.session.as_str()) else {
+            return gateway.register(SessionSetup {
+                name: errand.session.as_str().to_owned(),
+                run: errand.run.clone(),
+                session: errand.session.clone(),
+                project: errand.project.to_owned(),
+                policy: errand.policy.clone(),
+                budget: section.budgets.session,
+            });
+        };
+        // Nobody tries again after a budget was used up unless a person has said so.
+        if let (true, OnReached::Ask, Some(usd)) = (
+            session.is_spent_up(),
+            section.budgets.on_reached,
+            section.budgets.session,
+        ) {
+            session.raise(usd);
+        }
+        session.begin_anew();
+        session
+    }
+
+    fn variables(&self, through: Through, url: &str) -> Vec<(String, String)> {
+        let mut set = through.env;
+        set.extend(through.quiet);
+        for (name, content) in through.files {
+            let path = self.folder.join(format!("{name}.json"));
+            let written =
+                std::fs::create_dir_all(&self.folder).and_then(|()| std::fs::write(&path, content));
+            // Without it the agent tries by itself, too.
+            if written.is_ok() {
+                set.push((name, path.display().to_string()));
+            }
+        }
+        if PROXIES.iter().any(|name| self.env.contains_key(*name)) {
+            let here = "127.0.0.1,localhost";
+            set.extend(NO_PROXIES.iter().map(|name| {
+                let value = match self.env.get(*name) {
+                    Some(own) => format!("{own},{here}"),
+                    None => here.to_owned(),
+                };
+                ((*name).to_owned(), value)
+            }));
+        }
+        set.push((MARKER.to_owned(), url.to_owned()));
+        set
+    }
+
+    /// Whether an attempt is ended when its agent goes in circles: not where a person works with it, and not where the
+    /// model is told instead.
+    fn ends_in_circles(&self, errand: &Errand<'_>) -> bool {
+        let headless = |agent| Invocation::read(agent, errand.command).is_headless();
+        let alone = errand.is_role || errand.agent.is_some_and(headless);
+        let is_told = self.config.gateway().on_circles == OnCircles::Note;
+        alone && !is_told && self.config.stuck().enabled
+    }
+}
+
+impl GoBetween for Private<'_> {
+    fn attend(&self, errand: &Errand<'_>) -> Option<Box<dyn Attendance>> {
+        // Who wants nothing to be tried again shall not lose the agent's own tries.
+        if !errand.policy.enabled || self.is_behind_one() {
+            return None;
+        }
+        let (agent, _) = self.through(errand, "http://127.0.0.1")?;
+        let running = match self.running(agent, errand) {
+            Ok(running) => running,
+            Err(why) => {
+                return Some(Box::new(Alone {
+                    command: errand.command.to_vec(),
+                    why: Some(why.to_owned()),
+                }));
+            }
+        };
+        let gateway = running.gateway()?;
+        let notices = gateway.notices();
+        let session = self.session(gateway, errand);
+        let url = format!("http://{}/s/{}", gateway.address(), session.name());
+        let (_, through) = self.through(errand, &url)?;
+        Some(Box::new(Attending {
+            command: through.command.clone(),
+            variables: self.variables(through, &url),
+            session,
+            notices,
+            waits_until: None,
+            ends_in_circles: self.ends_in_circles(errand),
+        }))
+    }
+}
+
+/// A gateway on a thread of its own.
+struct Running {
+    gateway: Option<Arc<Gateway>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn start(
+        settings: Settings,
+        knowledge: Configured,
+        store: Store,
+        project: String,
+    ) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the runtime")?;
+        let (started, starting) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let serving = Serving {
+            settings,
+            knowledge,
+            store,
+            project,
+            started,
+            stopped,
+        };
+        let thread = std::thread::Builder::new()
+            .name("gateway".to_owned())
+            .spawn(move || runtime.block_on(serving.serve()))?;
+        let gateway = starting.recv().context("it ended at once")??;
+        Ok(Self {
+            gateway: Some(gateway),
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+
+    fn gateway(&self) -> Option<&Gateway> {
+        self.gateway.as_deref()
+    }
+}
+
+/// What the thread of a gateway starts with.
+struct Serving {
+    settings: Settings,
+    knowledge: Configured,
+    store: Store,
+    project: String,
+    started: mpsc::Sender<Result<Arc<Gateway>, GatewayError>>,
+    stopped: oneshot::Receiver<()>,
+}
+
+impl Serving {
+    async fn serve(self) {
+        let books = books(self.store.clone(), self.project);
+        let knowledge = Arc::new(self.knowledge);
+        let gateway = Gateway::start(self.settings, knowledge, Arc::clone(&books) as _);
+        let gateway = gateway.await.map(Arc::new);
+        let own = gateway.as_ref().ok().map(Arc::clone);
+        // Nobody waits for it any more if that fails.
+        let _ = self.started.send(gateway);
+        let Some(gateway) = own else {
+            return;
+        };
+        tokio::select! {
+            _ = self.stopped => {}
+            () = follow(&gateway, &self.store) => {}
+        }
+        if let Some(gateway) = Arc::into_inner(gateway) {
+            gateway.stop().await;
+        }
+        books.close().await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.gateway = None;
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            // What went wrong in it has been told.
+            let _ = thread.join();
+        }
+    }
+}

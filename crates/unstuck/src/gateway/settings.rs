@@ -1,0 +1,89 @@
+//! What the configuration says, as the gateway takes it.
+
+use unstuck_config::section::{self, GatewaySection, GatewayTimeouts, GatewayWatch};
+use unstuck_core::RetryPolicy;
+use unstuck_gateway::watch::WatchLimits;
+use unstuck_gateway::{Budgets, OnCircles, Settings, TimeLimits, Upstream, WatchRules};
+
+/// What a gateway is told before it starts, by what the configuration says.
+pub(crate) fn settings(
+    section: &GatewaySection,
+    upstreams: Vec<Upstream>,
+    policy: RetryPolicy,
+) -> Settings {
+    let mut settings = Settings::new(upstreams);
+    settings.policy = policy;
+    settings.limits = time_limits(&section.timeouts);
+    settings.max_request = usize::try_from(section.max_request).unwrap_or(usize::MAX);
+    settings.route_around_refusals = section.route_around_refusals;
+    settings.retry_bad_output = section.retry_bad_output;
+    settings.watch = WatchRules {
+        limits: watch_limits(&section.watch),
+        then: on_circles(section.on_circles),
+    };
+    settings.budgets = Budgets {
+        session: section.budgets.session,
+        day: section.budgets.day,
+    };
+    settings
+}
+
+fn time_limits(section: &GatewayTimeouts) -> TimeLimits {
+    TimeLimits {
+        connect: section.connect,
+        response: section.response,
+        whole: section.whole,
+        first_content: section.first_content,
+        stall: section.stall,
+        hold: section.hold,
+        keep_alive: section.keep_alive,
+        fallback_after: section.fallback_after,
+        request: section.request,
+    }
+}
+
+fn watch_limits(section: &GatewayWatch) -> WatchLimits {
+    WatchLimits {
+        repeats: section.repeats,
+        repeats_in_window: section.repeats_in_window,
+        window: section.window,
+        slow_tool: section.slow_tool,
+        slow_repeats: section.slow_repeats,
+        empty_answers: section.empty_answers,
+        no_shrink: section.no_shrink,
+        refill: section.refill,
+        shortest_full: section.shortest_full,
+        no_progress: section.no_progress,
+        storm: section.storm,
+        storm_time: section.storm_time,
+    }
+}
+
+fn on_circles(section: section::OnCircles) -> OnCircles {
+    match section {
+        section::OnCircles::Warn => OnCircles::Warn,
+        section::OnCircles::Note => OnCircles::Note,
+        section::OnCircles::Hold => OnCircles::Hold,
+        section::OnCircles::Stop => OnCircles::Stop,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the configuration takes for the defaults are those of the gateway.
+    #[test]
+    fn the_defaults_are_the_same() {
+        let section = GatewaySection::default();
+        assert_eq!(time_limits(&section.timeouts), TimeLimits::default());
+        assert_eq!(watch_limits(&section.watch), WatchLimits::default());
+        let (own, of_section) = (
+            Settings::new(Vec::new()),
+            settings(&section, Vec::new(), RetryPolicy::default()),
+        );
+        assert_eq!(own.max_request, of_section.max_request);
+        assert_eq!(own.watch.then, of_section.watch.then);
+        assert_eq!(own.budgets, of_section.budgets);
+    }
+}

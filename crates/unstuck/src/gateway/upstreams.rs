@@ -1,0 +1,232 @@
+//! Whom a gateway asks: what a flag, the user's own variables, the configuration or nobody says.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use unstuck_config::section::{GatewaySection, GatewayUpstream, Lack};
+use unstuck_core::agent::{Agent, Agents};
+use unstuck_gateway::protocol::Protocol;
+use unstuck_gateway::{GatewayError, Lacks, Secret, Upstream};
+
+use crate::environment;
+use crate::report::hinted;
+
+/// `PROTOCOL=URL`, as a flag says it.
+pub(crate) fn of_flag(text: &str) -> Result<Upstream, String> {
+    let known = Protocol::ALL.map(Protocol::name).join(", ");
+    let (name, url) = text.split_once('=').ok_or_else(|| {
+        "it must be PROTOCOL=URL, such as anthropic=https://api.anthropic.com".to_owned()
+    })?;
+    let protocol = Protocol::from_name(name)
+        .ok_or_else(|| format!("there is no protocol `{name}`; there are {known}"))?;
+    Upstream::new(name, protocol, url).map_err(|error| error.to_string())
+}
+
+/// What the configuration says about a protocol, or the provider itself.
+pub(crate) fn of_config(section: &GatewaySection, protocol: Protocol) -> Result<Vec<Upstream>> {
+    let lists = section.upstreams.lists();
+    let list = lists.iter().find(|(name, _)| *name == protocol.name());
+    let list = list.map_or(&[][..], |(_, list)| *list);
+    if list.is_empty() {
+        return Ok(vec![Upstream::of_provider(protocol)]);
+    }
+    let numbered = list.iter().enumerate();
+    numbered
+        .map(|(at, one)| configured(protocol, at, one))
+        .collect()
+}
+
+fn configured(protocol: Protocol, at: usize, one: &GatewayUpstream) -> Result<Upstream> {
+    let usual = match at {
+        0 => protocol.name().to_owned(),
+        _ => format!("{}-{}", protocol.name(), at + 1),
+    };
+    let name = one.name.as_deref().unwrap_or(&usual);
+    let mut upstream = Upstream::new(name, protocol, &one.url)?;
+    if let Some(variable) = &one.key_env {
+        let key = environment::variable(variable).ok_or_else(|| {
+            hinted(
+                format!("the key of the upstream {name} is missing: {variable} is not set"),
+                format!(
+                    "export {variable}=…, or leave `key_env` out to pass the agent's own key on"
+                ),
+            )
+        })?;
+        upstream.key = Some(Secret::new(key));
+    }
+    upstream.models.clone_from(&one.models);
+    upstream.lacks = Lacks {
+        tools: one.lacks.contains(&Lack::Tools),
+        vision: one.lacks.contains(&Lack::Vision),
+        prefill: one.lacks.contains(&Lack::Prefill),
+    };
+    upstream.context = one.context;
+    Ok(upstream)
+}
+
+/// A variable that tells a program where an API is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct AddressVariable {
+    pub(super) name: String,
+    pub(super) protocol: Protocol,
+    /// What has to be put behind its value to make it a base URL.
+    missing: &'static str,
+}
+
+impl AddressVariable {
+    /// The variables that tell an agent, as far as they hold nothing but an address.
+    pub(super) fn of(agent: &Agent) -> impl Iterator<Item = Self> {
+        let env = agent.file().call.base_url.env.iter();
+        env.filter_map(|(name, value)| {
+            let path = value.strip_prefix("{url}")?;
+            let (protocol, missing) = Protocol::ALL.into_iter().find_map(|protocol| {
+                let missing = protocol.prefix().strip_prefix(path)?;
+                (!path.is_empty()).then_some((protocol, missing))
+            })?;
+            Some(Self {
+                name: name.clone(),
+                protocol,
+                missing,
+            })
+        })
+    }
+
+    /// The variables that tell this agent, and after them those of all others.
+    pub(super) fn all(first: Option<&Agent>, agents: &Agents) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        let own = first.into_iter().flat_map(Self::of);
+        let rest = agents.get("command").into_iter().chain(agents.iter());
+        for one in own.chain(rest.flat_map(Self::of)) {
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+        found
+    }
+
+    /// The base URL that a value of it means.
+    fn base_url(&self, value: &str) -> String {
+        let value = value.trim_end_matches('/');
+        match value.ends_with(self.missing) {
+            true => value.to_owned(),
+            false => format!("{value}{}", self.missing),
+        }
+    }
+}
+
+/// Whom a private gateway asks: what the user's own variables say counts most.
+pub(super) fn of_environment(
+    section: &GatewaySection,
+    variables: &[AddressVariable],
+    env: &BTreeMap<String, String>,
+) -> Result<Vec<Upstream>> {
+    let mut upstreams = Vec::new();
+    for protocol in Protocol::ALL {
+        let mut own = variables.iter().filter(|one| one.protocol == protocol);
+        let own = own.find_map(|one| Some(one.base_url(env.get(&one.name)?)));
+        match own {
+            Some(url) => upstreams.push(own_upstream(protocol, &url)?),
+            None => upstreams.extend(of_config(section, protocol)?),
+        }
+    }
+    Ok(upstreams)
+}
+
+fn own_upstream(protocol: Protocol, url: &str) -> Result<Upstream, GatewayError> {
+    Upstream::new(protocol.name(), protocol, url)
+}
+
+/// Whether an address is that of a gateway of ours.
+pub(super) fn is_ours(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://") else {
+        return false;
+    };
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
+    let is_here = matches!(host, "127.0.0.1" | "localhost" | "[::1]");
+    let path = format!("/{}", path.trim_end_matches('/'));
+    let is_prefix = |protocol: Protocol| {
+        path == protocol.prefix() || protocol == Protocol::OpenAi && path == "/openai"
+    };
+    is_here && (path.starts_with("/s/") || Protocol::ALL.into_iter().any(is_prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_names_protocol_and_address() {
+        let upstream = of_flag("openai=http://127.0.0.1:9/v1/").unwrap();
+        assert_eq!(upstream.protocol, Protocol::OpenAi);
+        assert_eq!(upstream.base.to_string(), "http://127.0.0.1:9/v1");
+        assert!(of_flag("http://x").unwrap_err().contains("PROTOCOL=URL"));
+        assert!(
+            of_flag("bedrock=http://x")
+                .unwrap_err()
+                .contains("anthropic, openai, gemini")
+        );
+        assert!(of_flag("openai=ftp://x").unwrap_err().contains("http://"));
+    }
+
+    /// What a user has set is who is asked, in whatever form the agent takes it.
+    #[test]
+    fn the_users_own_variables_name_whom_to_ask() {
+        let agents = Agents::built_in();
+        let env = |pairs: &[(&str, &str)]| {
+            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+            pairs.iter().map(own).collect::<BTreeMap<_, _>>()
+        };
+        let asked = |agent: &str, pairs: &[(&str, &str)]| {
+            let variables = AddressVariable::all(agents.get(agent), agents);
+            let found = of_environment(&GatewaySection::default(), &variables, &env(pairs));
+            let urls = found.unwrap().into_iter().map(|one| one.base.to_string());
+            urls.map(|url| url.trim_end_matches('/').to_owned())
+                .collect::<Vec<_>>()
+        };
+        let usual = [
+            "https://api.anthropic.com",
+            "https://api.openai.com/v1",
+            "https://generativelanguage.googleapis.com",
+        ];
+        assert_eq!(asked("claude", &[]), usual);
+        assert_eq!(
+            asked("claude", &[("ANTHROPIC_BASE_URL", "http://a/x/")])[0],
+            "http://a/x"
+        );
+        assert_eq!(
+            asked("goose", &[("OPENAI_HOST", "http://o")])[1],
+            "http://o/v1"
+        );
+        assert_eq!(
+            asked("aider", &[("OPENAI_API_BASE", "http://o/v1")])[1],
+            "http://o/v1"
+        );
+        let both = [
+            ("OPENAI_HOST", "http://g"),
+            ("OPENAI_BASE_URL", "http://o/v1"),
+        ];
+        assert_eq!(asked("goose", &both)[1], "http://g/v1");
+        assert_eq!(asked("command", &both)[1], "http://o/v1");
+    }
+
+    #[test]
+    fn a_gateway_of_ours_is_known_by_its_address() {
+        for url in [
+            "http://127.0.0.1:4141/anthropic",
+            "http://127.0.0.1:9/s/abc-1/openai/v1",
+            "http://localhost:4141/openai/v1/",
+            "http://[::1]:4141/gemini",
+        ] {
+            assert!(is_ours(url), "{url}");
+        }
+        for url in [
+            "http://127.0.0.1:4000",
+            "https://api.anthropic.com",
+            "http://evil.example/s/x/anthropic",
+            "",
+        ] {
+            assert!(!is_ours(url), "{url}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The gateway as its users meet it: a shared one, private ones, and sessions that are moved.
+
+mod escalating;
+mod private;
+mod serving;
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use unstuck_faults::{FaultServer, Script};
+
+use crate::Place;
+
+/// Retries that a test can wait for.
+const QUICK: &str =
+    "[policy]\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\nmaxRetries = 2\n";
+
+/// An API that plays a script.
+fn api(script: &str) -> FaultServer {
+    let script: Script = script.parse().unwrap();
+    FaultServer::start(script).unwrap()
+}
+
+/// How often an API was asked.
+fn asked(api: &FaultServer) -> usize {
+    api.requests().len()
+}
+
+/// A `claude` that asks its API once each time it is called, and keeps no conversation but its id.
+fn claude(place: &Place) {
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    place.tool(
+        "claude",
+        &format!(
+            r#"#!/bin/sh
+echo x >> count; echo "$*" >> lines; env >> variables
+model=claude-sonnet-5-5
+while [ $# -gt 0 ]; do
+  case "$1" in --resume) resume="--resume $2";; --model) model="$2";; esac
+  shift
+done
+FAULTS_API_URL="$ANTHROPIC_BASE_URL" exec "{unstuck}" __demo-agent --output-format json --model "$model" $resume -p "do the work"
+"#
+        ),
+    );
+}
+
+/// What the user's own configuration says.
+fn by_user(place: &Place, text: &str) {
+    let folder = place.folder.path().join(".config/unstuck");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), text).unwrap();
+}
+
+/// A command in this place whose agents would ask this API.
+fn exec(place: &Place, api: &FaultServer, args: &[&str]) -> crate::Ended {
+    let mut command = place.command(args);
+    command.env("ANTHROPIC_BASE_URL", api.url());
+    ended(&mut command)
+}
+
+fn ended(command: &mut std::process::Command) -> crate::Ended {
+    let output = command.output().unwrap();
+    crate::Ended {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Waits until something is there.
+#[track_caller]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test waits for another process"
+)]
+fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

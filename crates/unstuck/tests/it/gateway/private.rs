@@ -1,0 +1,314 @@
+//! The gateway that `exec` and `run` put between their agents and the API.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::{QUICK, api, asked, by_user, claude, ended, exec, until};
+use crate::Place;
+
+fn with_claude() -> Place {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    claude(&place);
+    place
+}
+
+const LINE: [&str; 6] = ["exec", "--", "claude", "-p", "--output-format", "json"];
+
+/// S4-01, S4-04: what passes by itself does not even end the attempt.
+#[test]
+fn a_call_recovers_without_the_agent_noticing() {
+    let place = with_claude();
+    let api = api(
+        "[[step]]\nrate_limit = { retry_after = 0 }\n[[step]]\nanswer = { text = \"All done.\" }\n",
+    );
+    let ended = exec(&place, &api, &LINE);
+    ended.told(
+        0,
+        &[
+            "API call failed: rate_limit",
+            "(retry 1 of 2)",
+            "API call recovered (2 tries)",
+        ],
+    );
+    assert!(ended.stdout.contains("All done."), "{}", ended.stdout);
+    assert_eq!((place.lines("count").len(), asked(&api)), (1, 2));
+}
+
+/// The agent's own retries, the gateway's and those of `exec` do not multiply.
+#[test]
+fn one_prompt_costs_one_retry_ladder() {
+    let place = with_claude();
+    let api = api("[[step]]\noverloaded = {}\ntimes = \"always\"\n");
+    let ended = exec(
+        &place,
+        &api,
+        &[&LINE[..], &["--model", "claude-opus-5-5"]].concat(),
+    );
+    ended.told(3, &["server_overloaded", "API call failed for good"]);
+    let variables = place.lines("variables").join("\n");
+    assert!(
+        variables.contains("CLAUDE_CODE_MAX_RETRIES=0"),
+        "{variables}"
+    );
+    let failed = place.events("attempt_failed");
+    assert_eq!(
+        failed[0]["diagnosis"]["kind"], "server_overloaded",
+        "{failed:?}"
+    );
+    // The first try and two retries, all of them by the gateway.
+    assert_eq!((asked(&api), failed.len()), (3, 1), "{}", ended.stderr);
+}
+
+/// When the limit is lifted later than the agent can be held, it ends, and its conversation goes on afterwards.
+#[test]
+fn a_long_wait_is_waited_for_outside_and_the_conversation_goes_on() {
+    let place = with_claude();
+    by_user(&place, "[gateway.timeouts]\nhold = \"1s\"\n");
+    let api = api(
+        "[[step]]\nusage_limit = { resets_in = \"3s\" }\n[[step]]\nanswer = { text = \"All done.\" }\n",
+    );
+    let ended = exec(&place, &api, &LINE);
+    ended.told(0, &["API call failed for good", "rate_limit_timed"]);
+    assert_eq!((place.lines("count").len(), asked(&api)), (2, 2));
+    let waits = place.events("waiting_until");
+    assert!(waits.len() == 1 && waits[0]["stated"] == true, "{waits:?}");
+    let lines = place.lines("lines");
+    assert!(lines[1].contains("--resume"), "{lines:?}");
+}
+
+/// What the agent only says vaguely, the wire tells.
+#[test]
+fn what_failed_is_known_from_the_wire() {
+    let place = with_claude();
+    place.tool(
+        "claude",
+        &format!(
+            "#!/bin/sh\nFAULTS_API_URL=\"$ANTHROPIC_BASE_URL\" \"{}\" __demo-agent -p x >/dev/null 2>&1\necho 'Something went wrong.' >&2\nexit 1\n",
+            env!("CARGO_BIN_EXE_unstuck")
+        ),
+    );
+    let api = api("[[step]]\nquota = {}\ntimes = \"always\"\n");
+    let ended = exec(&place, &api, &LINE);
+    ended.told(3, &["quota_exhausted"]);
+    assert_eq!(asked(&api), 1);
+}
+
+#[test]
+fn no_gateway_leaves_the_agent_alone() {
+    let place = with_claude();
+    let api = api("[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
+    let words = [&["exec", "--no-gateway"][..], &LINE[1..]].concat();
+    exec(&place, &api, &words).told(0, &[]);
+    by_user(&place, "[gateway]\nenabled = false\n");
+    exec(&place, &api, &LINE).told(0, &[]);
+    by_user(&place, "");
+    let off = [&["exec", "--policy", "off"][..], &LINE[1..]].concat();
+    exec(&place, &api, &off).told(0, &[]);
+    let address = format!("ANTHROPIC_BASE_URL={}", api.url());
+    let variables = place.lines("variables");
+    let own = variables.iter().filter(|line| **line == address);
+    assert_eq!(own.count(), 3, "{variables:?}");
+    assert!(
+        !variables
+            .iter()
+            .any(|line| line.starts_with("UNSTUCK_GATEWAY="))
+    );
+}
+
+#[test]
+fn behind_a_gateway_of_ours_there_is_no_second_one() {
+    let place = with_claude();
+    for (name, value) in [
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/s/abc-1/anthropic"),
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9/anthropic"),
+        ("UNSTUCK_GATEWAY", "http://127.0.0.1:9/s/abc-1"),
+    ] {
+        let mut command = place.command(&[
+            "exec",
+            "--policy",
+            "standard",
+            "--",
+            "sh",
+            "-c",
+            "env > now",
+        ]);
+        ended(command.env("ANTHROPIC_API_KEY", "k").env(name, value)).told(0, &[]);
+        let now = place.text("now");
+        assert!(now.contains(&format!("{name}={value}")), "{now}");
+        assert!(!now.contains("CLAUDE_CODE_MAX_RETRIES"), "{now}");
+    }
+}
+
+/// A command of which nothing is known gets a gateway where its environment shows that it uses an API, and no variable more.
+#[test]
+fn any_other_command_gets_one_where_it_has_a_key() {
+    let place = Place::new();
+    let line = ["exec", "--", "sh", "-c", "env > now"];
+    place.run(&line, "").told(0, &[]);
+    assert!(
+        !place.text("now").contains("_BASE_URL"),
+        "{}",
+        place.text("now")
+    );
+    ended(place.command(&line).env("OPENAI_API_KEY", "k")).told(0, &[]);
+    let now = place.text("now");
+    let url = now
+        .lines()
+        .find_map(|line| line.strip_prefix("OPENAI_BASE_URL="));
+    let url = url.unwrap();
+    assert!(url.contains("/s/") && url.ends_with("/openai/v1"), "{url}");
+    assert!(!now.contains("ANTHROPIC_BASE_URL"), "{now}");
+    assert!(now.contains("UNSTUCK_GATEWAY=http://127.0.0.1:"), "{now}");
+}
+
+/// What the user has set stays, and what runs in a proxy is not sent there.
+#[test]
+fn a_value_that_the_user_set_stays() {
+    let place = with_claude();
+    let api = api("[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
+    let mut command = place.command(&LINE);
+    command
+        .env("ANTHROPIC_BASE_URL", api.url())
+        .env("CLAUDE_CODE_MAX_RETRIES", "7")
+        .env("http_proxy", "http://127.0.0.1:9")
+        .env("NO_PROXY", "127.0.0.1,internal.example");
+    ended(&mut command).told(0, &[]);
+    let variables = place.lines("variables");
+    for line in [
+        "CLAUDE_CODE_MAX_RETRIES=7",
+        "NO_PROXY=127.0.0.1,internal.example,127.0.0.1,localhost",
+    ] {
+        assert!(
+            variables.iter().any(|one| one == line),
+            "{line} in {variables:?}"
+        );
+    }
+}
+
+#[test]
+fn the_agents_of_a_pipeline_share_one() {
+    let place = with_claude();
+    let role = |id: &str| {
+        format!("[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do the work\"\n")
+    };
+    place.write(
+        "unstuck.toml",
+        &format!("{}{}{QUICK}", role("a"), role("b")),
+    );
+    let api = api(
+        "[[step]]\noverloaded = {}\n[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n",
+    );
+    let ended = exec(&place, &api, &["run", "--task", "x"]);
+    ended.told(
+        0,
+        &["API call failed: server_overloaded", "API call recovered"],
+    );
+    assert_eq!((place.lines("count").len(), asked(&api)), (2, 3));
+    let variables = place.lines("variables");
+    let urls: std::collections::BTreeSet<_> = variables
+        .iter()
+        .filter_map(|line| {
+            line.strip_prefix("ANTHROPIC_BASE_URL=http://")?
+                .split('/')
+                .next()
+        })
+        .collect();
+    assert_eq!(urls.len(), 1, "{urls:?}");
+}
+
+/// A budget that is used up stops the next call, and a person is asked.
+#[test]
+fn a_budget_that_is_used_up_stops_the_next_call() {
+    let place = with_claude();
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    place.tool(
+        "claude",
+        &format!(
+            "#!/bin/sh\nexport FAULTS_API_URL=\"$ANTHROPIC_BASE_URL\"\necho x >> count\n\"{unstuck}\" __demo-agent --model claude-sonnet-5-5 -p one && exec \"{unstuck}\" __demo-agent --output-format json --model claude-sonnet-5-5 -p two\n"
+        ),
+    );
+    by_user(&place, "[gateway.budgets]\nsession = 0.000001\n");
+    let api = api(
+        "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n",
+    );
+    let ended = exec(&place, &api, &LINE);
+    ended.told(
+        3,
+        &["budget used up: the session has spent", "quota_exhausted"],
+    );
+    assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
+}
+
+#[test]
+fn an_address_that_is_none_is_told_and_the_agent_goes_on_without() {
+    let place = Place::new();
+    let mut command = place.command(&["exec", "--", "sh", "-c", "env > now"]);
+    let ended = ended(command.env("ANTHROPIC_BASE_URL", "nonsense"));
+    ended.told(0, &["there is no gateway for this agent"]);
+    assert!(place.text("now").contains("ANTHROPIC_BASE_URL=nonsense"));
+}
+
+/// Sends the request of an agent that makes the same call of a tool, with the same result, for the `turns`th time.
+fn repeat(base: &str, turns: usize) {
+    let mut messages = vec![json!({"role": "user", "content": "fix the tests"})];
+    for turn in 0..turns {
+        let id = format!("toolu_{turn}");
+        messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}}]}));
+        messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "a.txt"}]}));
+    }
+    let body = json!({"model": "claude-sonnet-5-5", "max_tokens": 9, "tools": [{"name": "Bash"}], "messages": messages}).to_string();
+    let (host, path) = base
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(
+        stream,
+        "POST /{path}/v1/messages HTTP/1.1\r\nhost: {host}\r\nx-api-key: k\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    // The gateway may end with the attempt before all of the answer was read.
+    let _ = stream.read_to_string(&mut String::new());
+}
+
+/// What an agent does not see of itself is seen from its calls, and handled like any other stuck agent.
+#[test]
+fn an_agent_in_circles_is_ended_as_stuck() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    by_user(&place, "[gateway.watch]\nrepeats = 3\n");
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho x >> count\n[ $(wc -l < count) -ge 2 ] && echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"done\",\"session_id\":\"s1\"}' && exit 0\necho \"$ANTHROPIC_BASE_URL\" > url.new; mv url.new url\nwhile :; do sleep 0.1; done\n",
+    );
+    let api = api("[[step]]\nanswer = { text = \"Let me look.\" }\ntimes = \"always\"\n");
+    let mut command = place.command(&LINE);
+    command
+        .env("ANTHROPIC_BASE_URL", api.url())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let url = until("the agent runs", || {
+        fs::read_to_string(place.project().join("url")).ok()
+    });
+    for turns in 1..=4 {
+        repeat(url.trim(), turns);
+    }
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains("the agent goes in circles"), "{told}");
+    let failed = place.events("attempt_failed");
+    assert_eq!(failed.len(), 1, "{told}");
+    assert_eq!(failed[0]["diagnosis"]["kind"], "stuck");
+    let rule = &failed[0]["diagnosis"]["evidence"]["rule"];
+    assert_eq!(rule, "stuck.in_circles");
+}

@@ -1,0 +1,186 @@
+//! `unstuck serve`: a shared gateway.
+
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::{Child, Stdio};
+
+use unstuck_faults::FaultServer;
+
+use super::{QUICK, api, asked, ended, until};
+use crate::Place;
+
+/// A gateway that serves, and is ended with the test.
+struct Serving {
+    child: Child,
+    port: String,
+}
+
+impl Serving {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let file = place.project().join("port");
+        let words = [
+            &["serve", "--listen", "127.0.0.1:0", "--port-file", "port"],
+            args,
+        ]
+        .concat();
+        let mut command = place.command(&words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let port = until("the gateway listens", || fs::read_to_string(&file).ok());
+        Self {
+            child,
+            port: port.trim().to_owned(),
+        }
+    }
+
+    /// Ends it by a signal, and gives its code, standard output and standard error.
+    fn stop(mut self) -> (Option<i32>, String, String) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let code = self.child.wait().unwrap().code();
+        let (mut out, mut err) = (String::new(), String::new());
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut out)
+            .unwrap();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut err)
+            .unwrap();
+        (code, out, err)
+    }
+
+    fn ask(&self, place: &Place) -> crate::Ended {
+        let words = ["__demo-agent", "--output-format", "json", "-p", "hello"];
+        let mut command = place.command(&words);
+        let url = format!("http://127.0.0.1:{}/anthropic", self.port);
+        ended(command.env("FAULTS_API_URL", url))
+    }
+}
+
+fn upstream(api: &FaultServer) -> String {
+    format!("anthropic={}", api.url())
+}
+
+/// S4-01, S4-04: a call that fails is tried again, and whoever looks is told, with the count.
+#[test]
+fn a_call_that_fails_is_tried_again_unseen_and_told() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let api =
+        api("[[step]]\noverloaded = {}\ntimes = 2\n[[step]]\nanswer = { text = \"Done.\" }\n");
+    let serving = Serving::start(&place, &["--upstream", &upstream(&api)]);
+    let answer = serving.ask(&place);
+    assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
+    assert!(answer.stdout.contains("Done."), "{}", answer.stdout);
+    assert_eq!(asked(&api), 3);
+    let port = serving.port.clone();
+    let (code, out, err) = serving.stop();
+    assert_eq!(code, Some(0), "{err}");
+    for line in [
+        format!("export ANTHROPIC_BASE_URL=http://127.0.0.1:{port}/anthropic"),
+        format!("export OPENAI_BASE_URL=http://127.0.0.1:{port}/openai/v1"),
+        format!("export GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:{port}/gemini"),
+    ] {
+        assert!(out.contains(&line), "{line} in {out}");
+    }
+    for part in [
+        "API call failed: server_overloaded",
+        "(retry 1 of 2)",
+        "(retry 2 of 2)",
+        "API call recovered (3 tries)",
+        "1 call, 1 recovered, 0 failed",
+    ] {
+        assert!(err.contains(part), "{part} in {err}");
+    }
+    assert!(!err.contains('\x1b'), "{err}");
+    assert!(!place.project().join("port").exists(), "the door is closed");
+    // What happened is in the history.
+    let runs = place.json(&["runs", "--json"], "");
+    assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
+}
+
+#[test]
+fn whoever_is_quiet_says_nothing_and_the_second_upstream_stands_in() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
+    let spare = api("[[step]]\nanswer = { text = \"From the spare.\" }\ntimes = \"always\"\n");
+    let words = [
+        "--quiet",
+        "--upstream",
+        &upstream(&down),
+        "--upstream",
+        &upstream(&spare),
+    ];
+    let serving = Serving::start(&place, &words);
+    let answer = serving.ask(&place);
+    assert!(
+        answer.stdout.contains("From the spare."),
+        "{}",
+        answer.stdout
+    );
+    let (code, out, err) = serving.stop();
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", ""));
+}
+
+#[test]
+fn a_token_keeps_others_out() {
+    let place = Place::new();
+    let api = api("[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
+    place.write("token", "0123456789abcdef0123456789abcdef\n");
+    let serving = Serving::start(
+        &place,
+        &["--token-file", "token", "--upstream", &upstream(&api)],
+    );
+    let answer = serving.ask(&place);
+    assert_ne!(answer.code, 0, "{}", answer.stdout);
+    assert_eq!(asked(&api), 0);
+    let (_, out, err) = serving.stop();
+    assert!(out.contains("x-unstuck-token"), "{out}");
+    assert!(!out.contains("0123456789abcdef") && !err.contains("0123456789abcdef"));
+}
+
+#[test]
+fn what_cannot_be_served_is_said_with_what_to_do() {
+    let place = Place::new();
+    place.write("short", "abc\n");
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (words, told) in [
+        (
+            vec!["--listen", &taken],
+            "--listen 127.0.0.1:0 takes a free port",
+        ),
+        (vec!["--listen", "0.0.0.0:0"], "--token-file FILE"),
+        (vec!["--listen", "nowhere"], "--listen"),
+        (vec!["--upstream", "anthropic=ftp://x"], "http://"),
+        (
+            vec!["--upstream", "bedrock=http://x"],
+            "anthropic, openai, gemini",
+        ),
+        (vec!["--upstream", "http://x"], "PROTOCOL=URL"),
+        (
+            vec![
+                "--listen",
+                "127.0.0.1:0",
+                "--port-file",
+                "no/such/folder/port",
+            ],
+            "cannot write the port",
+        ),
+        (vec!["--token-file", "missing"], "cannot read missing"),
+        (vec!["--token-file", "short"], "at least 16 characters"),
+        (vec!["--policy", "nonsense"], "there is no policy"),
+    ] {
+        let words = [&["serve"][..], &words].concat();
+        let ended = place.run(&words, "");
+        assert_eq!(ended.code, 2, "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(told), "{words:?}: {}", ended.stderr);
+    }
+}
