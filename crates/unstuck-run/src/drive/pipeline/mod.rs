@@ -108,6 +108,23 @@ struct Stage<'s, 'a> {
     steps: RefCell<Vec<TreeStep>>,
 }
 
+/// What may happen outside while a run waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    /// Somebody answered.
+    Answer,
+    /// Somebody wrote the configuration.
+    Configuration,
+}
+
+/// What ends a wait for the parts that are at work.
+enum Woken<T> {
+    /// One of them came to its end; none if nobody is at work.
+    Ended(Option<T>),
+    /// Something happened outside.
+    News(News),
+}
+
 impl Conductor<'_> {
     /// Runs the pipeline, or the part of it that is selected, from its beginning to its end.
     pub async fn start(&self, selection: &Selection) -> Result<Finished, RunError> {
@@ -172,13 +189,19 @@ impl Conductor<'_> {
                     }
                 }
                 Step::Wait => {
-                    let ended = async {
+                    let woken = async {
                         tokio::select! {
-                            ended = running.next() => Ok(ended),
-                            heard = self.answered(&journal) => heard.map(|()| None),
+                            ended = running.next() => Ok(Woken::Ended(ended)),
+                            news = self.news(&journal) => news.map(Woken::News),
                         }
                     };
-                    if let Some(ended) = self.watching(&journal, ended).await? {
+                    let ended = match self.watching(&journal, woken).await? {
+                        Woken::Ended(ended) => Vec::from_iter(ended),
+                        Woken::News(news) => {
+                            self.take_in_beside(&journal, news, &mut running).await?
+                        }
+                    };
+                    for ended in ended {
                         let ended = ended?;
                         self.made_progress(&journal, &ended)?;
                         parts.remove(&ended);
@@ -255,26 +278,54 @@ impl Conductor<'_> {
         waits && *self.stop.borrow() == Stop::No
     }
 
-    /// Comes when a question of this run was answered, in whatever process; never where there is none.
-    async fn answered(&self, journal: &Journal<'_>) -> Result<(), RunError> {
+    /// Comes when a question of this run was answered, in whatever process, or when the configuration was written.
+    ///
+    /// It only looks, since whoever waits for it may have something better to do: what follows is [taken in](Self::take_in)
+    /// without being cut off half-way.
+    async fn news(&self, journal: &Journal<'_>) -> Result<News, RunError> {
         let scribe = Scribe {
             store: self.store,
             announcer: self.announcer,
         };
-        let mut written = self.config_written();
+        let written = self.config_written();
         loop {
             tokio::time::sleep(LOOK).await;
             if self.config_written() != written {
-                written = self.config_written();
-                self.reload_waiting(journal).await?;
+                return Ok(News::Configuration);
             }
             let open = journal.know(|run| run.questions.iter().cloned().collect::<Vec<_>>());
             for asked in &open {
                 lapse_one(&scribe, journal.run(), asked, self.clock.at()).await?;
                 if !self.store.waits(journal.run(), &asked.id).await? {
-                    return journal.hear().await;
+                    return Ok(News::Answer);
                 }
             }
+        }
+    }
+
+    /// Takes news in while others are at work: they may hold what is needed for it, so they go on meanwhile. Gives what they
+    /// came to.
+    async fn take_in_beside<F: Future>(
+        &self,
+        journal: &Journal<'_>,
+        news: News,
+        running: &mut FuturesUnordered<F>,
+    ) -> Result<Vec<F::Output>, RunError> {
+        let taking = self.take_in(journal, news);
+        tokio::pin!(taking);
+        let mut ended = Vec::new();
+        loop {
+            tokio::select! {
+                taken = &mut taking => return taken.map(|()| ended),
+                Some(one) = running.next(), if !running.is_empty() => ended.push(one),
+            }
+        }
+    }
+
+    async fn take_in(&self, journal: &Journal<'_>, news: News) -> Result<(), RunError> {
+        match news {
+            News::Answer => journal.hear().await,
+            News::Configuration => self.reload_waiting(journal).await,
         }
     }
 
@@ -285,16 +336,18 @@ impl Conductor<'_> {
         std::fs::metadata(path).ok()?.modified().ok()
     }
 
-    /// Waits until a person has answered, or somebody stops it.
+    /// Waits until there is news for whoever waits for a person, or somebody stops it.
     async fn wait_for_person(&self, journal: &Journal<'_>) -> Result<(), RunError> {
         let mut stop = self.stop.clone();
         let heard = async {
             tokio::select! {
-                heard = self.answered(journal) => heard,
-                () = stopped(&mut stop) => Ok(()),
+                news = self.news(journal) => news.map(Some),
+                () = stopped(&mut stop) => Ok(None),
             }
         };
-        self.watching(journal, heard).await?;
+        if let Some(news) = self.watching(journal, heard).await? {
+            self.take_in(journal, news).await?;
+        }
         match *self.stop.borrow() {
             Stop::No => Ok(()),
             _ => self.finish(journal, Outcome::Interrupted).await,

@@ -84,7 +84,8 @@ fn what_widens_while_it_runs_becomes_a_question() {
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     assert!(!place.project().join("healed").exists());
     let asked = place.events("recovery_escalated");
-    let widened = asked.iter().find(|one| one["why"] == "trust").unwrap();
+    let widened = asked.iter().find(|one| one["why"] == "trust");
+    let widened = widened.unwrap_or_else(|| panic!("{asked:?}\n{}", ended.stderr));
     assert!(
         widened["reason"].as_str().unwrap().contains("touch healed"),
         "{widened}"
