@@ -27,7 +27,12 @@ const LEFT: f64 = 0.3;
 
 const BROWNOUT: &str = "record = false\n[capacity]\nper_second = 500\nconcurrent = 100\nqueue = 200\nservice = { median = \"50ms\", p99 = \"200ms\" }\nrejection_cost = 0.1\n[[phase]]\nfrom = \"10s\"\nfor = \"60s\"\nshare = 0.3\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
 
-const FLAKY: &str = "record = false\n[mix]\nseed = 7\nfailures = 0.2\n";
+/// What passes by itself, and shows at once: how long silence is waited for is a setting.
+const FLAKY: &str = "record = false\n[mix]\nseed = 7\nfailures = 0.2\n\
+    [[mix.fault]]\nweight = 2\nrate_limit = { retry_after = 1 }\n[[mix.fault]]\nweight = 2\noverloaded = {}\n\
+    [[mix.fault]]\nweight = 2\nserver_error = {}\n[[mix.fault]]\nweight = 1\nstatus = { code = 502 }\n\
+    [[mix.fault]]\nweight = 1\nstatus = { code = 504 }\n[[mix.fault]]\nweight = 1\nreset = { by = \"before_headers\" }\n\
+    [[mix.fault]]\nweight = 1\nclose = {}\n[[mix.fault]]\nweight = 1\ncut = {}\n[[mix.fault]]\nweight = 1\nmalformed = {}\n";
 
 pub(super) fn measure(runtime: &Runtime, stage: &Stage, table: &mut Table) -> Result<()> {
     table.section("13. A brownout: 70 % of the capacity lost for 60 s, 500 clients")?;

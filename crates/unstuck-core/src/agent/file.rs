@@ -20,6 +20,8 @@ pub struct AgentFile {
     pub packages: Vec<String>,
     /// What it calls itself to the APIs that it asks: the names in its `User-Agent`, without versions.
     pub clients: Vec<String>,
+    /// Whether it asks an API again that has told it not to.
+    pub insists: bool,
     /// How it is called for a role.
     pub call: CallFile,
     /// By what a command line runs it without a person.

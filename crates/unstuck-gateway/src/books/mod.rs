@@ -28,7 +28,7 @@ use crate::session::{Session, SessionSetup};
 use crate::{clock, identity};
 
 /// What has been noted is written after so long at most.
-const SOON: Duration = Duration::from_millis(200);
+const SOON: Duration = Duration::from_millis(500);
 /// So many calls are not kept waiting.
 const MANY: usize = 1000;
 /// How often it is said that the sessions of clients are still served.

@@ -1,9 +1,13 @@
 //! What the client gets when nothing helped: the upstream's own words where there are any.
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
+};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::time::Duration;
+use unstuck_core::Kind;
+use unstuck_core::agent::Agents;
 use unstuck_core::traffic::Held;
 
 use super::account::Account;
@@ -14,7 +18,7 @@ use super::{Call, Told};
 use crate::answer::Answer;
 use crate::clock;
 use crate::lanes::Waits;
-use crate::protocol::error_body;
+use crate::protocol::{error_body, stop_status};
 
 /// Tells the SDKs of clients whether to try by themselves.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -27,9 +31,16 @@ impl Call {
         broken: Broken,
         given: GivenUp,
     ) -> Response<Answer> {
-        let told = Told::of(&broken, &given.diagnosis);
+        let mut told = Told::of(&broken, &given.diagnosis);
         let wait = given.diagnosis.retry_after;
+        let insists = self.insists(told.status, given.diagnosis.kind);
+        if insists {
+            told.status = StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(told.status);
+        }
         account.failed(given.diagnosis, &given.reason, told.status.as_u16());
+        if insists {
+            return self.say(account, &told);
+        }
         let Some((head, body)) = broken.answer else {
             return self.say(account, &told);
         };
@@ -43,6 +54,18 @@ impl Call {
         let mut response = Response::from_parts(head, Answer::Whole(Some(body)));
         response.extensions_mut().insert(told);
         response
+    }
+
+    /// Whether the client is an agent that would ask again all the same. Only another status stops it; what really
+    /// happened stands in the message, and whoever supervises the agent knows it from us.
+    fn insists(&self, status: StatusCode, kind: Kind) -> bool {
+        let would = status.is_server_error()
+            || matches!(status.as_u16(), 401 | 403 | 408 | 409)
+            || kind == Kind::RateLimit;
+        let client = self.headers.get(USER_AGENT);
+        let client = client.and_then(|value| value.to_str().ok());
+        let agent = client.and_then(|client| Agents::built_in().of_client(client));
+        would && agent.is_some_and(|agent| agent.file().insists)
     }
 
     /// Nobody may be asked in time.

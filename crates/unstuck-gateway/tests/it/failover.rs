@@ -326,3 +326,24 @@ async fn attempts_tokens_and_cost_are_accounted_for() {
     assert_eq!(record.cost_usd, expected);
     assert!(expected.is_some_and(|usd| usd > 0.0));
 }
+
+/// An agent that would ask again all the same is stopped by a status that it heeds.
+#[tokio::test]
+async fn an_agent_that_insists_is_stopped() {
+    let body = r#"{"model":"gpt-x","input":"x"}"#;
+    for (client, status) in [
+        ("codex_exec/0.166.0 (Linux)", 400),
+        ("python-httpx/1.0", 500),
+    ] {
+        let ground = Ground::new(OpenAi, &[&always("server_error = {}")]).await;
+        let headers = [("user-agent", client)];
+        let path = "/openai/v1/responses";
+        let reply = ground.send(hyper::Method::POST, path, &headers, body).await;
+        assert_eq!(
+            (reply.status.as_u16(), ground.asked()),
+            (status, vec![3]),
+            "{client}: {reply:?}"
+        );
+        assert_eq!(reply.header("x-should-retry"), "false");
+    }
+}

@@ -11,7 +11,7 @@ use unstuck_store::{EventFilter, Order, Position, SpendingQuery, SpentBy, Store}
 use crate::clock;
 
 /// How often is looked.
-const LOOK: Duration = Duration::from_millis(400);
+const LOOK: Duration = Duration::from_millis(800);
 /// After so many looks what was spent is summed up anew.
 const SPENT: u32 = 25;
 const DAY_MS: i64 = 86_400_000;
