@@ -27,6 +27,9 @@ const USUAL_AT_MOST: f64 = 0.6;
 const SLOW: f64 = 1.7;
 /// The rate at least with which calls begin again, per millisecond.
 const RESTART_AT_LEAST: f64 = 0.002;
+/// The same where nothing is known of what is usual: slow enough that not all wake at once, and so fast that windows show
+/// something, or it would take very long to get away from.
+const RESTART_UNKNOWN: f64 = 0.05;
 
 /// Counts what ends, and limits what goes when it must. Rates are in calls per millisecond.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,7 +101,10 @@ impl Pacer {
 
     /// Begins anew with a share of what is usual, from a moment on: after a time in which nothing could go.
     pub(super) fn restart(&mut self, share: f64, now: Timestamp) {
-        let rate = (self.usual.rate * share).max(RESTART_AT_LEAST);
+        let rate = match self.usual.rate {
+            0.0 => RESTART_UNKNOWN,
+            usual => (usual * share).max(RESTART_AT_LEAST),
+        };
         self.pace = Some(Pace::new(rate, &self.usual, now));
         self.begin(now.millis());
     }
