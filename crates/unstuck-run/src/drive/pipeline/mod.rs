@@ -5,6 +5,7 @@
 
 mod between;
 mod judge;
+mod news;
 mod part;
 mod plan;
 mod reload;
@@ -20,7 +21,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -39,8 +40,9 @@ use unstuck_core::{Event, Kind, Pipeline, Recorded, RunId};
 use unstuck_store::Store;
 
 use between::Between;
+use news::News;
 
-use super::announce::{Announcer, Scribe};
+use super::announce::Announcer;
 use super::asking::{Asking, of_run};
 use super::engine::{ASKED, INTERRUPTED, stopped};
 use super::error::RunError;
@@ -51,7 +53,6 @@ use super::knowledge::Knowledge;
 use super::lease::Held;
 use super::repair::Workshop;
 use super::report::RunReporter;
-use super::resume::{LOOK, lapse_one};
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
 use crate::process::Stop;
@@ -106,15 +107,6 @@ struct Stage<'s, 'a> {
     judged: RefCell<Option<IterationFinished>>,
     /// What each role made of the work tree.
     steps: RefCell<Vec<TreeStep>>,
-}
-
-/// What may happen outside while a run waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
-    /// Somebody answered.
-    Answer,
-    /// Somebody wrote the configuration.
-    Configuration,
 }
 
 /// What ends a wait for the parts that are at work.
@@ -276,82 +268,6 @@ impl Conductor<'_> {
     fn stays(&self) -> bool {
         let waits = self.plan().roles.iter().any(|role| role.options.wait);
         waits && *self.stop.borrow() == Stop::No
-    }
-
-    /// Comes when a question of this run was answered, in whatever process, or when the configuration was written.
-    ///
-    /// It only looks, since whoever waits for it may have something better to do: what follows is [taken in](Self::take_in)
-    /// without being cut off half-way.
-    async fn news(&self, journal: &Journal<'_>) -> Result<News, RunError> {
-        let scribe = Scribe {
-            store: self.store,
-            announcer: self.announcer,
-        };
-        let written = self.config_written();
-        loop {
-            tokio::time::sleep(LOOK).await;
-            if self.config_written() != written {
-                return Ok(News::Configuration);
-            }
-            let open = journal.know(|run| run.questions.iter().cloned().collect::<Vec<_>>());
-            for asked in &open {
-                lapse_one(&scribe, journal.run(), asked, self.clock.at()).await?;
-                if !self.store.waits(journal.run(), &asked.id).await? {
-                    return Ok(News::Answer);
-                }
-            }
-        }
-    }
-
-    /// Takes news in while others are at work: they may hold what is needed for it, so they go on meanwhile. Gives what they
-    /// came to.
-    async fn take_in_beside<F: Future>(
-        &self,
-        journal: &Journal<'_>,
-        news: News,
-        running: &mut FuturesUnordered<F>,
-    ) -> Result<Vec<F::Output>, RunError> {
-        let taking = self.take_in(journal, news);
-        tokio::pin!(taking);
-        let mut ended = Vec::new();
-        loop {
-            tokio::select! {
-                taken = &mut taking => return taken.map(|()| ended),
-                Some(one) = running.next(), if !running.is_empty() => ended.push(one),
-            }
-        }
-    }
-
-    async fn take_in(&self, journal: &Journal<'_>, news: News) -> Result<(), RunError> {
-        match news {
-            News::Answer => journal.hear().await,
-            News::Configuration => self.reload_waiting(journal).await,
-        }
-    }
-
-    /// When the configuration was last written.
-    fn config_written(&self) -> Option<SystemTime> {
-        let plan = self.plan();
-        let path = plan.config_path.as_ref()?;
-        std::fs::metadata(path).ok()?.modified().ok()
-    }
-
-    /// Waits until there is news for whoever waits for a person, or somebody stops it.
-    async fn wait_for_person(&self, journal: &Journal<'_>) -> Result<(), RunError> {
-        let mut stop = self.stop.clone();
-        let heard = async {
-            tokio::select! {
-                news = self.news(journal) => news.map(Some),
-                () = stopped(&mut stop) => Ok(None),
-            }
-        };
-        if let Some(news) = self.watching(journal, heard).await? {
-            self.take_in(journal, news).await?;
-        }
-        match *self.stop.borrow() {
-            Stop::No => Ok(()),
-            _ => self.finish(journal, Outcome::Interrupted).await,
-        }
     }
 
     async fn iterate(
