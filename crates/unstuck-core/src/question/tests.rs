@@ -15,6 +15,7 @@ fn every_answer_has_a_name_and_a_key_of_its_own() {
     }
 }
 
+/// S0-14: of skip, retry with words, by hand and ours, those that make sense.
 #[test]
 fn only_answers_that_make_sense_are_offered() {
     let command = Circumstances::default();

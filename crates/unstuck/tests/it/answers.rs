@@ -162,7 +162,7 @@ fn a_stronger_model_can_be_the_answer() {
     assert!(place.lines("calls")[1].contains(&model), "{moved}");
 }
 
-/// The seed's command lines work as they were written.
+/// S3-25, S3-26, S3-27: the seed's command lines work as they were written.
 #[test]
 fn a_loop_can_be_named_instead_of_the_question() {
     let place = pipeline("");
@@ -221,6 +221,7 @@ fn nothing_is_approved_because_nobody_answered() {
     go(&place, &["run"]).told(2, &["answer"]);
 }
 
+/// S4-36: who may say yes is settable.
 #[test]
 fn only_those_who_may_answer_can() {
     let place = pipeline("[escalations.answerers]\nskip = [\"somebody-else\"]\n");

@@ -3,7 +3,7 @@
 use super::{NEEDS_FOLDER, project};
 use crate::anywhere;
 
-/// S3-35, S3-42 in part: an unlisted repair asks, and the answer runs exactly that.
+/// S3-25, S3-35, S3-42 in part: an unlisted repair asks, and the answer runs exactly that.
 #[test]
 fn an_unlisted_repair_asks_and_approve_runs_it() {
     let place = project("");
@@ -48,6 +48,7 @@ fn what_is_built_in_is_offered_from_nothing() {
         .told(3, &["`sh seed.sh` may repair it"]);
 }
 
+/// S3-26: a rejected repair is neither run nor offered again.
 #[test]
 fn a_rejected_repair_is_not_run_and_not_offered_again() {
     let place = project("");
