@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -103,6 +103,8 @@ struct Stage<'s, 'a> {
     snapshots: Option<Snapshots>,
     /// Whether it was told that they cannot be taken.
     told: Cell<bool>,
+    /// When the configuration that counts was written.
+    config_seen: Cell<Option<SystemTime>>,
     /// How the newest iteration of this process was judged.
     judged: RefCell<Option<IterationFinished>>,
     /// What each role made of the work tree.
@@ -157,6 +159,7 @@ impl Conductor<'_> {
             sessions: Cell::new(self.know(&journal, Pipeline::sessions)),
             snapshots: self.snapshots(journal.run()),
             told: Cell::new(false),
+            config_seen: Cell::new(self.config_written()),
             judged: RefCell::default(),
             steps: RefCell::default(),
             journal: &journal,
@@ -184,13 +187,13 @@ impl Conductor<'_> {
                     let woken = async {
                         tokio::select! {
                             ended = running.next() => Ok(Woken::Ended(ended)),
-                            news = self.news(&journal) => news.map(Woken::News),
+                            news = self.news(&stage) => news.map(Woken::News),
                         }
                     };
                     let ended = match self.watching(&journal, woken).await? {
                         Woken::Ended(ended) => Vec::from_iter(ended),
                         Woken::News(news) => {
-                            self.take_in_beside(&journal, news, &mut running).await?
+                            self.take_in_beside(&stage, news, &mut running).await?
                         }
                     };
                     for ended in ended {
@@ -202,7 +205,7 @@ impl Conductor<'_> {
                 Step::Judge => self.judge(&stage).await?,
                 Step::AskAboutLoop(trouble) => self.ask(&journal, trouble).await?,
                 Step::Finish(Outcome::AwaitingHuman) if self.stays() => {
-                    self.wait_for_person(&journal).await?;
+                    self.wait_for_person(&stage).await?;
                 }
                 Step::Finish(outcome) => self.finish(&journal, outcome).await?,
                 Step::Nothing => break,

@@ -6,11 +6,10 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use unstuck_core::event::Outcome;
 
-use super::Conductor;
+use super::{Conductor, Stage};
 use crate::drive::announce::Scribe;
 use crate::drive::engine::stopped;
 use crate::drive::error::RunError;
-use crate::drive::journal::Journal;
 use crate::drive::resume::{LOOK, lapse_one};
 use crate::process::Stop;
 
@@ -28,15 +27,15 @@ impl Conductor<'_> {
     ///
     /// It only looks, since whoever waits for it may have something better to do: what follows is [taken in](Self::take_in)
     /// without being cut off half-way.
-    pub(super) async fn news(&self, journal: &Journal<'_>) -> Result<News, RunError> {
+    pub(super) async fn news(&self, stage: &Stage<'_, '_>) -> Result<News, RunError> {
         let scribe = Scribe {
             store: self.store,
             announcer: self.announcer,
         };
-        let written = self.config_written();
+        let journal = stage.journal;
         loop {
             tokio::time::sleep(LOOK).await;
-            if self.config_written() != written {
+            if self.config_written() != stage.config_seen.get() {
                 return Ok(News::Configuration);
             }
             let open = journal.know(|run| run.questions.iter().cloned().collect::<Vec<_>>());
@@ -53,11 +52,11 @@ impl Conductor<'_> {
     /// came to.
     pub(super) async fn take_in_beside<F: Future>(
         &self,
-        journal: &Journal<'_>,
+        stage: &Stage<'_, '_>,
         news: News,
         running: &mut FuturesUnordered<F>,
     ) -> Result<Vec<F::Output>, RunError> {
-        let taking = self.take_in(journal, news);
+        let taking = self.take_in(stage, news);
         tokio::pin!(taking);
         let mut ended = Vec::new();
         loop {
@@ -68,31 +67,36 @@ impl Conductor<'_> {
         }
     }
 
-    async fn take_in(&self, journal: &Journal<'_>, news: News) -> Result<(), RunError> {
+    async fn take_in(&self, stage: &Stage<'_, '_>, news: News) -> Result<(), RunError> {
         match news {
-            News::Answer => journal.hear().await,
-            News::Configuration => self.reload_waiting(journal).await,
+            News::Answer => stage.journal.hear().await,
+            News::Configuration => {
+                // Before it is read: what is written meanwhile is news again.
+                stage.config_seen.set(self.config_written());
+                self.reload_waiting(stage.journal).await
+            }
         }
     }
 
     /// When the configuration was last written.
-    fn config_written(&self) -> Option<SystemTime> {
+    pub(super) fn config_written(&self) -> Option<SystemTime> {
         let plan = self.plan();
         let path = plan.config_path.as_ref()?;
         std::fs::metadata(path).ok()?.modified().ok()
     }
 
     /// Waits until there is news for whoever waits for a person, or somebody stops it.
-    pub(super) async fn wait_for_person(&self, journal: &Journal<'_>) -> Result<(), RunError> {
+    pub(super) async fn wait_for_person(&self, stage: &Stage<'_, '_>) -> Result<(), RunError> {
+        let journal = stage.journal;
         let mut stop = self.stop.clone();
         let heard = async {
             tokio::select! {
-                news = self.news(journal) => news.map(Some),
+                news = self.news(stage) => news.map(Some),
                 () = stopped(&mut stop) => Ok(None),
             }
         };
         if let Some(news) = self.watching(journal, heard).await? {
-            self.take_in(journal, news).await?;
+            self.take_in(stage, news).await?;
         }
         match *self.stop.borrow() {
             Stop::No => Ok(()),
