@@ -19,11 +19,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, HeaderValue, USER_AGENT};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
 use unstuck_core::Kind;
+use unstuck_core::agent::{Agent, Agents};
 use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::traffic::{Ask, Limits};
 
@@ -287,6 +288,12 @@ impl Call {
             asked: &self.asked,
             model,
         }
+    }
+
+    /// The agent that the client says it is.
+    fn agent(&self) -> Option<&'static Agent> {
+        let client = self.headers.get(USER_AGENT)?.to_str().ok()?;
+        Agents::built_in().of_client(client)
     }
 
     /// How long the client still waits.
