@@ -137,7 +137,9 @@ agent_command() { # agent, more arguments...: into $command
   command+=("${@:2}")
 }
 
-# --- what came of it ---
+# --- what came of it; whoever runs something leaves its exit code in $code ---
+
+code=
 
 replies() { # what the API answered, such as "rate_limit,overloaded,answer"
   [[ -f $place/requests.jsonl ]] || return 0

@@ -156,24 +156,28 @@ times = \"always\""
   asked "${command[@]}" < /dev/null &
   cli=$!
   set +m
-  within 30 '[[ $(counted in_flight) == 1 ]]' || noticed="it was never asked"
+  within 30 counts in_flight 1 || noticed="it was never asked"
   sleep 2
   kill -INT -- "-$cli" 2> /dev/null || noticed=${noticed:-"it had ended before"}
-  within 10 '[[ $(counted in_flight) == 0 ]]' || noticed=${noticed:-"the API goes on"}
-  within 10 '! kill -0 "$cli" 2> /dev/null' || { kill -KILL -- "-$cli" && noticed=${noticed:-"the CLI goes on"}; }
+  within 10 counts in_flight 0 || noticed=${noticed:-"the API goes on"}
+  within 10 gone "$cli" || { kill -KILL -- "-$cli" && noticed=${noticed:-"the CLI goes on"}; }
   code=0
   wait "$cli" || code=$?
   seconds=$((SECONDS - begun))
-  problem=$(first "$noticed" "$(times 1)" "$([[ $(counted abandoned) == 1 ]] || echo "the API was listened to until the end")")
+  problem=$(first "$noticed" "$(times 1)" "$(counts abandoned 1 || echo "the API was listened to until the end")")
 }
 
-counted() { # what the API counted under a name
-  curl --noproxy '*' -s "$api/__faults/stats" | grep -o "\"$1\":[0-9]*" | cut -d: -f2
+counts() { # name, number: whether the API counted so many
+  curl --noproxy '*' -s "$api/__faults/stats" | grep -q "\"$1\":$2[,}]"
 }
 
-within() { # seconds, condition
+gone() { # process
+  ! kill -0 "$1" 2> /dev/null
+}
+
+within() { # seconds, condition...
   local until=$((SECONDS + $1))
-  until eval "$2"; do
+  until "${@:2}"; do
     ((SECONDS < until)) || return 1
     sleep 0.1
   done
@@ -192,6 +196,7 @@ row() { # agent, way, scenario: plays it in a place of its own and prints what c
 }
 
 need_programs
+command -v curl > /dev/null || skip "curl is not installed"
 
 wanted() { [[ "$*" =~ ${ONLY:-.} ]]; }
 
