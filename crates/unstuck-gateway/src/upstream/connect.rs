@@ -8,25 +8,22 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use hyper::Uri;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::Matcher;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use super::body::Outgoing;
+/// What connects to upstreams.
+pub(super) type Https = HttpsConnector<Connector>;
 
-/// What sends requests to upstreams.
-pub(crate) type Sender = Client<HttpsConnector<Connector>, Outgoing>;
+/// A connection to an upstream.
+pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-/// How long an unused connection is kept.
-const IDLE: Duration = Duration::from_secs(60);
-
-/// What sends requests to upstreams, with connections of its own.
-pub(crate) fn sender(connect: Duration) -> Sender {
+/// What connects within that time, or not at all.
+pub(super) fn https(connect: Duration) -> Https {
     let mut http = HttpConnector::new();
     http.set_nodelay(true);
     http.enforce_http(false);
@@ -37,17 +34,12 @@ pub(crate) fn sender(connect: Duration) -> Sender {
         proxies: Arc::new(Matcher::from_env()),
     };
     // Those whom this machine believes, and the usual ones where it does not say.
-    let https = HttpsConnectorBuilder::new()
+    HttpsConnectorBuilder::new()
         .with_native_roots()
         .unwrap_or_else(|_| HttpsConnectorBuilder::new().with_webpki_roots())
         .https_or_http()
         .enable_all_versions()
-        .wrap_connector(connector);
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .timer(TokioTimer::new())
-        .build(https)
+        .wrap_connector(connector)
 }
 
 /// Connects directly, or through the proxy that the environment names for an address.
