@@ -1,6 +1,6 @@
 //! The books: calls and events are kept in the store, a moment later and many at once.
 //!
-//! Nobody who answers a client waits for the disk. What is noted is written within a fifth of a second, or as soon as
+//! Nobody who answers a client waits for the disk. What is noted is written within half a second, or as soon as
 //! a thousand calls have come together; so a kill loses less than a second of it. If the store cannot keep up, the
 //! oldest is left out, and that is told once.
 

@@ -113,9 +113,8 @@ impl Sender {
         }
         *request.uri_mut() = of_origin(&whole);
         match line.send(request).await {
-            Ok(response) => Ok(response.map(|body| {
-                Arriving::by_line(body, line, place.clone(), Arc::clone(&self.pool))
-            })),
+            Ok(response) => Ok(response
+                .map(|body| Arriving::by_line(body, line, place.clone(), Arc::clone(&self.pool)))),
             Err(mut lost) => {
                 let unsent = lost.take_message().map(|mut unsent| {
                     *unsent.uri_mut() = whole;
@@ -162,5 +161,6 @@ fn host((scheme, authority): &(Scheme, Authority)) -> Option<HeaderValue> {
 /// The address as it stands in a request to the server itself.
 fn of_origin(address: &Uri) -> Uri {
     let path = address.path_and_query().cloned();
-    path.unwrap_or_else(|| PathAndQuery::from_static("/")).into()
+    path.unwrap_or_else(|| PathAndQuery::from_static("/"))
+        .into()
 }

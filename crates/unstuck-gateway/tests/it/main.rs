@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod books;
+mod connections;
 mod escalation;
 mod failover;
 mod ground;
