@@ -45,5 +45,7 @@ pub use error::GatewayError;
 pub use gateway::Gateway;
 pub use ledger::{Forgetful, Ledger, Notice, Noticed};
 pub use session::{Session, SessionSetup};
-pub use settings::{Budgets, Lacks, OnCircles, Secret, Settings, TimeLimits, Upstream, WatchRules};
+pub use settings::{
+    Budgets, Lacks, Network, OnCircles, Secret, Settings, TimeLimits, Upstream, WatchRules,
+};
 pub use shared::{BuiltIn, Knows};

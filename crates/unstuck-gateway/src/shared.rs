@@ -16,7 +16,7 @@ use crate::protocol::Said;
 use crate::session::{Session, Sessions};
 use crate::settings::Settings;
 use crate::spending::Spending;
-use crate::upstream::{Sender, sender};
+use crate::upstream::Sender;
 
 /// What the gateway knows about failures, strategies and models.
 pub trait Knows: Send + Sync {
@@ -78,7 +78,7 @@ impl Shared {
         getrandom::fill(&mut seed).map_err(GatewayError::Chance)?;
         Ok(Self {
             lanes: Lanes::new(settings.lanes.clone()),
-            sender: sender(settings.limits.connect),
+            sender: Sender::new(settings.limits.connect, &settings.network)?,
             spending: Spending::default(),
             crier: Crier::new(),
             sessions: Sessions::default(),

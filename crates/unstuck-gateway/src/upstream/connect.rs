@@ -1,82 +1,57 @@
-//! Connections to upstreams: TLS, HTTP/1.1 and 2, and the proxies that the environment names.
+//! Connections to upstreams: TLS, HTTP/1.1 and 2.
 
-use std::future::Future;
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::Uri;
+use hyper::Request;
+use hyper::header::PROXY_AUTHORIZATION;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::client::proxy::matcher::Matcher;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::net::TcpStream;
-use tower_service::Service;
+use hyper_util::client::legacy::{Client, ResponseFuture};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+use super::believed;
 use super::body::Outgoing;
-
-/// What sends requests to upstreams.
-pub(crate) type Sender = Client<HttpsConnector<Connector>, Outgoing>;
+use super::proxy::{Connector, Proxies};
+use crate::error::GatewayError;
+use crate::settings::Network;
 
 /// How long an unused connection is kept.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// What sends requests to upstreams, with connections of its own.
-pub(crate) fn sender(connect: Duration) -> Sender {
-    let mut http = HttpConnector::new();
-    http.set_nodelay(true);
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(connect));
-    http.set_keepalive(Some(Duration::from_secs(60)));
-    let connector = Connector {
-        http,
-        proxies: Arc::new(Matcher::from_env()),
-    };
-    // Those whom this machine believes, and the usual ones where it does not say.
-    let https = HttpsConnectorBuilder::new()
-        .with_native_roots()
-        .unwrap_or_else(|_| HttpsConnectorBuilder::new().with_webpki_roots())
-        .https_or_http()
-        .enable_all_versions()
-        .wrap_connector(connector);
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .timer(TokioTimer::new())
-        .build(https)
+/// What sends requests to upstreams.
+pub(crate) struct Sender {
+    client: Client<HttpsConnector<Connector>, Outgoing>,
+    proxies: Arc<Proxies>,
 }
 
-/// Connects directly, or through the proxy that the environment names for an address.
-#[derive(Clone)]
-pub(crate) struct Connector {
-    http: HttpConnector,
-    proxies: Arc<Matcher>,
-}
-
-type Connecting = dyn Future<Output = Result<TokioIo<TcpStream>, io::Error>> + Send;
-
-impl Service<Uri> for Connector {
-    type Response = TokioIo<TcpStream>;
-    type Error = io::Error;
-    type Future = Pin<Box<Connecting>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
-        Poll::Ready(Ok(()))
+impl Sender {
+    /// One with connections of its own.
+    pub(crate) fn new(connect: Duration, network: &Network) -> Result<Self, GatewayError> {
+        let mut http = HttpConnector::new();
+        http.set_nodelay(true);
+        http.enforce_http(false);
+        http.set_connect_timeout(Some(connect));
+        http.set_keepalive(Some(Duration::from_secs(60)));
+        let proxies = Arc::new(Proxies::new(network)?);
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config(believed::tls(network)?)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(Connector::new(http, Arc::clone(&proxies)));
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .timer(TokioTimer::new())
+            .build(https);
+        Ok(Self { client, proxies })
     }
 
-    fn call(&mut self, target: Uri) -> Self::Future {
-        let mut http = self.http.clone();
-        let Some(proxy) = self.proxies.intercept(&target) else {
-            return Box::pin(async move { http.call(target).await.map_err(io::Error::other) });
-        };
-        let mut tunnel = Tunnel::new(proxy.uri().clone(), http);
-        if let Some(auth) = proxy.basic_auth() {
-            tunnel = tunnel.with_auth(auth.clone());
+    /// Sends a request.
+    pub(crate) fn request(&self, mut request: Request<Outgoing>) -> ResponseFuture {
+        if let Some(auth) = self.proxies.word_in(request.uri()) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, auth);
         }
-        Box::pin(async move { tunnel.call(target).await.map_err(io::Error::other) })
+        self.client.request(request)
     }
 }

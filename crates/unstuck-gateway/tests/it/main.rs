@@ -11,5 +11,6 @@ mod leave;
 mod output;
 mod streams;
 mod transparent;
+mod upstreams;
 
 use ground::{Ground, Reply};

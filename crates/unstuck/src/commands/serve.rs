@@ -314,7 +314,13 @@ fn explained(error: GatewayError) -> anyhow::Error {
         GatewayError::Upstream { .. } | GatewayError::NoUpstream(_) => {
             "--upstream takes PROTOCOL=URL, such as anthropic=https://api.anthropic.com"
         }
-        GatewayError::Chance(_) => return error.into(),
+        GatewayError::Certificates { .. } => {
+            "SSL_CERT_FILE, SSL_CERT_DIR and NODE_EXTRA_CA_CERTS name files of certificates (PEM); unset what is wrong"
+        }
+        GatewayError::Proxy { .. } => {
+            "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY name it; NO_PROXY names what is reached without it"
+        }
+        GatewayError::Tls(_) | GatewayError::Chance(_) => return error.into(),
     };
     hinted(error.to_string(), hint)
 }

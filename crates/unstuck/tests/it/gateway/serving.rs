@@ -1,67 +1,11 @@
 //! `unstuck serve`: a shared gateway.
 
-use std::fs;
-use std::io::Read;
 use std::net::TcpListener;
-use std::process::{Child, Stdio};
 
 use unstuck_faults::FaultServer;
 
-use super::{QUICK, api, asked, ended, until};
+use super::{QUICK, Serving, api, asked};
 use crate::Place;
-
-/// A gateway that serves, and is ended with the test.
-struct Serving {
-    child: Child,
-    port: String,
-}
-
-impl Serving {
-    fn start(place: &Place, args: &[&str]) -> Self {
-        let file = place.project().join("port");
-        let words = [
-            &["serve", "--listen", "127.0.0.1:0", "--port-file", "port"],
-            args,
-        ]
-        .concat();
-        let mut command = place.command(&words);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().unwrap();
-        let port = until("the gateway listens", || fs::read_to_string(&file).ok());
-        Self {
-            child,
-            port: port.trim().to_owned(),
-        }
-    }
-
-    /// Ends it by a signal, and gives its code, standard output and standard error.
-    fn stop(mut self) -> (Option<i32>, String, String) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        let code = self.child.wait().unwrap().code();
-        let (mut out, mut err) = (String::new(), String::new());
-        self.child
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_string(&mut out)
-            .unwrap();
-        self.child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut err)
-            .unwrap();
-        (code, out, err)
-    }
-
-    fn ask(&self, place: &Place) -> crate::Ended {
-        let words = ["__demo-agent", "--output-format", "json", "-p", "hello"];
-        let mut command = place.command(&words);
-        let url = format!("http://127.0.0.1:{}/anthropic", self.port);
-        ended(command.env("FAULTS_API_URL", url))
-    }
-}
 
 fn upstream(api: &FaultServer) -> String {
     format!("anthropic={}", api.url())
