@@ -6,6 +6,8 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 use unstuck_core::Timestamp;
+use unstuck_core::event::SessionId;
+use unstuck_core::question::Answer;
 use unstuck_core::traffic::LaneState;
 
 use crate::clock;
@@ -73,6 +75,24 @@ impl Gateway {
     /// All sessions.
     pub fn sessions(&self) -> Vec<Arc<Session>> {
         self.shared.sessions.all()
+    }
+
+    /// A person has answered what they were asked about a session whose calls are held.
+    pub fn answered(&self, session: &SessionId, answer: Answer) {
+        let sessions = self.shared.sessions.all();
+        let is_meant = |one: &&Arc<Session>| one.setup().asks && one.setup().session == *session;
+        for session in sessions.iter().filter(is_meant) {
+            if !answer.goes_on() {
+                continue;
+            }
+            session.let_go();
+            let budgets = &self.shared.settings.budgets;
+            if let (true, true, Some(usd)) =
+                (budgets.asks, session.is_spent_up(), budgets.session)
+            {
+                session.raise(usd);
+            }
+        }
     }
 
     /// Says what was spent today (UTC) in all, as somebody knows it who sees other gateways as well.

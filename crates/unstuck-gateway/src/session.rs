@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use unstuck_core::event::{RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
 use crate::protocol::{Asked, Said};
 use crate::watch::{Sign, Talk, Watch, WatchLimits};
+
+/// A client that has not called for so long has ended its session.
+pub(crate) const SILENCE: Duration = Duration::from_secs(30 * 60);
 
 /// What a session is told before its first call.
 #[derive(Debug, Clone)]
@@ -24,6 +28,8 @@ pub struct SessionSetup {
     pub policy: RetryPolicy,
     /// What it may spend, in USD.
     pub budget: Option<f64>,
+    /// Whether a person is asked when its calls are held; not where whoever supervises it does.
+    pub asks: bool,
 }
 
 /// A session.
@@ -52,6 +58,9 @@ struct State {
     raised: f64,
     /// Whether it was told that its budget is used up.
     is_spent_up: bool,
+    /// How often a person was asked, and whether nobody has answered yet.
+    questions: u32,
+    is_asked: bool,
     used: Timestamp,
 }
 
@@ -63,6 +72,14 @@ impl State {
         self.circling = Some(sign.clone());
         self.untold = Some(sign.clone());
         is_new.then_some(sign)
+    }
+
+    /// Forgets that it went in circles.
+    fn let_go(&mut self) {
+        self.circling = None;
+        self.untold = None;
+        self.is_asked = false;
+        self.watch.restart();
     }
 }
 
@@ -82,6 +99,8 @@ impl Session {
                 trouble: None,
                 raised: 0.0,
                 is_spent_up: false,
+                questions: 0,
+                is_asked: false,
                 used: now,
             }),
         }
@@ -135,11 +154,8 @@ impl Session {
     }
 
     /// Forgets that it went in circles: a person has seen to it.
-    pub fn forgive(&self, limits: WatchLimits) {
-        let mut state = self.state();
-        state.circling = None;
-        state.untold = None;
-        state.watch = Watch::new(limits);
+    pub fn let_go(&self) {
+        self.state().let_go();
     }
 
     /// What its newest call failed of; none if it was answered.
@@ -151,9 +167,7 @@ impl Session {
     pub fn begin_anew(&self) {
         let mut state = self.state();
         state.trouble = None;
-        state.circling = None;
-        state.untold = None;
-        state.watch.restart();
+        state.let_go();
     }
 
     /// Whether a call was refused because its budget is used up.
@@ -161,11 +175,12 @@ impl Session {
         self.state().is_spent_up
     }
 
-    /// A person lets it spend its budget once more.
+    /// A person lets it spend its budget once more, from what it has spent on.
     pub fn raise(&self, usd: f64) {
         let mut state = self.state();
-        state.raised += usd;
+        state.raised = state.spent.max(state.raised + usd);
         state.is_spent_up = false;
+        state.is_asked = false;
     }
 
     /// When it last called.
@@ -184,6 +199,16 @@ impl Session {
         self.state().untold.take()
     }
 
+    /// The number of the question that a person is to be asked now; none while they are asked, or where nobody is.
+    pub(crate) fn question(&self) -> Option<u32> {
+        let mut state = self.state();
+        if !self.setup.asks || std::mem::replace(&mut state.is_asked, true) {
+            return None;
+        }
+        state.questions += 1;
+        Some(state.questions)
+    }
+
     /// A call failed for good.
     pub(crate) fn gave_up(&self, diagnosis: Arc<Diagnosis>) {
         self.state().trouble = Some(diagnosis);
@@ -200,6 +225,10 @@ impl Session {
     pub(crate) fn asked(&self, asked: &Asked, now: Timestamp) -> (Talk, Option<Sign>) {
         let mut state = self.state();
         state.calls += 1;
+        // Whoever was silent for so long begins something new.
+        if state.used.after(SILENCE) <= now {
+            state.let_go();
+        }
         state.used = now;
         let (talk, sign) = state.watch.asked(asked, now);
         (talk, state.circles(sign))

@@ -31,8 +31,9 @@ impl Call {
         let budgets = &self.shared.settings.budgets;
         let own = self.session.allowance(budgets.session);
         let spent = self.session.spent();
-        let sentence = match (own, budgets.day) {
-            (Some(most), _) if spent >= most => {
+        let of_session = own.filter(|most| spent >= *most);
+        let sentence = match (of_session, budgets.day) {
+            (Some(most), _) => {
                 format!("the session has spent ${spent:.2} of the ${most:.2} that it may")
             }
             (_, Some(most)) if self.shared.spending.today(clock::at()) >= most => {
@@ -49,10 +50,14 @@ impl Call {
             message: format!("unstuck: {sentence}; [gateway.budgets] says so"),
             retry_after: None,
         };
+        let asks = of_session.is_some() && budgets.asks;
         if self.session.refused(self.diagnosis(&told, &sentence)) {
             self.shared
                 .crier
-                .tell(&self.session, Noticed::SpentUp { sentence });
+                .tell(&self.session, Noticed::SpentUp { sentence: sentence.clone() });
+        }
+        if asks {
+            self.ask_about_budget(&sentence);
         }
         Some(told)
     }
@@ -60,10 +65,14 @@ impl Call {
     fn circling(&self) -> Option<Told> {
         let way = match self.shared.settings.watch.then {
             OnCircles::Warn | OnCircles::Note => return None,
-            OnCircles::Hold => "its calls are held until a person lets them through",
+            OnCircles::Hold if !self.session.setup().asks => "its calls are held until its next attempt",
+            OnCircles::Hold => "its calls are held until a person lets them through (unstuck inbox)",
             OnCircles::Stop => "its calls are stopped",
         };
         let sign = self.session.circling()?;
+        if self.shared.settings.watch.then == OnCircles::Hold {
+            self.ask_about_circles(&sign);
+        }
         let status = StatusCode::from_u16(stop_status(self.endpoint));
         Some(Told {
             status: status.unwrap_or(StatusCode::FORBIDDEN),

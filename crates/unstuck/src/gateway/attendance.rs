@@ -29,7 +29,10 @@ impl Attending {
         match what {
             Noticed::Retrying { until, .. } => self.waits_until = Some(*until),
             Noticed::Recovered { .. } | Noticed::GaveUp { .. } => self.waits_until = None,
-            Noticed::Moved { .. } | Noticed::Circling(_) | Noticed::SpentUp { .. } => {}
+            Noticed::Moved { .. }
+            | Noticed::Circling(_)
+            | Noticed::Held { .. }
+            | Noticed::SpentUp { .. } => {}
         }
         said(what)
     }

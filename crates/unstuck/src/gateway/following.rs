@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use unstuck_core::decision::EscalationReason;
-use unstuck_core::event::ModelEscalated;
+use unstuck_core::event::{ModelEscalated, RecoveryResolved};
 use unstuck_core::{Event, Timestamp};
 use unstuck_gateway::Gateway;
 use unstuck_store::{EventFilter, Order, Position, SpendingQuery, SpentBy, Store};
@@ -28,7 +28,7 @@ pub(crate) async fn follow(gateway: &Gateway, store: &Store) {
         tokio::time::sleep(LOOK).await;
         let filter = EventFilter {
             after: Some(after),
-            ..moves()
+            ..decided()
         };
         // A store that is busy is looked at again.
         let Ok(page) = store.events(&filter).await else {
@@ -36,16 +36,19 @@ pub(crate) async fn follow(gateway: &Gateway, store: &Store) {
         };
         after = page.last;
         for recorded in page.events {
-            if let Event::ModelEscalated(moved) = recorded.event {
-                take_over(gateway, &moved);
+            match recorded.event {
+                Event::ModelEscalated(moved) => take_over(gateway, &moved),
+                Event::RecoveryResolved(resolved) => answered(gateway, &resolved),
+                _ => {}
             }
         }
     }
 }
 
-fn moves() -> EventFilter {
+/// What people decide.
+fn decided() -> EventFilter {
     EventFilter {
-        names: vec!["model_escalated".to_owned()],
+        names: vec!["model_escalated".to_owned(), "recovery_resolved".to_owned()],
         ..EventFilter::default()
     }
 }
@@ -54,7 +57,7 @@ async fn newest(store: &Store) -> Position {
     let filter = EventFilter {
         order: Order::NewestFirst,
         limit: Some(1),
-        ..moves()
+        ..decided()
     };
     let page = store.events(&filter).await;
     page.map_or(Position::default(), |page| page.last)
@@ -71,6 +74,12 @@ fn take_over(gateway: &Gateway, moved: &ModelEscalated) {
     };
     for session in gateway.sessions().iter().filter(|one| meant(one)) {
         session.moved(&change.from_model, &change.to_model);
+    }
+}
+
+fn answered(gateway: &Gateway, resolved: &RecoveryResolved) {
+    if let (Some(session), Some(answer)) = (&resolved.session, resolved.answer()) {
+        gateway.answered(session, answer);
     }
 }
 

@@ -192,6 +192,7 @@ impl<'a> Private<'a> {
                 project: errand.project.to_owned(),
                 policy: errand.policy.clone(),
                 budget: section.budgets.session,
+                asks: false,
             });
         };
         // Nobody tries again after a budget was used up unless a person has said so.

@@ -1,6 +1,7 @@
 //! The gateway as its users meet it: a shared one, private ones, and sessions that are moved.
 
 mod escalating;
+mod holding;
 mod private;
 mod serving;
 mod upstreams;
