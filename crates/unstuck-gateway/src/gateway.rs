@@ -16,8 +16,9 @@ use crate::ledger::{Ledger, Notice};
 use crate::protocol::Protocol;
 use crate::server;
 use crate::session::{Session, SessionSetup};
-use crate::settings::Settings;
+use crate::settings::{Budgets, Settings};
 use crate::shared::{Knows, Shared};
+use crate::spending::day_of;
 
 /// A gateway that runs.
 pub struct Gateway {
@@ -86,13 +87,32 @@ impl Gateway {
                 continue;
             }
             session.let_go();
-            let budgets = &self.shared.settings.budgets;
-            if let (true, true, Some(usd)) =
-                (budgets.asks, session.is_spent_up(), budgets.session)
-            {
-                session.raise(usd);
+            if self.shared.settings.budgets.asks && session.is_spent_up() {
+                self.raise(session);
             }
         }
+    }
+
+    /// A person lets a session spend as much again as it, and all sessions of a day, may.
+    pub fn raise(&self, session: &Session) {
+        let budgets = &self.shared.settings.budgets;
+        if let Some(usd) = session.setup().budget.or(budgets.session) {
+            session.raise(usd);
+        }
+        if let Some(usd) = budgets.day {
+            let (now, spending) = (clock::at(), &self.shared.spending);
+            session.raise_day(day_of(now), spending.today(now) + usd);
+        }
+    }
+
+    /// Whether a session, or all sessions of today, have used up what they may.
+    pub fn is_used_up(&self, session: &Session) -> bool {
+        self.shared.used_up(session).is_some()
+    }
+
+    /// What may be spent.
+    pub fn budgets(&self) -> Budgets {
+        self.shared.settings.budgets
     }
 
     /// Says what was spent today (UTC) in all, as somebody knows it who sees other gateways as well.

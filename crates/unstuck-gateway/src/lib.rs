@@ -26,6 +26,7 @@ mod answer;
 mod books;
 mod call;
 mod clock;
+mod counted;
 mod error;
 mod gateway;
 mod identity;
@@ -41,6 +42,7 @@ mod upstream;
 pub mod watch;
 
 pub use books::{BooksOptions, StoreLedger};
+pub use counted::Counted;
 pub use error::GatewayError;
 pub use gateway::Gateway;
 pub use ledger::{Forgetful, Ledger, Notice, Noticed};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use unstuck_core::event::{RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
+use crate::counted::Counted;
 use crate::protocol::{Asked, Said};
 use crate::watch::{Sign, Talk, Watch, WatchLimits};
 
@@ -28,6 +29,8 @@ pub struct SessionSetup {
     pub policy: RetryPolicy,
     /// What it may spend, in USD.
     pub budget: Option<f64>,
+    /// What it had spent before, in USD.
+    pub spent: f64,
     /// Whether a person is asked when its calls are held; not where whoever supervises it does.
     pub asks: bool,
 }
@@ -47,6 +50,7 @@ struct State {
     /// The model that it had before it was moved.
     own_model: Option<String>,
     spent: f64,
+    seen: Counted,
     calls: u64,
     watch: Watch,
     circling: Option<Sign>,
@@ -56,6 +60,8 @@ struct State {
     trouble: Option<Arc<Diagnosis>>,
     /// What a person allowed beyond its budget, in USD.
     raised: f64,
+    /// A day, and what a person allowed all sessions to have spent on it before this one is refused, in USD.
+    raised_day: (i64, f64),
     /// Whether it was told that its budget is used up.
     is_spent_up: bool,
     /// How often a person was asked, and whether nobody has answered yet.
@@ -85,19 +91,22 @@ impl State {
 
 impl Session {
     pub(crate) fn new(setup: SessionSetup, limits: WatchLimits, now: Timestamp) -> Self {
+        let spent = setup.spent;
         Self {
             name: setup.name.as_str().into(),
             setup,
             state: Mutex::new(State {
                 model: None,
                 own_model: None,
-                spent: 0.0,
+                spent,
+                seen: Counted::default(),
                 calls: 0,
                 watch: Watch::new(limits),
                 circling: None,
                 untold: None,
                 trouble: None,
                 raised: 0.0,
+                raised_day: (0, 0.0),
                 is_spent_up: false,
                 questions: 0,
                 is_asked: false,
@@ -143,6 +152,11 @@ impl Session {
         self.state().spent
     }
 
+    /// What its calls have used so far, as the answers say.
+    pub fn counted(&self) -> Counted {
+        self.state().seen
+    }
+
     /// How many calls it has made.
     pub fn calls(&self) -> u64 {
         self.state().calls
@@ -181,6 +195,22 @@ impl Session {
         state.raised = state.spent.max(state.raised + usd);
         state.is_spent_up = false;
         state.is_asked = false;
+    }
+
+    /// A person lets it go on although so much was spent by all sessions of a day.
+    pub(crate) fn raise_day(&self, day: i64, usd: f64) {
+        let mut state = self.state();
+        state.raised_day = (day, usd);
+        state.is_spent_up = false;
+        state.is_asked = false;
+    }
+
+    /// What all sessions may have spent on a day before this one is refused.
+    pub(crate) fn allowance_of_day(&self, day: i64, of_all: f64) -> f64 {
+        match self.state().raised_day {
+            (raised, usd) if raised == day => usd.max(of_all),
+            _ => of_all,
+        }
     }
 
     /// When it last called.
@@ -239,11 +269,12 @@ impl Session {
         &self,
         talk: Talk,
         said: &Said,
-        cost: Option<f64>,
+        used: Counted,
         now: Timestamp,
     ) -> Option<Sign> {
         let mut state = self.state();
-        state.spent += cost.unwrap_or(0.0);
+        state.spent += used.cost_usd.unwrap_or(0.0);
+        state.seen = state.seen.and(used);
         state.used = now;
         state.trouble = None;
         let sign = state.watch.answered(talk, said, now);

@@ -162,6 +162,7 @@ impl Ledger for StoreLedger {
             project: self.shared.options.project.clone(),
             policy: policy.clone(),
             budget: None,
+            spent: 0.0,
             asks: true,
         }
     }

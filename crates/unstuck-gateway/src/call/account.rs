@@ -14,6 +14,7 @@ use unstuck_core::{Diagnosis, Event, Kind};
 use super::broken::Broken;
 use super::trouble::Told;
 use crate::clock;
+use crate::counted::{Counted, sum};
 use crate::lanes::Permit;
 use crate::ledger::Noticed;
 use crate::protocol::Reading;
@@ -145,9 +146,11 @@ impl Account {
             self.record.tokens = Some(sum(used, said.tokens.unwrap_or_default()));
             self.record.cost_usd = self.record.cost_usd.map(|cost| cost + spent);
         }
-        let sign = self
-            .session
-            .answered(self.talk, said, self.record.cost_usd, clock::at());
+        let used = Counted {
+            cost_usd: self.record.cost_usd,
+            tokens: self.record.tokens,
+        };
+        let sign = self.session.answered(self.talk, said, used, clock::at());
         let cost = self.record.cost_usd.unwrap_or(0.0);
         self.shared.spending.add(cost, clock::at());
         if let Some(sign) = sign {
@@ -186,14 +189,5 @@ impl Drop for Account {
             self.record.outcome = CallOutcome::Cancelled;
             self.write();
         }
-    }
-}
-
-fn sum(a: Tokens, b: Tokens) -> Tokens {
-    Tokens {
-        input: a.input + b.input,
-        cached: a.cached + b.cached,
-        output: a.output + b.output,
-        requests: a.requests + b.requests,
     }
 }

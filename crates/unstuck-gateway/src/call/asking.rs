@@ -48,7 +48,7 @@ impl Call {
             question: EscalationKind::CostConfirmation,
             kind: Kind::QuotaExhausted,
             why: AskWhy::MaxCost,
-            reason: "The budget of the session is used up, and its calls are held.".to_owned(),
+            reason: "A budget is used up, and its calls are held.".to_owned(),
             evidence: sentence.to_owned(),
             choices: vec![
                 choice(Answer::Approve, "allows as much again, and goes on"),

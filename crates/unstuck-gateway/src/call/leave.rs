@@ -6,7 +6,6 @@ use hyper::StatusCode;
 use unstuck_core::{Diagnosis, Failure};
 
 use super::{Call, Told};
-use crate::clock;
 use crate::ledger::Noticed;
 use crate::protocol::{stop_status, with_note};
 use crate::settings::OnCircles;
@@ -29,34 +28,19 @@ impl Call {
 
     fn spent_up(&self) -> Option<Told> {
         let budgets = &self.shared.settings.budgets;
-        let own = self.session.allowance(budgets.session);
-        let spent = self.session.spent();
-        let of_session = own.filter(|most| spent >= *most);
-        let sentence = match (of_session, budgets.day) {
-            (Some(most), _) => {
-                format!("the session has spent ${spent:.2} of the ${most:.2} that it may")
-            }
-            (_, Some(most)) if self.shared.spending.today(clock::at()) >= most => {
-                let spent = self.shared.spending.today(clock::at());
-                format!(
-                    "${spent:.2} of the ${most:.2} that may be spent in one day (UTC) are spent"
-                )
-            }
-            _ => return None,
-        };
+        let sentence = self.shared.used_up(&self.session)?;
         let told = Told {
             status: StatusCode::PAYMENT_REQUIRED,
             code: "quota_exhausted".to_owned(),
             message: format!("unstuck: {sentence}; [gateway.budgets] says so"),
             retry_after: None,
         };
-        let asks = of_session.is_some() && budgets.asks;
         if self.session.refused(self.diagnosis(&told, &sentence)) {
             self.shared
                 .crier
                 .tell(&self.session, Noticed::SpentUp { sentence: sentence.clone() });
         }
-        if asks {
+        if budgets.asks {
             self.ask_about_budget(&sentence);
         }
         Some(told)

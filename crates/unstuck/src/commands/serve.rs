@@ -22,7 +22,7 @@ use super::exec::gateway_policy;
 use crate::config::Config;
 use crate::environment;
 use crate::gateway::{
-    Configured, Counting, books, follow, name_of, of_config, of_flag, said, settings,
+    Configured, Counting, books, count_spent, follow, name_of, of_config, of_flag, said, settings,
 };
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
@@ -172,6 +172,7 @@ async fn serve(
     let counting = Arc::new(Counting::new(Arc::clone(&books) as _));
     let started = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&counting) as _).await;
     let gateway = started.map_err(explained)?;
+    count_spent(&gateway, &store).await;
     let (stop, mut stopped) = watch::channel(Stop::No);
     listen(stop, None)?;
     if let Some(file) = &args.port_file {

@@ -12,19 +12,13 @@ use crate::clock;
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(800);
-/// After so many looks what was spent is summed up anew.
-const SPENT: u32 = 25;
 const DAY_MS: i64 = 86_400_000;
 
 /// Takes over what people decide, for as long as it is awaited.
 pub(crate) async fn follow(gateway: &Gateway, store: &Store) {
     let mut after = newest(store).await;
-    let mut looks = 0;
     loop {
-        if looks % SPENT == 0 {
-            count_spent(gateway, store).await;
-        }
-        looks += 1;
+        count_spent(gateway, store).await;
         tokio::time::sleep(LOOK).await;
         let filter = EventFilter {
             after: Some(after),
@@ -83,7 +77,11 @@ fn answered(gateway: &Gateway, resolved: &RecoveryResolved) {
     }
 }
 
-async fn count_spent(gateway: &Gateway, store: &Store) {
+/// Takes over what all gateways of this store have spent today, where that matters.
+pub(crate) async fn count_spent(gateway: &Gateway, store: &Store) {
+    if gateway.budgets().day.is_none() {
+        return;
+    }
     let now = clock::now().at.millis();
     let query = SpendingQuery {
         by: SpentBy::Day,

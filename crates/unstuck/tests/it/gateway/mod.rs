@@ -8,7 +8,9 @@ mod upstreams;
 
 use std::fs;
 use std::io::Read;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use unstuck_faults::{FaultServer, Script};
@@ -76,6 +78,7 @@ fn ended(command: &mut std::process::Command) -> crate::Ended {
 struct Serving {
     child: Child,
     port: String,
+    file: PathBuf,
 }
 
 impl Serving {
@@ -84,9 +87,11 @@ impl Serving {
     }
 
     fn start_with(place: &Place, args: &[&str], env: &[(&str, &str)]) -> Self {
-        let file = place.project().join("port");
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let name = format!("port-{}", STARTED.fetch_add(1, Ordering::Relaxed));
+        let file = place.project().join(&name);
         let words = [
-            &["serve", "--listen", "127.0.0.1:0", "--port-file", "port"],
+            &["serve", "--listen", "127.0.0.1:0", "--port-file", &name],
             args,
         ]
         .concat();
@@ -100,6 +105,7 @@ impl Serving {
         Self {
             child,
             port: port.trim().to_owned(),
+            file,
         }
     }
 

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use unstuck_faults::FaultServer;
 
-use super::{QUICK, Serving, api, asked};
+use super::{QUICK, Serving, api, asked, by_user, until};
 use crate::Place;
 
 fn upstream(api: &FaultServer) -> String {
@@ -23,7 +23,7 @@ fn a_call_that_fails_is_tried_again_unseen_and_told() {
     assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
     assert!(answer.stdout.contains("Done."), "{}", answer.stdout);
     assert_eq!(asked(&api), 3);
-    let port = serving.port.clone();
+    let (port, file) = (serving.port.clone(), serving.file.clone());
     let (code, out, err) = serving.stop();
     assert_eq!(code, Some(0), "{err}");
     for line in [
@@ -43,7 +43,7 @@ fn a_call_that_fails_is_tried_again_unseen_and_told() {
         assert!(err.contains(part), "{part} in {err}");
     }
     assert!(!err.contains('\x1b'), "{err}");
-    assert!(!place.project().join("port").exists(), "the door is closed");
+    assert!(!file.exists(), "the door is closed");
     // What happened is in the history.
     let runs = place.json(&["runs", "--json"], "");
     assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
@@ -127,4 +127,25 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
         assert_eq!(ended.code, 2, "{words:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(told), "{words:?}: {}", ended.stderr);
     }
+}
+
+/// S4-35: what one process spends of a day's budget is not there for another, within a moment.
+#[test]
+fn the_budget_of_a_day_is_that_of_all_processes() {
+    let place = Place::new();
+    let api = api("[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n");
+    by_user(&place, "[gateway.budgets]\nday = 0.000001\non_reached = \"stop\"\n");
+    let words = ["--upstream", &upstream(&api)];
+    let (one, other) = (Serving::start(&place, &words), Serving::start(&place, &words));
+    assert_eq!(one.ask(&place).code, 0);
+    let refused = until("the other one refuses", || {
+        let answer = other.ask(&place);
+        (answer.code != 0).then_some(answer)
+    });
+    assert!(refused.stdout.contains("in one day"), "{}", refused.stdout);
+    one.stop();
+    other.stop();
+    let later = Serving::start(&place, &words);
+    assert_ne!(later.ask(&place).code, 0, "it is known from the first call on");
+    later.stop();
 }
