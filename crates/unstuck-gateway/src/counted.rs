@@ -22,7 +22,9 @@ impl Counted {
 
     /// What has come since it was this.
     pub fn since(self, before: Self) -> Self {
-        let cost = self.cost_usd.map(|usd| usd - before.cost_usd.unwrap_or(0.0));
+        let cost = self
+            .cost_usd
+            .map(|usd| usd - before.cost_usd.unwrap_or(0.0));
         let tokens = self.tokens.map(|now| {
             let before = before.tokens.unwrap_or_default();
             Tokens {

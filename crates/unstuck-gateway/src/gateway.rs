@@ -14,7 +14,7 @@ use crate::clock;
 use crate::error::GatewayError;
 use crate::ledger::{Ledger, Notice};
 use crate::protocol::Protocol;
-use crate::server;
+use crate::server::{self, Stopping};
 use crate::session::{Session, SessionSetup};
 use crate::settings::{Budgets, Settings};
 use crate::shared::{Knows, Shared};
@@ -24,7 +24,7 @@ use crate::spending::day_of;
 pub struct Gateway {
     address: SocketAddr,
     shared: Arc<Shared>,
-    stop: watch::Sender<bool>,
+    stop: watch::Sender<Stopping>,
     serving: JoinHandle<()>,
 }
 
@@ -39,7 +39,7 @@ impl Gateway {
             return Err(GatewayError::Unguarded(settings.listen));
         }
         let shared = Arc::new(Shared::new(settings, knowledge, ledger)?);
-        let (stop, stopped) = watch::channel(false);
+        let (stop, stopped) = watch::channel(Stopping::No);
         let (address, serving) = server::start(Arc::clone(&shared), stopped).await?;
         Ok(Self {
             address,
@@ -135,8 +135,19 @@ impl Gateway {
 
     /// Takes no more calls; those under way are given a moment to end.
     pub async fn stop(self) {
+        self.stop_unless(std::future::pending()).await;
+    }
+
+    /// The same, unless somebody is in a hurry: then what is under way is cut off at once. What it came to is written
+    /// down in either case.
+    pub async fn stop_unless(mut self, in_a_hurry: impl Future<Output = ()>) {
         // Nobody listens if it has ended by itself.
-        let _ = self.stop.send(true);
+        let _ = self.stop.send(Stopping::Gently);
+        tokio::select! {
+            _ = &mut self.serving => return,
+            () = in_a_hurry => {}
+        }
+        let _ = self.stop.send(Stopping::AtOnce);
         let _ = self.serving.await;
     }
 }

@@ -111,18 +111,33 @@ pub struct Upstream {
 impl Upstream {
     /// An upstream at an address.
     pub fn new(name: &str, protocol: Protocol, url: &str) -> Result<Self, GatewayError> {
+        // What stands before an `@` is a secret.
+        let shown = url.rsplit('@').next().unwrap_or_default().to_owned();
         let wrong = |why| GatewayError::Upstream {
-            url: url.to_owned(),
+            url: shown.clone(),
             why,
         };
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        if !matches!(scheme, "http" | "https") {
+            return Err(wrong("it must begin with http:// or https://"));
+        }
+        if rest.trim_end_matches('/').is_empty() {
+            return Err(wrong("it names no host"));
+        }
         let base: Uri = url
             .trim_end_matches('/')
             .parse()
             .map_err(|_| wrong("it is no URL"))?;
-        match (base.scheme_str(), base.host()) {
-            (Some("http" | "https"), Some(host)) if !host.is_empty() => {}
-            (Some("http" | "https"), _) => return Err(wrong("it names no host")),
-            _ => return Err(wrong("it must begin with http:// or https://")),
+        if base
+            .authority()
+            .is_some_and(|one| one.as_str().contains('@'))
+        {
+            return Err(wrong(
+                "it must hold no name and no password; `key_env` in [gateway.upstreams] names the variable with a key",
+            ));
+        }
+        if base.host().is_none_or(str::is_empty) {
+            return Err(wrong("it names no host"));
         }
         if base.query().is_some() {
             return Err(wrong("it must not have a query"));

@@ -1,5 +1,6 @@
 //! What all calls of a gateway share, and what it knows.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::HeaderMap;
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) sender: Sender,
     pub(crate) spending: Spending,
+    /// Whether the gateway ends, and cuts off what is under way.
+    pub(crate) is_over: AtomicBool,
     dice: Mutex<Dice>,
 }
 
@@ -80,6 +83,7 @@ impl Shared {
             lanes: Lanes::new(settings.lanes.clone()),
             sender: Sender::new(settings.limits.connect, &settings.network)?,
             spending: Spending::default(),
+            is_over: AtomicBool::new(false),
             crier: Crier::new(),
             sessions: Sessions::default(),
             dice: Mutex::new(Dice::seeded(u64::from_le_bytes(seed))),

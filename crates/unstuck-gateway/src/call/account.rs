@@ -1,6 +1,7 @@
 //! What is kept of a call while it runs, and written down when it is over.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hyper::http::response::Parts;
@@ -183,10 +184,14 @@ impl Account {
 }
 
 impl Drop for Account {
-    /// The client went away.
+    /// The client went away, or the gateway ends.
     fn drop(&mut self) {
         if !self.is_closed {
-            self.record.outcome = CallOutcome::Cancelled;
+            let is_over = self.shared.is_over.load(Ordering::Relaxed);
+            self.record.outcome = match is_over && self.record.sent_bytes > 0 {
+                true => CallOutcome::Cut,
+                false => CallOutcome::Cancelled,
+            };
             self.write();
         }
     }

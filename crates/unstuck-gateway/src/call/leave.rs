@@ -36,9 +36,12 @@ impl Call {
             retry_after: None,
         };
         if self.session.refused(self.diagnosis(&told, &sentence)) {
-            self.shared
-                .crier
-                .tell(&self.session, Noticed::SpentUp { sentence: sentence.clone() });
+            self.shared.crier.tell(
+                &self.session,
+                Noticed::SpentUp {
+                    sentence: sentence.clone(),
+                },
+            );
         }
         if budgets.asks {
             self.ask_about_budget(&sentence);
@@ -49,8 +52,12 @@ impl Call {
     fn circling(&self) -> Option<Told> {
         let way = match self.shared.settings.watch.then {
             OnCircles::Warn | OnCircles::Note => return None,
-            OnCircles::Hold if !self.session.setup().asks => "its calls are held until its next attempt",
-            OnCircles::Hold => "its calls are held until a person lets them through (unstuck inbox)",
+            OnCircles::Hold if !self.session.setup().asks => {
+                "its calls are held until its next attempt"
+            }
+            OnCircles::Hold => {
+                "its calls are held until a person lets them through (unstuck inbox)"
+            }
             OnCircles::Stop => "its calls are stopped",
         };
         let sign = self.session.circling()?;

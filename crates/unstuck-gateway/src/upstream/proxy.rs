@@ -134,7 +134,10 @@ async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io:
         if let Some((user, password)) = proxy.raw_auth() {
             socks = socks.with_auth(user.to_owned(), password.to_owned());
         }
-        let stream = socks.call(target).await.map_err(|error| failed(error.into()))?;
+        let stream = socks
+            .call(target)
+            .await
+            .map_err(|error| failed(error.into()))?;
         return Ok(Line::new(stream));
     }
     if target.scheme_str() == Some("http") {
@@ -149,7 +152,10 @@ async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io:
     if let Some(auth) = proxy.basic_auth() {
         tunnel = tunnel.with_auth(auth.clone());
     }
-    let stream = tunnel.call(target).await.map_err(|error| failed(error.into()))?;
+    let stream = tunnel
+        .call(target)
+        .await
+        .map_err(|error| failed(error.into()))?;
     Ok(Line::new(stream))
 }
 

@@ -9,6 +9,7 @@ mod ground;
 mod hostile;
 mod leave;
 mod output;
+mod recovery;
 mod streams;
 mod transparent;
 mod upstreams;

@@ -77,7 +77,11 @@ async fn a_certificate_that_nobody_signed_is_refused_at_once() {
     for (tls, believed, told) in [
         ("", false, "SSL_CERT_FILE"),
         ("certificate = \"expired\"", true, "clock of this machine"),
-        ("certificate = \"wrong_host\"", true, "address of the upstream"),
+        (
+            "certificate = \"wrong_host\"",
+            true,
+            "address of the upstream",
+        ),
     ] {
         let ground = secured(Anthropic, tls, ANSWERS, believed).await;
         let reply = ground.post("/anthropic/v1/messages", BODY).await;
@@ -96,7 +100,13 @@ async fn a_certificate_that_nobody_signed_is_refused_at_once() {
 #[tokio::test]
 async fn a_handshake_that_fails_is_tried_again_and_not_for_ever() {
     for how in ["garbage", "close", "reset"] {
-        let once = secured(OpenAi, &format!("fails = 1\nhow = \"{how}\""), ANSWERS, true).await;
+        let once = secured(
+            OpenAi,
+            &format!("fails = 1\nhow = \"{how}\""),
+            ANSWERS,
+            true,
+        )
+        .await;
         let reply = once.chat(true).await;
         assert_eq!(reply.status.as_u16(), 200, "{how}: {reply:?}");
         assert_eq!(once.failures(), ["network_error"], "{how}");
@@ -121,7 +131,10 @@ async fn a_client_may_speak_http_2() {
     let client = Client::builder(TokioExecutor::new())
         .http2_only(true)
         .build_http::<Full<Bytes>>();
-    let url = format!("http://{}/openai/v1/chat/completions", ground.gateway.address());
+    let url = format!(
+        "http://{}/openai/v1/chat/completions",
+        ground.gateway.address()
+    );
     let ask = |stream: bool| {
         let body = format!(
             r#"{{"model":"m","stream":{stream},"messages":[{{"role":"user","content":"x"}}]}}"#

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anstream::AutoStream;
 use anyhow::{Context, Result};
@@ -19,6 +20,7 @@ use unstuck_gateway::{Gateway, GatewayError, Notice, Secret, Settings, Upstream}
 use unstuck_run::process::Stop;
 
 use super::exec::gateway_policy;
+use crate::address;
 use crate::config::Config;
 use crate::environment;
 use crate::gateway::{
@@ -31,6 +33,9 @@ use crate::supervise::listen;
 
 /// What a token is read from where no file is named.
 const TOKEN: &str = "UNSTUCK_TOKEN";
+
+/// What has not ended after so long is told about.
+const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// Run a gateway in front of LLM APIs: every call that fails is tried again, for any program that can be given a base URL
 ///
@@ -51,7 +56,7 @@ Exit codes:
   2    an error: the port is taken, an address is none, the configuration is not in order")]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:4141]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address::listened)]
     listen: Option<SocketAddr>,
 
     /// Write the port into this file once it is listened on
@@ -198,10 +203,16 @@ async fn serve(
     while let Ok(notice) = notices.try_recv() {
         teller.tell(&notice);
     }
-    tokio::select! {
-        () = gateway.stop() => {}
-        _ = stopped.wait_for(|stop| *stop == Stop::AtOnce) => {}
-    }
+    let in_a_hurry = async {
+        tokio::select! {
+            _ = stopped.wait_for(|stop| *stop == Stop::AtOnce) => return,
+            () = tokio::time::sleep(AT_ONCE) => {}
+        }
+        teller.line("calls under way get 5 s to end; Ctrl-C ends them at once");
+        // It cannot fail: whoever listens for signals lives as long as this.
+        let _ = stopped.wait_for(|stop| *stop == Stop::AtOnce).await;
+    };
+    gateway.stop_unless(in_a_hurry).await;
     if let Some(file) = &args.port_file {
         // Whoever finds it would knock at a closed door.
         let _ = fs::remove_file(file);

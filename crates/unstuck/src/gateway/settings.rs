@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use unstuck_config::section::{self, GatewaySection, GatewayTimeouts, GatewayWatch, OnReached};
 use unstuck_core::RetryPolicy;
 use unstuck_gateway::watch::WatchLimits;
-use unstuck_gateway::{
-    Budgets, Network, OnCircles, Settings, TimeLimits, Upstream, WatchRules,
-};
+use unstuck_gateway::{Budgets, Network, OnCircles, Settings, TimeLimits, Upstream, WatchRules};
 
 use crate::environment::variable;
 

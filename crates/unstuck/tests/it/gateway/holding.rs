@@ -78,7 +78,11 @@ fn a_session_in_circles_waits_in_the_inbox_and_is_let_go() {
     assert_eq!(asked["type"], "stuck", "{asked}");
     let id = asked["id"].as_str().unwrap();
     let shown = place.run(&["inbox", id], "");
-    for part in ["The same call of `Bash`", "lets its calls through again", "looper"] {
+    for part in [
+        "The same call of `Bash`",
+        "lets its calls through again",
+        "looper",
+    ] {
         assert!(shown.stdout.contains(part), "{part} in {}", shown.stdout);
     }
     let resolved = place.run(&["resolve", id], "");

@@ -109,10 +109,14 @@ impl Serving {
         }
     }
 
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
     /// Ends it by a signal, and gives its code, standard output and standard error.
     fn stop(mut self) -> (Option<i32>, String, String) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
         let code = self.child.wait().unwrap().code();
         let (mut out, mut err) = (String::new(), String::new());
         self.child

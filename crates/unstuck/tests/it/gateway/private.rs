@@ -307,7 +307,11 @@ fn what_an_agent_does_not_tell_counts_as_the_gateway_saw_it() {
         let ended = exec(&place, &api, words);
         assert_eq!(ended.code, 3, "{}", ended.stderr);
         assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
-        let name = if code == 0 { "attempt_succeeded" } else { "attempt_failed" };
+        let name = if code == 0 {
+            "attempt_succeeded"
+        } else {
+            "attempt_failed"
+        };
         let used = &place.events(name)[0]["used"];
         assert!(used["cost_usd"].as_f64().unwrap() > 0.0, "{used}");
         assert_eq!(used["tokens"]["output"], 100, "{used}");

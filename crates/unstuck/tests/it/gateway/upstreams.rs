@@ -13,10 +13,13 @@ use crate::Place;
 const ELSEWHERE: &str = "[tls]\ncertificate = \"wrong_host\"\n[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
 const PLAIN: &str = "[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
 
+/// The first line that a proxy was sent, and the word for it.
+type Noted = Mutex<Vec<(String, Option<String>)>>;
+
 /// A proxy that leads to one server, whatever it is asked for, and keeps the first line and the word that it was given.
 struct Proxy {
     address: SocketAddr,
-    seen: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    seen: Arc<Noted>,
 }
 
 impl Proxy {
@@ -25,12 +28,7 @@ impl Proxy {
         Self::start(move |client, seen| lead(client, target, seen))
     }
 
-    fn start(
-        serve: impl Fn(TcpStream, &Mutex<Vec<(String, Option<String>)>>) -> Option<()>
-        + Send
-        + Sync
-        + 'static,
-    ) -> Self {
+    fn start(serve: impl Fn(TcpStream, &Noted) -> Option<()> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::default());
@@ -50,11 +48,7 @@ impl Proxy {
     }
 }
 
-fn lead(
-    client: TcpStream,
-    target: SocketAddr,
-    seen: &Mutex<Vec<(String, Option<String>)>>,
-) -> Option<()> {
+fn lead(client: TcpStream, target: SocketAddr, seen: &Noted) -> Option<()> {
     let mut reader = BufReader::new(client.try_clone().ok()?);
     let mut lines = Vec::new();
     loop {
@@ -145,10 +139,7 @@ fn https_goes_through_a_tunnel_and_believes_the_certificates_that_are_named() {
     );
     // The name and the password, as they are sent.
     let word = Some("Basic bWU6c2VjcmV0IQ==".to_owned());
-    assert_eq!(
-        proxy.seen(),
-        [(line.clone(), word.clone()), (line, word)]
-    );
+    assert_eq!(proxy.seen(), [(line.clone(), word.clone()), (line, word)]);
     // A request by HTTP/2 has no host header: it was agreed on in the handshake.
     assert_eq!(api.requests()[0].header("host"), None);
 }
@@ -175,7 +166,9 @@ fn a_socks_proxy_is_spoken_to() {
     let proxy = Proxy::start(move |mut client, seen| {
         let mut greeting = [0; 2];
         client.read_exact(&mut greeting).ok()?;
-        client.read_exact(&mut vec![0; usize::from(greeting[1])]).ok()?;
+        client
+            .read_exact(&mut vec![0; usize::from(greeting[1])])
+            .ok()?;
         client.write_all(&[5, 0]).ok()?;
         let mut wanted = [0; 5];
         client.read_exact(&mut wanted).ok()?;
@@ -204,7 +197,10 @@ fn what_is_here_or_excepted_is_reached_directly() {
     let here = format!("anthropic={}", api.url());
     done(&once(&place, &here, &[("HTTP_PROXY", &proxy)]));
     // A name that nobody knows is looked up here, and not given to the proxy.
-    let env = [("HTTP_PROXY", proxy.as_str()), ("NO_PROXY", "other.example, .example")];
+    let env = [
+        ("HTTP_PROXY", proxy.as_str()),
+        ("NO_PROXY", "other.example, .example"),
+    ];
     let (answer, _) = once(&place, &under("http", &api), &env);
     assert_ne!(answer.code, 0);
     assert!(!answer.stdout.contains("the proxy"), "{}", answer.stdout);
@@ -236,10 +232,18 @@ fn variables_that_are_wrong_are_said_before_anything_is_served() {
     let place = Place::new();
     let empty = place.write("empty.pem", "nothing\n").display().to_string();
     for (name, value, told) in [
-        ("SSL_CERT_FILE", "/no/such.pem", "/no/such.pem cannot be used"),
+        (
+            "SSL_CERT_FILE",
+            "/no/such.pem",
+            "/no/such.pem cannot be used",
+        ),
         ("SSL_CERT_FILE", &empty, "there is no certificate in it"),
         ("NODE_EXTRA_CA_CERTS", "/no/such.pem", "NODE_EXTRA_CA_CERTS"),
-        ("HTTPS_PROXY", "https://me:pw@proxy:3128", "by TLS are not supported"),
+        (
+            "HTTPS_PROXY",
+            "https://me:pw@proxy:3128",
+            "by TLS are not supported",
+        ),
         ("ALL_PROXY", "ftp://proxy", "http://HOST:PORT"),
     ] {
         let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
