@@ -53,3 +53,15 @@ pub enum GatewayError {
     #[error("the system gives no random numbers: {0}")]
     Chance(getrandom::Error),
 }
+
+/// An error with what caused it, in one line.
+pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

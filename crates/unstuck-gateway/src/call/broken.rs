@@ -1,7 +1,6 @@
 //! What a try came to that did not work, in words that the classifier knows.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,6 +8,7 @@ use hyper::http::response::Parts;
 use hyper::{HeaderMap, StatusCode};
 use unstuck_core::{Failure, Headers};
 
+use crate::error::with_causes;
 use crate::protocol::Protocol;
 
 /// So much of an error body is read by the classifier.
@@ -79,14 +79,10 @@ impl Broken {
         doing: &str,
         error: &(dyn Error + 'static),
     ) -> Self {
-        let mut text = format!("{doing}: {error}");
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let _ = write!(text, ": {error}");
-            cause = error.source();
-        }
+        let mut text = format!("{doing}: {}", with_causes(error));
         if let Some((_, advice)) = ADVICE.iter().find(|(sign, _)| text.contains(sign)) {
-            let _ = write!(text, "; {advice}");
+            text.push_str("; ");
+            text.push_str(advice);
         }
         Self {
             failure: Failure::api(protocol.name()).with_body(text.clone()),

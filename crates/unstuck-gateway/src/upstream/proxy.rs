@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use crate::error::GatewayError;
+use crate::error::{GatewayError, with_causes};
 use crate::settings::Network;
 
 /// Which proxy stands before an address.
@@ -91,10 +91,10 @@ impl Connector {
     }
 }
 
-type Connecting = dyn Future<Output = Result<Line, io::Error>> + Send;
+type Connecting = dyn Future<Output = Result<Link, io::Error>> + Send;
 
 impl Service<Uri> for Connector {
-    type Response = Line;
+    type Response = Link;
     type Error = io::Error;
     type Future = Pin<Box<Connecting>>;
 
@@ -114,12 +114,12 @@ impl Service<Uri> for Connector {
     }
 }
 
-async fn direct(mut http: HttpConnector, target: Uri) -> io::Result<Line> {
+async fn direct(mut http: HttpConnector, target: Uri) -> io::Result<Link> {
     let stream = http.call(target).await.map_err(io::Error::other)?;
-    Ok(Line::new(stream))
+    Ok(Link::new(stream))
 }
 
-async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io::Result<Line> {
+async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io::Result<Link> {
     let is_socks = matches!(proxy.uri().scheme_str(), Some("socks5" | "socks5h"));
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
         // Its name is enough; it may hold a password.
@@ -127,7 +127,7 @@ async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io:
             .uri()
             .authority()
             .map_or("", |authority| authority.as_str());
-        io::Error::other(format!("the proxy {name}: {}", chain(&*error)))
+        io::Error::other(format!("the proxy {name}: {}", with_causes(&*error)))
     };
     if is_socks {
         let mut socks = SocksV5::new(proxy.uri().clone(), http);
@@ -138,12 +138,12 @@ async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io:
             .call(target)
             .await
             .map_err(|error| failed(error.into()))?;
-        return Ok(Line::new(stream));
+        return Ok(Link::new(stream));
     }
     if target.scheme_str() == Some("http") {
         let stream = http.call(proxy.uri().clone()).await;
         let stream = stream.map_err(|error| failed(error.into()))?;
-        return Ok(Line {
+        return Ok(Link {
             stream,
             is_proxied: true,
         });
@@ -156,29 +156,17 @@ async fn through(mut http: HttpConnector, proxy: &Intercept, target: Uri) -> io:
         .call(target)
         .await
         .map_err(|error| failed(error.into()))?;
-    Ok(Line::new(stream))
-}
-
-/// An error with its causes.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
+    Ok(Link::new(stream))
 }
 
 /// A connection to an upstream, or to a proxy that is asked for it.
-pub(super) struct Line {
+pub(super) struct Link {
     stream: TokioIo<TcpStream>,
     /// Whether requests name the whole address, since a proxy reads them.
     is_proxied: bool,
 }
 
-impl Line {
+impl Link {
     fn new(stream: TokioIo<TcpStream>) -> Self {
         Self {
             stream,
@@ -187,13 +175,13 @@ impl Line {
     }
 }
 
-impl Connection for Line {
+impl Connection for Link {
     fn connected(&self) -> Connected {
         self.stream.connected().proxy(self.is_proxied)
     }
 }
 
-impl Read for Line {
+impl Read for Link {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -203,7 +191,7 @@ impl Read for Line {
     }
 }
 
-impl Write for Line {
+impl Write for Link {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -113,7 +113,10 @@ pub(crate) fn run(
 
 fn workers() -> usize {
     let there = std::thread::available_parallelism();
-    there.map_or(2, usize::from).max(2)
+    std::env::var("GW_W")
+        .ok()
+        .and_then(|w| w.parse().ok())
+        .unwrap_or_else(|| there.map_or(2, usize::from).max(2))
 }
 
 fn told(args: &ServeArgs, config: &Config, policy: RetryPolicy) -> Result<Settings> {
