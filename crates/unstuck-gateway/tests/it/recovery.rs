@@ -1,5 +1,6 @@
 //! What is tried again, when, and how the sessions share an upstream that has limits or is down.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -189,4 +190,69 @@ async fn a_half_closed_request_is_given_up() {
     tokio::time::timeout(Duration::from_secs(5), given_up)
         .await
         .unwrap();
+}
+
+/// A session that asks for much at once does not keep the others waiting behind it.
+#[tokio::test]
+async fn a_busy_session_does_not_starve_another() {
+    let script = "[[step]]\nanswer = { text = \"Done.\", delay = \"30ms\" }\ntimes = \"always\"\n";
+    let one_at_a_time = |settings: &mut Settings| settings.lanes.max_in_flight = Some(1);
+    let ground = Ground::with(OpenAi, &[script], one_at_a_time).await;
+    let order = Mutex::new(Vec::new());
+    let (place, done) = (&ground, &order);
+    let ask = |session: &'static str| async move {
+        assert_eq!(ask(place, OpenAi, session).await.status.as_u16(), 200);
+        done.lock().unwrap().push(session);
+    };
+    let busy = join_all((0..20).map(|_| ask("busy")));
+    let other = async {
+        while ground.asked()[0] < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        ask("other").await;
+    };
+    tokio::join!(busy, other);
+    let order = order.into_inner().unwrap();
+    let place = order.iter().position(|name| *name == "other").unwrap();
+    assert!(place < 8, "{place} of {order:?}");
+}
+
+/// What streams used is known from their own words, in each API.
+#[tokio::test]
+async fn what_streams_used_is_accounted_for() {
+    let script = "[[step]]\nanswer = { text = \"Done now.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
+    let talk = r#""messages":[{"role":"user","content":"x"}]"#;
+    for (protocol, path, body) in [
+        (
+            Anthropic,
+            "/anthropic/v1/messages",
+            format!(r#"{{"model":"claude-sonnet-5-5","max_tokens":9,"stream":true,{talk}}}"#),
+        ),
+        (
+            OpenAi,
+            "/openai/v1/chat/completions",
+            format!(
+                r#"{{"model":"gpt-6.1-terra","stream":true,"stream_options":{{"include_usage":true}},{talk}}}"#
+            ),
+        ),
+        (
+            OpenAi,
+            "/openai/v1/responses",
+            r#"{"model":"gpt-6.1-terra","stream":true,"input":"x"}"#.to_owned(),
+        ),
+        (
+            Gemini,
+            "/gemini/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
+            r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}]}"#.to_owned(),
+        ),
+    ] {
+        let ground = Ground::new(protocol, &[script]).await;
+        let reply = ground.post(path, &body).await;
+        assert_eq!(reply.status.as_u16(), 200, "{path}: {reply:?}");
+        let record = ground.record().await;
+        assert!(record.stream, "{path}");
+        let tokens = record.tokens.unwrap();
+        let sums = (tokens.input + tokens.cached, tokens.output);
+        assert_eq!(sums, (1000, 100), "{path}");
+    }
 }
