@@ -1,5 +1,6 @@
 //! What a person is asked about a session whose calls are held.
 
+use hyper::header::USER_AGENT;
 use unstuck_core::Kind;
 use unstuck_core::decision::{AskWhy, Changed};
 use unstuck_core::event::{EscalationKind, RecoveryEscalated};
@@ -7,6 +8,7 @@ use unstuck_core::question::{Answer, Choice, Shown, binding};
 
 use super::Call;
 use crate::clock;
+use crate::identity::is_of_client;
 use crate::ledger::Noticed;
 use crate::watch::Sign;
 
@@ -77,7 +79,7 @@ impl Call {
             cost: None,
             repair: None,
             shown: Shown {
-                doing: format!("calls of {}", setup.name),
+                doing: format!("calls of {}", self.client()),
                 evidence: asking.evidence,
                 hash: binding(asking.why, &asking.reason, None, &asking.choices),
                 choices: asking.choices,
@@ -93,6 +95,17 @@ impl Call {
                 answer,
             };
             self.shared.crier.tell(&self.session, held);
+        }
+    }
+
+    /// What the client is called: by its program, too, where it has given itself no name.
+    fn client(&self) -> String {
+        let name = &self.session.setup().name;
+        let program = self.headers.get(USER_AGENT);
+        let program = program.and_then(|value| value.to_str().ok()?.split_whitespace().next());
+        match program.filter(|_| is_of_client(name)) {
+            Some(program) => format!("{program} ({name})"),
+            None => name.clone(),
         }
     }
 

@@ -90,6 +90,7 @@ fn a_session_in_circles_waits_in_the_inbox_and_is_let_go() {
     until("the next call passes", || {
         (post(&serving, &messages).0 == 200).then_some(())
     });
+    assert_eq!(place.json(&["runs", "--json"], "")[0]["status"], "running");
     // A new circle is a new question, and a stronger model may be the answer.
     let (messages, _) = circle(&serving);
     let next = question(&place);
