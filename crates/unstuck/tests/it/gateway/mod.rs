@@ -142,6 +142,14 @@ impl Serving {
     }
 }
 
+impl Drop for Serving {
+    /// A test that failed leaves nothing behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 /// Waits until something is there.
 #[track_caller]
 #[expect(
