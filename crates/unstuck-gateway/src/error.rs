@@ -1,6 +1,7 @@
 //! What can go wrong with the gateway itself.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use crate::protocol::Protocol;
 
@@ -29,6 +30,25 @@ pub enum GatewayError {
     /// Nobody is there to be asked.
     #[error("there is no upstream for {}", .0.name())]
     NoUpstream(Protocol),
+    /// Certificates that shall be believed cannot be read.
+    #[error("the certificates of {} cannot be used: {why}", .path.display())]
+    Certificates {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A proxy cannot be used.
+    #[error("the proxy `{proxy}` cannot be used: {why}")]
+    Proxy {
+        /// Its address, without a password.
+        proxy: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// TLS cannot be spoken at all.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
     /// There is no randomness.
     #[error("the system gives no random numbers: {0}")]
     Chance(getrandom::Error),

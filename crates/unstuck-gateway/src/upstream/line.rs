@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper::{Request, Response};
+use hyper_util::client::legacy::connect::Connection as _;
 use tokio::time::Instant;
 
 use super::body::Outgoing;
@@ -21,17 +22,21 @@ pub(super) struct Line {
     sender: SendRequest<Outgoing>,
     connection: Pin<Box<Connection<Stream, Outgoing>>>,
     is_over: bool,
+    /// Whether it leads to a proxy that reads the requests.
+    is_proxied: bool,
     /// When it last carried a call.
     pub(super) used: Instant,
 }
 
 impl Line {
     pub(super) async fn open(stream: Stream) -> hyper::Result<Self> {
+        let is_proxied = stream.connected().is_proxied();
         let (sender, connection) = http1::handshake(stream).await?;
         Ok(Self {
             sender,
             connection: Box::pin(connection),
             is_over: false,
+            is_proxied,
             used: Instant::now(),
         })
     }
@@ -55,6 +60,11 @@ impl Line {
     /// Writes what is to be sent, and reads what has arrived. How it ends is told by the answer.
     pub(super) fn drive(&mut self, context: &mut Context<'_>) {
         drive(&mut self.connection, &mut self.is_over, context);
+    }
+
+    /// Whether it leads to a proxy, to which requests name the whole address.
+    pub(super) fn is_proxied(&self) -> bool {
+        self.is_proxied
     }
 
     /// Whether it can carry another call.

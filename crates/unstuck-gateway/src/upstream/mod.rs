@@ -1,10 +1,12 @@
 //! Whom the gateway asks, and how what it sends gets there.
 
 mod arriving;
+mod believed;
 mod body;
 mod connect;
 mod line;
 mod pool;
+mod proxy;
 mod request;
 mod sender;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::client::conn::http2;
-use hyper::header::{HOST, HeaderValue};
+use hyper::header::{HOST, HeaderValue, PROXY_AUTHORIZATION};
 use hyper::http::uri::{Authority, PathAndQuery, Scheme};
 use hyper::{Request, Response, Uri};
 use hyper_util::client::legacy::connect::Connection as _;
@@ -17,6 +17,9 @@ use super::body::Outgoing;
 use super::connect::{Https, Stream, https};
 use super::line::Line;
 use super::pool::{Place, Pool, Trunk};
+use super::proxy::Proxies;
+use crate::error::GatewayError;
+use crate::settings::Network;
 
 /// Why a request got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +36,7 @@ pub(crate) enum SendError {
 #[derive(Clone)]
 pub(crate) struct Sender {
     https: Https,
+    proxies: Arc<Proxies>,
     pool: Arc<Pool>,
 }
 
@@ -44,11 +48,13 @@ enum Connected {
 
 impl Sender {
     /// Connects within that time, or not at all.
-    pub(crate) fn new(connect: Duration) -> Self {
-        Self {
-            https: https(connect),
+    pub(crate) fn new(connect: Duration, network: &Network) -> Result<Self, GatewayError> {
+        let proxies = Arc::new(Proxies::new(network)?);
+        Ok(Self {
+            https: https(connect, network, Arc::clone(&proxies))?,
+            proxies,
             pool: Arc::default(),
-        }
+        })
     }
 
     /// Sends a request, and waits for the head of its answer.
@@ -57,6 +63,9 @@ impl Sender {
         mut request: Request<Outgoing>,
     ) -> Result<Response<Arriving>, SendError> {
         let place = place(request.uri()).ok_or(SendError::NoHost)?;
+        if let Some(word) = self.proxies.word_in(request.uri()) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, word);
+        }
         if let Some(trunk) = self.pool.trunk(&place) {
             match by_trunk(trunk, request).await {
                 Ok(response) => return Ok(response),
@@ -111,7 +120,9 @@ impl Sender {
         if let Some(host) = host(place) {
             request.headers_mut().entry(HOST).or_insert(host);
         }
-        *request.uri_mut() = of_origin(&whole);
+        if !line.is_proxied() {
+            *request.uri_mut() = of_origin(&whole);
+        }
         match line.send(request).await {
             Ok(response) => Ok(response
                 .map(|body| Arriving::by_line(body, line, place.clone(), Arc::clone(&self.pool)))),

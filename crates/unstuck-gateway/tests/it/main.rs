@@ -10,7 +10,9 @@ mod ground;
 mod hostile;
 mod leave;
 mod output;
+mod recovery;
 mod streams;
 mod transparent;
+mod upstreams;
 
 use ground::{Ground, Reply};
