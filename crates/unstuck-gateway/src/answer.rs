@@ -4,7 +4,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
+
+use crate::upstream::Arriving;
 
 /// A body that is made while it is passed on.
 pub(crate) type Made = dyn Body<Data = Bytes, Error = hyper::Error> + Send;
@@ -16,7 +18,7 @@ pub(crate) enum Answer {
     /// Made while it is passed on.
     Made(Pin<Box<Made>>),
     /// Passed through untouched.
-    Passing(Incoming),
+    Passing(Box<Arriving>),
 }
 
 impl Answer {
@@ -37,7 +39,7 @@ impl Body for Answer {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Made(made) => made.as_mut().poll_frame(context),
-            Self::Passing(incoming) => Pin::new(incoming).poll_frame(context),
+            Self::Passing(arriving) => Pin::new(arriving).poll_frame(context),
         }
     }
 
@@ -45,7 +47,7 @@ impl Body for Answer {
         match self {
             Self::Whole(bytes) => bytes.is_none(),
             Self::Made(_) => false,
-            Self::Passing(incoming) => incoming.is_end_stream(),
+            Self::Passing(arriving) => arriving.is_end_stream(),
         }
     }
 
@@ -55,7 +57,7 @@ impl Body for Answer {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
             Self::Made(_) => SizeHint::default(),
-            Self::Passing(incoming) => incoming.size_hint(),
+            Self::Passing(arriving) => arriving.size_hint(),
         }
     }
 }

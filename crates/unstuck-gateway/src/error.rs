@@ -1,6 +1,7 @@
 //! What can go wrong with the gateway itself.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use crate::protocol::Protocol;
 
@@ -29,7 +30,38 @@ pub enum GatewayError {
     /// Nobody is there to be asked.
     #[error("there is no upstream for {}", .0.name())]
     NoUpstream(Protocol),
+    /// Certificates that shall be believed cannot be read.
+    #[error("the certificates of {} cannot be used: {why}", .path.display())]
+    Certificates {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A proxy cannot be used.
+    #[error("the proxy `{proxy}` cannot be used: {why}")]
+    Proxy {
+        /// Its address, without a password.
+        proxy: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// TLS cannot be spoken at all.
+    #[error("TLS cannot be set up: {0}")]
+    Tls(String),
     /// There is no randomness.
     #[error("the system gives no random numbers: {0}")]
     Chance(getrandom::Error),
+}
+
+/// An error with what caused it, in one line.
+pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

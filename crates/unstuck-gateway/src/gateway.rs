@@ -6,22 +6,25 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 use unstuck_core::Timestamp;
+use unstuck_core::event::SessionId;
+use unstuck_core::question::Answer;
 use unstuck_core::traffic::LaneState;
 
 use crate::clock;
 use crate::error::GatewayError;
 use crate::ledger::{Ledger, Notice};
 use crate::protocol::Protocol;
-use crate::server;
+use crate::server::{self, Stopping};
 use crate::session::{Session, SessionSetup};
-use crate::settings::Settings;
+use crate::settings::{Budgets, Settings};
 use crate::shared::{Knows, Shared};
+use crate::spending::day_of;
 
 /// A gateway that runs.
 pub struct Gateway {
     address: SocketAddr,
     shared: Arc<Shared>,
-    stop: watch::Sender<bool>,
+    stop: watch::Sender<Stopping>,
     serving: JoinHandle<()>,
 }
 
@@ -36,7 +39,7 @@ impl Gateway {
             return Err(GatewayError::Unguarded(settings.listen));
         }
         let shared = Arc::new(Shared::new(settings, knowledge, ledger)?);
-        let (stop, stopped) = watch::channel(false);
+        let (stop, stopped) = watch::channel(Stopping::No);
         let (address, serving) = server::start(Arc::clone(&shared), stopped).await?;
         Ok(Self {
             address,
@@ -75,6 +78,43 @@ impl Gateway {
         self.shared.sessions.all()
     }
 
+    /// A person has answered what they were asked about a session whose calls are held.
+    pub fn answered(&self, session: &SessionId, answer: Answer) {
+        let sessions = self.shared.sessions.all();
+        let is_meant = |one: &&Arc<Session>| one.setup().asks && one.setup().session == *session;
+        for session in sessions.iter().filter(is_meant) {
+            if !answer.goes_on() {
+                continue;
+            }
+            session.let_go();
+            if self.shared.settings.budgets.asks && session.is_spent_up() {
+                self.raise(session);
+            }
+        }
+    }
+
+    /// A person lets a session spend as much again as it, and all sessions of a day, may.
+    pub fn raise(&self, session: &Session) {
+        let budgets = &self.shared.settings.budgets;
+        if let Some(usd) = session.setup().budget.or(budgets.session) {
+            session.raise(usd);
+        }
+        if let Some(usd) = budgets.day {
+            let (now, spending) = (clock::at(), &self.shared.spending);
+            session.raise_day(day_of(now), spending.today(now) + usd);
+        }
+    }
+
+    /// Whether a session, or all sessions of today, have used up what they may.
+    pub fn is_used_up(&self, session: &Session) -> bool {
+        self.shared.used_up(session).is_some()
+    }
+
+    /// What may be spent.
+    pub fn budgets(&self) -> Budgets {
+        self.shared.settings.budgets
+    }
+
     /// Says what was spent today (UTC) in all, as somebody knows it who sees other gateways as well.
     pub fn spent_today(&self, usd: f64) {
         self.shared.spending.at_least(usd, clock::at());
@@ -95,8 +135,19 @@ impl Gateway {
 
     /// Takes no more calls; those under way are given a moment to end.
     pub async fn stop(self) {
+        self.stop_unless(std::future::pending()).await;
+    }
+
+    /// The same, unless somebody is in a hurry: then what is under way is cut off at once. What it came to is written
+    /// down in either case.
+    pub async fn stop_unless(mut self, in_a_hurry: impl Future<Output = ()>) {
         // Nobody listens if it has ended by itself.
-        let _ = self.stop.send(true);
+        let _ = self.stop.send(Stopping::Gently);
+        tokio::select! {
+            _ = &mut self.serving => return,
+            () = in_a_hurry => {}
+        }
+        let _ = self.stop.send(Stopping::AtOnce);
         let _ = self.serving.await;
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast;
 use unstuck_core::event::CallRecord;
+use unstuck_core::question::Answer;
 use unstuck_core::{Diagnosis, Event, RetryPolicy, RunId, Timestamp};
 
 use crate::session::{Session, SessionSetup};
@@ -35,6 +36,8 @@ impl Ledger for Forgetful {
             project: String::new(),
             policy: policy.clone(),
             budget: None,
+            spent: 0.0,
+            asks: false,
         }
     }
 
@@ -85,6 +88,13 @@ pub enum Noticed {
     },
     /// The agent goes in circles.
     Circling(Sign),
+    /// Its calls are held until a person answers.
+    Held {
+        /// The id of the question.
+        question: String,
+        /// The answer that lets them through.
+        answer: Answer,
+    },
     /// A budget is used up.
     SpentUp {
         /// Which, in one sentence.

@@ -26,6 +26,7 @@ mod answer;
 mod books;
 mod call;
 mod clock;
+mod counted;
 mod error;
 mod gateway;
 mod identity;
@@ -41,9 +42,12 @@ mod upstream;
 pub mod watch;
 
 pub use books::{BooksOptions, StoreLedger};
+pub use counted::Counted;
 pub use error::GatewayError;
 pub use gateway::Gateway;
 pub use ledger::{Forgetful, Ledger, Notice, Noticed};
 pub use session::{Session, SessionSetup};
-pub use settings::{Budgets, Lacks, OnCircles, Secret, Settings, TimeLimits, Upstream, WatchRules};
+pub use settings::{
+    Budgets, Lacks, Network, OnCircles, Secret, Settings, TimeLimits, Upstream, WatchRules,
+};
 pub use shared::{BuiltIn, Knows};

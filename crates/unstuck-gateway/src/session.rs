@@ -2,12 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use unstuck_core::event::{RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
+use crate::counted::Counted;
 use crate::protocol::{Asked, Said};
 use crate::watch::{Sign, Talk, Watch, WatchLimits};
+
+/// A client that has not called for so long has ended its session.
+pub(crate) const SILENCE: Duration = Duration::from_secs(30 * 60);
 
 /// What a session is told before its first call.
 #[derive(Debug, Clone)]
@@ -24,6 +29,10 @@ pub struct SessionSetup {
     pub policy: RetryPolicy,
     /// What it may spend, in USD.
     pub budget: Option<f64>,
+    /// What it had spent before, in USD.
+    pub spent: f64,
+    /// Whether a person is asked when its calls are held; not where whoever supervises it does.
+    pub asks: bool,
 }
 
 /// A session.
@@ -41,6 +50,7 @@ struct State {
     /// The model that it had before it was moved.
     own_model: Option<String>,
     spent: f64,
+    seen: Counted,
     calls: u64,
     watch: Watch,
     circling: Option<Sign>,
@@ -50,8 +60,13 @@ struct State {
     trouble: Option<Arc<Diagnosis>>,
     /// What a person allowed beyond its budget, in USD.
     raised: f64,
+    /// A day, and what a person allowed all sessions to have spent on it before this one is refused, in USD.
+    raised_day: (i64, f64),
     /// Whether it was told that its budget is used up.
     is_spent_up: bool,
+    /// How often a person was asked, and whether nobody has answered yet.
+    questions: u32,
+    is_asked: bool,
     used: Timestamp,
 }
 
@@ -64,24 +79,37 @@ impl State {
         self.untold = Some(sign.clone());
         is_new.then_some(sign)
     }
+
+    /// Forgets that it went in circles.
+    fn let_go(&mut self) {
+        self.circling = None;
+        self.untold = None;
+        self.is_asked = false;
+        self.watch.restart();
+    }
 }
 
 impl Session {
     pub(crate) fn new(setup: SessionSetup, limits: WatchLimits, now: Timestamp) -> Self {
+        let spent = setup.spent;
         Self {
             name: setup.name.as_str().into(),
             setup,
             state: Mutex::new(State {
                 model: None,
                 own_model: None,
-                spent: 0.0,
+                spent,
+                seen: Counted::default(),
                 calls: 0,
                 watch: Watch::new(limits),
                 circling: None,
                 untold: None,
                 trouble: None,
                 raised: 0.0,
+                raised_day: (0, 0.0),
                 is_spent_up: false,
+                questions: 0,
+                is_asked: false,
                 used: now,
             }),
         }
@@ -124,6 +152,11 @@ impl Session {
         self.state().spent
     }
 
+    /// What its calls have used so far, as the answers say.
+    pub fn counted(&self) -> Counted {
+        self.state().seen
+    }
+
     /// How many calls it has made.
     pub fn calls(&self) -> u64 {
         self.state().calls
@@ -135,11 +168,8 @@ impl Session {
     }
 
     /// Forgets that it went in circles: a person has seen to it.
-    pub fn forgive(&self, limits: WatchLimits) {
-        let mut state = self.state();
-        state.circling = None;
-        state.untold = None;
-        state.watch = Watch::new(limits);
+    pub fn let_go(&self) {
+        self.state().let_go();
     }
 
     /// What its newest call failed of; none if it was answered.
@@ -151,9 +181,7 @@ impl Session {
     pub fn begin_anew(&self) {
         let mut state = self.state();
         state.trouble = None;
-        state.circling = None;
-        state.untold = None;
-        state.watch.restart();
+        state.let_go();
     }
 
     /// Whether a call was refused because its budget is used up.
@@ -161,11 +189,28 @@ impl Session {
         self.state().is_spent_up
     }
 
-    /// A person lets it spend its budget once more.
+    /// A person lets it spend its budget once more, from what it has spent on.
     pub fn raise(&self, usd: f64) {
         let mut state = self.state();
-        state.raised += usd;
+        state.raised = state.spent.max(state.raised + usd);
         state.is_spent_up = false;
+        state.is_asked = false;
+    }
+
+    /// A person lets it go on although so much was spent by all sessions of a day.
+    pub(crate) fn raise_day(&self, day: i64, usd: f64) {
+        let mut state = self.state();
+        state.raised_day = (day, usd);
+        state.is_spent_up = false;
+        state.is_asked = false;
+    }
+
+    /// What all sessions may have spent on a day before this one is refused.
+    pub(crate) fn allowance_of_day(&self, day: i64, of_all: f64) -> f64 {
+        match self.state().raised_day {
+            (raised, usd) if raised == day => usd.max(of_all),
+            _ => of_all,
+        }
     }
 
     /// When it last called.
@@ -184,6 +229,16 @@ impl Session {
         self.state().untold.take()
     }
 
+    /// The number of the question that a person is to be asked now; none while they are asked, or where nobody is.
+    pub(crate) fn question(&self) -> Option<u32> {
+        let mut state = self.state();
+        if !self.setup.asks || std::mem::replace(&mut state.is_asked, true) {
+            return None;
+        }
+        state.questions += 1;
+        Some(state.questions)
+    }
+
     /// A call failed for good.
     pub(crate) fn gave_up(&self, diagnosis: Arc<Diagnosis>) {
         self.state().trouble = Some(diagnosis);
@@ -200,6 +255,10 @@ impl Session {
     pub(crate) fn asked(&self, asked: &Asked, now: Timestamp) -> (Talk, Option<Sign>) {
         let mut state = self.state();
         state.calls += 1;
+        // Whoever was silent for so long begins something new.
+        if state.used.after(SILENCE) <= now {
+            state.let_go();
+        }
         state.used = now;
         let (talk, sign) = state.watch.asked(asked, now);
         (talk, state.circles(sign))
@@ -210,11 +269,12 @@ impl Session {
         &self,
         talk: Talk,
         said: &Said,
-        cost: Option<f64>,
+        used: Counted,
         now: Timestamp,
     ) -> Option<Sign> {
         let mut state = self.state();
-        state.spent += cost.unwrap_or(0.0);
+        state.spent += used.cost_usd.unwrap_or(0.0);
+        state.seen = state.seen.and(used);
         state.used = now;
         state.trouble = None;
         let sign = state.watch.answered(talk, said, now);

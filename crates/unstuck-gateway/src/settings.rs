@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use hyper::Uri;
@@ -22,6 +23,8 @@ pub struct Settings {
     pub token: Option<Secret>,
     /// Whom it asks; of one protocol the first that can serve a request counts, the others stand in for it.
     pub upstreams: Vec<Upstream>,
+    /// How it gets there.
+    pub network: Network,
     /// How far it goes for a session that has no policy of its own.
     pub policy: RetryPolicy,
     /// How long it waits for what.
@@ -47,6 +50,7 @@ impl Settings {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             token: None,
             upstreams,
+            network: Network::default(),
             policy: RetryPolicy::default(),
             limits: TimeLimits::default(),
             lanes: LaneSettings::default(),
@@ -56,6 +60,32 @@ impl Settings {
             watch: WatchRules::default(),
             budgets: Budgets::default(),
         }
+    }
+}
+
+/// How the gateway gets to its upstreams; what is empty here is as this machine has it.
+#[derive(Clone, Default)]
+pub struct Network {
+    /// The proxy for addresses that begin with http://.
+    pub http_proxy: Option<String>,
+    /// The proxy for addresses that begin with https://.
+    pub https_proxy: Option<String>,
+    /// What is reached without a proxy: names and addresses, with commas between them.
+    pub no_proxy: String,
+    /// Files and folders of certificates that are believed in the place of this machine's own.
+    pub authorities: Vec<PathBuf>,
+    /// Files of certificates that are believed as well.
+    pub more_authorities: Vec<PathBuf>,
+}
+
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Addresses of proxies may hold passwords.
+        f.debug_struct("Network")
+            .field("no_proxy", &self.no_proxy)
+            .field("authorities", &self.authorities)
+            .field("more_authorities", &self.more_authorities)
+            .finish_non_exhaustive()
     }
 }
 
@@ -81,18 +111,33 @@ pub struct Upstream {
 impl Upstream {
     /// An upstream at an address.
     pub fn new(name: &str, protocol: Protocol, url: &str) -> Result<Self, GatewayError> {
+        // What stands before an `@` is a secret.
+        let shown = url.rsplit('@').next().unwrap_or_default().to_owned();
         let wrong = |why| GatewayError::Upstream {
-            url: url.to_owned(),
+            url: shown.clone(),
             why,
         };
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        if !matches!(scheme, "http" | "https") {
+            return Err(wrong("it must begin with http:// or https://"));
+        }
+        if rest.trim_end_matches('/').is_empty() {
+            return Err(wrong("it names no host"));
+        }
         let base: Uri = url
             .trim_end_matches('/')
             .parse()
             .map_err(|_| wrong("it is no URL"))?;
-        match (base.scheme_str(), base.host()) {
-            (Some("http" | "https"), Some(host)) if !host.is_empty() => {}
-            (Some("http" | "https"), _) => return Err(wrong("it names no host")),
-            _ => return Err(wrong("it must begin with http:// or https://")),
+        if base
+            .authority()
+            .is_some_and(|one| one.as_str().contains('@'))
+        {
+            return Err(wrong(
+                "it must hold no name and no password; `key_env` in [gateway.upstreams] names the variable with a key",
+            ));
+        }
+        if base.host().is_none_or(str::is_empty) {
+            return Err(wrong("it names no host"));
         }
         if base.query().is_some() {
             return Err(wrong("it must not have a query"));
@@ -213,6 +258,8 @@ pub struct Budgets {
     pub session: Option<f64>,
     /// By all sessions of one day (UTC).
     pub day: Option<f64>,
+    /// Whether a person is asked when a session has used its own up.
+    pub asks: bool,
 }
 
 /// A text that is never shown.

@@ -1,5 +1,6 @@
 //! What all calls of a gateway share, and what it knows.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::HeaderMap;
@@ -15,8 +16,8 @@ use crate::ledger::{Crier, Ledger};
 use crate::protocol::Said;
 use crate::session::{Session, Sessions};
 use crate::settings::Settings;
-use crate::spending::Spending;
-use crate::upstream::{Sender, sender};
+use crate::spending::{Spending, day_of};
+use crate::upstream::Sender;
 
 /// What the gateway knows about failures, strategies and models.
 pub trait Knows: Send + Sync {
@@ -64,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) sender: Sender,
     pub(crate) spending: Spending,
+    /// Whether the gateway ends, and cuts off what is under way.
+    pub(crate) is_over: AtomicBool,
     dice: Mutex<Dice>,
 }
 
@@ -78,8 +81,9 @@ impl Shared {
         getrandom::fill(&mut seed).map_err(GatewayError::Chance)?;
         Ok(Self {
             lanes: Lanes::new(settings.lanes.clone()),
-            sender: sender(settings.limits.connect),
+            sender: Sender::new(settings.limits.connect, &settings.network)?,
             spending: Spending::default(),
+            is_over: AtomicBool::new(false),
             crier: Crier::new(),
             sessions: Sessions::default(),
             dice: Mutex::new(Dice::seeded(u64::from_le_bytes(seed))),
@@ -115,6 +119,24 @@ impl Shared {
             .get(AUTHORIZATION)
             .or_else(|| names.iter().find_map(|name| headers.get(*name)));
         key.map(|value| value.as_bytes()).unwrap_or_default()
+    }
+
+    /// Which budget a session has used up, in one sentence; none while it may spend.
+    pub(crate) fn used_up(&self, session: &Session) -> Option<String> {
+        let budgets = &self.settings.budgets;
+        let spent = session.spent();
+        let own = session.allowance(budgets.session);
+        if let Some(most) = own.filter(|most| spent >= *most) {
+            return Some(format!(
+                "the session has spent ${spent:.2} of the ${most:.2} that it may"
+            ));
+        }
+        let now = clock::at();
+        let (most, today) = (budgets.day?, self.spending.today(now));
+        let most = session.allowance_of_day(day_of(now), most);
+        (today >= most).then(|| {
+            format!("${today:.2} of the ${most:.2} that may be spent in one day (UTC) are spent")
+        })
     }
 
     /// The session of a name; one that is not known yet begins now.

@@ -6,6 +6,11 @@ use unstuck_core::Timestamp;
 
 const DAY_MS: i64 = 86_400_000;
 
+/// The number of a day (UTC).
+pub(crate) fn day_of(moment: Timestamp) -> i64 {
+    moment.millis().div_euclid(DAY_MS)
+}
+
 /// What all sessions have spent today (UTC), in USD.
 #[derive(Debug, Default)]
 pub(crate) struct Spending(Mutex<(i64, f64)>);
@@ -14,7 +19,7 @@ impl Spending {
     /// Adds to it.
     pub(crate) fn add(&self, usd: f64, now: Timestamp) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let today = now.millis().div_euclid(DAY_MS);
+        let today = day_of(now);
         if known.0 != today {
             *known = (today, 0.0);
         }
@@ -24,7 +29,7 @@ impl Spending {
     /// Others know of so much; what is known here may be newer.
     pub(crate) fn at_least(&self, usd: f64, now: Timestamp) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let today = now.millis().div_euclid(DAY_MS);
+        let today = day_of(now);
         let here = if known.0 == today { known.1 } else { 0.0 };
         *known = (today, here.max(usd));
     }
@@ -32,7 +37,7 @@ impl Spending {
     /// What was spent today.
     pub(crate) fn today(&self, now: Timestamp) -> f64 {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.0 == now.millis().div_euclid(DAY_MS) {
+        match known.0 == day_of(now) {
             true => known.1,
             false => 0.0,
         }

@@ -1,5 +1,6 @@
 //! unstuck keeps AI agents working: it knows every failure, and what to do about it.
 
+mod address;
 mod answering;
 mod call_words;
 mod clock;

@@ -248,6 +248,11 @@ impl RunView {
                 self.kind = Some(call.diagnosis.kind);
                 self.reason = Some(call.diagnosis.message.clone());
             }
+            Event::RecoveryResolved(resolved)
+                if self.attempts == 0 && self.finished.is_none() && resolved.is_by_person() =>
+            {
+                self.running();
+            }
             Event::ModelEscalated(model) if self.attempts == 0 => {
                 self.model = Some(model.change.to_model.clone());
             }

@@ -52,7 +52,7 @@ pub struct AttemptStarted {
     pub tree: Option<String>,
 }
 
-/// What an attempt used, as far as the agent tells.
+/// What an attempt used, as far as the agent tells, or else as its calls were seen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Measured {
     /// What it cost, in USD.

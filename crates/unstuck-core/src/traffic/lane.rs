@@ -7,11 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::allowance::{Allowance, Short};
 use super::limits::{Limits, Plan, Window};
 use super::pacer::Pacer;
+use super::recent::Recent;
 use super::state::{Counts, LaneState};
 use crate::decision::{Breaker, BreakerSettings, BreakerState, Budget, BudgetSettings};
 use crate::failure::Kind;
 use crate::moment::Timestamp;
 
+/// A rate limit that is over so soon, and that hardly anybody met, holds only whoever met it.
+const BRIEF: Duration = Duration::from_secs(5);
 /// How long everybody waits for a limit whose end nobody stated.
 const UNSTATED: Duration = Duration::from_secs(60);
 /// The share of the usual rate with which calls begin again after a cool-down, so that not all wake at once.
@@ -121,6 +124,7 @@ pub struct Lane {
     breaker: Breaker,
     budget: Budget,
     pacer: Pacer,
+    recent: Recent,
     allowances: Allowances,
     plan: Option<Plan>,
     cool_down: Option<Timestamp>,
@@ -151,6 +155,7 @@ impl Lane {
             budget: Budget::full(settings.budget, now),
             settings,
             pacer: Pacer::new(now),
+            recent: Recent::default(),
             allowances: Allowances::default(),
             plan: None,
             cool_down: None,
@@ -181,6 +186,7 @@ impl Lane {
     pub fn answered(&mut self, seen: &Limits, tokens: u64, took: Duration, now: Timestamp) {
         self.ended();
         self.counts.answered += 1;
+        self.recent.note(false);
         self.counts.tokens += tokens;
         self.usual_took += 0.1 * (took.as_millis() as f64 - self.usual_took);
         self.is_up(now);
@@ -188,10 +194,13 @@ impl Lane {
         self.saw(seen, now);
     }
 
-    /// A call failed: it frees its place. What the server stated as a wait after a rate limit holds for everybody.
+    /// A call failed: it frees its place. What the server stated as a wait after a rate limit holds for everybody, unless
+    /// it is brief and hardly anybody else met one.
     pub fn failed(&mut self, kind: Kind, stated: Option<Duration>, seen: &Limits, now: Timestamp) {
         self.ended();
         self.counts.failed += 1;
+        let is_limited = matches!(kind, Kind::RateLimit | Kind::RateLimitTimed);
+        self.recent.note(is_limited);
         match kind {
             Kind::RateLimit | Kind::RateLimitTimed => self.limited(kind, stated, now),
             kind if Breaker::counts(kind) => {
@@ -362,6 +371,9 @@ impl Lane {
         self.counts.rate_limited += 1;
         self.is_up(now);
         let wait = match (kind, stated) {
+            (_, Some(wait)) if wait <= BRIEF && self.recent.limits_are_rare() => {
+                return self.pacer.failed(kind, now);
+            }
             (_, Some(wait)) => wait,
             (Kind::RateLimitTimed, None) => UNSTATED,
             // Nobody knows how long: sending less is all that can be done.

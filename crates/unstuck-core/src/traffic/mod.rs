@@ -36,6 +36,7 @@ mod limits_file;
 mod line;
 mod pace;
 mod pacer;
+mod recent;
 pub mod simulation;
 mod state;
 mod window;

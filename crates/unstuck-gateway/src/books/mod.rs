@@ -1,6 +1,6 @@
 //! The books: calls and events are kept in the store, a moment later and many at once.
 //!
-//! Nobody who answers a client waits for the disk. What is noted is written within a fifth of a second, or as soon as
+//! Nobody who answers a client waits for the disk. What is noted is written within half a second, or as soon as
 //! a thousand calls have come together; so a kill loses less than a second of it. If the store cannot keep up, the
 //! oldest is left out, and that is told once.
 
@@ -24,7 +24,7 @@ use unstuck_store::{Owner, Store};
 use self::begun::{Begun, GATEWAY};
 use self::queue::Queue;
 use crate::ledger::Ledger;
-use crate::session::{Session, SessionSetup};
+use crate::session::{SILENCE, Session, SessionSetup};
 use crate::{clock, identity};
 
 /// What has been noted is written after so long at most.
@@ -33,8 +33,6 @@ const SOON: Duration = Duration::from_millis(500);
 const MANY: usize = 1000;
 /// How often it is said that the sessions of clients are still served.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// A client that has not called for so long has ended its session.
-const IDLE: Duration = Duration::from_secs(30 * 60);
 /// Names that clients give are cut.
 const LONGEST_NAME: usize = 100;
 
@@ -164,6 +162,8 @@ impl Ledger for StoreLedger {
             project: self.shared.options.project.clone(),
             policy: policy.clone(),
             budget: None,
+            spent: 0.0,
+            asks: true,
         }
     }
 
@@ -237,7 +237,7 @@ impl Books {
     fn end_idle(&self) {
         let now = clock::at();
         let mut noted = self.noted();
-        let ends = noted.begun.end_idle(now, IDLE);
+        let ends = noted.begun.end_idle(now, SILENCE);
         noted.queue.end(ends, now);
     }
 

@@ -1,6 +1,7 @@
 //! What is kept of a call while it runs, and written down when it is over.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hyper::http::response::Parts;
@@ -14,6 +15,7 @@ use unstuck_core::{Diagnosis, Event, Kind};
 use super::broken::Broken;
 use super::trouble::Told;
 use crate::clock;
+use crate::counted::{Counted, sum};
 use crate::lanes::Permit;
 use crate::ledger::Noticed;
 use crate::protocol::Reading;
@@ -145,9 +147,11 @@ impl Account {
             self.record.tokens = Some(sum(used, said.tokens.unwrap_or_default()));
             self.record.cost_usd = self.record.cost_usd.map(|cost| cost + spent);
         }
-        let sign = self
-            .session
-            .answered(self.talk, said, self.record.cost_usd, clock::at());
+        let used = Counted {
+            cost_usd: self.record.cost_usd,
+            tokens: self.record.tokens,
+        };
+        let sign = self.session.answered(self.talk, said, used, clock::at());
         let cost = self.record.cost_usd.unwrap_or(0.0);
         self.shared.spending.add(cost, clock::at());
         if let Some(sign) = sign {
@@ -180,20 +184,15 @@ impl Account {
 }
 
 impl Drop for Account {
-    /// The client went away.
+    /// The client went away, or the gateway ends.
     fn drop(&mut self) {
         if !self.is_closed {
-            self.record.outcome = CallOutcome::Cancelled;
+            let is_over = self.shared.is_over.load(Ordering::Relaxed);
+            self.record.outcome = match is_over && self.record.sent_bytes > 0 {
+                true => CallOutcome::Cut,
+                false => CallOutcome::Cancelled,
+            };
             self.write();
         }
-    }
-}
-
-fn sum(a: Tokens, b: Tokens) -> Tokens {
-    Tokens {
-        input: a.input + b.input,
-        cached: a.cached + b.cached,
-        output: a.output + b.output,
-        requests: a.requests + b.requests,
     }
 }

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::response::Parts;
 use hyper::{Request, Response};
@@ -14,7 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::broken::Broken;
 use crate::protocol::{Endpoint, Frame, Frames, Protocol, Reading};
 use crate::settings::TimeLimits;
-use crate::upstream::{Outgoing, Sender};
+use crate::upstream::{Arriving, Outgoing, Sender};
 
 /// So much of an answer that is an error is read.
 const ERROR_BODY: usize = 1 << 20;
@@ -49,7 +48,7 @@ pub(crate) struct Opened {
     pub(crate) held: BytesMut,
     pub(crate) frames: Frames,
     pub(crate) reading: Reading,
-    pub(crate) body: Incoming,
+    pub(crate) body: Arriving,
     /// Whether all of it has been read.
     pub(crate) is_over: bool,
 }
@@ -100,7 +99,7 @@ impl Trying<'_> {
         }
     }
 
-    async fn refused(&self, response: Response<Incoming>) -> Tried {
+    async fn refused(&self, response: Response<Arriving>) -> Tried {
         let (head, mut body) = response.into_parts();
         let mut read = BytesMut::new();
         let deadline = Instant::now() + ERROR_TIME;
@@ -116,7 +115,7 @@ impl Trying<'_> {
         broken(Broken::refused(self.protocol, head, read.freeze()))
     }
 
-    async fn read_whole(&self, response: Response<Incoming>) -> Tried {
+    async fn read_whole(&self, response: Response<Arriving>) -> Tried {
         let (head, mut body) = response.into_parts();
         let mut read = BytesMut::new();
         let wait = self.limits.stall;
@@ -189,7 +188,7 @@ impl Trying<'_> {
         }
     }
 
-    async fn open(&self, response: Response<Incoming>) -> Tried {
+    async fn open(&self, response: Response<Arriving>) -> Tried {
         let (head, body) = response.into_parts();
         let content_type = head
             .headers
@@ -273,7 +272,7 @@ fn broken(broken: Broken) -> Tried {
 }
 
 /// Whether an answer comes in pieces, as was asked for.
-fn is_stream(response: &Response<Incoming>) -> bool {
+fn is_stream(response: &Response<Arriving>) -> bool {
     let kind = response.headers().get(CONTENT_TYPE);
     let kind = kind
         .and_then(|value| value.to_str().ok())

@@ -1,7 +1,6 @@
 //! What a try came to that did not work, in words that the classifier knows.
 
 use std::error::Error;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,10 +8,31 @@ use hyper::http::response::Parts;
 use hyper::{HeaderMap, StatusCode};
 use unstuck_core::{Failure, Headers};
 
+use crate::error::with_causes;
 use crate::protocol::Protocol;
 
 /// So much of an error body is read by the classifier.
 const READ: usize = 64 << 10;
+
+/// What can be done where waiting does not help.
+const ADVICE: [(&str, &str); 4] = [
+    (
+        "invalid peer certificate: UnknownIssuer",
+        "nobody whom this machine believes has signed it: behind a company's proxy name its certificates with SSL_CERT_FILE=FILE",
+    ),
+    (
+        "invalid peer certificate: certificate expired",
+        "is the clock of this machine right?",
+    ),
+    (
+        "invalid peer certificate: certificate not valid for name",
+        "is the address of the upstream right?",
+    ),
+    (
+        "proxy authorization required",
+        "the address of the proxy may hold name and password: http://NAME:PASSWORD@HOST:PORT",
+    ),
+];
 
 /// A try that did not work.
 pub(crate) struct Broken {
@@ -59,11 +79,10 @@ impl Broken {
         doing: &str,
         error: &(dyn Error + 'static),
     ) -> Self {
-        let mut text = format!("{doing}: {error}");
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            let _ = write!(text, ": {error}");
-            cause = error.source();
+        let mut text = format!("{doing}: {}", with_causes(error));
+        if let Some((_, advice)) = ADVICE.iter().find(|(sign, _)| text.contains(sign)) {
+            text.push_str("; ");
+            text.push_str(advice);
         }
         Self {
             failure: Failure::api(protocol.name()).with_body(text.clone()),

@@ -6,7 +6,6 @@ use hyper::StatusCode;
 use unstuck_core::{Diagnosis, Failure};
 
 use super::{Call, Told};
-use crate::clock;
 use crate::ledger::Noticed;
 use crate::protocol::{stop_status, with_note};
 use crate::settings::OnCircles;
@@ -29,20 +28,7 @@ impl Call {
 
     fn spent_up(&self) -> Option<Told> {
         let budgets = &self.shared.settings.budgets;
-        let own = self.session.allowance(budgets.session);
-        let spent = self.session.spent();
-        let sentence = match (own, budgets.day) {
-            (Some(most), _) if spent >= most => {
-                format!("the session has spent ${spent:.2} of the ${most:.2} that it may")
-            }
-            (_, Some(most)) if self.shared.spending.today(clock::at()) >= most => {
-                let spent = self.shared.spending.today(clock::at());
-                format!(
-                    "${spent:.2} of the ${most:.2} that may be spent in one day (UTC) are spent"
-                )
-            }
-            _ => return None,
-        };
+        let sentence = self.shared.used_up(&self.session)?;
         let told = Told {
             status: StatusCode::PAYMENT_REQUIRED,
             code: "quota_exhausted".to_owned(),
@@ -50,9 +36,15 @@ impl Call {
             retry_after: None,
         };
         if self.session.refused(self.diagnosis(&told, &sentence)) {
-            self.shared
-                .crier
-                .tell(&self.session, Noticed::SpentUp { sentence });
+            self.shared.crier.tell(
+                &self.session,
+                Noticed::SpentUp {
+                    sentence: sentence.clone(),
+                },
+            );
+        }
+        if budgets.asks {
+            self.ask_about_budget(&sentence);
         }
         Some(told)
     }
@@ -60,10 +52,18 @@ impl Call {
     fn circling(&self) -> Option<Told> {
         let way = match self.shared.settings.watch.then {
             OnCircles::Warn | OnCircles::Note => return None,
-            OnCircles::Hold => "its calls are held until a person lets them through",
+            OnCircles::Hold if !self.session.setup().asks => {
+                "its calls are held until its next attempt"
+            }
+            OnCircles::Hold => {
+                "its calls are held until a person lets them through (unstuck inbox)"
+            }
             OnCircles::Stop => "its calls are stopped",
         };
         let sign = self.session.circling()?;
+        if self.shared.settings.watch.then == OnCircles::Hold {
+            self.ask_about_circles(&sign);
+        }
         let status = StatusCode::from_u16(stop_status(self.endpoint));
         Some(Told {
             status: status.unwrap_or(StatusCode::FORBIDDEN),

@@ -2,6 +2,7 @@
 
 mod account;
 mod alive;
+mod asking;
 mod attempt;
 mod broken;
 mod correction;

@@ -9,31 +9,34 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use hyper::body::{Body, Frame as BodyFrame, Incoming};
+use hyper::body::{Body, Frame as BodyFrame};
 use tokio::time::{Instant, Sleep};
 
 use super::account::{Account, Ending};
 use super::attempt::Opened;
 use super::broken::Broken;
 use crate::protocol::{Frame, Frames, Protocol, Reading, error_event};
+use crate::upstream::Arriving;
 
-/// So much is merged at most.
-const MERGED: usize = 64 << 10;
+/// So much is merged at most, so that nothing waits for long behind what keeps coming.
+const MERGED: usize = 16 << 10;
 /// A frame that has not ended after so many bytes never will.
 const LONGEST_FRAME: usize = 32 << 20;
-/// So often the runtime is given the chance to bring more of what is already there.
+/// So often in a row the runtime is given the chance to bring more of what is already there.
 const LOOKS: u8 = 2;
 
 /// A stream that is passed on.
 pub(crate) struct Relay {
     protocol: Protocol,
-    body: Incoming,
+    body: Arriving,
     frames: Frames,
     reading: Reading,
     /// What can be passed on now.
     ready: BytesMut,
     looks: u8,
     stall: Pin<Box<Sleep>>,
+    /// When the last came that was more than a sign of life.
+    alive: Instant,
     patience: Duration,
     state: State,
     account: Account,
@@ -61,9 +64,9 @@ impl Relay {
             frames: opened.frames,
             reading: opened.reading,
             ready: opened.held,
-            // What is held has waited for long enough.
-            looks: LOOKS,
+            looks: 0,
             stall: Box::pin(tokio::time::sleep(patience)),
+            alive: Instant::now(),
             patience,
             state: State::Open,
             account,
@@ -77,15 +80,16 @@ impl Relay {
 
     /// Reads what has arrived; nothing after a broken frame is passed on.
     fn take_frames(&mut self) {
+        let mut is_alive = false;
         while self.state == State::Open {
             let Some(bytes) = self.frames.next() else {
-                return;
+                break;
             };
             match self.reading.frame(&bytes) {
                 Frame::Ping => self.ready.extend_from_slice(&bytes),
                 Frame::Lifecycle | Frame::Content | Frame::End => {
                     self.ready.extend_from_slice(&bytes);
-                    self.stall.as_mut().reset(Instant::now() + self.patience);
+                    is_alive = true;
                 }
                 Frame::Error => {
                     self.ready.extend_from_slice(&bytes);
@@ -99,6 +103,9 @@ impl Relay {
                     self.break_off(&broken, true);
                 }
             }
+        }
+        if is_alive {
+            self.alive = Instant::now();
         }
     }
 
@@ -168,6 +175,7 @@ impl Body for Relay {
             match Pin::new(&mut relay.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
                     if let Ok(data) = frame.into_data() {
+                        relay.looks = 0;
                         relay.frames.push(data);
                         relay.take_frames();
                         if relay.frames.rest().len() > LONGEST_FRAME {
@@ -183,7 +191,7 @@ impl Body for Relay {
                 }
                 Poll::Ready(None) => relay.ended(),
                 Poll::Pending if !relay.ready.is_empty() => {
-                    if relay.looks >= LOOKS {
+                    if relay.body.is_at_hand() || relay.looks >= LOOKS {
                         return relay.give();
                     }
                     relay.looks += 1;
@@ -193,6 +201,11 @@ impl Body for Relay {
                 Poll::Pending => {
                     if relay.stall.as_mut().poll(context).is_pending() {
                         return Poll::Pending;
+                    }
+                    let until = relay.alive + relay.patience;
+                    if until > Instant::now() {
+                        relay.stall.as_mut().reset(until);
+                        continue;
                     }
                     let what = "the stream stalled: nothing more";
                     let broken = Broken::silent(relay.protocol, what, relay.patience);

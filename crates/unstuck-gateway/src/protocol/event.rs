@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2;
+
 /// An event of an event stream.
 #[derive(Debug, Default)]
 pub(super) struct SseEvent<'a> {
@@ -13,6 +15,11 @@ impl<'a> SseEvent<'a> {
     /// Reads a frame. Whatever is not data is passed over.
     pub(super) fn read(frame: &'a [u8]) -> Self {
         let frame = frame.strip_prefix(b"\xef\xbb\xbf").unwrap_or(frame);
+        if let Some(data) = only_data(frame) {
+            return Self {
+                data: Some(Cow::Borrowed(data)),
+            };
+        }
         let mut event = Self::default();
         for line in frame.split(|byte| matches!(byte, b'\n' | b'\r')) {
             if let Some(value) = field(line, b"data") {
@@ -32,6 +39,12 @@ impl<'a> SseEvent<'a> {
             }
         }
     }
+}
+
+/// The value of an event that is one line of data and nothing else, as most are.
+fn only_data(frame: &[u8]) -> Option<&[u8]> {
+    let value = frame.strip_prefix(b"data: ")?.strip_suffix(b"\n\n")?;
+    memchr2(b'\n', b'\r', value).is_none().then_some(value)
 }
 
 /// The value of the field, if the line is that one.

@@ -13,25 +13,47 @@ use serde_json::value::RawValue;
 /// An object of which some members are wanted. The last of several members of one name counts, `null` is as good as absent,
 /// and anything that is no object has none of them.
 pub(super) trait Object<'a>: Default {
-    /// Where to put the member of that name.
-    fn slot(&mut self, key: &str) -> Option<&mut Option<&'a RawValue>>;
+    /// Takes the value of the member of that name, if it is wanted.
+    fn take<A: MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error>;
 }
 
-/// Declares an [`Object`]: `object!(Name { field: "key" | "other key", … })`.
+/// What a member of an [`Object`] can be.
+pub(super) trait Member<'a>: Sized {
+    fn take<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error>;
+}
+
+impl<'a> Member<'a> for Option<&'a RawValue> {
+    fn take<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
+        let value: &'a RawValue = map.next_value()?;
+        Ok(Some(value).filter(|value| value.get() != "null"))
+    }
+}
+
+/// Declares an [`Object`]: `object!(Name { field: "key" | "other key", … })`. A member stays raw, unless it is said to be an
+/// object, `field{Other}: "key"`, or an array of objects, `field[Other]: "key"`.
 macro_rules! object {
-    ($(#[$meta:meta])* $name:ident { $($field:ident: $($key:literal)|+),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident {
+        $($field:ident $({$inner:ident})? $([$each:ident])?: $($key:literal)|+),+ $(,)?
+    }) => {
         $(#[$meta])*
-        #[derive(Debug, Default, Clone, Copy)]
+        #[derive(Debug, Default, Clone)]
         struct $name<'a> {
-            $($field: Option<&'a serde_json::value::RawValue>),+
+            $($field: $crate::protocol::json::member!('a $({$inner})? $([$each])?)),+
         }
 
         impl<'a> $crate::protocol::json::Object<'a> for $name<'a> {
-            fn slot(&mut self, key: &str) -> Option<&mut Option<&'a serde_json::value::RawValue>> {
+            fn take<A: serde::de::MapAccess<'a>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
                 match key {
-                    $($($key)|+ => Some(&mut self.$field),)+
-                    _ => None,
+                    $($($key)|+ => self.$field = $crate::protocol::json::Member::take(map)?,)+
+                    _ => return Ok(false),
                 }
+                Ok(true)
+            }
+        }
+
+        impl<'a> $crate::protocol::json::Member<'a> for $name<'a> {
+            fn take<A: serde::de::MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
+                map.next_value()
             }
         }
 
@@ -44,10 +66,104 @@ macro_rules! object {
 }
 pub(super) use object;
 
+/// The type of a member, as [`object`] has it.
+macro_rules! member {
+    ($a:lifetime) => { Option<&$a serde_json::value::RawValue> };
+    ($a:lifetime {$inner:ident}) => { $inner<$a> };
+    ($a:lifetime [$each:ident]) => { $crate::protocol::json::Each<$each<$a>> };
+}
+pub(super) use member;
+
+/// The elements of an array; none if it is something else, or absent.
+#[derive(Debug, Clone)]
+pub(super) struct Each<T>(Option<Vec<T>>);
+
+impl<T> Each<T> {
+    pub(super) fn is_absent(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().flatten()
+    }
+}
+
+impl<T> Default for Each<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'a, T: Deserialize<'a>> Member<'a> for Each<T> {
+    fn take<A: MapAccess<'a>>(map: &mut A) -> Result<Self, A::Error> {
+        map.next_value()
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Each<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EachVisitor(PhantomData))
+    }
+}
+
 pub(super) fn read_object<'de, T: Object<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     deserializer.deserialize_any(ObjectVisitor(PhantomData))
+}
+
+/// What is not of the wanted shape is passed over, and stands for `$other`.
+macro_rules! passed_over {
+    ($other:expr) => {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a JSON value")
+        }
+
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok($other)
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(Default::default())
+        }
+    };
+}
+
+struct EachVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for EachVisitor<T> {
+    type Value = Each<T>;
+
+    passed_over!(Each(Some(Vec::new())));
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Each<T>, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = seq.next_element()? {
+            elements.push(element);
+        }
+        Ok(Each(Some(elements)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Each<T>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Each(Some(Vec::new())))
+    }
 }
 
 struct ObjectVisitor<T>(PhantomData<T>);
@@ -55,21 +171,13 @@ struct ObjectVisitor<T>(PhantomData<T>);
 impl<'de, T: Object<'de>> Visitor<'de> for ObjectVisitor<T> {
     type Value = T;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
+    passed_over!(T::default());
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let mut object = T::default();
         while let Some(Key(key)) = map.next_key()? {
-            match object.slot(&key) {
-                Some(slot) => {
-                    let value: &'de RawValue = map.next_value()?;
-                    *slot = Some(value).filter(|value| value.get() != "null");
-                }
-                None => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+            if !object.take(&key, &mut map)? {
+                map.next_value::<IgnoredAny>()?;
             }
         }
         Ok(object)
@@ -77,30 +185,6 @@ impl<'de, T: Object<'de>> Visitor<'de> for ObjectVisitor<T> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<T, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(T::default())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<T, E> {
-        Ok(T::default())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<T, E> {
-        Ok(T::default())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<T, E> {
-        Ok(T::default())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<T, E> {
-        Ok(T::default())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<T, E> {
-        Ok(T::default())
-    }
-
-    fn visit_unit<E>(self) -> Result<T, E> {
         Ok(T::default())
     }
 }

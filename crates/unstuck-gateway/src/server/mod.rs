@@ -8,6 +8,7 @@ mod route;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -28,10 +29,19 @@ const GRACE: Duration = Duration::from_secs(5);
 /// So long is waited when no connection can be taken, such as when there are too many open files.
 const BREATHER: Duration = Duration::from_millis(50);
 
+/// Whether it is to end, and how soon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopping {
+    No,
+    /// When the calls under way have ended, or have had their time.
+    Gently,
+    AtOnce,
+}
+
 /// Starts to listen.
 pub(crate) async fn start(
     shared: Arc<Shared>,
-    stop: watch::Receiver<bool>,
+    stop: watch::Receiver<Stopping>,
 ) -> Result<(SocketAddr, JoinHandle<()>), GatewayError> {
     let wanted = shared.settings.listen;
     let failed = |source| GatewayError::Listen {
@@ -44,7 +54,7 @@ pub(crate) async fn start(
     Ok((address, serving))
 }
 
-async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Receiver<Stopping>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -60,11 +70,17 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Rece
     }
     drop(listener);
     let ended = async { while connections.join_next().await.is_some() {} };
-    // What has not ended by then is dropped with its task.
-    let _ = tokio::time::timeout(GRACE, ended).await;
+    tokio::select! {
+        () = ended => {}
+        () = tokio::time::sleep(GRACE) => {}
+        _ = stop.wait_for(|stop| *stop == Stopping::AtOnce) => {}
+    }
+    // What has not ended by then is dropped with its task, and written down when it is.
+    shared.is_over.store(true, Ordering::Relaxed);
+    connections.shutdown().await;
 }
 
-async fn connection(stream: TcpStream, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+async fn connection(stream: TcpStream, shared: Arc<Shared>, mut stop: watch::Receiver<Stopping>) {
     // Without it small pieces of a stream wait for each other.
     let _ = stream.set_nodelay(true);
     let mut builder = Builder::new(TokioExecutor::new());
@@ -79,13 +95,12 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, mut stop: watch::Rec
     let service = service_fn(move |request| answered(Arc::clone(&shared), request));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
-    loop {
-        tokio::select! {
-            // How a connection ends is its client's business.
-            _ = connection.as_mut() => return,
-            _ = stop.changed() => connection.as_mut().graceful_shutdown(),
-        }
+    tokio::select! {
+        // How a connection ends is its client's business.
+        _ = connection.as_mut() => return,
+        _ = stop.changed() => connection.as_mut().graceful_shutdown(),
     }
+    let _ = connection.await;
 }
 
 async fn answered(

@@ -9,6 +9,7 @@ use hyper::{Request, Response, StatusCode};
 
 use super::route::Route;
 use crate::answer::Answer;
+use crate::error::with_causes;
 use crate::protocol::{Protocol, Trouble, error_body};
 use crate::shared::Shared;
 use crate::upstream::{Outgoing, Sending, own_headers};
@@ -55,10 +56,11 @@ pub(crate) async fn through(
             own_headers(&mut head.headers);
             head.version = hyper::Version::HTTP_11;
             head.extensions = Default::default();
-            Response::from_parts(head, Answer::Passing(body))
+            Response::from_parts(head, Answer::Passing(Box::new(body)))
         }
         Err(error) => {
-            let message = format!("unstuck: cannot reach {}: {error}", upstream.name);
+            let why = with_causes(&error);
+            let message = format!("unstuck: cannot reach {}: {why}", upstream.name);
             trouble(
                 route.protocol,
                 StatusCode::BAD_GATEWAY,

@@ -79,3 +79,18 @@ async fn a_prompt_that_is_too_long_goes_to_a_model_with_more_room() {
         400
     );
 }
+
+/// S4-13, S4-35: a model that may cost more than a person wants to be asked about is not taken by itself.
+#[tokio::test]
+async fn a_dearer_model_that_needs_a_yes_is_not_taken() {
+    let careful = |settings: &mut Settings| {
+        climbs(settings);
+        settings.policy.confirm_above = Some(0.0);
+    };
+    let ground = Ground::with(Anthropic, &[LARGER], careful).await;
+    let reply = asked(&ground, "claude-haiku-5-5").await;
+    assert_eq!(reply.status.as_u16(), 529, "{reply:?}");
+    assert_eq!(moves(&ground), []);
+    let models = ground.upstreams[0].requests();
+    assert!(models.iter().all(|one| one.model == "claude-haiku-5-5"));
+}

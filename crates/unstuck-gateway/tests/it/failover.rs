@@ -20,7 +20,7 @@ fn once(fault: &str) -> String {
     format!("[[step]]\n{fault}\n\n{GOOD}")
 }
 
-/// S4-01: 1. a rate limit that states its wait is waited for, and the same upstream answers.
+/// S4-01, S4-33: 1. a rate limit that states its wait is waited for, and the same upstream answers.
 #[tokio::test]
 async fn a_stated_wait_is_waited_for() {
     let ground = Ground::new(

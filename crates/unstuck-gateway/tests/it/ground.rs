@@ -36,6 +36,8 @@ impl Ledger for Book {
             project: String::new(),
             policy: policy.clone(),
             budget: None,
+            spent: 0.0,
+            asks: true,
         }
     }
 

@@ -3,13 +3,16 @@
 #![cfg(test)]
 
 mod books;
+mod connections;
 mod escalation;
 mod failover;
 mod ground;
 mod hostile;
 mod leave;
 mod output;
+mod recovery;
 mod streams;
 mod transparent;
+mod upstreams;
 
 use ground::{Ground, Reply};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use unstuck_core::decision::Capability;
 use unstuck_core::duration::in_millis;
-use unstuck_core::event::{AttemptStarted, InterruptedBy};
+use unstuck_core::event::{AttemptStarted, InterruptedBy, Measured};
 use unstuck_core::recovery::AttemptPlan;
 use unstuck_core::stuck::StuckSign;
 use unstuck_core::{Diagnosis, Event};
@@ -84,6 +84,9 @@ impl<'a> Engine<'a> {
             stuck: stuck.as_ref(),
             stdout: ran.stdout.as_deref(),
             tree: after.map(|after| after.tree),
+            used: attendance
+                .as_ref()
+                .map_or_else(Measured::default, |attendance| attendance.used()),
             trouble: attendance.and_then(|attendance| attendance.trouble()),
         };
         let judged = self.judged(log, &plan, &line, &seen);
@@ -348,6 +351,7 @@ impl<'a> Engine<'a> {
             stdout: seen.stdout,
             stuck: seen.stuck,
             trouble: seen.trouble.as_ref(),
+            counted: seen.used.clone(),
             tree: seen.tree.clone(),
             is_role: self.role.is_some(),
             asks_back: self.role.is_some_and(|role| role.stuck.enabled),
@@ -371,6 +375,7 @@ impl<'a> Engine<'a> {
                     stdout: None,
                     tree: None,
                     trouble: None,
+                    used: Measured::default(),
                 };
                 let judged = self.judged(log, &plan, &line, &seen);
                 log.note_judged(self.clock.at(), judged);
@@ -464,4 +469,6 @@ struct Seen<'a> {
     tree: Option<String>,
     /// What was seen between the agent and its API.
     trouble: Option<Diagnosis>,
+    /// What its calls used, where somebody saw them.
+    used: Measured,
 }

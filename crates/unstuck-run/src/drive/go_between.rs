@@ -1,6 +1,7 @@
 //! Who stands between an agent and its LLM API while an attempt runs, and sees what the agent cannot tell.
 
 use unstuck_core::agent::Agent;
+use unstuck_core::event::Measured;
 use unstuck_core::stuck::StuckSign;
 use unstuck_core::{Diagnosis, RetryPolicy, RunId, SessionId, Timestamp};
 
@@ -49,6 +50,9 @@ pub trait Attendance {
 
     /// What shows that the agent goes in circles, if something does and the attempt is to be ended for it.
     fn stuck(&self) -> Option<StuckSign>;
+
+    /// What the calls of this attempt have used so far, for those agents that do not tell.
+    fn used(&self) -> Measured;
 
     /// What the newest call failed of; none if it was answered.
     fn trouble(&self) -> Option<Diagnosis>;

@@ -36,6 +36,8 @@ pub(super) struct Case<'a> {
     pub(super) stuck: Option<&'a StuckSign>,
     /// What its newest call to its API failed of, where somebody saw it.
     pub(super) trouble: Option<&'a Diagnosis>,
+    /// What its calls used, where somebody saw them; it counts for what the agent does not tell.
+    pub(super) counted: Measured,
     /// What it made of the work tree.
     pub(super) tree: Option<String>,
     /// Whether it is a role of a pipeline, which others build on.
@@ -264,8 +266,8 @@ impl Case<'_> {
     fn used(&self, report: Option<&Report>) -> Measured {
         let told = report.cloned().unwrap_or_default();
         Measured {
-            cost_usd: told.cost_usd,
-            tokens: told.tokens,
+            cost_usd: told.cost_usd.or(self.counted.cost_usd),
+            tokens: told.tokens.or(self.counted.tokens),
             agent_session: told.session.or_else(|| self.conversation.clone()),
             turns: told.turns,
         }

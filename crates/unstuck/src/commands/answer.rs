@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use unstuck_core::episode::RunFold;
 use unstuck_core::guard::show;
 use unstuck_core::question::Answer;
@@ -98,7 +99,7 @@ impl From<&LoopArgs> for AnswerArgs {
 #[derive(Debug, Clone, Args)]
 struct About {
     /// The question or its run: the first letters of its id [default: the newest]
-    #[arg(value_name = "ID", add = completion::runs())]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion::runs())]
     id: Option<String>,
 
     /// The newest question

@@ -10,6 +10,7 @@ use unstuck_core::nearest;
 use unstuck_faults::examples::Example;
 use unstuck_faults::{FaultServer, FaultsError, Options, Script, Stats, catalog, examples};
 
+use crate::address;
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
 
@@ -58,7 +59,7 @@ struct ServeArgs {
     script: PathBuf,
 
     /// Listen here; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0", value_parser = address::listened)]
     listen: SocketAddr,
 
     /// Where to write the port once the server listens
@@ -115,7 +116,7 @@ fn serve(args: &ServeArgs, out: &mut Output) -> Result<()> {
         ..Options::default()
     };
     let stats = unstuck_faults::serve(script, &options, args.port_file.as_deref(), announce)
-        .map_err(|error| explained(error, &args.script))?;
+        .map_err(|error| unserved(error, args))?;
     if args.json {
         return out.json(&stats);
     }
@@ -135,8 +136,35 @@ fn announce(server: &FaultServer) {
     }
 }
 
+/// Why nothing is served although the script is one.
+fn unserved(error: FaultsError, args: &ServeArgs) -> anyhow::Error {
+    let is = |path: &Path, named: &Option<PathBuf>| named.as_deref() == Some(path);
+    let (said, hint) = match &error {
+        FaultsError::File { path, source } if is(path, &args.port_file) => (
+            format!("cannot write the port to {}: {source}", path.display()),
+            "--port-file takes the path of a file in a folder that is there and can be written to",
+        ),
+        FaultsError::File { path, source } if is(path, &args.log) => (
+            format!("cannot write requests to {}: {source}", path.display()),
+            "--log takes the path of a file in a folder that is there and can be written to",
+        ),
+        FaultsError::Start(source) => (
+            format!("cannot listen on {}: {source}", args.listen),
+            "--listen 127.0.0.1:0 takes a free port",
+        ),
+        _ => return explained(error, &args.script),
+    };
+    hinted(said, hint)
+}
+
 fn explained(error: FaultsError, script: &Path) -> anyhow::Error {
     let hint = match &error {
+        FaultsError::File { path, source } if source.kind() == std::io::ErrorKind::IsADirectory => {
+            return hinted(
+                format!("{} is a folder, and no script", path.display()),
+                "`unstuck faults example flaky` prints a script to begin with",
+            );
+        }
         FaultsError::File { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             let named = script.file_stem().and_then(|name| name.to_str());
             let known = named.and_then(examples::find).map(|example| example.name);
@@ -148,7 +176,6 @@ fn explained(error: FaultsError, script: &Path) -> anyhow::Error {
         FaultsError::Script(_) | FaultsError::ScriptFile { .. } => {
             "`unstuck faults list` shows how each fault is written".to_owned()
         }
-        FaultsError::Start(_) => "--listen 127.0.0.1:0 takes a free port".to_owned(),
         _ => return anyhow::Error::new(error),
     };
     hinted(error.to_string(), hint)
@@ -163,9 +190,10 @@ fn summary(stats: &Stats, out: &mut Output) -> Result<()> {
         ..
     } = stats;
     let peak = stats.per_second.iter().max().copied().unwrap_or_default();
+    let (a, b) = (plural(*requests), plural(*connections));
     writeln!(
         out,
-        "{BOLD}{requests} requests{BOLD:#} on {connections} connections; at most {peak} in a second, {most_in_flight} at a time; \
+        "{BOLD}{requests} request{a}{BOLD:#} on {connections} connection{b}; at most {peak} in a second, {most_in_flight} at a time; \
          {abandoned} not waited for"
     )?;
     table("reply", stats.by_reply.iter(), out)?;
@@ -180,6 +208,10 @@ fn summary(stats: &Stats, out: &mut Output) -> Result<()> {
         .collect();
     table("status", statuses.iter().map(|(a, b)| (a, b)), out)?;
     table("path", stats.by_path.iter(), out)
+}
+
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 fn table<'a>(

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anstream::AutoStream;
 use anyhow::{Context, Result};
@@ -19,10 +20,11 @@ use unstuck_gateway::{Gateway, GatewayError, Notice, Secret, Settings, Upstream}
 use unstuck_run::process::Stop;
 
 use super::exec::gateway_policy;
+use crate::address;
 use crate::config::Config;
 use crate::environment;
 use crate::gateway::{
-    Configured, Counting, books, follow, name_of, of_config, of_flag, said, settings,
+    Configured, Counting, books, count_spent, follow, name_of, of_config, of_flag, said, settings,
 };
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
@@ -31,6 +33,9 @@ use crate::supervise::listen;
 
 /// What a token is read from where no file is named.
 const TOKEN: &str = "UNSTUCK_TOKEN";
+
+/// What has not ended after so long is told about.
+const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// Run a gateway in front of LLM APIs: every call that fails is tried again, for any program that can be given a base URL
 ///
@@ -51,7 +56,7 @@ Exit codes:
   2    an error: the port is taken, an address is none, the configuration is not in order")]
 pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes a free one [default: 127.0.0.1:4141]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address::listened)]
     listen: Option<SocketAddr>,
 
     /// Write the port into this file once it is listened on
@@ -172,6 +177,7 @@ async fn serve(
     let counting = Arc::new(Counting::new(Arc::clone(&books) as _));
     let started = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&counting) as _).await;
     let gateway = started.map_err(explained)?;
+    count_spent(&gateway, &store).await;
     let (stop, mut stopped) = watch::channel(Stop::No);
     listen(stop, None)?;
     if let Some(file) = &args.port_file {
@@ -197,10 +203,16 @@ async fn serve(
     while let Ok(notice) = notices.try_recv() {
         teller.tell(&notice);
     }
-    tokio::select! {
-        () = gateway.stop() => {}
-        _ = stopped.wait_for(|stop| *stop == Stop::AtOnce) => {}
-    }
+    let in_a_hurry = async {
+        tokio::select! {
+            _ = stopped.wait_for(|stop| *stop == Stop::AtOnce) => return,
+            () = tokio::time::sleep(AT_ONCE) => {}
+        }
+        teller.line("calls under way get 5 s to end; Ctrl-C ends them at once");
+        // It cannot fail: whoever listens for signals lives as long as this.
+        let _ = stopped.wait_for(|stop| *stop == Stop::AtOnce).await;
+    };
+    gateway.stop_unless(in_a_hurry).await;
     if let Some(file) = &args.port_file {
         // Whoever finds it would knock at a closed door.
         let _ = fs::remove_file(file);
@@ -314,7 +326,13 @@ fn explained(error: GatewayError) -> anyhow::Error {
         GatewayError::Upstream { .. } | GatewayError::NoUpstream(_) => {
             "--upstream takes PROTOCOL=URL, such as anthropic=https://api.anthropic.com"
         }
-        GatewayError::Chance(_) => return error.into(),
+        GatewayError::Certificates { .. } => {
+            "SSL_CERT_FILE, SSL_CERT_DIR and NODE_EXTRA_CA_CERTS name files of certificates (PEM); unset what is wrong"
+        }
+        GatewayError::Proxy { .. } => {
+            "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY name it; NO_PROXY names what is reached without it"
+        }
+        GatewayError::Tls(_) | GatewayError::Chance(_) => return error.into(),
     };
     hinted(error.to_string(), hint)
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
+use unstuck_core::event::Measured;
 use unstuck_core::stuck::{StuckSign, StuckWhat};
 use unstuck_core::{Diagnosis, Timestamp};
 use unstuck_gateway::watch::What;
-use unstuck_gateway::{Notice, Noticed, Session};
+use unstuck_gateway::{Counted, Notice, Noticed, Session};
 use unstuck_run::drive::Attendance;
 
 use super::words::said;
@@ -18,6 +19,8 @@ pub(super) struct Attending {
     pub(super) command: Vec<String>,
     pub(super) variables: Vec<(String, String)>,
     pub(super) session: Arc<Session>,
+    /// What its calls had used before the attempt.
+    pub(super) before: Counted,
     pub(super) notices: Receiver<Notice>,
     pub(super) waits_until: Option<Timestamp>,
     /// Whether the attempt is ended when the agent goes in circles.
@@ -29,7 +32,10 @@ impl Attending {
         match what {
             Noticed::Retrying { until, .. } => self.waits_until = Some(*until),
             Noticed::Recovered { .. } | Noticed::GaveUp { .. } => self.waits_until = None,
-            Noticed::Moved { .. } | Noticed::Circling(_) | Noticed::SpentUp { .. } => {}
+            Noticed::Moved { .. }
+            | Noticed::Circling(_)
+            | Noticed::Held { .. }
+            | Noticed::SpentUp { .. } => {}
         }
         said(what)
     }
@@ -73,6 +79,15 @@ impl Attendance for Attending {
         })
     }
 
+    fn used(&self) -> Measured {
+        let used = self.session.counted().since(self.before);
+        Measured {
+            cost_usd: used.cost_usd,
+            tokens: used.tokens,
+            ..Measured::default()
+        }
+    }
+
     fn trouble(&self) -> Option<Diagnosis> {
         self.session.trouble().as_deref().cloned()
     }
@@ -105,6 +120,10 @@ impl Attendance for Alone {
 
     fn stuck(&self) -> Option<StuckSign> {
         None
+    }
+
+    fn used(&self) -> Measured {
+        Measured::default()
     }
 
     fn trouble(&self) -> Option<Diagnosis> {

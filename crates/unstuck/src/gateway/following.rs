@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use unstuck_core::decision::EscalationReason;
-use unstuck_core::event::ModelEscalated;
+use unstuck_core::event::{ModelEscalated, RecoveryResolved};
 use unstuck_core::{Event, Timestamp};
 use unstuck_gateway::Gateway;
 use unstuck_store::{EventFilter, Order, Position, SpendingQuery, SpentBy, Store};
@@ -12,23 +12,17 @@ use crate::clock;
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(800);
-/// After so many looks what was spent is summed up anew.
-const SPENT: u32 = 25;
 const DAY_MS: i64 = 86_400_000;
 
 /// Takes over what people decide, for as long as it is awaited.
 pub(crate) async fn follow(gateway: &Gateway, store: &Store) {
     let mut after = newest(store).await;
-    let mut looks = 0;
     loop {
-        if looks % SPENT == 0 {
-            count_spent(gateway, store).await;
-        }
-        looks += 1;
+        count_spent(gateway, store).await;
         tokio::time::sleep(LOOK).await;
         let filter = EventFilter {
             after: Some(after),
-            ..moves()
+            ..decided()
         };
         // A store that is busy is looked at again.
         let Ok(page) = store.events(&filter).await else {
@@ -36,16 +30,19 @@ pub(crate) async fn follow(gateway: &Gateway, store: &Store) {
         };
         after = page.last;
         for recorded in page.events {
-            if let Event::ModelEscalated(moved) = recorded.event {
-                take_over(gateway, &moved);
+            match recorded.event {
+                Event::ModelEscalated(moved) => take_over(gateway, &moved),
+                Event::RecoveryResolved(resolved) => answered(gateway, &resolved),
+                _ => {}
             }
         }
     }
 }
 
-fn moves() -> EventFilter {
+/// What people decide.
+fn decided() -> EventFilter {
     EventFilter {
-        names: vec!["model_escalated".to_owned()],
+        names: vec!["model_escalated".to_owned(), "recovery_resolved".to_owned()],
         ..EventFilter::default()
     }
 }
@@ -54,7 +51,7 @@ async fn newest(store: &Store) -> Position {
     let filter = EventFilter {
         order: Order::NewestFirst,
         limit: Some(1),
-        ..moves()
+        ..decided()
     };
     let page = store.events(&filter).await;
     page.map_or(Position::default(), |page| page.last)
@@ -74,7 +71,17 @@ fn take_over(gateway: &Gateway, moved: &ModelEscalated) {
     }
 }
 
-async fn count_spent(gateway: &Gateway, store: &Store) {
+fn answered(gateway: &Gateway, resolved: &RecoveryResolved) {
+    if let (Some(session), Some(answer)) = (&resolved.session, resolved.answer()) {
+        gateway.answered(session, answer);
+    }
+}
+
+/// Takes over what all gateways of this store have spent today, where that matters.
+pub(crate) async fn count_spent(gateway: &Gateway, store: &Store) {
+    if gateway.budgets().day.is_none() {
+        return;
+    }
     let now = clock::now().at.millis();
     let query = SpendingQuery {
         by: SpentBy::Day,

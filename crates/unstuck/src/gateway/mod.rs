@@ -11,7 +11,7 @@ mod upstreams;
 mod words;
 
 pub(crate) use counting::Counting;
-pub(crate) use following::follow;
+pub(crate) use following::{count_spent, follow};
 pub(crate) use knowledge::Configured;
 pub(crate) use private::{Private, Wish};
 pub(crate) use settings::settings;

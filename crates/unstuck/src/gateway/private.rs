@@ -7,9 +7,12 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use unstuck_config::section::{OnCircles, OnReached};
+use unstuck_core::Timestamp;
 use unstuck_core::agent::{Agent, Agents, Invocation, Sign, Through};
+use unstuck_core::episode::Untold;
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{Gateway, GatewayError, Session, SessionSetup, Settings};
 use unstuck_run::drive::{Attendance, Errand, GoBetween};
@@ -17,7 +20,7 @@ use unstuck_store::Store;
 
 use super::attendance::{Alone, Attending};
 use super::upstreams::{AddressVariable, is_ours, of_environment};
-use super::{Configured, books, follow, settings};
+use super::{Configured, books, count_spent, follow, settings};
 use crate::config::Config;
 use crate::environment;
 
@@ -182,25 +185,30 @@ impl<'a> Private<'a> {
     }
 
     /// The session of an attempt: a new one, or the one of the attempt before.
-    fn session(&self, gateway: &Gateway, errand: &Errand<'_>) -> Arc<Session> {
+    fn session(&self, running: &Running, gateway: &Gateway, errand: &Errand<'_>) -> Arc<Session> {
         let section = self.config.gateway();
+        let asks = section.budgets.on_reached == OnReached::Ask;
         let Some(session) = gateway.session(errand.session.as_str()) else {
-            return gateway.register(SessionSetup {
+            let spent = running.spent(self.store, errand);
+            let session = gateway.register(SessionSetup {
                 name: errand.session.as_str().to_owned(),
                 run: errand.run.clone(),
                 session: errand.session.clone(),
                 project: errand.project.to_owned(),
                 policy: errand.policy.clone(),
                 budget: section.budgets.session,
+                spent,
+                asks: false,
             });
+            // A session that was taken up again in another process: a person has said so.
+            if asks && spent > 0.0 && gateway.is_used_up(&session) {
+                gateway.raise(&session);
+            }
+            return session;
         };
         // Nobody tries again after a budget was used up unless a person has said so.
-        if let (true, OnReached::Ask, Some(usd)) = (
-            session.is_spent_up(),
-            section.budgets.on_reached,
-            section.budgets.session,
-        ) {
-            session.raise(usd);
+        if asks && session.is_spent_up() {
+            gateway.raise(&session);
         }
         session.begin_anew();
         session
@@ -260,12 +268,13 @@ impl GoBetween for Private<'_> {
         };
         let gateway = running.gateway()?;
         let notices = gateway.notices();
-        let session = self.session(gateway, errand);
+        let session = self.session(running, gateway, errand);
         let url = format!("http://{}/s/{}", gateway.address(), session.name());
         let (_, through) = self.through(errand, &url)?;
         Some(Box::new(Attending {
             command: through.command.clone(),
             variables: self.variables(through, &url),
+            before: session.counted(),
             session,
             notices,
             waits_until: None,
@@ -277,6 +286,7 @@ impl GoBetween for Private<'_> {
 /// A gateway on a thread of its own.
 struct Running {
     gateway: Option<Arc<Gateway>>,
+    runtime: Handle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -292,6 +302,7 @@ impl Running {
             .enable_all()
             .build()
             .context("cannot start the runtime")?;
+        let handle = runtime.handle().clone();
         let (started, starting) = mpsc::channel();
         let (stop, stopped) = oneshot::channel();
         let serving = Serving {
@@ -308,6 +319,7 @@ impl Running {
         let gateway = starting.recv().context("it ended at once")??;
         Ok(Self {
             gateway: Some(gateway),
+            runtime: handle,
             stop: Some(stop),
             thread: Some(thread),
         })
@@ -315,6 +327,29 @@ impl Running {
 
     fn gateway(&self) -> Option<&Gateway> {
         self.gateway.as_deref()
+    }
+
+    /// What a session has spent in other processes, where that matters.
+    fn spent(&self, store: &Store, errand: &Errand<'_>) -> f64 {
+        let budgets = self.gateway().map(Gateway::budgets).unwrap_or_default();
+        if budgets.session.is_none() && budgets.day.is_none() {
+            return 0.0;
+        }
+        let always = Untold {
+            session: errand.session.clone(),
+            from: Timestamp::from_seconds(0),
+            to: None,
+            cost: true,
+            tokens: true,
+        };
+        let (store, run) = (store.clone(), errand.run.clone());
+        let (send, spent) = mpsc::channel();
+        self.runtime.spawn(async move {
+            // Whoever asks waits for it.
+            let _ = send.send(store.spent_in(&run, &always).await);
+        });
+        let spent = spent.recv().ok().and_then(Result::ok);
+        spent.map_or(0.0, |spent| spent.cost_usd)
     }
 }
 
@@ -334,6 +369,9 @@ impl Serving {
         let knowledge = Arc::new(self.knowledge);
         let gateway = Gateway::start(self.settings, knowledge, Arc::clone(&books) as _);
         let gateway = gateway.await.map(Arc::new);
+        if let Ok(gateway) = &gateway {
+            count_spent(gateway, &self.store).await;
+        }
         let own = gateway.as_ref().ok().map(Arc::clone);
         // Nobody waits for it any more if that fails.
         let _ = self.started.send(gateway);

@@ -1,9 +1,13 @@
 //! What the configuration says, as the gateway takes it.
 
-use unstuck_config::section::{self, GatewaySection, GatewayTimeouts, GatewayWatch};
+use std::path::PathBuf;
+
+use unstuck_config::section::{self, GatewaySection, GatewayTimeouts, GatewayWatch, OnReached};
 use unstuck_core::RetryPolicy;
 use unstuck_gateway::watch::WatchLimits;
-use unstuck_gateway::{Budgets, OnCircles, Settings, TimeLimits, Upstream, WatchRules};
+use unstuck_gateway::{Budgets, Network, OnCircles, Settings, TimeLimits, Upstream, WatchRules};
+
+use crate::environment::variable;
 
 /// What a gateway is told before it starts, by what the configuration says.
 pub(crate) fn settings(
@@ -12,6 +16,7 @@ pub(crate) fn settings(
     policy: RetryPolicy,
 ) -> Settings {
     let mut settings = Settings::new(upstreams);
+    settings.network = network();
     settings.policy = policy;
     settings.limits = time_limits(&section.timeouts);
     settings.max_request = usize::try_from(section.max_request).unwrap_or(usize::MAX);
@@ -24,8 +29,28 @@ pub(crate) fn settings(
     settings.budgets = Budgets {
         session: section.budgets.session,
         day: section.budgets.day,
+        asks: section.budgets.on_reached == OnReached::Ask,
     };
     settings
+}
+
+/// How upstreams are reached, by the variables that other programs heed as well.
+fn network() -> Network {
+    let either = |upper: &str, lower: &str| variable(upper).or_else(|| variable(lower));
+    let all = || either("ALL_PROXY", "all_proxy");
+    let folders = variable("SSL_CERT_DIR").unwrap_or_default();
+    let folders = std::env::split_paths(&folders).filter(|path| !path.as_os_str().is_empty());
+    let file = variable("SSL_CERT_FILE").map(PathBuf::from);
+    Network {
+        http_proxy: either("HTTP_PROXY", "http_proxy").or_else(all),
+        https_proxy: either("HTTPS_PROXY", "https_proxy").or_else(all),
+        no_proxy: either("NO_PROXY", "no_proxy").unwrap_or_default(),
+        authorities: file.into_iter().chain(folders).collect(),
+        more_authorities: variable("NODE_EXTRA_CA_CERTS")
+            .map(PathBuf::from)
+            .into_iter()
+            .collect(),
+    }
 }
 
 fn time_limits(section: &GatewayTimeouts) -> TimeLimits {
@@ -84,6 +109,7 @@ mod tests {
         );
         assert_eq!(own.max_request, of_section.max_request);
         assert_eq!(own.watch.then, of_section.watch.then);
-        assert_eq!(own.budgets, of_section.budgets);
+        assert!(own.budgets.session.is_none() && of_section.budgets.session.is_none());
+        assert!(own.budgets.day.is_none() && of_section.budgets.day.is_none());
     }
 }

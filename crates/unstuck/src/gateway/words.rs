@@ -37,6 +37,10 @@ pub(crate) fn said(what: &Noticed) -> String {
             "{YELLOW}the agent goes in circles{YELLOW:#}: {}",
             sign.sentence
         ),
+        Noticed::Held { question, answer } => format!(
+            "{YELLOW}its calls are held{YELLOW:#}: {BOLD}unstuck {answer} {question}{BOLD:#} lets them through, \
+             `unstuck inbox` says more"
+        ),
         Noticed::SpentUp { sentence } => {
             format!("{RED}budget used up{RED:#}: {sentence}; further calls are refused")
         }

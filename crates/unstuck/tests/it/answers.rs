@@ -297,3 +297,13 @@ fn what_is_answered_is_shown_before_anything_goes_on() {
     let done = text.find("recovered").expect(&text);
     assert!(shown < done, "{text}");
 }
+
+/// An id that a script left empty is nobody's: nothing is answered by accident.
+#[test]
+fn an_empty_id_answers_nothing() {
+    let place = Place::new();
+    for word in ["approve", "resolve", "escalate", "abort"] {
+        let ended = place.run(&[word, ""], "");
+        assert_eq!(ended.code, 2, "{word}: {}", ended.stderr);
+    }
+}

@@ -111,6 +111,36 @@ fn a_wrong_script_is_refused_with_the_line_and_what_is_allowed() {
     assert!(stderr.contains("unstuck faults example"), "{stderr}");
 }
 
+/// What keeps the server from serving is told by the name of what was given.
+#[test]
+fn what_cannot_be_served_is_said_with_what_to_do() {
+    let place = Place::new();
+    place.write("busy.toml", BUSY);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (words, told) in [
+        (
+            vec!["busy.toml", "--listen", &taken],
+            "cannot listen on 127.0.0.1",
+        ),
+        (
+            vec!["busy.toml", "--listen", "here"],
+            "such as 127.0.0.1:4141",
+        ),
+        (vec!["busy.toml", "--log", "no/such/log"], "--log takes"),
+        (
+            vec!["busy.toml", "--port-file", "no/such/port"],
+            "--port-file takes",
+        ),
+        (vec!["/"], "is a folder, and no script"),
+    ] {
+        let words = [&["faults", "serve"][..], &words].concat();
+        let ended = place.run(&words, "");
+        assert_eq!(ended.code, 2, "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(told), "{words:?}: {}", ended.stderr);
+    }
+}
+
 #[test]
 fn faults_and_examples_are_listed_and_every_example_is_a_script() {
     let place = Place::new();

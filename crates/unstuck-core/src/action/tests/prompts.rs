@@ -206,7 +206,7 @@ fn all_builtin_templates_can_be_filled_from_the_usual_context() {
 }
 
 proptest! {
-    /// However often and with whatever texts: one block, within its limit, and the prompt intact.
+    /// S4-35: however often and with whatever texts: one block, within its limit, and the prompt intact.
     #[test]
     fn additions_stay_within_their_limit(
         prompt in "[a-z\n ]{0,80}(CONTEXT:)?[a-z ]{0,20}",
@@ -228,7 +228,7 @@ proptest! {
         prop_assert_eq!(without_note(&changed, &limits.markers), prompt);
     }
 
-    /// The whole prompt stays within its own limit, if it did before.
+    /// S4-35: the whole prompt stays within its own limit, if it did before.
     #[test]
     fn the_whole_prompt_stays_within_its_limit(text in "[a-z ]{0,3000}", limit in 20_usize..400) {
         let limits = PromptLimits { prompt: Some(limit), ..PromptLimits::default() };

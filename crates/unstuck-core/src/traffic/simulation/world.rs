@@ -12,6 +12,8 @@ use crate::failure::Kind;
 use crate::moment::Timestamp;
 use crate::traffic::{Ask, Lane, Limits, Line, Next, Try};
 
+/// The share of chance failures that are called a rate limit.
+const LIMITED_BY_CHANCE: f64 = 0.17;
 /// How long it takes to be refused.
 const REFUSED_AFTER: Duration = Duration::from_millis(20);
 
@@ -245,9 +247,18 @@ impl World {
             return;
         };
         if self.dice.roll().fraction() <= self.scenario.upstream.transient {
-            self.failed(client, serial, Kind::ServerError, None);
+            let (kind, stated) = self.by_chance();
+            self.failed(client, serial, kind, stated);
         } else if self.clients[client as usize].serial == serial {
             self.answered(client);
+        }
+    }
+
+    /// What fails by chance is now and then called a rate limit, and soon over.
+    fn by_chance(&mut self) -> (Kind, Option<Duration>) {
+        match self.dice.roll().fraction() <= LIMITED_BY_CHANCE {
+            true => (Kind::RateLimit, Some(Duration::from_secs(1))),
+            false => (Kind::ServerError, None),
         }
     }
 

@@ -222,6 +222,52 @@ fn a_stated_wait_holds_everybody_and_they_do_not_all_wake_at_once() {
     assert_eq!(lane.admit(ask, second), Admission::Go);
 }
 
+/// One of many calls is told to come again in a second: the others have nothing to do with it, until it happens to more.
+#[test]
+fn a_brief_limit_holds_everybody_only_when_it_is_no_exception() {
+    let now = Timestamp::from_seconds(0);
+    let mut lane = Lane::new(LaneSettings::default(), now);
+    let ask = Ask {
+        attempt: Try::First,
+        tokens: 0,
+    };
+    for _ in 0..20 {
+        assert_eq!(lane.admit(ask, now), Admission::Go);
+        lane.answered(&Limits::default(), 1, Duration::ZERO, now);
+    }
+    let mut limited = |seconds| {
+        assert_eq!(lane.admit(ask, now), Admission::Go);
+        let wait = Some(Duration::from_secs(seconds));
+        lane.failed(Kind::RateLimit, wait, &Limits::default(), now);
+        lane.clone().admit(ask, now)
+    };
+    assert_eq!(limited(1), Admission::Go);
+    assert_eq!(limited(1), Admission::Go);
+    let until = now.after(Duration::from_secs(1));
+    let why = Held::CoolDown;
+    assert_eq!(limited(1), Admission::Wait { until, why });
+}
+
+/// A wait that is not brief concerns everybody, however good all went before.
+#[test]
+fn a_long_stated_wait_holds_everybody_at_once() {
+    let now = Timestamp::from_seconds(0);
+    let mut lane = Lane::new(LaneSettings::default(), now);
+    let ask = Ask {
+        attempt: Try::First,
+        tokens: 0,
+    };
+    for _ in 0..20 {
+        assert_eq!(lane.admit(ask, now), Admission::Go);
+        lane.answered(&Limits::default(), 1, Duration::ZERO, now);
+    }
+    assert_eq!(lane.admit(ask, now), Admission::Go);
+    let wait = Duration::from_secs(30);
+    lane.failed(Kind::RateLimit, Some(wait), &Limits::default(), now);
+    let (until, why) = (now.after(wait), Held::CoolDown);
+    assert_eq!(lane.admit(ask, now), Admission::Wait { until, why });
+}
+
 /// A person who bought more does not wait for the reset.
 #[test]
 fn what_a_person_knows_better_is_forgotten() {

@@ -8,13 +8,13 @@ use crate::protocol::json::{count, filled_text, list, object, read, text};
 
 object!(Chunk {
     model: "model",
-    choices: "choices",
+    choices[Choice]: "choices",
     usage: "usage",
     error: "error",
 });
 
 object!(Choice {
-    delta: "delta" | "message",
+    delta{Delta}: "delta" | "message",
     finish_reason: "finish_reason",
 });
 
@@ -22,7 +22,7 @@ object!(Delta {
     content: "content",
     refusal: "refusal",
     thoughts: "reasoning_content" | "reasoning",
-    calls: "tool_calls",
+    calls[Call]: "tool_calls",
     call: "function_call",
 });
 
@@ -65,7 +65,9 @@ pub(super) fn whole(reading: &mut Reading, body: &[u8]) -> Option<Frame> {
     if let Some(error) = chunk.error {
         return Some(reading.fail(error.get()));
     }
-    chunk.choices?;
+    if chunk.choices.is_absent() {
+        return None;
+    }
     reading.complete = reading.ending;
     Some(if content { Frame::Content } else { Frame::End })
 }
@@ -81,8 +83,8 @@ fn take(reading: &mut Reading, chunk: &Chunk<'_>) -> bool {
     reading.name_model(chunk.model);
     count_tokens(reading, chunk.usage);
     let mut content = false;
-    for choice in list::<Choice<'_>>(chunk.choices) {
-        content |= take_delta(reading, &read::<Delta<'_>>(choice.delta));
+    for choice in chunk.choices.iter() {
+        content |= take_delta(reading, &choice.delta);
         finish(reading, choice.finish_reason);
     }
     content
@@ -98,7 +100,7 @@ fn take_delta(reading: &mut Reading, delta: &Delta<'_>) -> bool {
         content = true;
     }
     content |= filled_text(delta.thoughts).is_some();
-    for (at, call) in list::<Call<'_>>(delta.calls).into_iter().enumerate() {
+    for (at, call) in delta.calls.iter().enumerate() {
         let number = count(call.index).unwrap_or(at as u64);
         take_call(reading, number, call.function);
         content = true;

@@ -1,10 +1,16 @@
 //! The gateway as its users meet it: a shared one, private ones, and sessions that are moved.
 
 mod escalating;
+mod holding;
 mod private;
 mod serving;
+mod upstreams;
 
 use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use unstuck_faults::{FaultServer, Script};
@@ -65,6 +71,82 @@ fn ended(command: &mut std::process::Command) -> crate::Ended {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A gateway that serves, and is ended with the test.
+struct Serving {
+    child: Child,
+    port: String,
+    file: PathBuf,
+}
+
+impl Serving {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        Self::start_with(place, args, &[])
+    }
+
+    fn start_with(place: &Place, args: &[&str], env: &[(&str, &str)]) -> Self {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let name = format!("port-{}", STARTED.fetch_add(1, Ordering::Relaxed));
+        let file = place.project().join(&name);
+        let words = [
+            &["serve", "--listen", "127.0.0.1:0", "--port-file", &name],
+            args,
+        ]
+        .concat();
+        let mut command = place.command(&words);
+        command
+            .envs(env.iter().copied())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let port = until("the gateway listens", || fs::read_to_string(&file).ok());
+        Self {
+            child,
+            port: port.trim().to_owned(),
+            file,
+        }
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    /// Ends it by a signal, and gives its code, standard output and standard error.
+    fn stop(mut self) -> (Option<i32>, String, String) {
+        self.signal(rustix::process::Signal::TERM);
+        let code = self.child.wait().unwrap().code();
+        let (mut out, mut err) = (String::new(), String::new());
+        self.child
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut out)
+            .unwrap();
+        self.child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut err)
+            .unwrap();
+        (code, out, err)
+    }
+
+    fn ask(&self, place: &Place) -> crate::Ended {
+        let words = ["__demo-agent", "--output-format", "json", "-p", "hello"];
+        let mut command = place.command(&words);
+        let url = format!("http://127.0.0.1:{}/anthropic", self.port);
+        ended(command.env("FAULTS_API_URL", url))
+    }
+}
+
+impl Drop for Serving {
+    /// A test that failed leaves nothing behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

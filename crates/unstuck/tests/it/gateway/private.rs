@@ -244,6 +244,84 @@ fn a_budget_that_is_used_up_stops_the_next_call() {
     assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
 }
 
+/// A `claude` that asks once and tells neither cost nor tokens; whether it is content with that.
+fn silent_claude(place: &Place, code: u8) {
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    place.tool(
+        "claude",
+        &format!(
+            "#!/bin/sh\necho x >> count\nFAULTS_API_URL=\"$ANTHROPIC_BASE_URL\" \"{unstuck}\" __demo-agent --model claude-sonnet-5-5 -p one || exit 1\nexit {code}\n"
+        ),
+    );
+}
+
+const PRICED: &str = "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
+
+/// S4-35: what a session or a day may cost holds for whoever takes it up again, and for all processes of one store.
+#[test]
+fn budgets_hold_over_processes() {
+    for (budget, on_reached, resumed) in [
+        ("session = 0.000001", "stop", 1),
+        ("session = 0.000001", "ask", 2),
+        ("day = 0.000001", "stop", 1),
+    ] {
+        let place = with_claude();
+        silent_claude(&place, 7);
+        let text = format!("[gateway.budgets]\n{budget}\non_reached = \"{on_reached}\"\n");
+        by_user(&place, &text);
+        let api = api(PRICED);
+        // Its one call is answered; the next attempt is refused.
+        exec(&place, &api, &LINE).told(3, &["budget used up", "quota_exhausted"]);
+        assert_eq!(asked(&api), 1, "{text}");
+        let again = exec(&place, &api, &["resume"]);
+        assert_eq!(asked(&api), resumed, "{text}{}", again.stderr);
+        assert!(again.stderr.contains("budget used up"), "{}", again.stderr);
+        // Another run has a session of its own, but the same day.
+        exec(&place, &api, &LINE);
+        let is_day = budget.starts_with("day");
+        assert_eq!(asked(&api), resumed + usize::from(!is_day), "{text}");
+    }
+}
+
+/// What a run may cost counts although its agent does not tell what it used: the gateway has seen it.
+#[test]
+fn what_an_agent_does_not_tell_counts_as_the_gateway_saw_it() {
+    let role = |id: &str, after: &str| {
+        format!(
+            "[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do it\"\ndepends_on = [{after}]\n"
+        )
+    };
+    let (first, second) = (role("a", ""), role("b", "\"a\""));
+    for (config, words, code) in [
+        (format!("{QUICK}maxCost = 0.000001\n"), &LINE[..], 7),
+        (
+            format!("{first}{second}[budget]\nper_run.usd = 0.000001\n"),
+            &["run", "--task", "x"],
+            0,
+        ),
+    ] {
+        let place = with_claude();
+        silent_claude(&place, code);
+        place.write("unstuck.toml", &config);
+        let api = api(PRICED);
+        let ended = exec(&place, &api, words);
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
+        let name = if code == 0 {
+            "attempt_succeeded"
+        } else {
+            "attempt_failed"
+        };
+        let used = &place.events(name)[0]["used"];
+        assert!(used["cost_usd"].as_f64().unwrap() > 0.0, "{used}");
+        assert_eq!(used["tokens"]["output"], 100, "{used}");
+        // It is not counted twice.
+        let spent = place.json(&["cost", "--by", "run", "--json"], "");
+        let run = place.json(&["runs", "--json"], "");
+        assert_eq!(run[0]["cost_usd"], spent[0]["cost_usd"], "{run} {spent}");
+    }
+}
+
 #[test]
 fn an_address_that_is_none_is_told_and_the_agent_goes_on_without() {
     let place = Place::new();

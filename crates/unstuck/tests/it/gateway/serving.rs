@@ -1,67 +1,16 @@
 //! `unstuck serve`: a shared gateway.
 
-use std::fs;
-use std::io::Read;
-use std::net::TcpListener;
-use std::process::{Child, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
 
 use unstuck_faults::FaultServer;
 
-use super::{QUICK, api, asked, ended, until};
+use super::{QUICK, Serving, api, asked, by_user, until};
 use crate::Place;
-
-/// A gateway that serves, and is ended with the test.
-struct Serving {
-    child: Child,
-    port: String,
-}
-
-impl Serving {
-    fn start(place: &Place, args: &[&str]) -> Self {
-        let file = place.project().join("port");
-        let words = [
-            &["serve", "--listen", "127.0.0.1:0", "--port-file", "port"],
-            args,
-        ]
-        .concat();
-        let mut command = place.command(&words);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().unwrap();
-        let port = until("the gateway listens", || fs::read_to_string(&file).ok());
-        Self {
-            child,
-            port: port.trim().to_owned(),
-        }
-    }
-
-    /// Ends it by a signal, and gives its code, standard output and standard error.
-    fn stop(mut self) -> (Option<i32>, String, String) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        let code = self.child.wait().unwrap().code();
-        let (mut out, mut err) = (String::new(), String::new());
-        self.child
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_string(&mut out)
-            .unwrap();
-        self.child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut err)
-            .unwrap();
-        (code, out, err)
-    }
-
-    fn ask(&self, place: &Place) -> crate::Ended {
-        let words = ["__demo-agent", "--output-format", "json", "-p", "hello"];
-        let mut command = place.command(&words);
-        let url = format!("http://127.0.0.1:{}/anthropic", self.port);
-        ended(command.env("FAULTS_API_URL", url))
-    }
-}
 
 fn upstream(api: &FaultServer) -> String {
     format!("anthropic={}", api.url())
@@ -79,7 +28,7 @@ fn a_call_that_fails_is_tried_again_unseen_and_told() {
     assert_eq!(answer.code, 0, "{}{}", answer.stdout, answer.stderr);
     assert!(answer.stdout.contains("Done."), "{}", answer.stdout);
     assert_eq!(asked(&api), 3);
-    let port = serving.port.clone();
+    let (port, file) = (serving.port.clone(), serving.file.clone());
     let (code, out, err) = serving.stop();
     assert_eq!(code, Some(0), "{err}");
     for line in [
@@ -99,7 +48,7 @@ fn a_call_that_fails_is_tried_again_unseen_and_told() {
         assert!(err.contains(part), "{part} in {err}");
     }
     assert!(!err.contains('\x1b'), "{err}");
-    assert!(!place.project().join("port").exists(), "the door is closed");
+    assert!(!file.exists(), "the door is closed");
     // What happened is in the history.
     let runs = place.json(&["runs", "--json"], "");
     assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
@@ -158,7 +107,12 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
             "--listen 127.0.0.1:0 takes a free port",
         ),
         (vec!["--listen", "0.0.0.0:0"], "--token-file FILE"),
-        (vec!["--listen", "nowhere"], "--listen"),
+        (vec!["--listen", "nowhere"], "such as 127.0.0.1:4141"),
+        (vec!["--upstream", "anthropic=https://"], "it names no host"),
+        (
+            vec!["--upstream", "anthropic=https://me:secret@x"],
+            "no name and no password",
+        ),
         (vec!["--upstream", "anthropic=ftp://x"], "http://"),
         (
             vec!["--upstream", "bedrock=http://x"],
@@ -183,4 +137,122 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
         assert_eq!(ended.code, 2, "{words:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(told), "{words:?}: {}", ended.stderr);
     }
+}
+
+/// Whoever ends it in the middle of a stream is told how long it takes; a second Ctrl-C ends it at once. What was sent is
+/// written down, and no client takes what it has for all of it.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long another process takes")]
+fn a_second_interruption_cuts_streams_off_and_nothing_is_lost() {
+    let place = Place::new();
+    let api = api("[[step]]\nstall_at = { after = 4 }\ntimes = \"always\"\n");
+    let mut serving = Serving::start(&place, &["--upstream", &upstream(&api)]);
+    let body = r#"{"model":"claude-sonnet-5-5","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}]}"#;
+    let mut client = TcpStream::connect(format!("127.0.0.1:{}", serving.port)).unwrap();
+    write!(
+        client,
+        "POST /anthropic/v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: k\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut begun = [0; 4096];
+    let read = client.read(&mut begun).unwrap();
+    assert!(begun[..read].starts_with(b"HTTP/1.1 200"), "it has begun");
+    let begin = Instant::now();
+    serving.signal(Signal::INT);
+    let mut err = BufReader::new(serving.child.stderr.take().unwrap()).lines();
+    let told = err.find_map(|line| line.ok().filter(|line| line.contains("under way")));
+    assert!(told.is_some_and(|told| told.contains("Ctrl-C ends them at once")));
+    serving.signal(Signal::INT);
+    assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+    assert!(
+        begin.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        begin.elapsed()
+    );
+    let mut rest = String::new();
+    // A reset is as clear as an end without the last chunk.
+    let _ = client.read_to_string(&mut rest);
+    assert!(!rest.ends_with("0\r\n\r\n"), "{rest}");
+    let spent = place.json(&["cost", "--by", "session", "--json"], "");
+    assert_eq!(
+        (&spent[0]["calls"], &spent[0]["failed"]),
+        (&json!(1), &json!(1)),
+        "{spent}"
+    );
+}
+
+/// S4-35: what one process spends of a day's budget is not there for another, within a moment.
+#[test]
+fn the_budget_of_a_day_is_that_of_all_processes() {
+    let place = Place::new();
+    let api = api(
+        "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n",
+    );
+    by_user(
+        &place,
+        "[gateway.budgets]\nday = 0.000001\non_reached = \"stop\"\n",
+    );
+    let words = ["--upstream", &upstream(&api)];
+    let (one, other) = (
+        Serving::start(&place, &words),
+        Serving::start(&place, &words),
+    );
+    assert_eq!(one.ask(&place).code, 0);
+    let refused = until("the other one refuses", || {
+        let answer = other.ask(&place);
+        (answer.code != 0).then_some(answer)
+    });
+    assert!(refused.stdout.contains("in one day"), "{}", refused.stdout);
+    one.stop();
+    other.stop();
+    let later = Serving::start(&place, &words);
+    assert_ne!(
+        later.ask(&place).code,
+        0,
+        "it is known from the first call on"
+    );
+    later.stop();
+}
+
+/// Whom to ask stands in the user's own configuration: in order, each with its own key and its own names of models.
+#[test]
+fn upstreams_of_the_configuration_stand_in_for_each_other() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
+    let spare = api(
+        "[[step]]\nwhen = { key = \"sk-of-the-spare\", model = \"inhouse\" }\nanswer = { text = \"From the spare.\" }\ntimes = \"always\"\n",
+    );
+    let entry = format!(
+        "{{ name = \"spare\", url = \"{}\", key_env = \"SPARE_KEY\", models = {{ \"claude-sonnet-5-5\" = \"inhouse\" }} }}",
+        spare.url()
+    );
+    by_user(
+        &place,
+        &format!(
+            "[gateway.upstreams]\nanthropic = [\"{}\", {entry}]\n",
+            down.url()
+        ),
+    );
+    let serving = Serving::start_with(&place, &[], &[("SPARE_KEY", "sk-of-the-spare")]);
+    let words = [
+        "__demo-agent",
+        "--model",
+        "claude-sonnet-5-5",
+        "-p",
+        "hello",
+    ];
+    let mut command = place.command(&words);
+    let url = format!("http://127.0.0.1:{}/anthropic", serving.port);
+    let answer = super::ended(command.env("FAULTS_API_URL", url));
+    assert!(
+        answer.stdout.contains("From the spare."),
+        "{}",
+        answer.stdout
+    );
+    assert_eq!((asked(&down), asked(&spare)), (3, 1));
+    serving.stop();
+    let missing = place.run(&["serve", "--listen", "127.0.0.1:0"], "");
+    missing.told(2, &["SPARE_KEY is not set", "export SPARE_KEY"]);
 }

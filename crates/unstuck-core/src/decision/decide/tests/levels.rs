@@ -117,6 +117,7 @@ fn what_may_have_had_an_effect_is_not_simply_repeated() {
     ));
 }
 
+/// S4-05: whoever switches retries off gets every failure as it is.
 #[test]
 fn the_policy_off_passes_everything_on() {
     let mut world = World::new(Kind::RateLimit, Layer::Api);

@@ -132,6 +132,7 @@ fn the_chain_starts_again_only_if_more_retries_were_granted_to_this_kind() {
     assert_eq!(used, ["a", "b", "c", "d", "a", "b"]);
 }
 
+/// S4-39: each tool can have a limit of its own.
 #[test]
 fn a_tools_limit_comes_before_the_policys_and_is_bounded_by_the_kinds() {
     let mut world = agent(Kind::NetworkError, Level::Same);

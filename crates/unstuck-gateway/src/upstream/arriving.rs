@@ -1,0 +1,83 @@
+//! An answer that arrives from an upstream.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+
+use super::line::Line;
+use super::pool::{Place, Pool};
+
+/// The body of an answer that arrives from an upstream. The connection that brings it is kept for another call once all
+/// of it is here, and closed if nobody wants the rest.
+pub(crate) struct Arriving {
+    body: Incoming,
+    line: Option<(Line, Place, Arc<Pool>)>,
+}
+
+impl Arriving {
+    /// Comes by a connection of its own.
+    pub(super) fn by_line(body: Incoming, line: Line, place: Place, pool: Arc<Pool>) -> Self {
+        Self {
+            body,
+            line: Some((line, place, pool)),
+        }
+    }
+
+    /// Comes by a connection that sees to itself.
+    pub(super) fn by_trunk(body: Incoming) -> Self {
+        Self { body, line: None }
+    }
+
+    /// Whether all that has arrived can be had at once. Otherwise some may be on its way from another task.
+    pub(crate) fn is_at_hand(&self) -> bool {
+        self.line.is_some()
+    }
+
+    fn release(&mut self) {
+        if let Some((line, place, pool)) = self.line.take() {
+            pool.keep(place, line);
+        }
+    }
+}
+
+impl Body for Arriving {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let this = self.get_mut();
+        let mut polled = Pin::new(&mut this.body).poll_frame(context);
+        if polled.is_pending()
+            && let Some((line, ..)) = &mut this.line
+        {
+            line.drive(context);
+            polled = Pin::new(&mut this.body).poll_frame(context);
+        }
+        if let Poll::Ready(None) = polled {
+            this.release();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        if self.body.is_end_stream() {
+            self.release();
+        }
+    }
+}

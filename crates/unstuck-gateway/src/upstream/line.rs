@@ -1,0 +1,85 @@
+//! A connection that carries one call at a time, driven by whoever uses it.
+//!
+//! A connection in a task of its own would hand over every piece of an answer from task to task. This one is polled
+//! where its answer is read, so that all that has arrived is taken at once.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
+use hyper::client::conn::http1::{self, Connection, SendRequest};
+use hyper::{Request, Response};
+use hyper_util::client::legacy::connect::Connection as _;
+use tokio::time::Instant;
+
+use super::body::Outgoing;
+use super::connect::Stream;
+
+/// A connection that carries one call at a time.
+pub(super) struct Line {
+    sender: SendRequest<Outgoing>,
+    connection: Pin<Box<Connection<Stream, Outgoing>>>,
+    is_over: bool,
+    /// Whether it leads to a proxy that reads the requests.
+    is_proxied: bool,
+    /// When it last carried a call.
+    pub(super) used: Instant,
+}
+
+impl Line {
+    pub(super) async fn open(stream: Stream) -> hyper::Result<Self> {
+        let is_proxied = stream.connected().is_proxied();
+        let (sender, connection) = http1::handshake(stream).await?;
+        Ok(Self {
+            sender,
+            connection: Box::pin(connection),
+            is_over: false,
+            is_proxied,
+            used: Instant::now(),
+        })
+    }
+
+    /// Sends a request, and waits for the head of its answer. One that was not sent is given back.
+    pub(super) async fn send(
+        &mut self,
+        request: Request<Outgoing>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Outgoing>>> {
+        let mut sending = pin!(self.sender.try_send_request(request));
+        poll_fn(|context| {
+            if let Poll::Ready(sent) = sending.as_mut().poll(context) {
+                return Poll::Ready(sent);
+            }
+            drive(&mut self.connection, &mut self.is_over, context);
+            sending.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Writes what is to be sent, and reads what has arrived. How it ends is told by the answer.
+    pub(super) fn drive(&mut self, context: &mut Context<'_>) {
+        drive(&mut self.connection, &mut self.is_over, context);
+    }
+
+    /// Whether it leads to a proxy, to which requests name the whole address.
+    pub(super) fn is_proxied(&self) -> bool {
+        self.is_proxied
+    }
+
+    /// Whether it can carry another call.
+    pub(super) fn is_free(&mut self) -> bool {
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        !self.is_over && self.sender.is_ready()
+    }
+}
+
+fn drive(
+    connection: &mut Pin<Box<Connection<Stream, Outgoing>>>,
+    is_over: &mut bool,
+    context: &mut Context<'_>,
+) {
+    if !*is_over {
+        *is_over = connection.as_mut().poll(context).is_ready();
+    }
+}

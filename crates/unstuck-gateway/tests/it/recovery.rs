@@ -1,0 +1,258 @@
+//! What is tried again, when, and how the sessions share an upstream that has limits or is down.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use unstuck_core::decision::BreakerSettings;
+use unstuck_gateway::Settings;
+use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
+
+use crate::{Ground, Reply};
+
+const ANSWER: &str = "[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
+
+async fn ask(ground: &Ground, protocol: Protocol, session: &str) -> Reply {
+    let (path, body) = match protocol {
+        Anthropic => (
+            "/anthropic/v1/messages",
+            r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]}"#,
+        ),
+        OpenAi => (
+            "/openai/v1/chat/completions",
+            r#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#,
+        ),
+        Gemini => (
+            "/gemini/v1beta/models/m:generateContent",
+            r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}]}"#,
+        ),
+    };
+    ground.post(&format!("/s/{session}{path}"), body).await
+}
+
+/// S4-01: whatever passes by itself is tried again, with the same bytes, and the client sees nothing of it.
+#[tokio::test]
+async fn whatever_passes_by_itself_is_tried_again_with_the_same_bytes() {
+    let statuses =
+        [408, 500, 502, 503, 504, 529].map(|code| format!("status = {{ code = {code} }}"));
+    let others = [
+        "rate_limit = {}",
+        "overloaded = {}",
+        "html = {}",
+        "reset = {}",
+        "close = {}",
+    ];
+    for fault in statuses.iter().map(String::as_str).chain(others) {
+        for protocol in Protocol::ALL {
+            let script = format!("[[step]]\n{fault}\n{ANSWER}");
+            let ground = Ground::new(protocol, &[&script]).await;
+            let reply = ask(&ground, protocol, "one").await;
+            let told = format!("{fault} by {}: {reply:?}", protocol.name());
+            assert_eq!(reply.status.as_u16(), 200, "{told}");
+            assert_eq!(reply.header("x-unstuck-attempts"), "2", "{told}");
+            let requests = ground.upstreams[0].requests();
+            assert_eq!(requests.len(), 2, "{told}");
+            assert_eq!(requests[0].body_sha256, requests[1].body_sha256, "{told}");
+        }
+    }
+}
+
+/// A stated wait is waited for in every form in which providers state it, in headers and in bodies.
+#[tokio::test]
+async fn a_wait_is_heeded_in_every_form() {
+    let forms = [
+        "seconds",
+        "fractional",
+        "http_date",
+        "millis",
+        "duration",
+        "bare_seconds",
+        "epoch_seconds",
+        "epoch_millis",
+        "rfc3339",
+        "body",
+        "message",
+    ];
+    let cases = forms
+        .iter()
+        .flat_map(|form| Protocol::ALL.map(|protocol| (*form, protocol)));
+    let tried = cases.map(|(form, protocol)| async move {
+        let script =
+            format!("[[step]]\nrate_limit_as = {{ form = \"{form}\", wait = \"1s\" }}\n{ANSWER}");
+        let ground = Ground::new(protocol, &[&script]).await;
+        let reply = ask(&ground, protocol, "one").await;
+        let told = format!("{form} by {}: {reply:?}", protocol.name());
+        assert_eq!(reply.status.as_u16(), 200, "{told}");
+        let requests = ground.upstreams[0].requests();
+        assert_eq!(requests.len(), 2, "{told}");
+        let waited = requests[1].at.since(requests[0].at);
+        // Some forms know only whole seconds.
+        let right = Duration::from_millis(900)..Duration::from_secs(5);
+        assert!(right.contains(&waited), "{waited:?}: {told}");
+    });
+    join_all(tried).await;
+}
+
+/// What the upstream itself says about trying again counts.
+#[tokio::test]
+async fn the_upstreams_word_about_retries_counts() {
+    for (code, word, asked) in [(500, "false", 1), (529, "false", 1), (409, "true", 2)] {
+        let script = format!(
+            "[[step]]\nstatus = {{ code = {code}, headers = {{ x-should-retry = \"{word}\" }} }}\n{ANSWER}"
+        );
+        let ground = Ground::new(OpenAi, &[&script]).await;
+        let reply = ask(&ground, OpenAi, "one").await;
+        assert_eq!(ground.asked(), [asked], "{code} {word}: {reply:?}");
+    }
+}
+
+/// What one session learns of a limit all of them heed, before it is run into.
+#[tokio::test]
+async fn sessions_slow_down_together_before_the_limit() {
+    let script = format!("[limits]\nrequests_per_minute = 8\nwindow = \"2s\"\n{ANSWER}");
+    let ground = Ground::new(Anthropic, &[&script]).await;
+    assert_eq!(ask(&ground, Anthropic, "first").await.status.as_u16(), 200);
+    let names: Vec<String> = (0..16).map(|number| format!("s{}", number % 4)).collect();
+    let all = join_all(names.iter().map(|name| ask(&ground, Anthropic, name))).await;
+    assert!(
+        all.iter().all(|reply| reply.status.as_u16() == 200),
+        "{all:?}"
+    );
+    let stats = ground.upstreams[0].stats();
+    let over = stats.by_reply.get("over_limit").copied().unwrap_or(0);
+    assert!(over <= 1, "{:?}", stats.by_reply);
+}
+
+/// An upstream that is down is left alone, whoever asks, and used again once a probe was answered.
+#[tokio::test]
+async fn an_upstream_that_is_down_is_left_alone_and_used_again() {
+    let script = format!("[[step]]\nserver_error = {{}}\ntimes = 12\n{ANSWER}");
+    let patient = |settings: &mut Settings| {
+        settings.limits.hold = Duration::from_millis(100);
+        settings.lanes.breaker = BreakerSettings {
+            failures: 4,
+            cool_down: Duration::from_millis(300),
+            max_cool_down: Duration::from_millis(300),
+            ..BreakerSettings::default()
+        };
+    };
+    let ground = Ground::with(OpenAi, &[&script], patient).await;
+    let mut rested = 0;
+    for number in 0..40 {
+        let reply = ask(&ground, OpenAi, &format!("s{number}")).await;
+        assert_ne!(reply.status.as_u16(), 200);
+        if reply.body.contains("is given a rest") {
+            assert_eq!(reply.header("x-should-retry"), "false");
+            assert!(!reply.header("retry-after").is_empty(), "{reply:?}");
+            rested += 1;
+        }
+    }
+    assert!(rested > 20, "{rested}");
+    assert!(ground.asked()[0] <= 12, "{:?}", ground.asked());
+    let back = async {
+        while ask(&ground, OpenAi, "later").await.status.as_u16() != 200 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), back)
+        .await
+        .unwrap();
+}
+
+/// A client that closes its side has gone away: its call is given up, and others are served.
+#[tokio::test]
+async fn a_half_closed_request_is_given_up() {
+    let script = format!("[[step]]\nhang = {{}}\n{ANSWER}");
+    let ground = Ground::new(OpenAi, &[&script]).await;
+    let mut stream = TcpStream::connect(ground.gateway.address()).await.unwrap();
+    let body = r#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#;
+    let request = format!(
+        "POST /openai/v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    while ground.asked()[0] == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    stream.shutdown().await.unwrap();
+    let mut read = Vec::new();
+    let reading = stream.read_to_end(&mut read);
+    let read = tokio::time::timeout(Duration::from_secs(5), reading).await;
+    assert!(read.is_ok(), "the connection ends");
+    assert_eq!(ask(&ground, OpenAi, "other").await.status.as_u16(), 200);
+    let given_up = async {
+        while ground.upstreams[0].stats().in_flight > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), given_up)
+        .await
+        .unwrap();
+}
+
+/// A session that asks for much at once does not keep the others waiting behind it.
+#[tokio::test]
+async fn a_busy_session_does_not_starve_another() {
+    let script = "[[step]]\nanswer = { text = \"Done.\", delay = \"30ms\" }\ntimes = \"always\"\n";
+    let one_at_a_time = |settings: &mut Settings| settings.lanes.max_in_flight = Some(1);
+    let ground = Ground::with(OpenAi, &[script], one_at_a_time).await;
+    let order = Mutex::new(Vec::new());
+    let (place, done) = (&ground, &order);
+    let ask = |session: &'static str| async move {
+        assert_eq!(ask(place, OpenAi, session).await.status.as_u16(), 200);
+        done.lock().unwrap().push(session);
+    };
+    let busy = join_all((0..20).map(|_| ask("busy")));
+    let other = async {
+        while ground.asked()[0] < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        ask("other").await;
+    };
+    tokio::join!(busy, other);
+    let order = order.into_inner().unwrap();
+    let place = order.iter().position(|name| *name == "other").unwrap();
+    assert!(place < 8, "{place} of {order:?}");
+}
+
+/// What streams used is known from their own words, in each API.
+#[tokio::test]
+async fn what_streams_used_is_accounted_for() {
+    let script = "[[step]]\nanswer = { text = \"Done now.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
+    let talk = r#""messages":[{"role":"user","content":"x"}]"#;
+    for (protocol, path, body) in [
+        (
+            Anthropic,
+            "/anthropic/v1/messages",
+            format!(r#"{{"model":"claude-sonnet-5-5","max_tokens":9,"stream":true,{talk}}}"#),
+        ),
+        (
+            OpenAi,
+            "/openai/v1/chat/completions",
+            format!(
+                r#"{{"model":"gpt-6.1-terra","stream":true,"stream_options":{{"include_usage":true}},{talk}}}"#
+            ),
+        ),
+        (
+            OpenAi,
+            "/openai/v1/responses",
+            r#"{"model":"gpt-6.1-terra","stream":true,"input":"x"}"#.to_owned(),
+        ),
+        (
+            Gemini,
+            "/gemini/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse",
+            r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}]}"#.to_owned(),
+        ),
+    ] {
+        let ground = Ground::new(protocol, &[script]).await;
+        let reply = ground.post(path, &body).await;
+        assert_eq!(reply.status.as_u16(), 200, "{path}: {reply:?}");
+        let record = ground.record().await;
+        assert!(record.stream, "{path}");
+        let tokens = record.tokens.unwrap();
+        let sums = (tokens.input + tokens.cached, tokens.output);
+        assert_eq!(sums, (1000, 100), "{path}");
+    }
+}

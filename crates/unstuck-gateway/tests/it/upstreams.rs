@@ -1,0 +1,159 @@
+//! TLS and HTTP/2, towards upstreams and towards clients.
+
+use std::fs;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{Request, Version};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use unstuck_gateway::protocol::Protocol::{self, Anthropic, OpenAi};
+use unstuck_gateway::{Settings, Upstream};
+
+use crate::Ground;
+use crate::ground::script;
+
+const BODY: &str = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]}"#;
+
+/// A gateway whose upstream is asked by TLS, and whether its certificate is believed.
+async fn secured(protocol: Protocol, tls: &str, steps: &str, is_believed: bool) -> Ground {
+    let server = script(&format!("[tls]\n{tls}\n{steps}"));
+    let folder = tempfile::tempdir().unwrap();
+    let pem = folder.path().join("ca.pem");
+    fs::write(&pem, server.certificate().unwrap()).unwrap();
+    let base = match protocol {
+        OpenAi => format!("{}/v1", server.tls_url().unwrap()),
+        _ => server.tls_url().unwrap(),
+    };
+    let change = |settings: &mut Settings| {
+        settings.upstreams = vec![Upstream::new("u0", protocol, &base).unwrap()];
+        if is_believed {
+            settings.network.authorities = vec![pem];
+        }
+    };
+    let mut ground = Ground::with(protocol, &[], change).await;
+    ground.upstreams.push(server);
+    ground
+}
+
+const ANSWERS: &str = "[[step]]\nanswer = { text = \"Hello there.\" }\ntimes = \"always\"\n";
+
+/// A stream and a whole answer by TLS; HTTP/2 is agreed on, and all calls share one connection.
+#[tokio::test]
+async fn an_upstream_is_asked_by_tls_and_http_2() {
+    let ground = secured(OpenAi, "", ANSWERS, true).await;
+    for stream in [false, true, false] {
+        let reply = ground.chat(stream).await;
+        assert_eq!(reply.status.as_u16(), 200, "{reply:?}");
+        assert!(reply.body.contains("Hello") || reply.body.contains("there"));
+        assert!(!stream || reply.body.ends_with("data: [DONE]\n\n"));
+    }
+    for request in ground.upstreams[0].requests() {
+        // Only HTTP/1.1 has such a header.
+        assert_eq!(request.header("host"), None);
+    }
+}
+
+/// What fails within TLS is retried as anything else, and a stream that is cut there is told.
+#[tokio::test]
+async fn failures_behind_tls_are_retried_and_cut_streams_told() {
+    let steps = format!(
+        "[[step]]\noverloaded = {{}}\n[[step]]\nanswer = {{}}\n[[step]]\ncut_at = {{ after = 3 }}\n{ANSWERS}"
+    );
+    let ground = secured(OpenAi, "", &steps, true).await;
+    let reply = ground.chat(false).await;
+    assert_eq!(
+        (reply.status.as_u16(), reply.header("x-unstuck-attempts")),
+        (200, "2")
+    );
+    let reply = ground.chat(true).await;
+    assert!(!reply.body.contains("[DONE]"), "{}", reply.body);
+    assert!(reply.body.contains("\"error\""), "{}", reply.body);
+}
+
+/// Nobody has signed it: asked once, not again and again, and the client is told what to do.
+#[tokio::test]
+async fn a_certificate_that_nobody_signed_is_refused_at_once() {
+    for (tls, believed, told) in [
+        ("", false, "SSL_CERT_FILE"),
+        ("certificate = \"expired\"", true, "clock of this machine"),
+        (
+            "certificate = \"wrong_host\"",
+            true,
+            "address of the upstream",
+        ),
+    ] {
+        let ground = secured(Anthropic, tls, ANSWERS, believed).await;
+        let reply = ground.post("/anthropic/v1/messages", BODY).await;
+        assert_eq!(reply.status.as_u16(), 502, "{reply:?}");
+        assert_eq!(reply.header("x-unstuck-attempts"), "1");
+        assert_eq!(reply.header("x-should-retry"), "false");
+        for part in ["invalid peer certificate", told, "config_error"] {
+            assert!(reply.body.contains(part), "{part} in {}", reply.body);
+        }
+        assert_eq!(ground.asked(), [0]);
+        assert_eq!(ground.failures(), ["config_error"]);
+    }
+}
+
+/// Handshakes that fail may work the next time; those that never do are given up.
+#[tokio::test]
+async fn a_handshake_that_fails_is_tried_again_and_not_for_ever() {
+    for how in ["garbage", "close", "reset"] {
+        let once = secured(
+            OpenAi,
+            &format!("fails = 1\nhow = \"{how}\""),
+            ANSWERS,
+            true,
+        )
+        .await;
+        let reply = once.chat(true).await;
+        assert_eq!(reply.status.as_u16(), 200, "{how}: {reply:?}");
+        assert_eq!(once.failures(), ["network_error"], "{how}");
+        let never = secured(
+            OpenAi,
+            &format!("fails = \"always\"\nhow = \"{how}\""),
+            ANSWERS,
+            true,
+        )
+        .await;
+        let reply = never.chat(true).await;
+        assert_eq!(reply.status.as_u16(), 502, "{how}: {reply:?}");
+        assert_eq!(reply.header("x-unstuck-attempts"), "3", "{how}");
+        assert!(reply.body.contains("network_error"), "{}", reply.body);
+    }
+}
+
+/// A client may speak HTTP/2 from its first byte on, with several calls at once on one connection.
+#[tokio::test]
+async fn a_client_may_speak_http_2() {
+    let ground = Ground::new(OpenAi, &[ANSWERS]).await;
+    let client = Client::builder(TokioExecutor::new())
+        .http2_only(true)
+        .build_http::<Full<Bytes>>();
+    let url = format!(
+        "http://{}/openai/v1/chat/completions",
+        ground.gateway.address()
+    );
+    let ask = |stream: bool| {
+        let body = format!(
+            r#"{{"model":"m","stream":{stream},"messages":[{{"role":"user","content":"x"}}]}}"#
+        );
+        let request = Request::post(&url)
+            .header("authorization", "Bearer key-1")
+            .body(Full::from(body))
+            .unwrap();
+        let response = client.request(request);
+        async move {
+            let (head, body) = response.await.unwrap().into_parts();
+            assert_eq!((head.status.as_u16(), head.version), (200, Version::HTTP_2));
+            assert_eq!(head.headers["x-unstuck-attempts"], "1");
+            let body = body.collect().await.unwrap().to_bytes();
+            String::from_utf8(body.to_vec()).unwrap()
+        }
+    };
+    let (whole, stream, other) = tokio::join!(ask(false), ask(true), ask(true));
+    assert!(whole.contains("Hello there."), "{whole}");
+    assert!(stream.ends_with("data: [DONE]\n\n"), "{stream}");
+    assert!(other.ends_with("data: [DONE]\n\n"), "{other}");
+}

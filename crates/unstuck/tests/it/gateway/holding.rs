@@ -1,0 +1,139 @@
+//! Sessions of `unstuck serve` whose calls are held, and people who let them go.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+use unstuck_faults::FaultServer;
+
+use super::{Serving, api, by_user, until};
+use crate::Place;
+
+const ANSWERS: &str = "[[step]]\nanswer = { text = \"Go on.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
+const HOLDS: &str = "[gateway]\non_circles = \"hold\"\n[gateway.watch]\nrepeats = 3\n";
+
+fn serving(place: &Place, api: &FaultServer) -> Serving {
+    let upstream = format!("anthropic={}", api.url());
+    Serving::start(place, &["--upstream", &upstream])
+}
+
+/// Asks as one client, and gives the status and the body.
+fn post(serving: &Serving, messages: &[Value]) -> (u16, String) {
+    let body = json!({"model": "claude-sonnet-5-5", "max_tokens": 9, "tools": [{"name": "Bash"}], "messages": messages});
+    let body = body.to_string();
+    let mut stream = TcpStream::connect(format!("127.0.0.1:{}", serving.port)).unwrap();
+    write!(
+        stream,
+        "POST /s/looper/anthropic/v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: k\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer[9..12].parse().unwrap();
+    (status, answer)
+}
+
+/// One more turn of the same tool call with the same result.
+fn turn(messages: &mut Vec<Value>) {
+    let id = format!("toolu_{}", messages.len());
+    messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}}]}));
+    messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "a.txt"}]}));
+}
+
+/// Goes in circles until it is refused.
+fn circle(serving: &Serving) -> (Vec<Value>, String) {
+    let mut messages = vec![json!({"role": "user", "content": "fix the tests"})];
+    for _ in 0..10 {
+        turn(&mut messages);
+        let (status, answer) = post(serving, &messages);
+        if status != 200 {
+            return (messages, answer);
+        }
+    }
+    panic!("it was never held");
+}
+
+/// The only question that waits.
+fn question(place: &Place) -> Value {
+    until("a question waits", || {
+        let inbox = place.json(&["inbox", "--json"], "");
+        (inbox.as_array()?.len() == 1).then(|| inbox[0].clone())
+    })
+}
+
+/// A tired person finds it in the inbox, and one word lets it go.
+#[test]
+fn a_session_in_circles_waits_in_the_inbox_and_is_let_go() {
+    let (place, api) = (Place::new(), api(ANSWERS));
+    by_user(&place, HOLDS);
+    let serving = serving(&place, &api);
+    let (messages, refused) = circle(&serving);
+    for part in ["goes in circles", "unstuck inbox", "x-should-retry: false"] {
+        assert!(refused.contains(part), "{part} in {refused}");
+    }
+    assert_ne!(post(&serving, &messages).0, 200, "it stays held");
+    let asked = question(&place);
+    assert_eq!(asked["type"], "stuck", "{asked}");
+    let id = asked["id"].as_str().unwrap();
+    let shown = place.run(&["inbox", id], "");
+    for part in [
+        "The same call of `Bash`",
+        "lets its calls through again",
+        "looper",
+    ] {
+        assert!(shown.stdout.contains(part), "{part} in {}", shown.stdout);
+    }
+    let resolved = place.run(&["resolve", id], "");
+    assert_eq!(resolved.code, 0, "{}{}", resolved.stdout, resolved.stderr);
+    until("the next call passes", || {
+        (post(&serving, &messages).0 == 200).then_some(())
+    });
+    assert_eq!(place.json(&["runs", "--json"], "")[0]["status"], "running");
+    // A new circle is a new question, and a stronger model may be the answer.
+    let (messages, _) = circle(&serving);
+    let next = question(&place);
+    assert_ne!(next["id"], asked["id"]);
+    let moved = place.run(&["escalate", next["id"].as_str().unwrap()], "");
+    assert_eq!(moved.code, 0, "{}{}", moved.stdout, moved.stderr);
+    until("calls go to the stronger model", || {
+        let newest = api.requests().last()?.model.clone();
+        (post(&serving, &messages).0 == 200 && newest == "claude-opus-5-5").then_some(())
+    });
+    let (_, _, said) = serving.stop();
+    assert!(said.contains(&format!("unstuck resolve {id}")), "{said}");
+    assert_eq!(place.json(&["inbox", "--json"], ""), json!([]));
+}
+
+#[test]
+fn a_session_that_is_given_up_stays_refused() {
+    let (place, api) = (Place::new(), api(ANSWERS));
+    by_user(&place, HOLDS);
+    let serving = serving(&place, &api);
+    let (messages, _) = circle(&serving);
+    let asked = question(&place);
+    let aborted = place.run(&["abort", asked["id"].as_str().unwrap()], "");
+    assert_eq!(aborted.code, 0, "{}", aborted.stderr);
+    assert_ne!(post(&serving, &messages).0, 200);
+    serving.stop();
+}
+
+/// S4-35: with `ask` a person lets a session spend its budget once more, and only with `ask`.
+#[test]
+fn a_budget_that_is_used_up_waits_in_the_inbox() {
+    let once = vec![json!({"role": "user", "content": "hello"})];
+    let (place, api) = (Place::new(), api(ANSWERS));
+    by_user(&place, "[gateway.budgets]\nsession = 0.000001\n");
+    let first = serving(&place, &api);
+    assert_eq!(post(&first, &once).0, 200);
+    assert_eq!(post(&first, &once).0, 402);
+    let asked = question(&place);
+    assert_eq!(asked["type"], "cost_confirmation", "{asked}");
+    let approved = place.run(&["approve", asked["id"].as_str().unwrap()], "");
+    assert_eq!(approved.code, 0, "{}", approved.stderr);
+    until("the next call passes", || {
+        (post(&first, &once).0 == 200).then_some(())
+    });
+    first.stop();
+}

@@ -1,0 +1,255 @@
+//! How the gateway of `unstuck serve` gets to its upstreams: certificates and proxies, by the variables that say so.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use unstuck_faults::FaultServer;
+
+use super::{Serving, api, asked};
+use crate::Place;
+
+/// A name that nobody can find but a proxy, and its certificate.
+const ELSEWHERE: &str = "[tls]\ncertificate = \"wrong_host\"\n[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
+const PLAIN: &str = "[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
+
+/// The first line that a proxy was sent, and the word for it.
+type Noted = Mutex<Vec<(String, Option<String>)>>;
+
+/// A proxy that leads to one server, whatever it is asked for, and keeps the first line and the word that it was given.
+struct Proxy {
+    address: SocketAddr,
+    seen: Arc<Noted>,
+}
+
+impl Proxy {
+    fn before(server: &FaultServer) -> Self {
+        let target = server.address();
+        Self::start(move |client, seen| lead(client, target, seen))
+    }
+
+    fn start(serve: impl Fn(TcpStream, &Noted) -> Option<()> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(Mutex::default());
+        let kept = Arc::clone(&seen);
+        let serve = Arc::new(serve);
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let (seen, serve) = (Arc::clone(&kept), Arc::clone(&serve));
+                std::thread::spawn(move || serve(client, &seen));
+            }
+        });
+        Self { address, seen }
+    }
+
+    fn seen(&self) -> Vec<(String, Option<String>)> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn lead(client: TcpStream, target: SocketAddr, seen: &Noted) -> Option<()> {
+    let mut reader = BufReader::new(client.try_clone().ok()?);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        match line.trim_end() {
+            "" => break,
+            text => lines.push(text.to_owned()),
+        }
+    }
+    let first = lines.first()?.clone();
+    let word = lines.iter().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("proxy-authorization")
+            .then(|| value.to_owned())
+    });
+    seen.lock().unwrap().push((first.clone(), word));
+    let mut upstream = TcpStream::connect(target).ok()?;
+    let mut client = client;
+    match first.starts_with("CONNECT ") {
+        true => client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").ok()?,
+        // What it was sent, with the path alone.
+        false => {
+            let path = first.split(' ').nth(1)?.splitn(4, '/').nth(3)?;
+            let mut head = format!("POST /{path} HTTP/1.1\r\n");
+            for line in &lines[1..] {
+                head.push_str(line);
+                head.push_str("\r\n");
+            }
+            head.push_str("\r\n");
+            upstream.write_all(head.as_bytes()).ok()?;
+        }
+    }
+    upstream.write_all(reader.buffer()).ok()?;
+    both_ways(client, upstream)
+}
+
+fn both_ways(mut client: TcpStream, mut upstream: TcpStream) -> Option<()> {
+    let (mut from, mut to) = (client.try_clone().ok()?, upstream.try_clone().ok()?);
+    std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+    std::io::copy(&mut upstream, &mut client).ok()?;
+    Some(())
+}
+
+/// The name under which an API is asked.
+fn under(scheme: &str, api: &FaultServer) -> String {
+    format!(
+        "anthropic={scheme}://elsewhere.example:{}",
+        api.address().port()
+    )
+}
+
+fn certificate(place: &Place, api: &FaultServer) -> String {
+    let path = place.write("company.pem", api.certificate().unwrap());
+    path.display().to_string()
+}
+
+/// Asks once, and gives what came of it and what the gateway said.
+fn once(place: &Place, upstream: &str, env: &[(&str, &str)]) -> (crate::Ended, String) {
+    let args = ["--retries", "0", "--upstream", upstream];
+    let serving = Serving::start_with(place, &args, env);
+    let answer = serving.ask(place);
+    (answer, serving.stop().2)
+}
+
+#[track_caller]
+fn done((answer, said): &(crate::Ended, String)) {
+    assert!(answer.stdout.contains("Done."), "{}{said}", answer.stdout);
+}
+
+/// Behind a company's proxy: a tunnel to the API, whose certificate the company has signed.
+#[test]
+fn https_goes_through_a_tunnel_and_believes_the_certificates_that_are_named() {
+    let (place, api) = (Place::new(), api(ELSEWHERE));
+    let proxy = Proxy::before(&api);
+    let url = format!("http://me:secret%21@{}", proxy.address);
+    let pem = certificate(&place, &api);
+    for name in ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] {
+        done(&once(
+            &place,
+            &under("https", &api),
+            &[("HTTPS_PROXY", &url), (name, &pem)],
+        ));
+    }
+    let line = format!(
+        "CONNECT elsewhere.example:{} HTTP/1.1",
+        api.address().port()
+    );
+    // The name and the password, as they are sent.
+    let word = Some("Basic bWU6c2VjcmV0IQ==".to_owned());
+    assert_eq!(proxy.seen(), [(line.clone(), word.clone()), (line, word)]);
+    // A request by HTTP/2 has no host header: it was agreed on in the handshake.
+    assert_eq!(api.requests()[0].header("host"), None);
+}
+
+#[test]
+fn http_goes_to_the_proxy_with_its_whole_address() {
+    let (place, api) = (Place::new(), api(PLAIN));
+    let proxy = Proxy::before(&api);
+    let url = format!("http://me:pw@{}", proxy.address);
+    done(&once(&place, &under("http", &api), &[("http_proxy", &url)]));
+    let (line, word) = proxy.seen().remove(0);
+    let port = api.address().port();
+    assert_eq!(
+        line,
+        format!("POST http://elsewhere.example:{port}/v1/messages HTTP/1.1")
+    );
+    assert_eq!(word.as_deref(), Some("Basic bWU6cHc="));
+}
+
+#[test]
+fn a_socks_proxy_is_spoken_to() {
+    let (place, api) = (Place::new(), api(ELSEWHERE));
+    let target = api.address();
+    let proxy = Proxy::start(move |mut client, seen| {
+        let mut greeting = [0; 2];
+        client.read_exact(&mut greeting).ok()?;
+        client
+            .read_exact(&mut vec![0; usize::from(greeting[1])])
+            .ok()?;
+        client.write_all(&[5, 0]).ok()?;
+        let mut wanted = [0; 5];
+        client.read_exact(&mut wanted).ok()?;
+        let mut name = vec![0; usize::from(wanted[4]) + 2];
+        client.read_exact(&mut name).ok()?;
+        name.truncate(usize::from(wanted[4]));
+        let name = String::from_utf8(name).ok()?;
+        seen.lock().unwrap().push((name, None));
+        client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).ok()?;
+        both_ways(client, TcpStream::connect(target).ok()?)
+    });
+    let url = format!("socks5h://{}", proxy.address);
+    let pem = certificate(&place, &api);
+    let env = [("ALL_PROXY", url.as_str()), ("SSL_CERT_FILE", &pem)];
+    done(&once(&place, &under("https", &api), &env));
+    assert_eq!(proxy.seen()[0].0, "elsewhere.example");
+}
+
+/// This machine is never asked through a proxy, nor is what `NO_PROXY` names.
+#[test]
+fn what_is_here_or_excepted_is_reached_directly() {
+    let (place, api) = (Place::new(), api(PLAIN));
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
+    let proxy = format!("http://{}", nobody.local_addr().unwrap());
+    drop(nobody);
+    let here = format!("anthropic={}", api.url());
+    done(&once(&place, &here, &[("HTTP_PROXY", &proxy)]));
+    // A name that nobody knows is looked up here, and not given to the proxy.
+    let env = [
+        ("HTTP_PROXY", proxy.as_str()),
+        ("NO_PROXY", "other.example, .example"),
+    ];
+    let (answer, _) = once(&place, &under("http", &api), &env);
+    assert_ne!(answer.code, 0);
+    assert!(!answer.stdout.contains("the proxy"), "{}", answer.stdout);
+    let (answer, _) = once(&place, &under("http", &api), &env[..1]);
+    assert!(answer.stdout.contains("the proxy"), "{}", answer.stdout);
+}
+
+/// What a proxy refuses is told with what to do.
+#[test]
+fn a_proxy_that_wants_a_password_says_so() {
+    let (place, api) = (Place::new(), api(ELSEWHERE));
+    let proxy = Proxy::start(|mut client, _| {
+        let mut head = [0; 1024];
+        let _ = client.read(&mut head).ok()?;
+        client
+            .write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+            .ok()
+    });
+    let url = format!("http://{}", proxy.address);
+    let (answer, _) = once(&place, &under("https", &api), &[("HTTPS_PROXY", &url)]);
+    for part in ["proxy authorization required", "NAME:PASSWORD@HOST"] {
+        assert!(answer.stdout.contains(part), "{part} in {}", answer.stdout);
+    }
+    assert_eq!(asked(&api), 0);
+}
+
+#[test]
+fn variables_that_are_wrong_are_said_before_anything_is_served() {
+    let place = Place::new();
+    let empty = place.write("empty.pem", "nothing\n").display().to_string();
+    for (name, value, told) in [
+        (
+            "SSL_CERT_FILE",
+            "/no/such.pem",
+            "/no/such.pem cannot be used",
+        ),
+        ("SSL_CERT_FILE", &empty, "there is no certificate in it"),
+        ("NODE_EXTRA_CA_CERTS", "/no/such.pem", "NODE_EXTRA_CA_CERTS"),
+        (
+            "HTTPS_PROXY",
+            "https://me:pw@proxy:3128",
+            "by TLS are not supported",
+        ),
+        ("ALL_PROXY", "ftp://proxy", "http://HOST:PORT"),
+    ] {
+        let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
+        let ended = super::ended(command.env(name, value));
+        assert_eq!(ended.code, 2, "{name}={value}: {}", ended.stderr);
+        assert!(ended.stderr.contains(told), "{told} in {}", ended.stderr);
+        assert!(!ended.stderr.contains("pw"), "{}", ended.stderr);
+    }
+}
