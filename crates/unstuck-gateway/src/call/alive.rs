@@ -29,7 +29,7 @@ pub(crate) struct Alive {
 impl Call {
     /// Answers; whoever is held for long is sent signs of life, where its parser allows them and when it
     /// would not wait without them any longer.
-    pub(crate) async fn answer(self) -> Response<Answer> {
+    pub(crate) async fn answer(self: Box<Self>) -> Response<Answer> {
         let every = self.shared.settings.limits.keep_alive;
         let silence = self.agent().map(|agent| agent.file().silence);
         let after = every.max(silence.unwrap_or_default());

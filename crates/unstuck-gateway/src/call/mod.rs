@@ -69,7 +69,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// Tries until it works or nothing helps, and answers.
-    pub(crate) async fn run(mut self) -> Response<Answer> {
+    pub(crate) async fn run(mut self: Box<Self>) -> Response<Answer> {
         let mut account = self.account();
         if let Some(told) = self.refusal() {
             account.refused(told.status.as_u16());
@@ -102,7 +102,7 @@ impl Call {
                     if self.corrects(&mut account, &mut tries, &whole.reading) {
                         continue;
                     }
-                    return self.whole(account, *whole);
+                    return self.whole(&mut account, *whole);
                 }
                 Tried::Opened(opened) => return self.opened(account, *opened),
                 Tried::Broken(broken, head) => (broken, head),
@@ -205,7 +205,7 @@ impl Call {
         self.choice().after(&tries.target, &needs, kind)
     }
 
-    fn whole(self, mut account: Account, whole: Whole) -> Response<Answer> {
+    fn whole(&self, account: &mut Account, whole: Whole) -> Response<Answer> {
         let Whole {
             head,
             body,
@@ -219,7 +219,7 @@ impl Call {
         Response::from_parts(head, Answer::Whole(Some(body)))
     }
 
-    fn opened(self, mut account: Account, opened: Opened) -> Response<Answer> {
+    fn opened(&self, mut account: Box<Account>, opened: Opened) -> Response<Answer> {
         account.limits = self.limits(&opened.head);
         account.record.status = opened.head.status.as_u16();
         account.record.stream = true;
@@ -302,9 +302,9 @@ impl Call {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    fn account(&self) -> Account {
+    fn account(&self) -> Box<Account> {
         let setup = self.session.setup();
-        Account {
+        Box::new(Account {
             shared: Arc::clone(&self.shared),
             session: Arc::clone(&self.session),
             talk: self.talk,
@@ -336,6 +336,6 @@ impl Call {
                 tokens: None,
                 cost_usd: None,
             },
-        }
+        })
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Relay {
     alive: Instant,
     patience: Duration,
     state: State,
-    account: Account,
+    account: Box<Account>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Relay {
         opened: Opened,
         protocol: Protocol,
         patience: Duration,
-        account: Account,
+        account: Box<Account>,
     ) -> Self {
         let mut relay = Self {
             protocol,

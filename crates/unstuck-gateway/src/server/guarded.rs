@@ -79,7 +79,7 @@ fn begin(
     query: Option<&str>,
     body: Bytes,
     started: Instant,
-) -> Call {
+) -> Box<Call> {
     let asked = Asked::read(endpoint, route.path, &body);
     let client = headers
         .get(USER_AGENT)
@@ -96,7 +96,7 @@ fn begin(
         shared.crier.tell(&session, Noticed::Circling(sign));
     }
     let hold = hold(shared.settings.limits.hold, route.protocol, &headers);
-    Call {
+    Box::new(Call {
         id: identity::call(),
         own_retries: number(&headers, "x-stainless-retry-count").unwrap_or(0.0) as u32,
         deadline: started + hold,
@@ -112,7 +112,7 @@ fn begin(
         asked,
         talk,
         started,
-    }
+    })
 }
 
 /// How long a client can be held: as long as it says that it waits, or as long as such clients do.
