@@ -47,10 +47,6 @@ use crate::output::{Color, Output};
 use crate::session::Session;
 
 /// Keeps AI agents working: runs them, sees every failure, and does what helps
-/// A gateway under load spends a tenth of its time on memory with the system's allocator.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 #[derive(Debug, Parser)]
 #[command(
     name = "unstuck",
