@@ -27,9 +27,15 @@ fn times(file: &str, at: usize) -> Result<f64> {
     Ok((next()? + next()?) / TICKS)
 }
 
-/// The seconds of processor time that a process has used.
+/// The seconds of processor time that the threads of a process have used that it still has, to the nanosecond.
 pub(crate) fn cpu_of(process: u32) -> Result<f64> {
-    times(&format!("/proc/{process}/stat"), 11)
+    let mut nanos = 0.0;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        let text = fs::read_to_string(thread?.path().join("schedstat"))?;
+        let used = text.split_whitespace().next();
+        nanos += used.context("no time in schedstat")?.parse::<f64>()?;
+    }
+    Ok(nanos / 1e9)
 }
 
 /// The memory of a process, in MB; what it shares with others counts in part.

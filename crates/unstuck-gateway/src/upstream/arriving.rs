@@ -52,13 +52,10 @@ impl Body for Arriving {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = self.get_mut();
-        let mut polled = Pin::new(&mut this.body).poll_frame(context);
-        if polled.is_pending()
-            && let Some((line, ..)) = &mut this.line
-        {
-            line.drive(context);
-            polled = Pin::new(&mut this.body).poll_frame(context);
-        }
+        let polled = match &mut this.line {
+            Some((line, ..)) => line.poll_frame(&mut this.body, context),
+            None => Pin::new(&mut this.body).poll_frame(context),
+        };
         if let Poll::Ready(None) = polled {
             this.release();
         }

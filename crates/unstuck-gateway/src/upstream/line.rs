@@ -5,9 +5,11 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use hyper::body::Incoming;
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming};
 use hyper::client::conn::TrySendError;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper::{Request, Response};
@@ -16,6 +18,7 @@ use tokio::time::Instant;
 
 use super::body::Outgoing;
 use super::connect::Stream;
+use super::quiet::Quiet;
 
 /// A connection that carries one call at a time.
 pub(super) struct Line {
@@ -24,6 +27,7 @@ pub(super) struct Line {
     is_over: bool,
     /// Whether it leads to a proxy that reads the requests.
     is_proxied: bool,
+    quiet: Arc<Quiet>,
     /// When it last carried a call.
     pub(super) used: Instant,
 }
@@ -37,6 +41,7 @@ impl Line {
             connection: Box::pin(connection),
             is_over: false,
             is_proxied,
+            quiet: Arc::default(),
             used: Instant::now(),
         })
     }
@@ -47,19 +52,33 @@ impl Line {
         request: Request<Outgoing>,
     ) -> Result<Response<Incoming>, TrySendError<Request<Outgoing>>> {
         let mut sending = pin!(self.sender.try_send_request(request));
+        let (connection, is_over) = (&mut self.connection, &mut self.is_over);
         poll_fn(|context| {
-            if let Poll::Ready(sent) = sending.as_mut().poll(context) {
-                return Poll::Ready(sent);
-            }
-            drive(&mut self.connection, &mut self.is_over, context);
-            sending.as_mut().poll(context)
+            self.quiet.poll(context, |context| {
+                if let Poll::Ready(sent) = sending.as_mut().poll(context) {
+                    return Poll::Ready(sent);
+                }
+                drive(connection, is_over, context);
+                sending.as_mut().poll(context)
+            })
         })
         .await
     }
 
-    /// Writes what is to be sent, and reads what has arrived. How it ends is told by the answer.
-    pub(super) fn drive(&mut self, context: &mut Context<'_>) {
-        drive(&mut self.connection, &mut self.is_over, context);
+    /// Reads on in an answer that it brings. How it ends is told by the answer.
+    pub(super) fn poll_frame(
+        &mut self,
+        body: &mut Incoming,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let (connection, is_over) = (&mut self.connection, &mut self.is_over);
+        self.quiet.poll(context, |context| {
+            if let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(context) {
+                return Poll::Ready(frame);
+            }
+            drive(connection, is_over, context);
+            Pin::new(&mut *body).poll_frame(context)
+        })
     }
 
     /// Whether it leads to a proxy, to which requests name the whole address.
@@ -69,11 +88,13 @@ impl Line {
 
     /// Whether it can carry another call.
     pub(super) fn is_free(&mut self) -> bool {
-        self.drive(&mut Context::from_waker(Waker::noop()));
+        let context = &mut Context::from_waker(Waker::noop());
+        drive(&mut self.connection, &mut self.is_over, context);
         !self.is_over && self.sender.is_ready()
     }
 }
 
+/// Writes what is to be sent, and reads what has arrived.
 fn drive(
     connection: &mut Pin<Box<Connection<Stream, Outgoing>>>,
     is_over: &mut bool,

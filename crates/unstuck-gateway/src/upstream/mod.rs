@@ -7,6 +7,7 @@ mod connect;
 mod line;
 mod pool;
 mod proxy;
+mod quiet;
 mod request;
 mod sender;
 
