@@ -60,6 +60,7 @@ mod spending;
 mod sqlite;
 mod stats;
 mod store;
+mod story;
 
 pub use append::{Append, Redact};
 pub use calls::{Call, CallFilter};
