@@ -1,13 +1,14 @@
 //! The store, whatever keeps it.
 
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{RunView, Untold};
+use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
 use unstuck_core::event::CallRecord;
 use unstuck_core::event::{Recorded, RunId};
 
 use crate::append::{Append, Prepared};
 use crate::calls::{Call, CallFilter, Ready};
 use crate::error::StoreError;
+use crate::failures::{FailureCursor, FailurePage, FailureQuery};
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseToken};
 use crate::location::Location;
 use crate::maintenance::{Report, Task};
@@ -190,6 +191,23 @@ impl Store {
     pub async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.stats(query).await
+    }
+
+    /// What failures say together, from the hourly counts of tries alone.
+    pub async fn failures(&self, query: &FailureQuery) -> Result<FailureAnalytics, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.failures(query).await
+    }
+
+    /// Failures one by one, the newest first, so many at most; a page goes on where the one before ended.
+    pub async fn failure_page(
+        &self,
+        query: &FailureQuery,
+        after: Option<FailureCursor>,
+        most: usize,
+    ) -> Result<FailurePage, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.failure_page(query, after, most).await
     }
 
     /// Does something to the store as a whole.

@@ -1,7 +1,9 @@
 //! A store in one SQLite file: a thread that writes, and a few that read when they are needed.
 
+mod analytics;
 mod calls;
 mod connect;
+mod failed;
 mod failure;
 mod fold;
 mod hourly;
@@ -14,6 +16,7 @@ mod questions;
 mod read;
 mod readers;
 mod spending;
+mod tries;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +27,7 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{RunView, Untold};
+use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
 use unstuck_core::event::{Recorded, RunId};
 
 use self::readers::Readers;
@@ -32,6 +35,7 @@ use self::writer::{Job, Writer};
 use crate::append::{Prepared, Redact};
 use crate::calls::{Call, CallFilter, Ready};
 use crate::error::StoreError;
+use crate::failures::{FailureCursor, FailurePage, FailureQuery};
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
@@ -201,6 +205,26 @@ impl Sqlite {
     pub(crate) async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {
         let query = query.clone();
         self.read(move |connection| hourly::stats(connection, &query))
+            .await
+    }
+
+    pub(crate) async fn failures(
+        &self,
+        query: &FailureQuery,
+    ) -> Result<FailureAnalytics, StoreError> {
+        let query = query.clone();
+        self.read(move |connection| analytics::failures(connection, &query))
+            .await
+    }
+
+    pub(crate) async fn failure_page(
+        &self,
+        query: &FailureQuery,
+        after: Option<FailureCursor>,
+        most: usize,
+    ) -> Result<FailurePage, StoreError> {
+        let query = query.clone();
+        self.read(move |connection| failed::page(connection, &query, after, most))
             .await
     }
 
