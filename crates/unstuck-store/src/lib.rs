@@ -74,7 +74,7 @@ pub use location::Location;
 pub use maintenance::{Finding, Report, Task};
 pub use options::Options;
 pub use outbox::{Letter, LetterState, OUTBOX_HELD, OutboxFilter, Outgoing, Sent};
-pub use query::{EventFilter, EventPage, Order, Position, RunFilter};
+pub use query::{EventFilter, EventPage, Order, Placed, Position, RunFilter};
 pub use question::{Answered, Answers, Question, QuestionFilter};
 pub use spending::{SpendingQuery, Spent, SpentBy};
 pub use stats::{Counted, Dimension, StatsLine, StatsQuery};

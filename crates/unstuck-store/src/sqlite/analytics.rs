@@ -139,7 +139,9 @@ fn messages(
             })
         })
     });
-    told.collect()
+    let mut told: Vec<_> = told.collect::<rusqlite::Result<_>>()?;
+    told.sort_by(|a, b| (b.count, &a.message).cmp(&(a.count, &b.message)));
+    Ok(told)
 }
 
 fn patterns(
@@ -160,10 +162,12 @@ fn patterns(
             Ok(PatternCount { pattern, count })
         })
     });
-    told.collect()
+    let mut told: Vec<_> = told.collect::<rusqlite::Result<_>>()?;
+    told.sort_by(|a, b| (b.count, &a.pattern).cmp(&(a.count, &b.pattern)));
+    Ok(told)
 }
 
-/// The most frequent first; of equal ones those that were known first.
+/// The most frequent; of equal ones those that were known first.
 fn most(counts: impl Iterator<Item = (i64, u64)>, top: usize) -> Vec<(i64, u64)> {
     let mut counts: Vec<_> = counts.collect();
     counts.sort_unstable_by_key(|(id, count)| (std::cmp::Reverse(*count), *id));

@@ -6,6 +6,7 @@ mod connect;
 mod failed;
 mod failure;
 mod fold;
+mod follow;
 mod hourly;
 mod leases;
 mod maintain;
@@ -17,6 +18,7 @@ mod read;
 mod readers;
 mod spending;
 mod tries;
+mod watch;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -31,6 +33,7 @@ use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
 use unstuck_core::event::{Recorded, RunId};
 
 use self::readers::Readers;
+use self::watch::{Bell, Watch};
 use self::writer::{Job, Writer};
 use crate::append::{Prepared, Redact};
 use crate::calls::{Call, CallFilter, Ready};
@@ -61,6 +64,7 @@ struct Shared {
     writer: Sender<Job>,
     thread: Mutex<Option<JoinHandle<()>>>,
     readers: Readers,
+    watch: Watch,
 }
 
 impl Sqlite {
@@ -68,10 +72,12 @@ impl Sqlite {
         let (writer, queue) = mpsc::channel();
         let (ready, opened) = oneshot::channel();
         let (given, patience) = (path.to_owned(), options.patience);
+        let bell = Arc::new(Bell::default());
+        let rung = Arc::clone(&bell);
         let open = move || match open::writer(&given, patience) {
             Err(error) => drop(ready.send(Err(error))),
             Ok((connection, path)) => {
-                let writer = Writer::new(connection, path.clone(), patience);
+                let writer = Writer::new(connection, path.clone(), patience, rung);
                 // If nobody waits for the answer any more, the queue has ended too.
                 let _ = ready.send(Ok(path));
                 writer.run(&queue);
@@ -85,6 +91,7 @@ impl Sqlite {
         Ok(Self {
             shared: Arc::new(Shared {
                 readers: Readers::new(path.clone(), patience),
+                watch: Watch::new(path.clone(), patience, bell),
                 path,
                 redact: options.redact,
                 writer,
@@ -240,6 +247,7 @@ impl Sqlite {
     }
 
     pub(crate) async fn close(self) -> Result<(), StoreError> {
+        self.shared.watch.close();
         self.shared.readers.close();
         self.write(Job::Close).await?;
         let mut thread = self
