@@ -17,6 +17,7 @@ use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter, Sent};
 use crate::query::{EventFilter, EventPage, Placed, Position, RunFilter};
 use crate::question::{Question, QuestionFilter};
+use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::sqlite::Sqlite;
 use crate::stats::{StatsLine, StatsQuery};
@@ -223,6 +224,38 @@ impl Store {
     ) -> Result<FailurePage, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.failure_page(query, after, most).await
+    }
+
+    /// What somebody has set under this key, if anything.
+    pub async fn setting(&self, key: &str) -> Result<Option<Setting>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.setting(key).await
+    }
+
+    /// All that was set under keys that begin like this, in the order of the keys.
+    pub async fn settings(&self, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.settings(prefix).await
+    }
+
+    /// Sets a value or takes it away, if what is there is what the caller expects.
+    ///
+    /// Else the error is [`StoreError::SettingChanged`], which tells what is there. A value that is there already keeps
+    /// its version.
+    pub async fn put_setting(&self, put: PutSetting) -> Result<Setting, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let put = put.redacted(sqlite.redact());
+        sqlite.put_setting(put).await
+    }
+
+    /// How a setting was changed, the newest change first, so many at most.
+    pub async fn setting_changes(
+        &self,
+        key: &str,
+        most: usize,
+    ) -> Result<Vec<SettingChange>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.setting_changes(key, most).await
     }
 
     /// Does something to the store as a whole.

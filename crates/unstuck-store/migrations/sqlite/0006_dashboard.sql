@@ -38,3 +38,24 @@ CREATE INDEX calls_failed ON calls (at) WHERE alone = 1 AND outcome IN ('failed'
 CREATE INDEX events_failed ON events (at) WHERE event = 'attempt_failed';
 CREATE INDEX events_of_failed_calls ON events (run, seq) WHERE event = 'call_failed';
 CREATE INDEX events_of_roles ON events (run, session) WHERE event = 'session_started';
+
+-- What people have set over REST or in the dashboard, as JSON. What was taken away keeps its row: the next version must
+-- be a higher one.
+CREATE TABLE settings (
+    key     TEXT    NOT NULL PRIMARY KEY,
+    value   TEXT,
+    version INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    author  TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Every change of them: who, when, from what to what.
+CREATE TABLE setting_changes (
+    key     TEXT    NOT NULL,
+    version INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    author  TEXT    NOT NULL,
+    before  TEXT,
+    after   TEXT,
+    PRIMARY KEY (key, version)
+) STRICT, WITHOUT ROWID;

@@ -16,6 +16,7 @@ mod outbox;
 mod questions;
 mod read;
 mod readers;
+mod settings;
 mod spending;
 mod tries;
 mod watch;
@@ -45,6 +46,7 @@ use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter};
 use crate::query::{EventFilter, EventPage, RunFilter};
 use crate::question::{Question, QuestionFilter};
+use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::stats::{StatsLine, StatsQuery};
 
@@ -233,6 +235,32 @@ impl Sqlite {
         let query = query.clone();
         self.read(move |connection| failed::page(connection, &query, after, most))
             .await
+    }
+
+    pub(crate) async fn setting(&self, key: &str) -> Result<Option<Setting>, StoreError> {
+        let key = key.to_owned();
+        self.read(move |connection| settings::find(connection, &key))
+            .await
+    }
+
+    pub(crate) async fn settings(&self, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+        let prefix = prefix.to_owned();
+        self.read(move |connection| settings::list(connection, &prefix))
+            .await
+    }
+
+    pub(crate) async fn setting_changes(
+        &self,
+        key: &str,
+        most: usize,
+    ) -> Result<Vec<SettingChange>, StoreError> {
+        let key = key.to_owned();
+        self.read(move |connection| settings::changes(connection, &key, most))
+            .await
+    }
+
+    pub(crate) async fn put_setting(&self, put: PutSetting) -> Result<Setting, StoreError> {
+        self.write(|reply| Job::setting(put, reply)).await
     }
 
     pub(crate) async fn maintain(&self, task: Task) -> Result<Report, StoreError> {
