@@ -59,3 +59,11 @@ CREATE TABLE setting_changes (
     after   TEXT,
     PRIMARY KEY (key, version)
 ) STRICT, WITHOUT ROWID;
+
+-- Each project at a glance, written with its events and calls; its runs are counted by the index.
+CREATE TABLE projects (
+    project    TEXT    NOT NULL PRIMARY KEY,
+    updated    INTEGER NOT NULL, -- when something last happened in it
+    cost_nanos INTEGER NOT NULL  -- what its attempts cost, and its calls where nobody drives; billionths of a USD
+) STRICT, WITHOUT ROWID;
+CREATE INDEX runs_by_standing ON runs (project, status);

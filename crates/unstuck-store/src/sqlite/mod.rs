@@ -13,9 +13,11 @@ mod maintain;
 mod migrate;
 mod open;
 mod outbox;
+mod projects;
 mod questions;
 mod read;
 mod readers;
+mod recount;
 mod settings;
 mod spending;
 mod tries;
@@ -44,7 +46,8 @@ use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter};
-use crate::query::{EventFilter, EventPage, RunFilter};
+use crate::projects::ProjectView;
+use crate::query::{EventFilter, EventPage, Placed, RunFilter};
 use crate::question::{Question, QuestionFilter};
 use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
@@ -149,6 +152,16 @@ impl Sqlite {
         let filter = filter.clone();
         self.read(move |connection| read::events(connection, &filter))
             .await
+    }
+
+    pub(crate) async fn placed(&self, filter: &EventFilter) -> Result<Vec<Placed>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |connection| read::placed(connection, &filter))
+            .await
+    }
+
+    pub(crate) async fn projects(&self) -> Result<Vec<ProjectView>, StoreError> {
+        self.read(projects::list).await
     }
 
     pub(crate) async fn questions(

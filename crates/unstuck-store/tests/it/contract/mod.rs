@@ -8,6 +8,7 @@ mod following;
 mod leases;
 mod maintenance;
 mod outbox;
+mod pages;
 mod queries;
 mod questions;
 mod settings;
@@ -99,6 +100,11 @@ contract! {
         the_log_can_be_followed_from_where_one_was
         the_newest_events_come_first_if_wanted
         the_export_is_the_whole_log_line_by_line
+    }
+    pages {
+        runs_come_in_pages_that_stay_where_they_are
+        events_come_in_pages_that_stay_where_they_are
+        projects_are_told_at_a_glance
     }
     questions {
         what_waits_is_listed_the_oldest_first
