@@ -188,9 +188,10 @@ async fn the_program_tells_what_it_is_and_what_it_knows() {
         ground.json("/api/spending?by=model").await["items"],
         serde_json::json!([])
     );
+    let learned = ground.json("/api/learned").await;
     assert_eq!(
-        ground.json("/api/learned").await["items"],
-        serde_json::json!([])
+        learned["items"],
+        serde_json::json!([{"kind": "rate_limit", "strategy": "same", "worked": 1, "failed": 0}])
     );
     let templates = ground.json("/api/policy-templates").await;
     assert_eq!(templates["items"][0]["id"], "standard");
