@@ -47,31 +47,44 @@ mod append;
 mod calls;
 mod error;
 mod export;
+mod failures;
 mod lease;
 mod location;
 mod maintenance;
 mod odds;
 mod options;
 mod outbox;
+mod projects;
 mod query;
 mod question;
+mod recoveries;
 pub mod rollup;
+mod settings;
 mod spending;
 mod sqlite;
 mod stats;
 mod store;
+mod story;
+mod tried;
 
 pub use append::{Append, Redact};
 pub use calls::{Call, CallFilter};
 pub use error::StoreError;
 pub use export::ExportError;
+pub use failures::{FailureCursor, FailureLine, FailurePage, FailureQuery};
+
 pub use lease::{Claim, ClaimRequest, LEASE_LASTS, Lease, LeaseToken, Owner};
 pub use location::Location;
 pub use maintenance::{Finding, Report, Task};
 pub use options::Options;
 pub use outbox::{Letter, LetterState, OUTBOX_HELD, OutboxFilter, Outgoing, Sent};
-pub use query::{EventFilter, EventPage, Order, Position, RunFilter};
+pub use projects::ProjectView;
+pub use query::{
+    EventFilter, EventPage, NotACursor, Order, Placed, Position, RunCursor, RunFilter, RunPage,
+};
 pub use question::{Answered, Answers, Question, QuestionFilter};
+pub use recoveries::{AnswerCount, RecoveryDay, RecoveryQuery, RecoveryReport};
+pub use settings::{Expected, PutSetting, Setting, SettingChange};
 pub use spending::{SpendingQuery, Spent, SpentBy};
 pub use stats::{Counted, Dimension, StatsLine, StatsQuery};
 pub use store::Store;

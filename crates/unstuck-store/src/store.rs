@@ -1,20 +1,24 @@
 //! The store, whatever keeps it.
 
+use futures_util::Stream;
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{RunView, Untold};
+use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
 use unstuck_core::event::CallRecord;
 use unstuck_core::event::{Recorded, RunId};
 
 use crate::append::{Append, Prepared};
 use crate::calls::{Call, CallFilter, Ready};
 use crate::error::StoreError;
+use crate::failures::{FailureCursor, FailurePage, FailureQuery};
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseToken};
 use crate::location::Location;
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter, Sent};
-use crate::query::{EventFilter, EventPage, RunFilter};
+use crate::projects::ProjectView;
+use crate::query::{EventFilter, EventPage, Placed, Position, RunCursor, RunFilter, RunPage};
 use crate::question::{Question, QuestionFilter};
+use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::sqlite::Sqlite;
 use crate::stats::{StatsLine, StatsQuery};
@@ -67,10 +71,53 @@ impl Store {
         sqlite.runs(filter).await
     }
 
+    /// A page of the runs that are asked for, the newest first, 50 of them unless told.
+    pub async fn run_page(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+        let most = filter.limit.unwrap_or(50);
+        let one_more = RunFilter {
+            limit: Some(most.saturating_add(1)),
+            ..filter.clone()
+        };
+        let mut runs = self.runs(&one_more).await?;
+        let is_more = runs.len() > most;
+        runs.truncate(most);
+        let last = runs.last().map(RunCursor::of);
+        Ok(RunPage {
+            next: last.filter(|_| is_more),
+            runs,
+        })
+    }
+
+    /// The events that are asked for, each with its place; the place of the last one leads to the next page.
+    pub async fn placed(&self, filter: &EventFilter) -> Result<Vec<Placed>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.placed(filter).await
+    }
+
+    /// All projects, those in which something happened last first.
+    pub async fn projects(&self) -> Result<Vec<ProjectView>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.projects().await
+    }
+
     /// The events that are asked for.
     pub async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.events(filter).await
+    }
+
+    /// Every event of every process that writes to this store, in order, none twice and none left out.
+    ///
+    /// Begins after that place, or with what is written from now on. What this process writes is told at once,
+    /// what others write within a fifth of a second. Any number can follow: one thread watches for all. It ends when
+    /// the store is closed, and after an error.
+    pub async fn follow(
+        &self,
+        after: Option<Position>,
+    ) -> Result<impl Stream<Item = Result<Vec<Placed>, StoreError>> + Send + use<>, StoreError>
+    {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.follow(after).await
     }
 
     /// The questions to people that are asked for, the oldest first.
@@ -190,6 +237,55 @@ impl Store {
     pub async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.stats(query).await
+    }
+
+    /// What failures say together, from the hourly counts of tries alone.
+    pub async fn failures(&self, query: &FailureQuery) -> Result<FailureAnalytics, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.failures(query).await
+    }
+
+    /// Failures one by one, the newest first, so many at most; a page goes on where the one before ended.
+    pub async fn failure_page(
+        &self,
+        query: &FailureQuery,
+        after: Option<FailureCursor>,
+        most: usize,
+    ) -> Result<FailurePage, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.failure_page(query, after, most).await
+    }
+
+    /// What somebody has set under this key, if anything.
+    pub async fn setting(&self, key: &str) -> Result<Option<Setting>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.setting(key).await
+    }
+
+    /// All that was set under keys that begin like this, in the order of the keys.
+    pub async fn settings(&self, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.settings(prefix).await
+    }
+
+    /// Sets a value or takes it away, if what is there is what the caller expects.
+    ///
+    /// Else the error is [`StoreError::SettingChanged`], which tells what is there. A value that is there already keeps
+    /// its version.
+    pub async fn put_setting(&self, put: PutSetting) -> Result<Setting, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let put = put.redacted(sqlite.redact());
+        sqlite.put_setting(put).await
+    }
+
+    /// How a setting was changed, the newest change first, so many at most.
+    pub async fn setting_changes(
+        &self,
+        key: &str,
+        most: usize,
+    ) -> Result<Vec<SettingChange>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.setting_changes(key, most).await
     }
 
     /// Does something to the store as a whole.

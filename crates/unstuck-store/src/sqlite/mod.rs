@@ -1,19 +1,27 @@
 //! A store in one SQLite file: a thread that writes, and a few that read when they are needed.
 
+mod analytics;
 mod calls;
 mod connect;
+mod failed;
 mod failure;
 mod fold;
+mod follow;
 mod hourly;
 mod leases;
 mod maintain;
 mod migrate;
 mod open;
 mod outbox;
+mod projects;
 mod questions;
 mod read;
 mod readers;
+mod recount;
+mod settings;
 mod spending;
+mod tries;
+mod watch;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -24,20 +32,24 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{RunView, Untold};
+use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
 use unstuck_core::event::{Recorded, RunId};
 
 use self::readers::Readers;
+use self::watch::{Bell, Watch};
 use self::writer::{Job, Writer};
 use crate::append::{Prepared, Redact};
 use crate::calls::{Call, CallFilter, Ready};
 use crate::error::StoreError;
+use crate::failures::{FailureCursor, FailurePage, FailureQuery};
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter};
-use crate::query::{EventFilter, EventPage, RunFilter};
+use crate::projects::ProjectView;
+use crate::query::{EventFilter, EventPage, Placed, RunFilter};
 use crate::question::{Question, QuestionFilter};
+use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::stats::{StatsLine, StatsQuery};
 
@@ -57,6 +69,7 @@ struct Shared {
     writer: Sender<Job>,
     thread: Mutex<Option<JoinHandle<()>>>,
     readers: Readers,
+    watch: Watch,
 }
 
 impl Sqlite {
@@ -64,10 +77,12 @@ impl Sqlite {
         let (writer, queue) = mpsc::channel();
         let (ready, opened) = oneshot::channel();
         let (given, patience) = (path.to_owned(), options.patience);
+        let bell = Arc::new(Bell::default());
+        let rung = Arc::clone(&bell);
         let open = move || match open::writer(&given, patience) {
             Err(error) => drop(ready.send(Err(error))),
             Ok((connection, path)) => {
-                let writer = Writer::new(connection, path.clone(), patience);
+                let writer = Writer::new(connection, path.clone(), patience, rung);
                 // If nobody waits for the answer any more, the queue has ended too.
                 let _ = ready.send(Ok(path));
                 writer.run(&queue);
@@ -81,6 +96,7 @@ impl Sqlite {
         Ok(Self {
             shared: Arc::new(Shared {
                 readers: Readers::new(path.clone(), patience),
+                watch: Watch::new(path.clone(), patience, bell),
                 path,
                 redact: options.redact,
                 writer,
@@ -136,6 +152,16 @@ impl Sqlite {
         let filter = filter.clone();
         self.read(move |connection| read::events(connection, &filter))
             .await
+    }
+
+    pub(crate) async fn placed(&self, filter: &EventFilter) -> Result<Vec<Placed>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |connection| read::placed(connection, &filter))
+            .await
+    }
+
+    pub(crate) async fn projects(&self) -> Result<Vec<ProjectView>, StoreError> {
+        self.read(projects::list).await
     }
 
     pub(crate) async fn questions(
@@ -204,6 +230,52 @@ impl Sqlite {
             .await
     }
 
+    pub(crate) async fn failures(
+        &self,
+        query: &FailureQuery,
+    ) -> Result<FailureAnalytics, StoreError> {
+        let query = query.clone();
+        self.read(move |connection| analytics::failures(connection, &query))
+            .await
+    }
+
+    pub(crate) async fn failure_page(
+        &self,
+        query: &FailureQuery,
+        after: Option<FailureCursor>,
+        most: usize,
+    ) -> Result<FailurePage, StoreError> {
+        let query = query.clone();
+        self.read(move |connection| failed::page(connection, &query, after, most))
+            .await
+    }
+
+    pub(crate) async fn setting(&self, key: &str) -> Result<Option<Setting>, StoreError> {
+        let key = key.to_owned();
+        self.read(move |connection| settings::find(connection, &key))
+            .await
+    }
+
+    pub(crate) async fn settings(&self, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+        let prefix = prefix.to_owned();
+        self.read(move |connection| settings::list(connection, &prefix))
+            .await
+    }
+
+    pub(crate) async fn setting_changes(
+        &self,
+        key: &str,
+        most: usize,
+    ) -> Result<Vec<SettingChange>, StoreError> {
+        let key = key.to_owned();
+        self.read(move |connection| settings::changes(connection, &key, most))
+            .await
+    }
+
+    pub(crate) async fn put_setting(&self, put: PutSetting) -> Result<Setting, StoreError> {
+        self.write(|reply| Job::setting(put, reply)).await
+    }
+
     pub(crate) async fn maintain(&self, task: Task) -> Result<Report, StoreError> {
         match task {
             Task::Check => self.read(maintain::check).await,
@@ -216,6 +288,7 @@ impl Sqlite {
     }
 
     pub(crate) async fn close(self) -> Result<(), StoreError> {
+        self.shared.watch.close();
         self.shared.readers.close();
         self.write(Job::Close).await?;
         let mut thread = self

@@ -2,6 +2,7 @@
 //! acknowledges many.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -10,12 +11,14 @@ use rusqlite::config::DbConfig;
 use unstuck_core::event::Recorded;
 
 use super::fold::Folds;
-use super::{Reply, connect, failure, leases, outbox};
+use super::watch::Bell;
+use super::{Reply, connect, failure, leases, outbox, settings};
 use crate::append::Prepared;
 use crate::calls::Ready;
 use crate::error::StoreError;
 use crate::lease::{Claim, LeaseChange};
 use crate::outbox::{Letter, OutboxChange};
+use crate::settings::{PutSetting, Setting};
 
 /// So many requests are written at once at most.
 const BATCH: usize = 1000;
@@ -29,6 +32,7 @@ pub(super) enum Job {
     Lease(Asked<LeaseChange, Claim>),
     Outbox(Asked<OutboxChange, Vec<Letter>>),
     Calls(Asked<Ready, ()>),
+    Setting(Asked<PutSetting, Setting>),
     /// Something that is a transaction of its own, or none.
     Alone(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
@@ -78,6 +82,10 @@ impl Job {
         Self::Calls(Asked::new(calls, reply))
     }
 
+    pub(super) fn setting(put: PutSetting, reply: Reply<Setting>) -> Self {
+        Self::Setting(Asked::new(put, reply))
+    }
+
     /// Whether it can share a transaction with others.
     fn shares(&self) -> bool {
         !matches!(self, Self::Alone(_) | Self::Close(_))
@@ -91,16 +99,24 @@ pub(super) struct Writer {
     folds: Folds,
     /// Changes when another connection has written.
     data_version: i64,
+    /// Rings for those who follow the log.
+    bell: Arc<Bell>,
 }
 
 impl Writer {
-    pub(super) fn new(connection: Connection, path: PathBuf, patience: Duration) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        path: PathBuf,
+        patience: Duration,
+        bell: Arc<Bell>,
+    ) -> Self {
         Self {
             connection,
             path,
             patience,
             folds: Folds::default(),
             data_version: 0,
+            bell,
         }
     }
 
@@ -159,12 +175,16 @@ impl Writer {
             self.abandon();
             failure::told(&self.path, error)
         });
+        if committed.is_ok() && batch.iter().any(|job| matches!(job, Job::Append(_))) {
+            self.bell.ring();
+        }
         for job in batch {
             match job {
                 Job::Append(asked) => asked.answer(&committed),
                 Job::Lease(asked) => asked.answer(&committed),
                 Job::Outbox(asked) => asked.answer(&committed),
                 Job::Calls(asked) => asked.answer(&committed),
+                Job::Setting(asked) => asked.answer(&committed),
                 Job::Alone(_) | Job::Close(_) => {}
             }
         }
@@ -190,6 +210,9 @@ impl Writer {
                 }
                 Job::Calls(asked) => {
                     asked.result = self.folds.calls(&self.connection, &asked.request).map(Ok)?;
+                }
+                Job::Setting(asked) => {
+                    asked.result = settings::put(&self.connection, &asked.request)?;
                 }
                 Job::Alone(_) | Job::Close(_) => {}
             }

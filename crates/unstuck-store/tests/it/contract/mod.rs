@@ -3,11 +3,15 @@
 mod appending;
 mod calls;
 mod counting;
+mod failures;
+mod following;
 mod leases;
 mod maintenance;
 mod outbox;
+mod pages;
 mod queries;
 mod questions;
+mod settings;
 
 use std::path::PathBuf;
 
@@ -97,6 +101,11 @@ contract! {
         the_newest_events_come_first_if_wanted
         the_export_is_the_whole_log_line_by_line
     }
+    pages {
+        runs_come_in_pages_that_stay_where_they_are
+        events_come_in_pages_that_stay_where_they_are
+        projects_are_told_at_a_glance
+    }
     questions {
         what_waits_is_listed_the_oldest_first
         the_first_answer_counts
@@ -107,6 +116,23 @@ contract! {
     counting {
         strategies_that_helped_are_learned
         statistics_are_told_by_what_is_asked
+        recoveries_are_told_by_level_strategy_and_day
+    }
+    failures {
+        failures_are_told_by_what_is_asked
+        the_same_hours_are_told_together_and_one_by_one
+        a_role_is_told_by_its_prompt
+        a_call_that_was_given_up_counts_where_nobody_drives
+        failures_come_in_pages_that_stay_where_they_are
+        what_failures_say_outlives_their_runs
+        secrets_are_in_no_message_and_no_prompt
+    }
+    following {
+        what_is_written_is_told_at_once_and_in_order
+        it_goes_on_where_one_was
+        whoever_is_far_behind_misses_nothing
+        any_number_can_follow
+        it_ends_when_the_store_is_closed
     }
     maintenance {
         only_what_is_done_and_old_is_pruned
@@ -122,6 +148,13 @@ contract! {
         calls_go_with_their_run_and_what_they_cost_stays
         names_are_cut_and_secrets_taken_out
         calls_of_many_runs_are_written_together
+    }
+    settings {
+        a_value_is_set_changed_and_taken_away
+        what_was_changed_meanwhile_is_not_overwritten
+        of_many_who_change_it_at_once_one_does
+        every_change_is_kept
+        secrets_are_taken_out_of_values
     }
     outbox {
         a_message_is_written_with_its_event_and_named_after_it
