@@ -54,31 +54,54 @@
     setTimeout(() => line.remove(), 6000);
   }
 
-  // ---- parts of the page that change ----
+  // ---- parts of the page that change: all that are due are fetched at once ----
 
-  const waiting = new Map();
+  const due = new Set();
+  let timer = 0;
+  let restsUntil = 0;
 
-  function partUrl(part) {
+  const byName = (part) => document.querySelector(`[data-part="${CSS.escape(part)}"]`);
+
+  function partUrl(parts) {
     const url = new URL(location.href);
     url.hash = "";
-    url.searchParams.set("part", part);
+    url.searchParams.set("part", parts);
     return url;
   }
 
-  async function refresh(part) {
-    const old = document.querySelector(`[data-part="${CSS.escape(part)}"]`);
-    if (!old) return;
-    if (isInUse(old)) {
-      later(part, 2000);
-      return;
-    }
+  function later(part, ms = 250) {
+    due.add(part);
+    if (timer) return;
+    timer = setTimeout(refresh, Math.max(ms, restsUntil - Date.now()));
+  }
+
+  async function refresh() {
+    timer = 0;
+    const busy = [...due].filter((part) => byName(part) && isInUse(byName(part)));
+    const parts = [...due].filter((part) => byName(part) && !busy.includes(part));
+    due.clear();
+    busy.forEach((part) => later(part, 2000));
+    if (!parts.length) return;
+    const began = Date.now();
     try {
-      const answer = await fetch(partUrl(part), { headers: { Accept: "text/html" } });
-      if (!answer.ok) return;
-      patch(old, await answer.text());
+      const answer = await fetch(partUrl(parts.join(",")), { headers: { Accept: "text/html" } });
+      if (answer.ok) patchAll(await answer.text());
     } catch {
       // The line at the side says already that the connection is lost.
     }
+    // A server that is busy is asked less often.
+    restsUntil = Date.now() + Math.max(750, 5 * (Date.now() - began));
+  }
+
+  function patchAll(html) {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    for (const fresh of [...template.content.children]) {
+      const old = fresh.dataset.part && byName(fresh.dataset.part);
+      if (old) patch(old, fresh);
+    }
+    tick();
+    count();
   }
 
   // What a person is writing or choosing is not taken away from them.
@@ -88,11 +111,8 @@
     return Boolean(writes) || !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
   }
 
-  function patch(old, html) {
-    const template = document.createElement("template");
-    template.innerHTML = html;
-    const fresh = template.content.firstElementChild;
-    if (!fresh || fresh.outerHTML === old.dataset.last) return;
+  function patch(old, fresh) {
+    if (fresh.outerHTML === old.dataset.last) return;
     const last = fresh.outerHTML;
     const open = new Set(all("details[open][data-key]", old).map((one) => one.dataset.key));
     const shut = new Set(all("details:not([open])[data-key]", old).map((one) => one.dataset.key));
@@ -110,13 +130,6 @@
     fresh.dataset.last = last;
     for (const one of all("[data-scroll]", fresh)) one.scrollTop = scrolled.get(one.dataset.scroll) || 0;
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
-    tick();
-    count();
-  }
-
-  function later(part, ms = 250) {
-    if (waiting.has(part)) return;
-    waiting.set(part, setTimeout(() => { waiting.delete(part); refresh(part); }, ms));
   }
 
   // A part says what it is about: everything, a run, a session or some events.
@@ -155,8 +168,9 @@
     let event;
     try { event = JSON.parse(message.data); } catch { return; }
     for (const part of all("[data-part]")) if (concerns(part, event)) later(part.dataset.part);
-    if (event.event === "recovery_escalated") notify(event);
-    if (event.event === "recovery_escalated") tell("A run asks for you: see the inbox.");
+    if (event.event !== "recovery_escalated") return;
+    notify(event);
+    tell("A run asks for you: see the inbox.");
   }
 
   function listen() {
@@ -180,7 +194,7 @@
 
   function notify(event) {
     if (!("Notification" in window) || Notification.permission !== "granted" || document.hasFocus()) return;
-    const note = new Notification("unstuck needs an answer", { body: String(event.reason || ""), tag: String(event.id || event.run || "") });
+    const note = new Notification("unstuck needs an answer", { body: String((event.data || {}).reason || ""), tag: String(event.run || "") });
     note.onclick = () => { window.focus(); location.href = "/inbox"; };
   }
 
@@ -236,10 +250,18 @@
     }
   }
 
+  // Cookies are shared with every other server of the same machine; what only our pages keep is sent beside them.
+  const KEY = "unstuck-key";
+
+  function keyed(headers) {
+    const kept = localStorage.getItem(KEY);
+    return kept ? { ...headers, "X-Unstuck-Key": kept } : headers;
+  }
+
   async function send(form, submitter) {
     const said = body(form);
     if (submitter && submitter.name) said[submitter.name] = submitter.value;
-    const headers = { "Content-Type": "application/json", Accept: "application/json" };
+    const headers = keyed({ "Content-Type": "application/json", Accept: "application/json" });
     if (form.dataset.etag) headers["If-Match"] = form.dataset.etag;
     const answer = await fetch(form.dataset.api, { method: form.dataset.method || "POST", headers, body: JSON.stringify(said) });
     if (!answer.ok) throw new Error(await problem(answer));
@@ -313,17 +335,18 @@
   // ---- login: the link carries a code that works once ----
 
   async function login() {
-    const code = new URLSearchParams(location.hash.slice(1)).get("code");
+    const code = location.pathname === "/login" ? location.hash.slice(1) : "";
     if (!code) return;
-    history.replaceState(null, "", location.pathname + location.search);
+    history.replaceState(null, "", location.pathname);
     const says = document.getElementById("login-says");
     try {
       const answer = await fetch("/api/login", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }) });
       if (!answer.ok) throw new Error(await problem(answer));
-      location.replace(location.pathname === "/login" ? "/" : location.pathname + location.search);
+      localStorage.setItem(KEY, (await answer.json()).key);
+      location.replace("/");
     } catch (error) {
-      const text = error instanceof TypeError ? "The server cannot be reached." : error.message;
-      if (says) { says.className = "says is-bad"; says.textContent = text; } else tell(text);
+      says.className = "says is-bad";
+      says.textContent = error instanceof TypeError ? "The server cannot be reached." : error.message;
     }
   }
 

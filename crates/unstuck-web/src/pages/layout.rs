@@ -47,12 +47,12 @@ pub(crate) struct May {
 impl May {
     /// Why a button that answers does nothing; none where it works.
     pub(crate) fn not_answer(self) -> Option<&'static str> {
-        (!self.answer).then_some("You can only read. Open the link of `unstuck token link` to answer.")
+        (!self.answer).then_some("You can only read. Open the link that `unstuck serve` prints.")
     }
 
     /// Why a button that changes something does nothing; none where it works.
     pub(crate) fn not_change(self) -> Option<&'static str> {
-        (!self.change).then_some("Only an admin can change this. `unstuck token link --scope admin` prints a link.")
+        (!self.change).then_some("Only an admin can change this. Open the link that `unstuck serve` prints.")
     }
 }
 
@@ -138,7 +138,7 @@ fn read_only(frame: &Frame, place: Place) -> Markup {
     html! {
         noscript { p class="banner" { "Script is off: you can read everything, but not answer, and nothing updates by itself." } }
         @if !frame.may.answer && place != Place::Elsewhere {
-            p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck token link" } " prints." } }
+            p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints." } }
         }
     }
 }

@@ -1,8 +1,7 @@
 //! How something stands: a word, an icon and a colour, never the colour alone.
 
 use maud::{Markup, html};
-use unstuck_core::episode::{AttemptOutcome, Status};
-use unstuck_core::event::EscalationKind;
+use unstuck_core::episode::Status;
 
 use super::icon::Icon;
 
@@ -40,23 +39,23 @@ pub(crate) const fn status_word(status: Status) -> &'static str {
     }
 }
 
-/// What came of an attempt.
-pub(crate) fn outcome(outcome: AttemptOutcome) -> Markup {
-    match outcome {
-        AttemptOutcome::Running => pill("is-busy", Icon::Turning, "Running"),
-        AttemptOutcome::Succeeded => pill("is-ok", Icon::Check, "Succeeded"),
-        AttemptOutcome::Failed => pill("is-bad", Icon::Cross, "Failed"),
-        AttemptOutcome::Interrupted => pill("is-gone", Icon::Stopped, "Cut off"),
+/// What came of an attempt, by its name on the wire.
+pub(crate) fn outcome(name: &str) -> Markup {
+    match name {
+        "running" => pill("is-busy", Icon::Turning, "Running"),
+        "succeeded" => pill("is-ok", Icon::Check, "Succeeded"),
+        "interrupted" => pill("is-gone", Icon::Stopped, "Cut off"),
+        _ => pill("is-bad", Icon::Cross, "Failed"),
     }
 }
 
 /// What kind of question it is, in words for a person.
-pub(crate) const fn question_word(kind: EscalationKind) -> &'static str {
-    match kind {
-        EscalationKind::Hiccup => "Cannot go on alone",
-        EscalationKind::RecoveryApprovalRequired => "Wants to run a repair",
-        EscalationKind::CostConfirmation => "Wants to spend money",
-        EscalationKind::Stuck => "Goes in circles",
+pub(crate) fn question(name: &str) -> &'static str {
+    match name {
+        "recovery_approval_required" => "Wants to run a repair",
+        "cost_confirmation" => "Wants to spend money",
+        "stuck" => "Goes in circles",
+        _ => "Cannot go on alone",
     }
 }
 
