@@ -1,5 +1,7 @@
 //! What can be asked for: runs and events.
 
+use std::sync::Arc;
+
 use unstuck_core::episode::Status;
 use unstuck_core::event::{Recorded, RunId, SessionId};
 use unstuck_core::{Kind, Timestamp};
@@ -42,6 +44,15 @@ impl Position {
     pub const fn number(self) -> u64 {
         self.0 as u64
     }
+}
+
+/// An event and its place in the log of all runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    /// Its place.
+    pub place: Position,
+    /// What happened.
+    pub recorded: Arc<Recorded>,
 }
 
 /// Which end of the log comes first.

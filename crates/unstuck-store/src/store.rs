@@ -1,19 +1,21 @@
 //! The store, whatever keeps it.
 
+use futures_util::Stream;
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{RunView, Untold};
+use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
 use unstuck_core::event::CallRecord;
 use unstuck_core::event::{Recorded, RunId};
 
 use crate::append::{Append, Prepared};
 use crate::calls::{Call, CallFilter, Ready};
 use crate::error::StoreError;
+use crate::failures::{FailureCursor, FailurePage, FailureQuery};
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseToken};
 use crate::location::Location;
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter, Sent};
-use crate::query::{EventFilter, EventPage, RunFilter};
+use crate::query::{EventFilter, EventPage, Placed, Position, RunFilter};
 use crate::question::{Question, QuestionFilter};
 use crate::spending::{SpendingQuery, Spent};
 use crate::sqlite::Sqlite;
@@ -71,6 +73,20 @@ impl Store {
     pub async fn events(&self, filter: &EventFilter) -> Result<EventPage, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.events(filter).await
+    }
+
+    /// Every event of every process that writes to this store, in order, none twice and none left out.
+    ///
+    /// Begins after that place, or with what is written from now on. What this process writes is told at once,
+    /// what others write within a fifth of a second. Any number can follow: one thread watches for all. It ends when
+    /// the store is closed, and after an error.
+    pub async fn follow(
+        &self,
+        after: Option<Position>,
+    ) -> Result<impl Stream<Item = Result<Vec<Placed>, StoreError>> + Send + use<>, StoreError>
+    {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.follow(after).await
     }
 
     /// The questions to people that are asked for, the oldest first.
@@ -190,6 +206,23 @@ impl Store {
     pub async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.stats(query).await
+    }
+
+    /// What failures say together, from the hourly counts of tries alone.
+    pub async fn failures(&self, query: &FailureQuery) -> Result<FailureAnalytics, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.failures(query).await
+    }
+
+    /// Failures one by one, the newest first, so many at most; a page goes on where the one before ended.
+    pub async fn failure_page(
+        &self,
+        query: &FailureQuery,
+        after: Option<FailureCursor>,
+        most: usize,
+    ) -> Result<FailurePage, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.failure_page(query, after, most).await
     }
 
     /// Does something to the store as a whole.

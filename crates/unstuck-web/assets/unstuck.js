@@ -266,6 +266,8 @@
     const answer = await fetch(form.dataset.api, { method: form.dataset.method || "POST", headers, body: JSON.stringify(said) });
     if (!answer.ok) throw new Error(await problem(answer));
     if (answer.headers.get("ETag")) form.dataset.etag = answer.headers.get("ETag");
+    const told = form.dataset.tell && (await answer.json())[form.dataset.tell];
+    return told ? String(told) : "";
   }
 
   async function submit(event) {
@@ -276,8 +278,8 @@
     buttons.forEach((one) => { one.disabled = true; });
     form.setAttribute("aria-busy", "true");
     try {
-      await send(form, event.submitter);
-      const done = (event.submitter && event.submitter.dataset.done) || form.dataset.done || "Done.";
+      const told = await send(form, event.submitter);
+      const done = told || (event.submitter && event.submitter.dataset.done) || form.dataset.done || "Done.";
       form.closest("dialog")?.close();
       if (form.closest("dialog")) tell(done); else formSays(form, done, true);
       if (form.dataset.goto) location.assign(form.dataset.goto); else refreshAll();
@@ -298,8 +300,10 @@
     const inside = dialog.querySelector("[data-load]");
     if (!inside) return;
     try {
-      const answer = await fetch(partUrl(inside.dataset.load), { headers: { Accept: "text/html" } });
-      if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+      const answer = inside.dataset.post
+        ? await fetch(inside.dataset.post, { method: "POST", headers: keyed({ Accept: "text/html" }) })
+        : await fetch(partUrl(inside.dataset.load), { headers: { Accept: "text/html" } });
+      if (!(answer.headers.get("Content-Type") || "").startsWith("text/html")) throw new Error(await problem(answer));
       inside.innerHTML = await answer.text();
       inside.querySelector("textarea, input, button")?.focus();
     } catch (error) {

@@ -7,7 +7,6 @@ use unstuck_core::{Recorded, RunId, Timestamp};
 use unstuck_run::drive::is_alive;
 use unstuck_store::{Lease, Location, RunFilter, SpendingQuery, Spent, Store};
 
-use crate::metered;
 use crate::place::project_of;
 use crate::report::refused;
 use crate::show_text::rounded_usd;
@@ -170,18 +169,16 @@ impl History {
 
     /// The story of a run.
     pub(crate) async fn timeline(&self, run: &RunId) -> Result<Timeline> {
-        let events = self.events(run).await?;
-        let mut timeline = Timeline::fold(&events).ok_or_else(|| {
+        let story = match &self.store {
+            Some(store) => store.story(run).await.map_err(explained)?,
+            None => None,
+        };
+        story.ok_or_else(|| {
             refused(
                 format!("the beginning of run {run} is not in the store"),
                 "`unstuck store check` looks for damage",
             )
-        })?;
-        if let Some(store) = &self.store {
-            let added = metered::add(store, &mut timeline, &events).await;
-            added.map_err(explained)?;
-        }
-        Ok(timeline)
+        })
     }
 
     /// What the calls of a run used, as the gateway counted it; none if it has made none.

@@ -10,7 +10,6 @@ mod config;
 mod environment;
 mod gateway;
 mod history;
-mod metered;
 mod named;
 mod notifying;
 mod output;

@@ -89,9 +89,28 @@ impl Mask {
     }
 }
 
+/// A text for people with everything that varies masked, cut to so many characters.
+///
+/// ```
+/// use unstuck_core::diagnosis::masked_text;
+///
+/// assert_eq!(masked_text("Fix  issue 17 in src/cart.rs", 200), "Fix issue <n> in <path>");
+/// ```
+pub fn masked_text(text: &str, longest: usize) -> String {
+    let near = &text[..text.floor_char_boundary(REACH)];
+    masked_as_it_is(near.to_owned())
+        .chars()
+        .take(longest)
+        .collect()
+}
+
 /// The line with everything that varies masked.
 pub(crate) fn template(line: &str) -> String {
-    let mut text = line.to_lowercase().into_bytes();
+    masked_as_it_is(line.to_lowercase())
+}
+
+fn masked_as_it_is(text: String) -> String {
+    let mut text = text.into_bytes();
     let (letters, compiled) = if text.is_ascii() {
         (Letters::Ascii, &FOR_ASCII)
     } else {

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 pub use classifier::Classifier;
 pub(crate) use clock::duration as read_duration;
+pub use fingerprint::masked_text;
 pub(crate) use fingerprint::{fingerprint, template};
 pub use pattern::PatternError;
 pub(crate) use screen::Screen;
@@ -65,6 +66,15 @@ impl Diagnosis {
     /// How this kind is treated at first.
     pub fn category(&self) -> Category {
         self.kind.category()
+    }
+
+    /// What was said, with what varies masked; short enough for a list.
+    pub fn said(&self) -> String {
+        const LONGEST: usize = 200;
+        match masked_text(&self.evidence.line, LONGEST) {
+            line if line.is_empty() => masked_text(&self.message, LONGEST),
+            line => line,
+        }
     }
 
     /// Whether the very same call may succeed later.

@@ -1,117 +1,110 @@
-//! What many failures say together, as a fold over single tries.
+//! What many failures say together.
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use crate::failure::Kind;
+use super::prompt_pattern::PromptPattern;
 use crate::moment::Timestamp;
 
-/// How many of the most frequent messages are told.
-const TOP: usize = 10;
-
-/// One try, as far as analytics care.
+/// Tries that came to the same, as far as analytics care.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tried<'a> {
-    /// When it ended.
+    /// When they ended; the day of UTC counts.
     pub at: Timestamp,
-    /// The model that was used, if one was.
-    pub model: Option<&'a str>,
-    /// What went wrong and what was said about it; none where it succeeded.
-    pub failure: Option<(Kind, &'a str)>,
-}
-
-/// A message and how often it came.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct MessageCount {
-    /// The message; with its variable parts masked if the caller passes it so.
-    pub message: String,
-    /// How often it came.
+    /// The root folder of their project; empty where there is none.
+    pub project: &'a str,
+    /// The model that was used; empty where it is not known.
+    pub model: &'a str,
+    /// The kind of the failure; none where they did not fail.
+    pub kind: Option<&'a str>,
+    /// How many.
     pub count: u64,
 }
 
-/// Failures by kind, model, message and day; `record` takes in one try at a time.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// What was said when something failed, and how often.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessageCount {
+    /// What was said, with its variable parts masked.
+    pub message: String,
+    /// How often it came.
+    pub count: u64,
+    /// The kind of the failure.
+    pub error_type: String,
+    /// Recognises the same failure again.
+    pub fingerprint: String,
+    /// When it came last.
+    pub last_seen: Timestamp,
+}
+
+/// A prompt and how often it failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PatternCount {
+    /// The prompt.
+    #[serde(flatten)]
+    pub pattern: PromptPattern,
+    /// How often it failed.
+    pub count: u64,
+}
+
+/// What was tried on one day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DayCount {
+    /// How many tries failed.
+    pub failures: u64,
+    /// How many tries there were.
+    pub attempts: u64,
+}
+
+/// Failures by kind, model, project, prompt, message and day.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct FailureAnalytics {
-    total: u64,
-    kinds: BTreeMap<Kind, u64>,
-    models: BTreeMap<String, u64>,
-    messages: BTreeMap<String, u64>,
-    days: BTreeMap<String, (u64, u64)>,
+    /// How many tries failed.
+    pub total_failures: u64,
+    /// How many tries there were.
+    pub total_attempts: u64,
+    /// How many failed, by the kind of failure.
+    pub by_error_type: BTreeMap<String, u64>,
+    /// How many failed, by model, as far as it is known.
+    pub by_model: BTreeMap<String, u64>,
+    /// How many failed, by the root folder of the project.
+    pub by_project: BTreeMap<String, u64>,
+    /// The prompts that failed most, the most frequent first.
+    pub by_prompt_pattern: Vec<PatternCount>,
+    /// What was said most, the most frequent first.
+    pub top_error_messages: Vec<MessageCount>,
+    /// The share of tries that failed, from 0 to 1, by day (UTC).
+    pub failure_rate_by_day: BTreeMap<String, f64>,
+    /// The same as numbers.
+    pub by_day: BTreeMap<String, DayCount>,
 }
 
 impl FailureAnalytics {
-    /// Takes in one try, successful or not: the rate by day needs both.
-    pub fn record(&mut self, tried: Tried<'_>) {
-        // The day is that of UTC: the first ten letters of an RFC 3339 moment.
+    /// Takes in tries, successful or not: the rate by day needs both.
+    pub fn record(&mut self, tried: &Tried<'_>) {
+        // The day of an RFC 3339 moment is its first ten letters.
         let mut day = tried.at.to_string();
         day.truncate(10);
-        let (failures, tries) = self.days.entry(day).or_default();
-        *tries += 1;
-        let Some((kind, message)) = tried.failure else {
-            return;
-        };
-        *failures += 1;
-        self.total += 1;
-        *self.kinds.entry(kind).or_default() += 1;
-        *self.messages.entry(message.to_owned()).or_default() += 1;
-        if let Some(model) = tried.model {
-            *self.models.entry(model.to_owned()).or_default() += 1;
+        let on_day = self.by_day.entry(day.clone()).or_default();
+        on_day.attempts += tried.count;
+        self.total_attempts += tried.count;
+        if let Some(kind) = tried.kind {
+            on_day.failures += tried.count;
+            self.total_failures += tried.count;
+            *self.by_error_type.entry(kind.to_owned()).or_default() += tried.count;
+            for (by, name) in [
+                (&mut self.by_model, tried.model),
+                (&mut self.by_project, tried.project),
+            ] {
+                if !name.is_empty() {
+                    *by.entry(name.to_owned()).or_default() += tried.count;
+                }
+            }
         }
-    }
-
-    /// How many tries failed.
-    pub fn total_failures(&self) -> u64 {
-        self.total
-    }
-
-    /// The most frequent messages, the most frequent first; equal ones in alphabetical order.
-    pub fn top_error_messages(&self) -> Vec<MessageCount> {
-        let mut all: Vec<_> = self.messages.iter().collect();
-        all.sort_by(|a, b| b.1.cmp(a.1));
-        let top = all.into_iter().take(TOP);
-        top.map(|(message, count)| MessageCount {
-            message: message.clone(),
-            count: *count,
-        })
-        .collect()
-    }
-
-    /// The share of tries that failed, from 0 to 1, by day (UTC).
-    pub fn failure_rate_by_day(&self) -> BTreeMap<&str, f64> {
-        let rate = |(failures, tries): (u64, u64)| failures as f64 / tries as f64;
-        let days = self.days.iter();
-        days.map(|(day, counts)| (&**day, rate(*counts))).collect()
-    }
-}
-
-impl<'a> FromIterator<Tried<'a>> for FailureAnalytics {
-    fn from_iter<I: IntoIterator<Item = Tried<'a>>>(tries: I) -> Self {
-        let mut analytics = Self::default();
-        tries.into_iter().for_each(|tried| analytics.record(tried));
-        analytics
-    }
-}
-
-impl Serialize for FailureAnalytics {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Wire<'a> {
-            total_failures: u64,
-            by_error_type: &'a BTreeMap<Kind, u64>,
-            by_model: &'a BTreeMap<String, u64>,
-            top_error_messages: Vec<MessageCount>,
-            failure_rate_by_day: BTreeMap<&'a str, f64>,
-        }
-        let wire = Wire {
-            total_failures: self.total,
-            by_error_type: &self.kinds,
-            by_model: &self.models,
-            top_error_messages: self.top_error_messages(),
-            failure_rate_by_day: self.failure_rate_by_day(),
-        };
-        wire.serialize(serializer)
+        let rate = on_day.failures as f64 / on_day.attempts.max(1) as f64;
+        self.failure_rate_by_day.insert(day, rate);
     }
 }
 
@@ -119,36 +112,62 @@ impl Serialize for FailureAnalytics {
 mod tests {
     use super::*;
 
-    fn tried<'a>(day: i64, failure: Option<(Kind, &'a str)>) -> Tried<'a> {
+    fn tried(day: i64, kind: Option<&str>, count: u64) -> Tried<'_> {
         Tried {
             at: Timestamp::from_seconds(1_794_777_000 + day * 86_400),
-            model: Some("claude-sonnet-5-5"),
-            failure,
+            project: "/home/me/shop",
+            model: "claude-sonnet-5-5",
+            kind,
+            count,
         }
     }
 
     /// S4-22: the analytics and their names.
     #[test]
     fn failures_are_counted_by_kind_model_message_and_day() {
-        let analytics: FailureAnalytics = [
-            tried(0, Some((Kind::RateLimit, "slow down"))),
-            tried(0, Some((Kind::RateLimit, "slow down"))),
-            tried(0, Some((Kind::Timeout, "timed out"))),
-            tried(0, None),
-            tried(1, None),
-        ]
-        .into_iter()
-        .collect();
+        let mut analytics = FailureAnalytics {
+            top_error_messages: vec![MessageCount {
+                message: "slow down".into(),
+                count: 2,
+                error_type: "rate_limit".into(),
+                fingerprint: "rate_limit:1".into(),
+                last_seen: Timestamp::from_seconds(1_794_777_000),
+            }],
+            by_prompt_pattern: vec![PatternCount {
+                pattern: PromptPattern {
+                    role: Some("builder".into()),
+                    template: "Build <path>".into(),
+                },
+                count: 3,
+            }],
+            ..FailureAnalytics::default()
+        };
+        for tries in [
+            tried(0, Some("rate_limit"), 2),
+            tried(0, Some("timeout"), 1),
+            tried(0, None, 1),
+            tried(1, None, 1),
+        ] {
+            analytics.record(&tries);
+        }
         assert_eq!(
             serde_json::to_value(&analytics).unwrap(),
             serde_json::json!({
                 "totalFailures": 3,
+                "totalAttempts": 5,
                 "byErrorType": {"rate_limit": 2, "timeout": 1},
                 "byModel": {"claude-sonnet-5-5": 3},
-                "topErrorMessages": [
-                    {"message": "slow down", "count": 2}, {"message": "timed out", "count": 1}
-                ],
-                "failureRateByDay": {"2026-11-15": 0.75, "2026-11-16": 0.0}
+                "byProject": {"/home/me/shop": 3},
+                "byPromptPattern": [{"role": "builder", "template": "Build <path>", "count": 3}],
+                "topErrorMessages": [{
+                    "message": "slow down", "count": 2, "errorType": "rate_limit",
+                    "fingerprint": "rate_limit:1", "lastSeen": "2026-11-15T21:10:00Z"
+                }],
+                "failureRateByDay": {"2026-11-15": 0.75, "2026-11-16": 0.0},
+                "byDay": {
+                    "2026-11-15": {"failures": 3, "attempts": 4},
+                    "2026-11-16": {"failures": 0, "attempts": 1}
+                }
             })
         );
     }

@@ -2,14 +2,16 @@
 
 mod analytics;
 mod call_story;
+mod prompt_pattern;
 mod run_fold;
 mod run_view;
 mod session_view;
 mod timeline;
 mod untold;
 
-pub use analytics::{FailureAnalytics, MessageCount, Tried};
+pub use analytics::{DayCount, FailureAnalytics, MessageCount, PatternCount, Tried};
 pub use call_story::{CallStory, FailedTry};
+pub use prompt_pattern::PromptPattern;
 pub use run_fold::RunFold;
 pub use run_view::{RunView, Status};
 pub use session_view::SessionView;

@@ -79,6 +79,9 @@ pub struct SessionStarted {
     /// The outputs of others that its prompt was made from, by role: their content's hashes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, Vec<String>>,
+    /// Its prompt as it is written in the configuration, with what varies masked, and cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
 }
 
 /// A role of a pipeline came to its end, or to a stop.

@@ -126,6 +126,7 @@ impl Driven {
                 knowledge: "1".into(),
             },
             inputs: BTreeMap::new(),
+            prompt: None,
         }));
         (session, part)
     }

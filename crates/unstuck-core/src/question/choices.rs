@@ -2,6 +2,7 @@
 
 use super::{Answer, Choice};
 use crate::decision::{AskWhy, Changed};
+use crate::event::RecoveryEscalated;
 
 /// What decides which answers make sense.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,6 +65,20 @@ pub fn choices(why: AskWhy, of: &Circumstances<'_>) -> Vec<Choice> {
         cost: model(answer).and_then(|model| model.cost),
     })
     .collect()
+}
+
+/// The answers that make sense for a question; one from before they were written down has the usual ones.
+pub fn offered(asked: &RecoveryEscalated) -> Vec<Choice> {
+    let shown = &asked.shown;
+    if !shown.choices.is_empty() {
+        return shown.choices.clone();
+    }
+    let usual = Circumstances {
+        repair: shown.command.as_deref(),
+        role: shown.role.as_deref(),
+        ..Circumstances::default()
+    };
+    choices(asked.why, &usual)
 }
 
 impl Circumstances<'_> {

@@ -7,7 +7,7 @@
 mod choices;
 mod open;
 
-pub use choices::{Circumstances, NextModel, choices};
+pub use choices::{Circumstances, NextModel, choices, offered};
 pub use open::OpenQuestions;
 
 pub use crate::event::{Answer, Choice, Deadline, Shown, Tried};

@@ -48,4 +48,9 @@ impl PromptSource {
             text: text.into(),
         }
     }
+
+    /// The prompt as it is written, with its placeholders.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
 }

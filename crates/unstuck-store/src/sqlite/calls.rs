@@ -1,34 +1,132 @@
 //! The calls of LLM APIs in the file: written and listed.
 
-use rusqlite::{Connection, Row, params};
-use unstuck_core::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use unstuck_core::decision::Tokens;
-use unstuck_core::event::{CallOutcome, CallRecord};
-use unstuck_core::event::{RunId, SessionId};
+use unstuck_core::episode::RunView;
+use unstuck_core::event::{CallOutcome, CallRecord, Event, RunId, SessionId};
+use unstuck_core::{Kind, Timestamp};
 
 use super::failure;
 use super::read::{Conditions, limit};
 use crate::calls::{Call, CallFilter};
 use crate::rollup;
 use crate::spending::token_count;
+use crate::tried::{self, Fault};
 
 const INSERT: &str =
     "INSERT INTO calls (call, run, session, project, at, protocol, endpoint, upstream, asked_model,
         model, stream, outcome, status, kind, attempts, waited_ms, first_byte_ms, duration_ms, sent_bytes,
-        input_tokens, cached_tokens, output_tokens, cost_nanos)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)";
+        input_tokens, cached_tokens, output_tokens, cost_nanos, alone, fingerprint, message)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
+        ?24, ?25, ?26)";
 
 /// The columns of a call, as [`call`] reads them.
 const CALL: &str = "call, run, session, project, at, protocol, endpoint, upstream, asked_model,
     model, stream, outcome, status, kind, attempts, waited_ms, first_byte_ms, duration_ms, sent_bytes,
     input_tokens, cached_tokens, output_tokens, cost_nanos";
 
+/// What the tries of a call told last. Only the newest are looked at: those of one call stand close together.
+const FAULT: &str = "SELECT payload FROM (
+        SELECT payload FROM events WHERE run = ?1 AND event = 'call_failed' ORDER BY seq DESC LIMIT 64
+    ) WHERE json_extract(payload, '$.call') = ?2 LIMIT 1";
+
+/// How a call counts as a try.
+#[derive(Debug)]
+pub(super) struct Counting {
+    /// Whether nobody drives its session.
+    pub(super) alone: bool,
+    /// What failed about it, if it counts and failed.
+    pub(super) fault: Option<Fault>,
+}
+
+impl Counting {
+    /// How a call of that run counts.
+    pub(super) fn of(
+        connection: &Connection,
+        call: &CallRecord,
+        run: Option<&RunView>,
+    ) -> rusqlite::Result<Self> {
+        let alone = run.is_none_or(|run| run.attempts == 0);
+        let failed = alone && tried::has_failed(call.outcome) == Some(true);
+        let fault = failed.then(|| fault(connection, call.run.as_str(), &call.call));
+        let fault = fault.transpose()?.flatten();
+        let unknown = || Fault::only(call.kind.unwrap_or(Kind::Unknown));
+        Ok(Self {
+            alone,
+            fault: failed.then(|| fault.unwrap_or_else(unknown)),
+        })
+    }
+}
+
+fn fault(connection: &Connection, run: &str, call: &str) -> rusqlite::Result<Option<Fault>> {
+    let mut statement = connection.prepare_cached(FAULT)?;
+    let payload: Option<String> = statement
+        .query_row([run, call], |row| row.get(0))
+        .optional()?;
+    let event = payload.and_then(|payload| serde_json::from_str(&payload).ok());
+    Ok(event.and_then(|fields| match Event::from_value(fields) {
+        Event::CallFailed(failed) => Some(Fault {
+            message: failed.diagnosis.said(),
+            fingerprint: failed.diagnosis.fingerprint,
+        }),
+        _ => None,
+    }))
+}
+
+/// Looks at all calls that count as tries, with their projects.
+pub(super) fn each_alone(
+    connection: &Connection,
+    mut look: impl FnMut(&CallRecord, &str, Option<&Fault>),
+) -> rusqlite::Result<()> {
+    let sql = format!("SELECT {CALL}, fingerprint, message FROM calls WHERE alone = 1");
+    let mut statement = connection.prepare(&sql)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let told: (Option<String>, Option<String>) = (row.get(23)?, row.get(24)?);
+        let fault = match told {
+            (Some(fingerprint), Some(message)) => Some(Fault {
+                fingerprint,
+                message,
+            }),
+            _ => None,
+        };
+        let call = call(row)?;
+        look(&call.record, &call.project, fault.as_ref());
+    }
+    Ok(())
+}
+
+/// Finds out how the calls so far count, in a store that did not tell.
+pub(super) fn find_alone(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "UPDATE calls SET alone = 1
+        WHERE run NOT IN (SELECT id FROM runs WHERE json_extract(view, '$.attempts') > 0)",
+    )?;
+    let sql = "SELECT id, run, call, coalesce(kind, 'unknown') FROM calls
+        WHERE alone = 1 AND outcome IN ('failed', 'cut')";
+    let mut statement = connection.prepare(sql)?;
+    let failed = statement.query_map([], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    })?;
+    let failed: Vec<(i64, String, String, String)> = failed.collect::<rusqlite::Result<_>>()?;
+    for (id, run, call, kind) in failed {
+        let told = fault(connection, &run, &call)?;
+        let fault = told.unwrap_or_else(|| Fault::only(kind.parse().unwrap_or(Kind::Unknown)));
+        let sql = "UPDATE calls SET fingerprint = ?2, message = ?3 WHERE id = ?1";
+        let row = params![id, fault.fingerprint, fault.message];
+        connection.prepare_cached(sql)?.execute(row)?;
+    }
+    Ok(())
+}
+
 /// Writes a call of a project.
 pub(super) fn insert(
     connection: &Connection,
     call: &CallRecord,
     project: &str,
+    counting: &Counting,
 ) -> rusqlite::Result<()> {
+    let fault = counting.fault.as_ref();
     let count = |tokens: fn(Tokens) -> u64| call.tokens.map(tokens).map(token_count);
     connection.prepare_cached(INSERT)?.execute(params![
         call.call,
@@ -54,6 +152,9 @@ pub(super) fn insert(
         count(|tokens| tokens.cached),
         count(|tokens| tokens.output),
         call.cost_usd.map(rollup::nanos),
+        counting.alone,
+        fault.map(|fault| &fault.fingerprint),
+        fault.map(|fault| &fault.message),
     ])?;
     Ok(())
 }

@@ -3,20 +3,23 @@
 //! The folds of a transaction are kept in memory and written once at its end, however many events there were. Runs stay
 //! in memory from one transaction to the next; the writer makes this forget them when another process has written.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use unstuck_core::Timestamp;
-use unstuck_core::episode::RunView;
+use unstuck_core::episode::{PromptPattern, RunView};
 use unstuck_core::event::{Event, Recorded, RunId, SessionId, VERSION};
 
+use super::calls::Counting;
+use super::tries::{self, Tries};
 use super::{calls, failure, hourly, leases, outbox, questions, read, spending};
 use crate::append::{Line, Prepared};
 use crate::calls::Ready;
 use crate::error::StoreError;
 use crate::rollup::{self, Cell, Key};
 use crate::spending::{Key as SpentKey, Sum};
+use crate::tried::{self, Attempt};
 
 /// So many runs are kept in memory at most.
 const KEPT: usize = 4096;
@@ -41,6 +44,8 @@ struct Run {
     view: Option<RunView>,
     /// The session of the newest event that has one.
     session: Option<SessionId>,
+    /// The prompts of the sessions that have failed.
+    patterns: HashMap<SessionId, Arc<PromptPattern>>,
 }
 
 impl Run {
@@ -57,6 +62,26 @@ impl Run {
         }
         Ok(())
     }
+
+    /// The prompt of one of its sessions.
+    fn pattern(
+        &mut self,
+        connection: &Connection,
+        id: &RunId,
+        session: &SessionId,
+    ) -> rusqlite::Result<Arc<PromptPattern>> {
+        if let Some(known) = self.patterns.get(session) {
+            return Ok(Arc::clone(known));
+        }
+        let is_pipeline = self.view.as_ref().is_none_or(|view| view.roles.is_some());
+        let role = match is_pipeline {
+            true => tries::role(connection, id, session)?,
+            false => None,
+        };
+        let pattern = Arc::new(tried::pattern(role, self.view.as_ref()));
+        self.patterns.insert(session.clone(), Arc::clone(&pattern));
+        Ok(pattern)
+    }
 }
 
 /// What was folded, some of it not yet written.
@@ -66,6 +91,7 @@ pub(super) struct Folds {
     changed: HashSet<RunId>,
     cells: HashMap<Key, Cell>,
     spent: HashMap<SpentKey, Sum>,
+    tries: Tries,
 }
 
 impl Folds {
@@ -113,17 +139,15 @@ impl Folds {
 
     /// Writes calls; they need no events of their run.
     pub(super) fn calls(&mut self, connection: &Connection, calls: &Ready) -> rusqlite::Result<()> {
-        let mut projects: HashMap<&RunId, String> = HashMap::new();
         for call in &calls.0 {
-            let project = match projects.entry(&call.run) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    let view = self.run(connection, &call.run)?.view.as_ref();
-                    new.insert(view.map(|view| view.project.clone()).unwrap_or_default())
-                }
-            };
-            calls::insert(connection, call, project)?;
-            let key = SpentKey::of(call, project);
+            let view = self.run(connection, &call.run)?.view.as_ref();
+            let counting = Counting::of(connection, call, view)?;
+            let project = view.map(|view| view.project.clone()).unwrap_or_default();
+            calls::insert(connection, call, &project, &counting)?;
+            if counting.alone {
+                self.tries.call(call, &project, counting.fault.as_ref());
+            }
+            let key = SpentKey::of(call, &project);
             self.spent.entry(key).or_default().add(call);
         }
         Ok(())
@@ -142,6 +166,7 @@ impl Folds {
         for (key, sum) in self.spent.drain() {
             spending::add(connection, &key, &sum)?;
         }
+        self.tries.flush(connection)?;
         if self.runs.len() > KEPT {
             self.runs.clear();
         }
@@ -154,6 +179,7 @@ impl Folds {
         self.changed.clear();
         self.cells.clear();
         self.spent.clear();
+        self.tries.forget();
     }
 
     fn run(&mut self, connection: &Connection, id: &RunId) -> rusqlite::Result<&mut Run> {
@@ -188,6 +214,16 @@ impl Folds {
         questions::record(connection, &recorded, run.view.as_ref())?;
         for line in rollup::lines(&recorded, run.view.as_ref()) {
             self.cells.entry(line.key.clone()).or_default().add(&line);
+        }
+        if let Event::SessionStarted(started) = &recorded.event {
+            run.patterns.remove(&started.spec.session);
+        }
+        if let Some(attempt) = Attempt::of(&recorded) {
+            let pattern = match attempt.failure {
+                Some(_) => Some(run.pattern(connection, id, &attempt.end.session)?),
+                None => None,
+            };
+            self.tries.attempt(&attempt, run.view.as_ref(), pattern);
         }
         Ok(recorded)
     }
@@ -233,7 +269,7 @@ fn find(connection: &Connection, id: &RunId) -> rusqlite::Result<Run> {
         return Ok(Run {
             seq: view.seq,
             view: Some(view),
-            session: None,
+            ..Run::default()
         });
     }
     // Not there, or written by a newer unstuck: the events tell.
@@ -241,7 +277,7 @@ fn find(connection: &Connection, id: &RunId) -> rusqlite::Result<Run> {
     Ok(Run {
         seq: events.last().map_or(0, |last| last.seq),
         view: RunView::fold(&events),
-        session: None,
+        ..Run::default()
     })
 }
 

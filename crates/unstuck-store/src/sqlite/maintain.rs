@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::{RunView, Status};
 
-use super::{hourly, read, spending};
+use super::{hourly, read, spending, tries};
 use crate::maintenance::{Finding, Report};
 use crate::rollup::{Cell, Key};
 
@@ -55,6 +55,7 @@ fn check_all(connection: &Connection) -> rusqlite::Result<Report> {
         findings.extend(without.map(|id| Finding::new(id, "it has no events")));
         findings.extend(check_hourly(connection)?);
         findings.extend(check_spent(connection)?);
+        findings.extend(check_tries(connection)?);
     }
     Ok(Report::Checked {
         findings,
@@ -79,8 +80,7 @@ fn stored_views(connection: &Connection) -> rusqlite::Result<HashMap<String, Opt
 }
 
 fn check_hourly(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE name = ?1)";
-    let pruned: bool = connection.query_row(sql, [PRUNED], |row| row.get(0))?;
+    let pruned = is_pruned(connection)?;
     let kept = hourly::all(connection)?;
     let recount = hourly::recount(connection)?;
     let right = recount.iter().all(|(key, cell)| {
@@ -90,6 +90,18 @@ fn check_hourly(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
     let complete = pruned || kept.len() == recount.len();
     let wrong = !(right && complete);
     Ok(wrong.then(|| Finding::new("hourly", "the hourly counts are not those of the events")))
+}
+
+fn check_tries(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
+    let wrong = !tries::is_right(connection, is_pruned(connection)?)?;
+    let problem = "the counts of failures are not those of the events and calls";
+    Ok(wrong.then(|| Finding::new("tries", problem)))
+}
+
+/// Whether counts of deleted runs are among those that are kept.
+fn is_pruned(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM notes WHERE name = ?1)";
+    connection.query_row(sql, [PRUNED], |row| row.get(0))
 }
 
 fn check_spent(connection: &Connection) -> rusqlite::Result<Option<Finding>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
 
-use super::{connect, failure, hourly, questions};
+use super::{connect, failure, hourly, questions, tries};
 use crate::error::StoreError;
 
 /// Marks a file as a store of unstuck: the letters `unst`.
@@ -38,6 +38,10 @@ const MIGRATIONS: &[Migration] = &[
     Migration {
         sql: include_str!("../../migrations/sqlite/0005_calls.sql"),
         then: |_| Ok(()),
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0006_dashboard.sql"),
+        then: tries::fill,
     },
 ];
 

@@ -1,9 +1,12 @@
 //! A store in one SQLite file: a thread that writes, and a few that read when they are needed.
 
+mod analytics;
 mod calls;
 mod connect;
+mod failed;
 mod failure;
 mod fold;
+mod follow;
 mod hourly;
 mod leases;
 mod maintain;
@@ -14,6 +17,8 @@ mod questions;
 mod read;
 mod readers;
 mod spending;
+mod tries;
+mod watch;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -24,14 +29,16 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{RunView, Untold};
+use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
 use unstuck_core::event::{Recorded, RunId};
 
 use self::readers::Readers;
+use self::watch::{Bell, Watch};
 use self::writer::{Job, Writer};
 use crate::append::{Prepared, Redact};
 use crate::calls::{Call, CallFilter, Ready};
 use crate::error::StoreError;
+use crate::failures::{FailureCursor, FailurePage, FailureQuery};
 use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
@@ -57,6 +64,7 @@ struct Shared {
     writer: Sender<Job>,
     thread: Mutex<Option<JoinHandle<()>>>,
     readers: Readers,
+    watch: Watch,
 }
 
 impl Sqlite {
@@ -64,10 +72,12 @@ impl Sqlite {
         let (writer, queue) = mpsc::channel();
         let (ready, opened) = oneshot::channel();
         let (given, patience) = (path.to_owned(), options.patience);
+        let bell = Arc::new(Bell::default());
+        let rung = Arc::clone(&bell);
         let open = move || match open::writer(&given, patience) {
             Err(error) => drop(ready.send(Err(error))),
             Ok((connection, path)) => {
-                let writer = Writer::new(connection, path.clone(), patience);
+                let writer = Writer::new(connection, path.clone(), patience, rung);
                 // If nobody waits for the answer any more, the queue has ended too.
                 let _ = ready.send(Ok(path));
                 writer.run(&queue);
@@ -81,6 +91,7 @@ impl Sqlite {
         Ok(Self {
             shared: Arc::new(Shared {
                 readers: Readers::new(path.clone(), patience),
+                watch: Watch::new(path.clone(), patience, bell),
                 path,
                 redact: options.redact,
                 writer,
@@ -204,6 +215,26 @@ impl Sqlite {
             .await
     }
 
+    pub(crate) async fn failures(
+        &self,
+        query: &FailureQuery,
+    ) -> Result<FailureAnalytics, StoreError> {
+        let query = query.clone();
+        self.read(move |connection| analytics::failures(connection, &query))
+            .await
+    }
+
+    pub(crate) async fn failure_page(
+        &self,
+        query: &FailureQuery,
+        after: Option<FailureCursor>,
+        most: usize,
+    ) -> Result<FailurePage, StoreError> {
+        let query = query.clone();
+        self.read(move |connection| failed::page(connection, &query, after, most))
+            .await
+    }
+
     pub(crate) async fn maintain(&self, task: Task) -> Result<Report, StoreError> {
         match task {
             Task::Check => self.read(maintain::check).await,
@@ -216,6 +247,7 @@ impl Sqlite {
     }
 
     pub(crate) async fn close(self) -> Result<(), StoreError> {
+        self.shared.watch.close();
         self.shared.readers.close();
         self.write(Job::Close).await?;
         let mut thread = self

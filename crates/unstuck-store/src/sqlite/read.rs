@@ -1,5 +1,7 @@
 //! Reads runs and events.
 
+use std::sync::Arc;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row, params_from_iter};
 use unstuck_core::Timestamp;
@@ -7,7 +9,7 @@ use unstuck_core::episode::RunView;
 use unstuck_core::event::{Event, Recorded, RunId};
 
 use super::failure;
-use crate::query::{EventFilter, EventPage, Order, Position, RunFilter};
+use crate::query::{EventFilter, EventPage, Order, Placed, Position, RunFilter};
 
 /// The columns of an event, as [`recorded`] reads them.
 const EVENT: &str = "events.run, events.seq, events.at, events.v, events.payload, events.id";
@@ -78,6 +80,30 @@ pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite:
         page.last = page.last.max(position);
     })?;
     Ok(page)
+}
+
+/// The place of the newest event.
+pub(super) fn newest(connection: &Connection) -> rusqlite::Result<Position> {
+    let mut statement = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM events")?;
+    statement.query_row([], |row| row.get(0).map(Position))
+}
+
+/// The first events after a place, in order.
+pub(super) fn after(
+    connection: &Connection,
+    place: Position,
+    most: usize,
+) -> rusqlite::Result<Vec<Placed>> {
+    let sql = format!(
+        "SELECT {EVENT} FROM events WHERE id > ?1 ORDER BY id LIMIT {}",
+        limit(Some(most))
+    );
+    let mut events = Vec::new();
+    each(connection, &sql, [place.0], |event, place| {
+        let recorded = Arc::new(event);
+        events.push(Placed { place, recorded });
+    })?;
+    Ok(events)
 }
 
 fn event_conditions(filter: &EventFilter) -> Conditions {

@@ -2,6 +2,7 @@
 //! acknowledges many.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use rusqlite::config::DbConfig;
 use unstuck_core::event::Recorded;
 
 use super::fold::Folds;
+use super::watch::Bell;
 use super::{Reply, connect, failure, leases, outbox};
 use crate::append::Prepared;
 use crate::calls::Ready;
@@ -91,16 +93,24 @@ pub(super) struct Writer {
     folds: Folds,
     /// Changes when another connection has written.
     data_version: i64,
+    /// Rings for those who follow the log.
+    bell: Arc<Bell>,
 }
 
 impl Writer {
-    pub(super) fn new(connection: Connection, path: PathBuf, patience: Duration) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        path: PathBuf,
+        patience: Duration,
+        bell: Arc<Bell>,
+    ) -> Self {
         Self {
             connection,
             path,
             patience,
             folds: Folds::default(),
             data_version: 0,
+            bell,
         }
     }
 
@@ -159,6 +169,9 @@ impl Writer {
             self.abandon();
             failure::told(&self.path, error)
         });
+        if committed.is_ok() && batch.iter().any(|job| matches!(job, Job::Append(_))) {
+            self.bell.ring();
+        }
         for job in batch {
             match job {
                 Job::Append(asked) => asked.answer(&committed),

@@ -1,13 +1,14 @@
 //! Events as a supervisor writes them.
 
-use unstuck_core::decision::Tokens;
+use unstuck_core::decision::{Draw, History, Situation, Tokens, decide};
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
-    Event, Excerpt, InterruptedBy, Measured, Outcome, RunFinished, RunId, RunResumed, RunStarted,
-    SessionSpec, Work,
+    Event, Excerpt, InterruptedBy, Measured, Outcome, Part, RunFinished, RunId, RunResumed,
+    RunStarted, SessionSpec, SessionStarted, Work,
 };
-use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::event::{CallFailed, CallOutcome, CallRecord};
+use unstuck_core::knowledge::Playbook;
 use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
 use unstuck_store::{Append, Owner};
 
@@ -198,4 +199,72 @@ pub(crate) fn called(run: &RunId, call: &str, second: i64) -> CallRecord {
         }),
         cost_usd: Some(0.25),
     }
+}
+
+/// A run of a pipeline whose only role is a builder.
+pub(crate) fn pipeline_started(project: &str) -> Event {
+    of_json(serde_json::json!({
+        "event": "run_started", "project": project, "cwd": project, "command": ["unstuck", "run"], "roles": [
+            {"id": "builder", "needs": [], "instances": 1}
+        ], "policy": "standard", "parallel": 1, "knowledge": "0.1.0",
+    }))
+}
+
+/// The beginning of the builder, told by this prompt.
+pub(crate) fn builder_started(run: &RunId, prompt: &str) -> Event {
+    let Event::RunStarted(alone) = started(run) else {
+        panic!("a run begins");
+    };
+    Event::from(Box::new(SessionStarted {
+        part: Part {
+            role: "builder".into(),
+            iteration: 1,
+            instance: 1,
+        },
+        spec: alone.sole_session().unwrap().clone(),
+        inputs: Default::default(),
+        prompt: Some(prompt.into()),
+    }))
+}
+
+/// A try of a call that failed, and what was said.
+pub(crate) fn call_failed(run: &RunId, call: &str, line: &str) -> Event {
+    let Event::AttemptFailed(attempt) = failed(end(run, 10, None, None), Kind::RateLimit) else {
+        panic!("it failed");
+    };
+    let mut diagnosis = attempt.diagnosis;
+    diagnosis.evidence.line = line.to_owned();
+    diagnosis.fingerprint = "rate_limit:c".to_owned();
+    let (policy, history) = (RetryPolicy::default(), History::new(START));
+    let playbook = Playbook::built_in();
+    let known = playbook.kind(Kind::RateLimit).unwrap();
+    let situation = Situation::new(&policy, &history, &diagnosis, known, playbook, START);
+    Event::from(Box::new(CallFailed {
+        session: run.session(1),
+        call: call.to_owned(),
+        number: 1,
+        upstream: "anthropic".into(),
+        model: None,
+        status: Some(429),
+        decision: decide(&situation, Draw(0)),
+        diagnosis,
+        fallback: None,
+        policy_hash: "0".into(),
+    }))
+}
+
+fn of_json(value: serde_json::Value) -> Event {
+    let event = Event::from_value(value.as_object().unwrap().clone());
+    assert!(!matches!(event, Event::Unknown(_)), "{event:?}");
+    event
+}
+
+/// A failure that says this, under a fingerprint of its own.
+pub(crate) fn failed_saying(end: AttemptEnd, kind: Kind, line: &str) -> Event {
+    let Event::AttemptFailed(mut attempt) = failed(end, kind) else {
+        panic!("it failed");
+    };
+    attempt.diagnosis.evidence.line = line.to_owned();
+    attempt.diagnosis.fingerprint = format!("{kind}:{}", line.len());
+    Event::from(attempt)
 }

@@ -95,7 +95,7 @@ pub(crate) fn question_page(view: &QuestionPage) -> Markup {
         div class="page-head" { div class="titles" { (layout::crumbs(&[("/inbox", "Inbox")])) h1 { (title) } } }
         (asked(view))
         @if view.asked.answered.is_none() { section aria-label="Answer" { (question::answers(&view.asked, view.frame.may)) } }
-        (layout::dialog("preview", "Preview of file changes", "preview"))
+        (layout::doing_dialog("preview", "Preview of file changes", &format!("/inbox/{}/preview", view.asked.id)))
     };
     layout::page(&view.frame, Place::Inbox, title, body)
 }

@@ -73,7 +73,7 @@ pub(crate) struct Frame {
 pub(crate) fn page(frame: &Frame, place: Place, title: &str, body: Markup) -> Markup {
     html! {
         (DOCTYPE)
-        html lang="en" data-now=(frame.now.millis()) data-stream=[frame.stream.as_deref()] data-events=(Event::NAMES.join(" ")) {
+        html lang="en" data-now=[frame.stream.as_ref().map(|_| frame.now.millis())] data-stream=[frame.stream.as_deref()] data-events=(Event::NAMES.join(" ")) {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
@@ -164,6 +164,18 @@ pub(crate) fn dialog(id: &str, title: &str, part: &str) -> Markup {
             div class="inside" {
                 h2 id={ (id) "-title" } { (title) }
                 div data-load=(part) { p class="dim" { "Loading…" } }
+            }
+        }
+    }
+}
+
+/// A dialog whose content is worked out when it is opened: not by looking, but by doing something.
+pub(crate) fn doing_dialog(id: &str, title: &str, path: &str) -> Markup {
+    html! {
+        dialog id=(id) aria-labelledby={ (id) "-title" } {
+            div class="inside" {
+                h2 id={ (id) "-title" } { (title) }
+                div data-load=(id) data-post=(path) { p class="dim" { "Trying it on a copy…" } }
             }
         }
     }

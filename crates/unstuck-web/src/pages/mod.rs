@@ -1,18 +1,24 @@
-//! The dashboard: pages rendered by the server, which are complete without script.
+//! The dashboard: pages for people, made from the same readings as the API, and complete without script.
+//!
+//! Each page is a value with all that it shows, and a function from that value to markup. Parts of a page that change
+//! can be asked for alone (`?part=`): the script puts them in place when an event says that something has happened.
 
-pub(crate) mod assets;
-pub(crate) mod chart;
-pub(crate) mod failures;
-pub(crate) mod inbox;
-pub(crate) mod layout;
-pub(crate) mod login;
-pub(crate) mod now;
-pub(crate) mod parts;
-pub(crate) mod policies;
-pub(crate) mod run;
-pub(crate) mod runs;
-pub(crate) mod session;
-pub(crate) mod settings;
-
+mod assets;
+mod chart;
+mod failures;
+mod inbox;
+mod layout;
+mod login;
+mod looking;
+mod now;
+mod parts;
+mod policies;
+mod routes;
+mod run;
+mod runs;
+mod session;
+mod settings;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use routes::{not_found, router};

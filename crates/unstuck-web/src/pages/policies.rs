@@ -46,6 +46,11 @@ pub(crate) fn page(view: &Policies) -> Markup {
     layout::page(&view.frame, Place::Policies, "Policies", body)
 }
 
+/// Nothing of it changes by itself: two people who change it at once are told apart when they save.
+pub(crate) fn part(_: &Policies, _: &str) -> Option<Markup> {
+    None
+}
+
 fn whose(view: &Policies) -> Markup {
     let chosen = view.project.as_ref().map(|project| project.id.as_str());
     html! {

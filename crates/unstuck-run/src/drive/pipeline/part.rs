@@ -6,6 +6,7 @@ use serde_json::json;
 use unstuck_core::agent::Call;
 use unstuck_core::decision::Draw;
 use unstuck_core::duration::in_millis;
+use unstuck_core::episode::PromptPattern;
 use unstuck_core::event::{Event, Part, RecoveryResolved, SessionSpec, SessionStarted};
 use unstuck_core::{Recorded, Recovery, SessionId};
 
@@ -229,6 +230,7 @@ impl Conductor<'_> {
                 knowledge: self.knowledge.version.to_owned(),
             },
             inputs: inputs.into_iter().filter(needed).collect(),
+            prompt: Some(PromptPattern::masked(role.prompt.text())),
         })
     }
 }

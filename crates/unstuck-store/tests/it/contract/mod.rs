@@ -3,6 +3,8 @@
 mod appending;
 mod calls;
 mod counting;
+mod failures;
+mod following;
 mod leases;
 mod maintenance;
 mod outbox;
@@ -107,6 +109,22 @@ contract! {
     counting {
         strategies_that_helped_are_learned
         statistics_are_told_by_what_is_asked
+    }
+    failures {
+        failures_are_told_by_what_is_asked
+        the_same_hours_are_told_together_and_one_by_one
+        a_role_is_told_by_its_prompt
+        a_call_that_was_given_up_counts_where_nobody_drives
+        failures_come_in_pages_that_stay_where_they_are
+        what_failures_say_outlives_their_runs
+        secrets_are_in_no_message_and_no_prompt
+    }
+    following {
+        what_is_written_is_told_at_once_and_in_order
+        it_goes_on_where_one_was
+        whoever_is_far_behind_misses_nothing
+        any_number_can_follow
+        it_ends_when_the_store_is_closed
     }
     maintenance {
         only_what_is_done_and_old_is_pruned

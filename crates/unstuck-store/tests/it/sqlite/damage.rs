@@ -117,7 +117,7 @@ fn folds_that_do_not_fit_their_events_are_found() {
         ),
         (
             "DELETE FROM events WHERE run = 'r000000006'",
-            vec!["r000000006", "hourly"],
+            vec!["r000000006", "hourly", "tries"],
         ),
         (
             "UPDATE hourly SET count = count + 1 WHERE outcome = 'succeeded'",
@@ -127,6 +127,8 @@ fn folds_that_do_not_fit_their_events_are_found() {
             "DELETE FROM hourly WHERE outcome = 'succeeded'",
             vec!["hourly"],
         ),
+        ("UPDATE tries SET count = count + 1", vec!["tries"]),
+        ("DELETE FROM try_scopes", vec!["tries"]),
     ] {
         let place = filled();
         assert_eq!(bare(&place).execute(sql, []).unwrap().min(1), 1);

@@ -7,14 +7,25 @@ use std::path::PathBuf;
 use rusqlite::{Connection, params};
 use unstuck_core::Kind;
 use unstuck_core::episode::RunView;
-use unstuck_core::event::{Event, Recorded};
-use unstuck_store::{Dimension, Report, StatsQuery, Task};
+use unstuck_core::event::{CallOutcome, CallRecord, Event, Recorded};
+use unstuck_store::{Dimension, FailureQuery, Report, StatsQuery, Task};
 
 use super::bare;
 use crate::contract::{Place, wait};
-use crate::samples::{START, append, end, failed, run, started, succeeded};
+use crate::samples::{
+    START, answering, append, attempt_started, builder_started, call_failed, called, end, failed,
+    pipeline_started, run, started, started_in, succeeded,
+};
 
 const FIRST_SCHEMA: &str = include_str!("../../../migrations/sqlite/0001_events.sql");
+
+const FIFTH_SCHEMA: [&str; 5] = [
+    FIRST_SCHEMA,
+    include_str!("../../../migrations/sqlite/0002_hourly.sql"),
+    include_str!("../../../migrations/sqlite/0003_outbox.sql"),
+    include_str!("../../../migrations/sqlite/0004_questions.sql"),
+    include_str!("../../../migrations/sqlite/0005_calls.sql"),
+];
 
 /// A store as the first schema had it, with one run.
 fn old_store() -> (Place, Vec<Recorded>) {
@@ -70,6 +81,75 @@ fn keep(connection: &Connection, seq: u64, event: Event) -> Recorded {
         at: START,
         event,
     }
+}
+
+/// A store as the fifth schema had it, with all that this one holds.
+fn fifth_store(present: &Place) -> Place {
+    let place = Place::new();
+    fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    let connection = bare(&place);
+    for schema in FIFTH_SCHEMA {
+        connection.execute_batch(schema).unwrap();
+    }
+    let attach = "ATTACH ?1 AS present";
+    let file = present.file().display().to_string();
+    connection.execute(attach, [file]).unwrap();
+    let old = "SELECT id, call, run, session, project, at, protocol, endpoint, upstream, asked_model, model, stream,
+        outcome, status, kind, attempts, waited_ms, first_byte_ms, duration_ms, sent_bytes, input_tokens,
+        cached_tokens, output_tokens, cost_nanos";
+    connection
+        .execute_batch(&format!(
+            "INSERT INTO events SELECT * FROM present.events;
+            INSERT INTO sessions SELECT * FROM present.sessions;
+            INSERT INTO runs SELECT * FROM present.runs;
+            INSERT INTO hourly SELECT * FROM present.hourly;
+            INSERT INTO questions SELECT * FROM present.questions;
+            INSERT INTO calls {old} FROM present.calls;
+            INSERT INTO spent SELECT * FROM present.spent;
+            PRAGMA application_id = 0x756e7374; PRAGMA user_version = 5;"
+        ))
+        .unwrap();
+    place
+}
+
+/// What the dashboard shows is counted from all that happened before it was there.
+#[test]
+fn failures_from_before_they_were_counted_are_told() {
+    let present = Place::new();
+    let store = wait(present.open());
+    let (driven, client) = (run(1), run(2));
+    let answer = answering(Kind::Timeout, None);
+    let helped = end(&driven, 10, Some(0.5), Some(answer));
+    let events = [
+        pipeline_started("/home/me/shop"),
+        builder_started(&driven, "Build it"),
+        attempt_started(&driven, 1),
+        failed(end(&driven, 10, None, None), Kind::Timeout),
+        succeeded(helped),
+    ];
+    wait(store.append(append(&driven, events))).unwrap();
+    let line = "429: try again in 7 s";
+    let events = [started_in(&client, ""), call_failed(&client, "a", line)];
+    wait(store.append(append(&client, events))).unwrap();
+    let given_up = |run| CallRecord {
+        outcome: CallOutcome::Failed,
+        kind: Some(Kind::RateLimit),
+        ..called(run, "a", 2)
+    };
+    let calls = vec![given_up(&client), given_up(&driven)];
+    wait(store.record_calls(calls)).unwrap();
+    let query = FailureQuery::default();
+    let expected = wait(store.failures(&query)).unwrap();
+    assert_eq!(expected.total_failures, 2);
+    let listed = wait(store.failure_page(&query, None, 9)).unwrap();
+    wait(store.close()).unwrap();
+
+    let place = fifth_store(&present);
+    let store = wait(place.open());
+    assert_eq!(wait(store.failures(&query)).unwrap(), expected);
+    assert_eq!(wait(store.failure_page(&query, None, 9)).unwrap(), listed);
+    let checked = wait(store.maintain(Task::Check)).unwrap();
+    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
 }
 
 fn aside(place: &Place, suffix: &str) -> PathBuf {

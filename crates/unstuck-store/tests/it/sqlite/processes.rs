@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use unstuck_store::{Location, Options, Report, Store, StoreError, Task};
+use futures_util::StreamExt;
+use unstuck_store::{Location, Options, Placed, Position, Report, Store, StoreError, Task};
 
 use crate::contract::{Place, wait};
 use crate::samples::{append, attempt_started, run, started};
@@ -72,6 +73,37 @@ fn several_processes_write_to_the_same_runs_at_once() {
     assert_eq!(events.len() as u32, 1 + (WRITERS + 1) * APPENDS);
     let checked = wait(store.maintain(Task::Check)).unwrap();
     assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+}
+
+/// Several processes write, each at its own pace: whoever follows sees every event once, in order.
+#[test]
+fn what_other_processes_write_is_followed() {
+    let place = Place::new();
+    let shared = run(0);
+    let store = wait(place.open());
+    wait(store.append(append(&shared, [started(&shared)]))).unwrap();
+    let begin = || async { store.follow(Some(Position::default())).await.unwrap() };
+    let (mut one, mut other) = (Box::pin(wait(begin())), Box::pin(wait(begin())));
+    let writer = "sqlite::processes::writes_to_a_shared_run";
+    let spawned = |_| {
+        let mut process = process(&[], writer, &place.location());
+        process.stdout(Stdio::null()).spawn().unwrap()
+    };
+    let writers: Vec<_> = (0..WRITERS).map(spawned).collect();
+    let all = (1 + WRITERS * APPENDS) as usize;
+    for news in [&mut one, &mut other] {
+        let mut told: Vec<Placed> = Vec::new();
+        while told.len() < all {
+            told.extend(wait(news.next()).unwrap().unwrap());
+        }
+        let places: Vec<u64> = told.iter().map(|event| event.place.number()).collect();
+        assert_eq!(places, (1..=all as u64).collect::<Vec<_>>());
+        let seqs: Vec<u64> = told.iter().map(|event| event.recorded.seq).collect();
+        assert_eq!(seqs, places, "one run, told in its own order too");
+    }
+    for mut writer in writers {
+        assert!(writer.wait().unwrap().success());
+    }
 }
 
 #[test]

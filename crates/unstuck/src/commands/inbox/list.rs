@@ -6,11 +6,11 @@ use anyhow::Result;
 use unstuck_core::Timestamp;
 use unstuck_core::event::EscalationKind;
 use unstuck_core::guard::{show, show_command};
-use unstuck_core::question::Answer;
+use unstuck_core::question::{Answer, offered};
 use unstuck_store::Question;
 
 use super::columns::{cut, width, wrapped};
-use super::told::{command, offered};
+use super::told::command;
 use crate::clock::ago;
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
@@ -87,7 +87,9 @@ fn block(
 
 /// The command line of the likeliest answer, and which others there are.
 fn answers(question: &Question, room: usize, session: &Session<'_>) -> String {
-    let mut offered = offered(question).into_iter().map(|choice| choice.answer);
+    let mut offered = offered(&question.asked)
+        .into_iter()
+        .map(|choice| choice.answer);
     let Some(first) = offered.next() else {
         return String::new();
     };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use unstuck_core::decision::CostEstimate;
-use unstuck_core::question::{Answer, Choice, Circumstances, Deadline, Tried, choices};
+use unstuck_core::question::{Answer, Deadline, Tried, offered};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::Question;
 
@@ -52,7 +52,7 @@ impl<'a> Told<'a> {
     pub(super) fn of(question: &'a Question, session: &Session<'_>) -> Self {
         let asked = &question.asked;
         let shown = &asked.shown;
-        let offered = offered(question).into_iter();
+        let offered = offered(asked).into_iter();
         Self {
             id: &asked.id,
             question: asked.question.name(),
@@ -91,20 +91,6 @@ impl<'a> Cost<'a> {
             formula: &estimate.formula,
         }
     }
-}
-
-/// The answers that make sense; a question from before they were written down has the usual ones.
-pub(super) fn offered(question: &Question) -> Vec<Choice> {
-    let shown = &question.asked.shown;
-    if !shown.choices.is_empty() {
-        return shown.choices.clone();
-    }
-    let usual = Circumstances {
-        repair: shown.command.as_deref(),
-        role: shown.role.as_deref(),
-        ..Circumstances::default()
-    };
-    choices(question.asked.why, &usual)
 }
 
 /// The command line that gives an answer.

@@ -7,11 +7,12 @@ use unstuck_core::Timestamp;
 use unstuck_core::decision::{Amount, Changed, CostEstimate};
 use unstuck_core::duration::Human;
 use unstuck_core::guard::{show, show_command};
+use unstuck_core::question::offered;
 use unstuck_store::Question;
 
 use super::columns::{broken, wrapped};
 use super::list::USUAL;
-use super::told::{command, offered};
+use super::told::command;
 use crate::clock::{self, ago};
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
@@ -34,7 +35,7 @@ pub(super) fn print(
     }
     writeln!(out)?;
     let id = &question.asked.id;
-    for choice in offered(question) {
+    for choice in offered(&question.asked) {
         let line = command(choice.answer, id, session);
         writeln!(out, "{BOLD}{line}{BOLD:#}")?;
         for line in wrapped(&show(&choice.does), columns.saturating_sub(2)) {

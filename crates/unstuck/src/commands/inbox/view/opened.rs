@@ -1,9 +1,8 @@
 //! One question that the person has opened, and what a key does there.
 
-use unstuck_core::question::{Answer, Choice};
+use unstuck_core::question::{Answer, Choice, offered};
 use unstuck_store::Question;
 
-use super::super::told::offered;
 use super::desk::{Giving, Request};
 use super::keys::Key;
 
@@ -53,7 +52,7 @@ pub(super) enum Step {
 impl Opened {
     pub(super) fn new(question: Question) -> Self {
         Self {
-            choices: offered(&question),
+            choices: offered(&question.asked),
             question,
             scroll: 0,
             note: String::new(),

@@ -129,6 +129,7 @@ impl Told {
                 knowledge: "1".into(),
             },
             inputs: BTreeMap::new(),
+            prompt: None,
         }));
         assert_eq!(told, [""; 0]);
         self.attempt(&session, 1);

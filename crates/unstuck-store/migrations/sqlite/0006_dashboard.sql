@@ -1,0 +1,40 @@
+-- What failed, counted by the hour and written with the events and calls that it counts, so that nobody has to scan
+-- them; the program fills it in from those so far. Texts stand apart, each once: the counts are numbers alone.
+CREATE TABLE try_scopes (
+    id      INTEGER PRIMARY KEY,
+    project TEXT    NOT NULL,
+    model   TEXT    NOT NULL,
+    kind    TEXT    NOT NULL, -- `none` for what did not fail
+    UNIQUE (project, model, kind)
+) STRICT;
+CREATE TABLE try_messages (
+    id          INTEGER PRIMARY KEY,
+    fingerprint TEXT    NOT NULL UNIQUE,
+    message     TEXT    NOT NULL, -- what was said the first time, with what varies masked
+    kind        TEXT    NOT NULL
+) STRICT;
+CREATE TABLE try_patterns (
+    id       INTEGER PRIMARY KEY,
+    role     TEXT    NOT NULL,
+    template TEXT    NOT NULL,
+    UNIQUE (role, template)
+) STRICT;
+CREATE TABLE tries (
+    hour    INTEGER NOT NULL, -- hours since the Unix epoch
+    scope   INTEGER NOT NULL,
+    message INTEGER NOT NULL, -- 0 for what did not fail
+    pattern INTEGER NOT NULL, -- 0 where the prompt is not known, and for what did not fail
+    count   INTEGER NOT NULL,
+    newest  INTEGER NOT NULL, -- when the last of them ended, in milliseconds since the Unix epoch
+    PRIMARY KEY (hour, scope, message, pattern)
+) STRICT, WITHOUT ROWID;
+
+-- Calls of sessions that nobody drives count as tries of their own; what failed about them is told by their events.
+ALTER TABLE calls ADD COLUMN alone INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE calls ADD COLUMN fingerprint TEXT;
+ALTER TABLE calls ADD COLUMN message TEXT;
+CREATE INDEX calls_failed ON calls (at) WHERE alone = 1 AND outcome IN ('failed', 'cut');
+
+CREATE INDEX events_failed ON events (at) WHERE event = 'attempt_failed';
+CREATE INDEX events_of_failed_calls ON events (run, seq) WHERE event = 'call_failed';
+CREATE INDEX events_of_roles ON events (run, session) WHERE event = 'session_started';

@@ -1,0 +1,152 @@
+//! The log of all runs: as a stream that goes on, and as pages.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{self, Stream, StreamExt};
+use serde::Deserialize;
+use unstuck_core::{RunId, SessionId};
+use unstuck_store::{EventFilter, Placed, Position};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::extract::{Asked, each, limit};
+use crate::leaving::Clean;
+use crate::model::{EventLine, Page, Problem};
+use crate::reading;
+use crate::web::Web;
+
+/// How often a stream shows that it lives.
+const ALIVE: Duration = Duration::from_secs(15);
+/// How soon a browser comes back when a stream broke off.
+const COME_BACK: Duration = Duration::from_secs(1);
+
+pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+    OpenApiRouter::new().routes(routes!(list_events))
+}
+
+/// Which events are asked for.
+#[derive(Debug, Clone, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct EventsAsked {
+    /// Those after the one with this id; a stream begins with what happens from now on where it is left out.
+    after: Option<u64>,
+    /// Those of this run.
+    run: Option<String>,
+    /// Those of this session.
+    session: Option<String>,
+    /// Those of these names, with commas between them.
+    #[param(example = "attempt_failed,decision_made")]
+    names: Option<String>,
+    /// At most so many in a page; 50 where left out.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<u32>,
+}
+
+/// Follow or list the events of all runs, the oldest first
+///
+/// A stream of server-sent events that goes on; each has its id, and `Last-Event-ID` or `after` go on behind it: none is
+/// lost and none comes twice. With `Accept: application/json` it is one page instead.
+#[utoipa::path(
+    get,
+    path = "/api/events",
+    tag = "events",
+    params(
+        EventsAsked,
+        ("last-event-id" = Option<String>, Header, description = "The id of the last event that was seen; counts before `after`."),
+    ),
+    responses((status = OK, description = "Events.", content(
+        (Page<EventLine> = "application/json"),
+        (String = "text/event-stream"),
+    )))
+)]
+async fn list_events(
+    State(web): State<Arc<Web>>,
+    Asked(asked): Asked<EventsAsked>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let filter = EventFilter {
+        run: asked.run.map(RunId::new),
+        session: asked.session.map(SessionId::new),
+        names: each("names", asked.names.as_deref(), |name| Some(name.to_owned()))?,
+        after: seen(&headers)?.or(asked.after).map(Position::new),
+        limit: Some(limit(asked.limit)?),
+        ..EventFilter::default()
+    };
+    match wants_pages(&headers) {
+        true => web.told(&reading::events(&web, &filter).await?),
+        false => streamed(web, filter).await,
+    }
+}
+
+/// Whether pages are asked for, and not the stream.
+fn wants_pages(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|one| one.to_str().ok());
+    accept.is_some_and(|accept| {
+        accept.contains("application/json") && !accept.contains("text/event-stream")
+    })
+}
+
+/// The id that a browser saw last.
+fn seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+    let Some(text) = headers.get("last-event-id") else {
+        return Ok(None);
+    };
+    let number = text.to_str().ok().and_then(|text| text.trim().parse().ok());
+    let wrong = || Problem::bad_request("`Last-Event-ID` must be the id of an event, a number");
+    number.ok_or_else(wrong).map(Some)
+}
+
+async fn streamed(web: Arc<Web>, filter: EventFilter) -> Result<Response, Problem> {
+    let place = Arc::clone(&web.streams).try_acquire_owned().map_err(|_| {
+        let detail = "too many streams of events are open; close one, or ask for pages";
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+    })?;
+    let after = match filter.after {
+        Some(after) => after,
+        None => reading::newest_event(&web).await?,
+    };
+    let news = web.store().follow(Some(after)).await?;
+    // Whoever is cut off before the first event comes back to here.
+    let hello = Event::default().id(after.number().to_string()).retry(COME_BACK);
+    let closed = web.closed();
+    let told = news
+        // The client comes back, and goes on behind what it saw last.
+        .take_while(|news| std::future::ready(news.is_ok()))
+        .flat_map(|news| stream::iter(news.unwrap_or_default()))
+        .filter_map(move |placed| {
+            let _held = &place;
+            std::future::ready(line(&web, &filter, &placed))
+        });
+    let all = stream::iter([hello]).chain(told).take_until(closed);
+    let mut response = Sse::new(all.map(Ok::<_, Infallible>))
+        .keep_alive(KeepAlive::new().interval(ALIVE))
+        .into_response();
+    response.extensions_mut().insert(Clean);
+    Ok(response)
+}
+
+/// An event as it is told, if it is asked for.
+fn line(web: &Web, filter: &EventFilter, placed: &Placed) -> Option<Event> {
+    let recorded = &*placed.recorded;
+    let of_run = filter.run.as_ref().is_none_or(|run| recorded.run == *run);
+    let session = filter.session.as_ref();
+    let of_session = session.is_none_or(|id| recorded.event.session() == Some(id));
+    let name = recorded.event.name();
+    let of_names = filter.names.is_empty() || filter.names.iter().any(|one| one == name);
+    if !(of_run && of_session && of_names) {
+        return None;
+    }
+    let id = placed.place.number();
+    let mut line = serde_json::to_value(EventLine::of(id, recorded)).ok()?;
+    web.redactor.redact_value(&mut line);
+    Some(Event::default().id(id.to_string()).data(line.to_string()))
+}

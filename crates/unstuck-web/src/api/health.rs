@@ -1,0 +1,87 @@
+//! How the server itself is, and what it is.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use unstuck_store::RunFilter;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::leaving::Clean;
+use crate::model::{Health, Problem, Ready, Version};
+use crate::web::Web;
+
+pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+    OpenApiRouter::new()
+        .routes(routes!(health))
+        .routes(routes!(ready))
+        .routes(routes!(version))
+        .routes(routes!(document))
+}
+
+/// Whether the server answers
+#[utoipa::path(
+    get,
+    path = "/api/health",
+    tag = "server",
+    responses((status = OK, description = "It does.", body = Health))
+)]
+async fn health(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+    web.told(&Health {
+        status: "ok".to_owned(),
+        now: web.now(),
+        since: web.since,
+    })
+}
+
+/// Whether the server can do its work
+#[utoipa::path(
+    get,
+    path = "/api/ready",
+    tag = "server",
+    responses((status = OK, description = "The store can be read.", body = Ready))
+)]
+async fn ready(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+    let one = RunFilter {
+        limit: Some(1),
+        ..RunFilter::default()
+    };
+    let read = web.store().runs(&one).await;
+    read.map_err(|error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
+    web.told(&Ready {
+        status: "ready".to_owned(),
+    })
+}
+
+/// Which program answers
+#[utoipa::path(
+    get,
+    path = "/api/version",
+    tag = "server",
+    responses((status = OK, description = "Its name and version.", body = Version))
+)]
+async fn version(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+    web.told(&Version {
+        name: "unstuck".to_owned(),
+        version: web.version.clone(),
+        events: unstuck_core::event::VERSION,
+    })
+}
+
+/// This document
+#[utoipa::path(
+    get,
+    path = "/api/openapi.json",
+    tag = "server",
+    responses((status = OK, description = "An OpenAPI document.", body = Object))
+)]
+async fn document() -> Response {
+    let json = HeaderValue::from_static("application/json");
+    let body = super::openapi().to_json().unwrap_or_default();
+    let mut response = ([(header::CONTENT_TYPE, json)], body).into_response();
+    // Nothing of it was written by anybody but us.
+    response.extensions_mut().insert(Clean);
+    response
+}

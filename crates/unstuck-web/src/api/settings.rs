@@ -1,0 +1,107 @@
+//! What is configured and learned: agents, models, budgets, webhooks, upstreams, odds.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::extract::Named;
+use crate::guard::Admin;
+use crate::model::{Agent, Budgets, Lane, Learned, Models, Page, Problem, Webhook, WebhookTested};
+use crate::reading;
+use crate::web::Web;
+
+pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
+    OpenApiRouter::new()
+        .routes(routes!(list_agents))
+        .routes(routes!(list_models))
+        .routes(routes!(list_budgets))
+        .routes(routes!(list_learned))
+        .routes(routes!(list_upstreams))
+        .routes(routes!(list_webhooks))
+        .routes(routes!(test_webhook))
+}
+
+/// List the agents that can be run, with which are installed
+#[utoipa::path(
+    get,
+    path = "/api/agents",
+    tag = "settings",
+    responses((status = OK, description = "Agents.", body = Page<Agent>))
+)]
+async fn list_agents(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+    web.told(&Page::whole(web.deeds().agents().await?))
+}
+
+/// List the models, their prices and their ladders
+#[utoipa::path(
+    get,
+    path = "/api/models",
+    tag = "settings",
+    responses((status = OK, description = "Models.", body = Models))
+)]
+async fn list_models(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+    web.told(&web.deeds().models().await?)
+}
+
+/// List what may be spent, and what was spent of it
+#[utoipa::path(
+    get,
+    path = "/api/budgets",
+    tag = "settings",
+    responses((status = OK, description = "Budgets.", body = Budgets))
+)]
+async fn list_budgets(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+    web.told(&web.deeds().budgets().await?)
+}
+
+/// List how often each strategy helped against each kind of failure
+#[utoipa::path(
+    get,
+    path = "/api/learned",
+    tag = "settings",
+    responses((status = OK, description = "What was learned in the last 90 days.", body = Page<Learned>))
+)]
+async fn list_learned(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+    web.told(&Page::whole(reading::learned(&web).await?))
+}
+
+/// List the upstreams of the gateway, with their breakers and limits
+#[utoipa::path(
+    get,
+    path = "/api/upstreams",
+    tag = "settings",
+    responses((status = OK, description = "One line for each upstream, key and model.", body = Page<Lane>))
+)]
+async fn list_upstreams(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+    web.told(&Page::whole(web.deeds().lanes().await?))
+}
+
+/// List who is told when something happens
+#[utoipa::path(
+    get,
+    path = "/api/webhooks",
+    tag = "settings",
+    responses((status = OK, description = "Webhooks.", body = Page<Webhook>))
+)]
+async fn list_webhooks(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
+    web.told(&Page::whole(web.deeds().webhooks().await?))
+}
+
+/// Send a sample to a webhook
+#[utoipa::path(
+    post,
+    path = "/api/webhooks/{id}/test",
+    tag = "settings",
+    params(("id" = String, Path, description = "The id of the webhook.")),
+    responses((status = OK, description = "What came back.", body = WebhookTested))
+)]
+async fn test_webhook(
+    State(web): State<Arc<Web>>,
+    Named(id): Named<String>,
+    Admin(_): Admin,
+) -> Result<Response, Problem> {
+    web.told(&web.deeds().test_webhook(&id).await?)
+}

@@ -1,0 +1,306 @@
+//! Tokens: who may do what, kept as hashes in a file that only its owner can read.
+//!
+//! Each line is a token that was made, or one that was taken back. Lines are only ever added, so that two processes
+//! cannot lose each other's.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use unstuck_core::Timestamp;
+
+use super::scope::Scope;
+use super::secret::{Hash, NoChance, drawn};
+
+/// What every token begins with, so that it is known for what it is.
+const PREFIX: &str = "unstuck_";
+/// How many letters of the hash make an id.
+const ID: usize = 8;
+
+/// Why the tokens could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The file cannot be read or written.
+    #[error("cannot {doing} the tokens in {path}: {source}")]
+    File {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Others can read or change the file.
+    #[error("{path} can be read or written by others: chmod 600 it, and make new tokens")]
+    Open {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no such token.
+    #[error("there is no token `{id}`")]
+    Unknown {
+        /// What was asked for.
+        id: String,
+    },
+    /// No secret could be made.
+    #[error(transparent)]
+    NoChance(#[from] NoChance),
+}
+
+/// A token, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Its id.
+    pub id: String,
+    /// What it allows.
+    pub scope: Scope,
+    /// The SHA-256 of the secret.
+    pub hash: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// What it is called.
+    pub name: String,
+}
+
+/// A token that was taken back.
+#[derive(Debug, Serialize, Deserialize)]
+struct Revoked {
+    id: String,
+    revoked: Timestamp,
+}
+
+/// The tokens of a file.
+///
+/// ```
+/// use unstuck_core::Timestamp;
+/// use unstuck_web::guard::{Scope, Tokens};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let state = folder.path();
+/// let tokens = Tokens::open(state.join("tokens.jsonl"));
+/// let (token, secret) = tokens.create("laptop", Scope::Answer, Timestamp::from_seconds(1_794_777_000))?;
+/// assert_eq!(tokens.check(&secret)?.map(|found| found.scope), Some(Scope::Answer));
+/// tokens.revoke(&token.id, Timestamp::from_seconds(1_794_777_060))?;
+/// assert_eq!(tokens.check(&secret)?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Tokens {
+    path: PathBuf,
+    read: Mutex<Read>,
+}
+
+/// What was last read, and of which file.
+#[derive(Debug, Default)]
+struct Read {
+    of: Option<Stamp>,
+    tokens: Vec<(Hash, Token)>,
+}
+
+/// By what a change of the file is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    length: u64,
+    seconds: i64,
+    nanos: i64,
+}
+
+impl Tokens {
+    /// The tokens in this file, which need not exist.
+    pub fn open(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            read: Mutex::default(),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes a token; the secret is told once and never again.
+    pub fn create(
+        &self,
+        name: &str,
+        scope: Scope,
+        now: Timestamp,
+    ) -> Result<(Token, String), TokenError> {
+        let secret = format!("{PREFIX}{}", drawn()?);
+        let hash = Hash::of(&secret).text();
+        let token = Token {
+            id: hash.chars().take(ID).collect(),
+            scope,
+            hash,
+            created: now,
+            name: name.to_owned(),
+        };
+        self.add(&token)?;
+        Ok((token, secret))
+    }
+
+    /// All tokens that count, the oldest first.
+    pub fn list(&self) -> Result<Vec<Token>, TokenError> {
+        let read = self.fresh()?;
+        Ok(read.tokens.iter().map(|(_, token)| token.clone()).collect())
+    }
+
+    /// Takes a token back.
+    pub fn revoke(&self, id: &str, now: Timestamp) -> Result<Token, TokenError> {
+        let found = self.list()?.into_iter().find(|token| token.id == id);
+        let token = found.ok_or_else(|| TokenError::Unknown { id: id.to_owned() })?;
+        self.add(&Revoked {
+            id: token.id.clone(),
+            revoked: now,
+        })?;
+        Ok(token)
+    }
+
+    /// The token with this secret, if there is one.
+    pub fn check(&self, secret: &str) -> Result<Option<Token>, TokenError> {
+        let (asked, read) = (Hash::of(secret), self.fresh()?);
+        // All are looked at, whichever it is.
+        let mut found = None;
+        for (hash, token) in &read.tokens {
+            if hash.is(&asked) {
+                found = Some(token);
+            }
+        }
+        Ok(found.cloned())
+    }
+
+    fn add(&self, line: &impl Serialize) -> Result<(), TokenError> {
+        let failed = |source| self.failed("write", source);
+        if let Some(folder) = self.path.parent() {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.map_err(failed)?;
+        }
+        let opened = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&self.path);
+        let mut file = opened.map_err(failed)?;
+        self.is_private(&file.metadata().map_err(failed)?)?;
+        let mut text = serde_json::to_string(line).map_err(|error| failed(error.into()))?;
+        text.push('\n');
+        // One write: lines of two processes do not mix.
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        file.sync_all().map_err(failed)
+    }
+
+    /// What the file says now; it is read again only if it has changed.
+    fn fresh(&self) -> Result<MutexGuard<'_, Read>, TokenError> {
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let metadata = match fs::metadata(&self.path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                *read = Read::default();
+                return Ok(read);
+            }
+            Err(error) => return Err(self.failed("read", error)),
+        };
+        self.is_private(&metadata)?;
+        let stamp = Stamp {
+            inode: metadata.ino(),
+            length: metadata.len(),
+            seconds: metadata.mtime(),
+            nanos: metadata.mtime_nsec(),
+        };
+        if read.of != Some(stamp) {
+            let text = fs::read_to_string(&self.path);
+            let text = text.map_err(|error| self.failed("read", error))?;
+            *read = Read {
+                of: Some(stamp),
+                tokens: fold(&text),
+            };
+        }
+        Ok(read)
+    }
+
+    fn is_private(&self, metadata: &fs::Metadata) -> Result<(), TokenError> {
+        match metadata.permissions().mode() & 0o077 {
+            0 => Ok(()),
+            _ => Err(TokenError::Open {
+                path: self.path.clone(),
+            }),
+        }
+    }
+
+    fn failed(&self, doing: &'static str, source: io::Error) -> TokenError {
+        TokenError::File {
+            doing,
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+/// The tokens that count; a line that is neither a token nor takes one back is passed over.
+fn fold(text: &str) -> Vec<(Hash, Token)> {
+    let mut tokens: Vec<(Hash, Token)> = Vec::new();
+    for line in text.lines() {
+        if let Ok(token) = serde_json::from_str::<Token>(line) {
+            tokens.extend(Hash::read(&token.hash).map(|hash| (hash, token)));
+        } else if let Ok(revoked) = serde_json::from_str::<Revoked>(line) {
+            tokens.retain(|(_, token)| token.id != revoked.id);
+        }
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_794_777_000);
+
+    fn tokens() -> (tempfile::TempDir, Tokens) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state/tokens.jsonl");
+        (folder, Tokens::open(path))
+    }
+
+    #[test]
+    fn a_token_counts_until_it_is_taken_back_and_its_secret_is_not_in_the_file() {
+        let (_folder, tokens) = tokens();
+        assert_eq!(tokens.check("unstuck_x").unwrap(), None);
+        let (token, secret) = tokens.create("laptop", Scope::Admin, NOW).unwrap();
+        let (_, other) = tokens.create("phone", Scope::Read, NOW).unwrap();
+        assert_eq!(tokens.check(&secret).unwrap(), Some(token.clone()));
+        assert_eq!(tokens.list().unwrap().len(), 2);
+        let file = fs::read_to_string(tokens.path()).unwrap();
+        assert!(!file.contains(&secret) && file.contains(&token.hash));
+        tokens.revoke(&token.id, NOW).unwrap();
+        assert_eq!(tokens.check(&secret).unwrap(), None);
+        assert!(tokens.check(&other).unwrap().is_some());
+        assert!(matches!(
+            tokens.revoke(&token.id, NOW),
+            Err(TokenError::Unknown { .. })
+        ));
+    }
+
+    #[test]
+    fn a_token_of_another_process_counts_at_once() {
+        let (_folder, tokens) = tokens();
+        let elsewhere = Tokens::open(tokens.path());
+        let (_, secret) = elsewhere.create("laptop", Scope::Read, NOW).unwrap();
+        assert!(tokens.check(&secret).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        let (_folder, tokens) = tokens();
+        let (_, secret) = tokens.create("laptop", Scope::Read, NOW).unwrap();
+        assert_eq!(fs::metadata(tokens.path()).unwrap().mode() & 0o777, 0o600);
+        fs::set_permissions(tokens.path(), fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(
+            tokens.check(&secret),
+            Err(TokenError::Open { .. })
+        ));
+    }
+}

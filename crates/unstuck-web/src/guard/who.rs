@@ -1,0 +1,155 @@
+//! Who asks, and what they may do.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::extract::{ConnectInfo, FromRequestParts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::address;
+use super::scope::Scope;
+use crate::model::Problem;
+use crate::web::Web;
+
+/// The header with the key of a login.
+const KEY: &str = "x-unstuck-key";
+
+/// Who asks; put into every request by the guard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Who {
+    /// What their token or cookie allows; none where they brought neither.
+    pub scope: Option<Scope>,
+    /// What their token is called; none where they brought none.
+    pub name: Option<String>,
+    /// Whether what they brought allows to change something: a token, or a cookie with its key from our own page.
+    pub may_change: bool,
+}
+
+impl Who {
+    const NOBODY: Self = Self {
+        scope: None,
+        name: None,
+        may_change: false,
+    };
+
+    /// Whether they may do what needs this scope, be it here or from a page that has the key.
+    pub fn has(&self, scope: Scope) -> bool {
+        self.scope.is_some_and(|own| own >= scope)
+    }
+
+    /// What is written down as the one who did something.
+    pub fn signature(&self) -> Option<String> {
+        self.name.clone()
+    }
+
+    pub(super) fn of(web: &Web, parts: &Parts, host: &str) -> Result<Self, Problem> {
+        let now = web.now();
+        if let Some(given) = parts.headers.get(header::AUTHORIZATION) {
+            return Self::of_token(web, given);
+        }
+        let Some(cookie) = cookie(&parts.headers, &web.cookie_name()) else {
+            return Ok(Self::NOBODY);
+        };
+        // A cookie of a server that has ended is nobody's fault.
+        let Some(scope) = web.logins.check(&cookie, now) else {
+            return Ok(Self::NOBODY);
+        };
+        let key = parts.headers.get(KEY).and_then(|key| key.to_str().ok());
+        let has_key = key.is_some_and(|key| web.logins.is_key(&cookie, key, now));
+        Ok(Self {
+            scope: Some(scope),
+            name: Some("dashboard".to_owned()),
+            may_change: has_key && address::is_from_own_page(parts, host),
+        })
+    }
+
+    fn of_token(web: &Web, given: &HeaderValue) -> Result<Self, Problem> {
+        let secret = given.to_str().ok().and_then(bearer);
+        let Some(secret) = secret else {
+            return Err(wrong("the header Authorization needs `Bearer` and a token"));
+        };
+        let found = web.tokens.check(secret).map_err(|error| {
+            // Where the file is, is nobody's business.
+            let _ = error;
+            Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the tokens cannot be read; `unstuck token list` on the server tells why",
+            )
+        })?;
+        let token = found.ok_or_else(|| {
+            wrong("this token is not known here; `unstuck token` on the server makes one")
+        })?;
+        Ok(Self {
+            scope: Some(token.scope),
+            name: Some(token.name),
+            may_change: true,
+        })
+    }
+}
+
+fn bearer(text: &str) -> Option<&str> {
+    let (scheme, token) = text.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Somebody who is not who they should be.
+pub(super) fn wrong(detail: &str) -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, detail).with_header(
+        header::WWW_AUTHENTICATE,
+        HeaderValue::from_static("Bearer realm=\"unstuck\""),
+    )
+}
+
+/// Somebody who may not do that.
+pub(super) fn needs(scope: Scope, own: Scope) -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        format!(
+            "this needs the scope {scope}, and the token has {own}; `unstuck token --scope {scope}` makes one"
+        ),
+    )
+}
+
+/// The cookie of that name.
+pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let lines = headers.get_all(header::COOKIE).iter();
+    let mut pairs = lines
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
+    let found = pairs.find(|(own, _)| *own == name);
+    found.map(|(_, value)| value.to_owned())
+}
+
+/// The address that a request came from; none where the listener does not tell.
+pub(super) fn peer(parts: &Parts) -> Option<IpAddr> {
+    let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+    info.map(|ConnectInfo(peer)| peer.ip().to_canonical())
+}
+
+impl<S: Sync> FromRequestParts<S> for Who {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let who = parts.extensions.get::<Self>();
+        Ok(who.cloned().unwrap_or(Self::NOBODY))
+    }
+}
+
+/// Who asks, if they may change policies and settings.
+#[derive(Debug, Clone)]
+pub(crate) struct Admin(pub(crate) Who);
+
+impl<S: Sync> FromRequestParts<S> for Admin {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let who = parts.extensions.get::<Who>();
+        let who = who.cloned().unwrap_or(Who::NOBODY);
+        match who.scope {
+            Some(Scope::Admin) => Ok(Self(who)),
+            Some(own) => Err(needs(Scope::Admin, own)),
+            None => Err(wrong("this needs a token with the scope admin")),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The REST API, the stream of events and the dashboard, on the store that `exec` and `run` write to.
+//!
+//! [`router`] makes all of it from a [`Web`]: a store, [what changes things](deeds::Deeds), and [who may](guard::Tokens).
+//! Whoever listens passes the address of each client on as axum's `ConnectInfo`; without one a client counts as being on
+//! another machine.
+//!
+//! ```no_run
+//! use std::net::SocketAddr;
+//! use std::sync::Arc;
+//! use unstuck_core::redact::Redactor;
+//! use unstuck_run::clock::Clock;
+//! use unstuck_store::{Location, Options, Store};
+//! use unstuck_web::deeds::Deeds;
+//! use unstuck_web::guard::{RateLimits, Scope, Tokens};
+//! use unstuck_web::{Web, WebOptions, router};
+//!
+//! async fn serve(deeds: Arc<dyn Deeds>) -> Result<(), Box<dyn std::error::Error>> {
+//!     let store = Store::open(&Location::file("unstuck.db"), Options::default()).await?;
+//!     let listener = tokio::net::TcpListener::bind("127.0.0.1:4141").await?;
+//!     let web = Web::new(WebOptions {
+//!         store,
+//!         deeds,
+//!         tokens: Arc::new(Tokens::open("tokens.jsonl")),
+//!         redactor: Arc::new(Redactor::new([])),
+//!         clock: Clock::System,
+//!         listen: listener.local_addr()?,
+//!         hosts: Vec::new(),
+//!         rates: RateLimits::default(),
+//!         version: "0.1.0".into(),
+//!     });
+//!     println!("the dashboard: {}", web.link(Scope::Admin)?);
+//!     let service = router(web).into_make_service_with_connect_info::<SocketAddr>();
+//!     axum::serve(listener, service).await?;
+//!     Ok(())
+//! }
+//! ```
+
+mod api;
+pub mod deeds;
+pub mod guard;
+mod leaving;
+pub mod model;
+mod pages;
+pub mod reading;
+mod web;
+
+pub use api::{openapi, router};
+pub use web::{Web, WebOptions};

@@ -1,0 +1,327 @@
+//! A question to a person: all that is needed to answer it in one look, and the answer.
+
+use serde::{Deserialize, Serialize};
+use unstuck_core::decision::{Amount, Changed, CostEstimate};
+use unstuck_core::{Kind, Timestamp, question};
+use unstuck_store::Question;
+use utoipa::ToSchema;
+
+use super::attempt::Resolved;
+use super::money::rounded;
+use super::project::project_id;
+use super::schema;
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Escalation {
+    /// Its id.
+    pub id: String,
+    /// What kind of question it is.
+    #[serde(rename = "type")]
+    #[schema(schema_with = schema::question)]
+    pub question: String,
+    /// What made unstuck ask, `HICCUP` for instance.
+    pub trigger: String,
+    /// The run that asks.
+    pub run: String,
+    /// The session that it is about, where it is about one.
+    pub session: Option<String>,
+    /// The root folder of its project.
+    pub project: String,
+    /// The id of its project.
+    pub project_id: String,
+    /// The role that it is about, where it is about one.
+    pub role: Option<String>,
+    /// The kind of failure that it is about.
+    #[schema(schema_with = schema::kind)]
+    pub kind: Kind,
+    /// What was being done.
+    pub doing: String,
+    /// The line of the failure that tells most.
+    pub evidence: String,
+    /// Why a person is needed, in one sentence.
+    pub reason: String,
+    /// What was tried before, and why it did not help.
+    pub tried: Vec<Tried>,
+    /// The command that is proposed, where one is.
+    pub command: Option<String>,
+    /// What else is proposed, in words.
+    pub proposed: Option<String>,
+    /// What that is expected to cost more.
+    pub cost: Option<Estimate>,
+    /// Whether there are file changes to look at before answering.
+    pub can_preview: bool,
+    /// The answers that make sense, the likeliest first.
+    pub answers: Vec<Offered>,
+    /// When it was asked.
+    #[schema(value_type = String, format = DateTime)]
+    pub created: Timestamp,
+    /// What counts as answered when nobody answers in time.
+    pub deadline: Option<Deadline>,
+    /// The same failure has the same fingerprint.
+    pub fingerprint: String,
+    /// What an answer binds to: send it back with the answer, so that what was shown is what is answered.
+    pub hash: String,
+    /// What was answered; null while it waits.
+    pub answered: Option<Answered>,
+}
+
+impl From<Question> for Escalation {
+    fn from(question: Question) -> Self {
+        let answers = question::offered(&question.asked).into_iter();
+        let asked = question.asked;
+        let proposed = asked.proposed.as_ref();
+        let shown = asked.shown;
+        Self {
+            answers: answers.map(Offered::from).collect(),
+            question: asked.question.name().to_owned(),
+            trigger: asked.trigger,
+            run: question.run.as_str().to_owned(),
+            session: asked.session.map(|session| session.as_str().to_owned()),
+            project_id: project_id(&question.project),
+            project: question.project,
+            role: shown.role,
+            kind: asked.kind,
+            doing: shown.doing,
+            evidence: shown.evidence,
+            reason: asked.reason,
+            tried: shown.tried.into_iter().map(Tried::from).collect(),
+            proposed: proposed.map(|one| in_words(&one.strategy, &one.changes)),
+            cost: asked.cost.as_ref().map(|cost| {
+                let models = proposed.and_then(|one| one.changes.iter().find_map(Changed::model));
+                Estimate::of(cost, models)
+            }),
+            can_preview: asked.repair.is_some(),
+            command: shown.command,
+            created: question.at,
+            deadline: shown.deadline.map(Deadline::from),
+            fingerprint: shown.fingerprint,
+            hash: shown.hash,
+            id: asked.id,
+            answered: question.answered.map(|answered| Answered {
+                at: answered.at,
+                how: answered.answer.map(Resolved::from),
+            }),
+        }
+    }
+}
+
+/// What is proposed, where it is no command.
+fn in_words(strategy: &str, changes: &[Changed]) -> String {
+    let models = changes.iter().filter_map(Changed::model);
+    let models: Vec<_> = models
+        .map(|(from, to)| format!("the model {to} in place of {from}"))
+        .collect();
+    match models.is_empty() {
+        true => strategy.to_owned(),
+        false => models.join(", "),
+    }
+}
+
+/// Something that was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Tried {
+    /// What.
+    pub what: String,
+    /// Why it did not help.
+    pub why: String,
+}
+
+impl From<question::Tried> for Tried {
+    fn from(tried: question::Tried) -> Self {
+        Self {
+            what: tried.what,
+            why: tried.why,
+        }
+    }
+}
+
+/// What something is expected to cost more, and how that was worked out.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Estimate {
+    /// The model so far, where the model changes.
+    pub from_model: Option<String>,
+    /// The model from then on, where the model changes.
+    pub to_model: Option<String>,
+    /// How much, in USD; negative where something becomes cheaper, null where it cannot be told.
+    pub usd: Option<f64>,
+    /// How it was worked out, or why it cannot be told.
+    pub formula: String,
+    /// What is kept, in one sentence; empty where nothing is said.
+    pub keeps: String,
+}
+
+impl Estimate {
+    /// An estimate of the core, and from which model to which.
+    pub fn of(cost: &CostEstimate, models: Option<(&str, &str)>) -> Self {
+        Self {
+            from_model: models.map(|(from, _)| from.to_owned()),
+            to_model: models.map(|(_, to)| to.to_owned()),
+            usd: match cost.amount {
+                Amount::Known(usd) => Some(rounded(usd)),
+                Amount::Unknown { .. } => None,
+            },
+            formula: cost.formula.clone(),
+            keeps: String::new(),
+        }
+    }
+}
+
+/// An answer that makes sense.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Offered {
+    /// The answer.
+    pub answer: Answer,
+    /// What will happen.
+    pub does: String,
+    /// What that is expected to cost more, in USD, where it is known.
+    pub cost_usd: Option<f64>,
+}
+
+impl From<question::Choice> for Offered {
+    fn from(choice: question::Choice) -> Self {
+        Self {
+            answer: choice.answer.into(),
+            does: choice.does,
+            cost_usd: choice.cost.map(rounded),
+        }
+    }
+}
+
+/// What a person can answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Do what is proposed.
+    Approve,
+    /// Do not do it, and go on.
+    Reject,
+    /// It was seen to by hand: go on.
+    Resolve,
+    /// Again, with their words.
+    Retry,
+    /// Again, with a stronger model.
+    Escalate,
+    /// Leave this part out, and go on without it.
+    Skip,
+    /// End the run.
+    Abort,
+}
+
+impl From<question::Answer> for Answer {
+    fn from(answer: question::Answer) -> Self {
+        match answer {
+            question::Answer::Approve => Self::Approve,
+            question::Answer::Reject => Self::Reject,
+            question::Answer::Resolve => Self::Resolve,
+            question::Answer::Retry => Self::Retry,
+            question::Answer::Escalate => Self::Escalate,
+            question::Answer::Skip => Self::Skip,
+            question::Answer::Abort => Self::Abort,
+        }
+    }
+}
+
+impl From<Answer> for question::Answer {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Approve => Self::Approve,
+            Answer::Reject => Self::Reject,
+            Answer::Resolve => Self::Resolve,
+            Answer::Retry => Self::Retry,
+            Answer::Escalate => Self::Escalate,
+            Answer::Skip => Self::Skip,
+            Answer::Abort => Self::Abort,
+        }
+    }
+}
+
+/// What counts as answered when nobody answers in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Deadline {
+    /// When the time is over.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    /// The answer that counts then.
+    pub answer: Answer,
+}
+
+impl From<question::Deadline> for Deadline {
+    fn from(deadline: question::Deadline) -> Self {
+        Self {
+            at: deadline.at,
+            answer: deadline.answer.into(),
+        }
+    }
+}
+
+/// What was answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    /// When.
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    /// What; null where it has come to nothing because the run went on or ended.
+    pub how: Option<Resolved>,
+}
+
+/// A person's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AnswerGiven {
+    /// The answer.
+    pub answer: Answer,
+    /// Why, for those who read the history; for `retry` what is to be done otherwise.
+    #[serde(default)]
+    #[schema(max_length = 20000)]
+    pub note: String,
+    /// The hash of the question that was shown; where it is given, nothing else is answered.
+    #[serde(default)]
+    #[schema(max_length = 200)]
+    pub hash: Option<String>,
+}
+
+/// What follows from an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerTaken {
+    /// The question, answered.
+    pub escalation: Escalation,
+    /// What happens now, in one sentence.
+    pub doing: String,
+}
+
+/// What a proposed command would change, tried out on a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Preview {
+    /// The command.
+    pub command: String,
+    /// Its exit code; null where it did not come to its end.
+    pub exit_code: Option<i32>,
+    /// The end of what it wrote.
+    pub output: String,
+    /// The files that it would change.
+    pub files: Vec<PreviewedFile>,
+    /// Whether there are more of them than are told.
+    pub more: bool,
+    /// What cannot be told of it, in words.
+    pub notes: Vec<String>,
+}
+
+/// A file that would be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PreviewedFile {
+    /// Its path in the project.
+    pub path: String,
+    /// What happens to it: `added`, `changed` or `removed`.
+    pub change: String,
+    /// The difference, as a unified diff; empty where it cannot be shown.
+    pub diff: String,
+}

@@ -1,0 +1,51 @@
+//! What the API says and the pages show: plain values in the names of the wire, and nothing else.
+//!
+//! Names are in camelCase, moments are RFC 3339 texts in UTC, money is in USD.
+
+mod agent;
+mod attempt;
+mod call;
+mod escalation;
+mod event;
+mod health;
+mod lane;
+mod learned;
+mod llm_model;
+mod money;
+mod page;
+mod policy;
+mod problem;
+mod project;
+mod run;
+mod schema;
+mod session;
+mod token;
+mod webhook;
+
+pub use agent::Agent;
+pub use attempt::{
+    Answering, Attempt, AttemptTexts, Decision, Diagnosis, Excerpt, PassedOver, Repair, Resolved,
+    TokenCount, Used, Wait,
+};
+pub use call::{ApiCall, ApiTry};
+pub use escalation::{
+    Answer, AnswerGiven, AnswerTaken, Answered, Deadline, Escalation, Estimate, Offered, Preview,
+    PreviewedFile, Tried,
+};
+pub use event::EventLine;
+pub use health::{Health, Ready, Version};
+pub use lane::{Breaker, Lane, LaneCounts, Plan, Window};
+pub use learned::Learned;
+pub use llm_model::{Budget, Budgets, Ladder, LongPrice, Model, Models, Price};
+pub use money::rounded;
+pub use page::Page;
+pub use policy::{Override, Policy, PolicyKept, PolicyOrigin, PolicyTemplate};
+pub use problem::{FieldProblem, Problem};
+pub use project::{Project, project_id, project_name};
+pub use run::{Run, RunDetail, Spending};
+pub use session::{
+    EscalateSession, Escalated, ModelChange, RetryOptions, RetryPrompt, RetryStarted, RetryTold,
+    Session,
+};
+pub use token::{LoggedIn, Login, Me};
+pub use webhook::{Webhook, WebhookTested};

@@ -1,0 +1,69 @@
+//! A project: a repository or workspace in which agents work.
+
+use std::collections::BTreeMap;
+
+use data_encoding::HEXLOWER;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use unstuck_core::Timestamp;
+use utoipa::ToSchema;
+
+/// How many bytes of the hash make an id.
+const ID_BYTES: usize = 6;
+
+/// A project.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Project {
+    /// Its id in addresses.
+    #[schema(example = "3f9a1c07be52")]
+    pub id: String,
+    /// The last part of its path.
+    pub name: String,
+    /// Its root folder; empty where calls belong to no project.
+    pub root: String,
+    /// How many runs there are, by where they stand.
+    pub runs: BTreeMap<String, u64>,
+    /// When something last happened in it.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_activity: Option<Timestamp>,
+    /// What its runs cost, in USD, as far as is known.
+    pub cost_usd: f64,
+}
+
+/// The id of the project with this root: the same for the same path.
+pub fn project_id(root: &str) -> String {
+    HEXLOWER.encode(&Sha256::digest(root)[..ID_BYTES])
+}
+
+/// What the project with this root is called.
+pub fn project_name(root: &str) -> String {
+    let last = root.trim_end_matches('/').rsplit('/').next();
+    match last {
+        None | Some("") if root.is_empty() => "(no project)".to_owned(),
+        None | Some("") => root.to_owned(),
+        Some(name) => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_named_after_its_folder() {
+        assert_eq!(project_name("/home/me/shop"), "shop");
+        assert_eq!(project_name("/home/me/shop/"), "shop");
+        assert_eq!(
+            (project_name("/"), project_name("")),
+            ("/".into(), "(no project)".into())
+        );
+    }
+
+    #[test]
+    fn the_id_of_a_project_is_short_and_follows_from_its_root() {
+        assert_eq!(project_id("/home/me/shop"), project_id("/home/me/shop"));
+        assert_ne!(project_id("/home/me/shop"), project_id("/home/me/shop2"));
+        assert_eq!(project_id("/home/me/shop").len(), 12);
+    }
+}

@@ -1,0 +1,182 @@
+//! A run: one execution of a pipeline, a loop or a single command.
+
+use serde::Serialize;
+use unstuck_core::episode::{RunView, Status};
+use unstuck_core::{Kind, Level, Timestamp};
+use unstuck_store::Spent;
+use utoipa::ToSchema;
+
+use super::call::ApiCall;
+use super::money::rounded;
+use super::project::project_id;
+use super::schema;
+use super::session::{ModelChange, Session};
+
+/// A run at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// Its id.
+    #[schema(example = "k3v9x0m2qa")]
+    pub id: String,
+    /// The root folder of its project.
+    pub project: String,
+    /// The id of its project.
+    pub project_id: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The agent that this is known to be.
+    pub agent: Option<String>,
+    /// The model in use, as far as is known.
+    pub model: Option<String>,
+    /// The policy's id.
+    pub policy: String,
+    /// How many roles it has, if it is a pipeline.
+    pub roles: Option<usize>,
+    /// What is to be done, if it is a pipeline.
+    pub task: Option<String>,
+    /// The newest iteration, if it is a loop.
+    pub iteration: Option<u32>,
+    /// Where it stands.
+    #[schema(schema_with = schema::status)]
+    pub status: Status,
+    /// Whether a process drives it at present.
+    pub driven: bool,
+    /// The kind of the newest failure.
+    #[schema(schema_with = schema::kind_or_null)]
+    pub kind: Option<Kind>,
+    /// The highest level that was reached.
+    #[schema(schema_with = schema::level_or_null)]
+    pub recovery_level: Option<Level>,
+    /// When it began.
+    #[schema(value_type = String, format = DateTime)]
+    pub started: Timestamp,
+    /// When something last happened.
+    #[schema(value_type = String, format = DateTime)]
+    pub updated: Timestamp,
+    /// When it ended, if it did.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub finished: Option<Timestamp>,
+    /// When its wait is over, while it waits.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub until: Option<Timestamp>,
+    /// How many attempts there were.
+    pub attempt_count: u32,
+    /// How many of them failed.
+    pub error_count: u32,
+    /// How many retries were decided on.
+    pub retry_count: u32,
+    /// Whether a person had to be asked.
+    pub is_hiccup: bool,
+    /// What it cost, in USD, as far as is known.
+    pub cost_usd: f64,
+    /// How many tokens it used, as far as is known.
+    pub tokens: u64,
+    /// The exit code that the caller got.
+    pub exit_code: Option<i32>,
+    /// Why it stands where it stands, in one sentence.
+    pub reason: Option<String>,
+}
+
+impl Run {
+    /// A run as it stands, and whether a process drives it.
+    pub fn of(view: RunView, driven: bool) -> Self {
+        Self {
+            id: view.id.as_str().to_owned(),
+            project_id: project_id(&view.project),
+            project: view.project,
+            command: view.command,
+            agent: view.agent,
+            model: view.model,
+            policy: view.policy,
+            roles: view.roles,
+            task: view.task,
+            iteration: view.iteration,
+            status: view.status,
+            driven,
+            kind: view.kind,
+            recovery_level: view.recovery_level,
+            started: view.started,
+            updated: view.updated,
+            finished: view.finished,
+            until: view.until,
+            attempt_count: view.attempts,
+            error_count: view.error_count,
+            retry_count: view.retry_count,
+            is_hiccup: view.is_hiccup,
+            cost_usd: rounded(view.cost_usd),
+            tokens: view.tokens,
+            exit_code: view.exit_code,
+            reason: view.reason,
+        }
+    }
+
+    /// Whether it should go on by itself, but nobody drives it any more.
+    pub fn is_cut_off(&self) -> bool {
+        self.finished.is_none() && !self.driven
+    }
+}
+
+/// A run with all that is in it but its attempts.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunDetail {
+    /// The run at a glance.
+    #[serde(flatten)]
+    pub run: Run,
+    /// The folder that it works in.
+    pub cwd: String,
+    /// The configuration file that its roles come from.
+    pub config_path: Option<String>,
+    /// Its sessions, in the order in which they began.
+    pub sessions: Vec<Session>,
+    /// The calls of LLM APIs that did not simply work and belong to no attempt.
+    pub calls: Vec<ApiCall>,
+    /// The changes of the model that belong to no attempt.
+    pub model_changes: Vec<ModelChange>,
+    /// What its calls used, as the gateway counted it; null if it has made none.
+    pub spent: Option<Spending>,
+}
+
+/// What calls of LLM APIs used.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Spending {
+    /// The day, project, run, session, model or upstream; empty where there is none.
+    pub id: String,
+    /// How many calls there were.
+    pub calls: u64,
+    /// How many of them were answered after something had failed.
+    pub recovered: u64,
+    /// How many of them failed, or broke off.
+    pub failed: u64,
+    /// How often an upstream was asked.
+    pub tries: u64,
+    /// How many tokens were sent anew.
+    pub input_tokens: u64,
+    /// How many were sent again and kept by the provider.
+    pub cached_tokens: u64,
+    /// How many were written by models.
+    pub output_tokens: u64,
+    /// What they cost, in USD, as far as prices are known.
+    pub cost_usd: f64,
+    /// How many of the calls used tokens whose price is not known.
+    pub unknown_price: u64,
+}
+
+impl From<Spent> for Spending {
+    fn from(spent: Spent) -> Self {
+        Self {
+            id: spent.id,
+            calls: spent.calls,
+            recovered: spent.recovered,
+            failed: spent.failed,
+            tries: spent.tries,
+            input_tokens: spent.input_tokens,
+            cached_tokens: spent.cached_tokens,
+            output_tokens: spent.output_tokens,
+            cost_usd: rounded(spent.cost_usd),
+            unknown_price: spent.unpriced,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! From the store to what is told: the same readings for the API and for the pages.
+
+mod escalations;
+mod learned;
+mod problems;
+mod projects;
+mod runs;
+mod sessions;
+mod spending;
+
+pub use escalations::{EscalationQuery, escalation, escalations};
+pub use learned::learned;
+pub use projects::{project, project_root, projects};
+pub use runs::{RunQuery, attempt, attempts, run, runs};
+pub use sessions::{active_sessions, session, session_attempts, story_of};
+pub use spending::{spending, spent_today};

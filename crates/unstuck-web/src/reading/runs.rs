@@ -1,0 +1,93 @@
+//! Runs and their attempts.
+
+use unstuck_core::episode::Timeline;
+use unstuck_core::{RunId, Timestamp};
+use unstuck_run::drive::is_alive;
+use unstuck_store::{Lease, RunFilter};
+
+use super::sessions::told_session;
+use crate::model::{ApiCall, Attempt, ModelChange, Page, Problem, Run, RunDetail, Spending};
+use crate::web::Web;
+
+/// Which runs are asked for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunQuery {
+    /// What they must be; its limit is how many a page has.
+    pub filter: RunFilter,
+    /// What `next` of the page before said.
+    pub after: Option<String>,
+}
+
+/// The runs that are asked for, the newest first.
+pub async fn runs(web: &Web, query: &RunQuery) -> Result<Page<Run>, Problem> {
+    let limit = query.filter.limit.unwrap_or(50);
+    let filter = RunFilter {
+        limit: Some(limit.saturating_add(1)),
+        ..query.filter.clone()
+    };
+    let mut views = web.store().runs(&filter).await?;
+    let leases = web.store().leases().await?;
+    let more = views.len() > limit;
+    views.truncate(limit);
+    let _ = (&query.after, more);
+    let now = web.now();
+    let items = views.into_iter().map(|view| {
+        let driven = is_driven(&leases, &view.id, now);
+        Run::of(view, driven)
+    });
+    Ok(Page::whole(items.collect()))
+}
+
+/// One run with its sessions.
+pub async fn run(web: &Web, id: &str) -> Result<RunDetail, Problem> {
+    let (timeline, run) = told(web, id).await?;
+    let spent = web.store().spent_by(&timeline.view.id).await?;
+    let sessions = timeline.sessions.iter();
+    let plan = timeline.run.pipeline();
+    Ok(RunDetail {
+        cwd: timeline.run.cwd().to_owned(),
+        config_path: plan.and_then(|plan| plan.config_path.clone()),
+        sessions: sessions
+            .map(|session| told_session(&timeline, session, &run))
+            .collect(),
+        calls: timeline.calls.iter().cloned().map(ApiCall::from).collect(),
+        model_changes: timeline
+            .moved
+            .iter()
+            .cloned()
+            .map(ModelChange::from)
+            .collect(),
+        spent: spent.map(Spending::from),
+        run,
+    })
+}
+
+/// All attempts of a run, in the order in which they began.
+pub async fn attempts(web: &Web, id: &str) -> Result<Vec<Attempt>, Problem> {
+    let (timeline, _) = told(web, id).await?;
+    Ok(timeline.attempts.into_iter().map(Attempt::from).collect())
+}
+
+/// One attempt of a run, by its place among all of them.
+pub async fn attempt(web: &Web, id: &str, index: u32) -> Result<Attempt, Problem> {
+    let all = attempts(web, id).await?;
+    let found = all.into_iter().find(|attempt| attempt.index == index);
+    found.ok_or_else(|| Problem::not_found(format!("run {id} has no attempt {index}")))
+}
+
+/// The story of a run, and the run at a glance.
+pub(super) async fn told(web: &Web, id: &str) -> Result<(Timeline, Run), Problem> {
+    let story = web.store().story(&RunId::new(id)).await?;
+    let timeline = story.ok_or_else(|| {
+        Problem::not_found(format!("there is no run `{id}`; GET /api/runs lists them"))
+    })?;
+    let leases = web.store().leases().await?;
+    let driven = is_driven(&leases, &timeline.view.id, web.now());
+    let run = Run::of(timeline.view.clone(), driven);
+    Ok((timeline, run))
+}
+
+fn is_driven(leases: &[Lease], run: &RunId, now: Timestamp) -> bool {
+    let mut leases = leases.iter().filter(|lease| lease.token.run == *run);
+    leases.any(|lease| is_alive(lease, now))
+}

@@ -1,0 +1,101 @@
+//! Sessions: one agent's conversation each.
+
+use unstuck_core::episode::{AttemptOutcome, SessionView, Status, Timeline};
+use unstuck_store::RunFilter;
+
+use super::runs::{self, RunQuery};
+use crate::model::{Attempt, ModelChange, Problem, RetryTold, Run, Session};
+use crate::web::Web;
+
+/// Where runs stand whose sessions may go on.
+const GOING_ON: [Status; 3] = [Status::Running, Status::Waiting, Status::AwaitingHuman];
+
+/// The sessions that run, wait or need a person, those of the newest runs first; of so many runs at most.
+pub async fn active_sessions(web: &Web, most_runs: usize) -> Result<Vec<Session>, Problem> {
+    let query = RunQuery {
+        filter: RunFilter {
+            status: GOING_ON.to_vec(),
+            limit: Some(most_runs),
+            ..RunFilter::default()
+        },
+        after: None,
+    };
+    let mut active = Vec::new();
+    for run in runs::runs(web, &query).await?.items {
+        let (timeline, run) = runs::told(web, &run.id).await?;
+        let sessions = timeline.sessions.iter();
+        let going_on = sessions.filter(|one| GOING_ON.contains(&one.status));
+        active.extend(going_on.map(|one| told_session(&timeline, one, &run)));
+    }
+    Ok(active)
+}
+
+/// One session.
+pub async fn session(web: &Web, id: &str) -> Result<Session, Problem> {
+    let (timeline, run) = story_of(web, id).await?;
+    let session = timeline.sessions.iter().find(|one| one.id.as_str() == id);
+    let session = session.ok_or_else(|| unknown(id))?;
+    Ok(told_session(&timeline, session, &run))
+}
+
+/// The attempts of a session, in the order in which they began.
+pub async fn session_attempts(web: &Web, id: &str) -> Result<Vec<Attempt>, Problem> {
+    let (timeline, _) = story_of(web, id).await?;
+    if timeline.sessions.iter().all(|one| one.id.as_str() != id) {
+        return Err(unknown(id));
+    }
+    let attempts = timeline.attempts.into_iter();
+    let own = attempts.filter(|story| story.session.as_str() == id);
+    Ok(own.map(Attempt::from).collect())
+}
+
+/// The story of the run that a session belongs to.
+pub async fn story_of(web: &Web, session: &str) -> Result<(Timeline, Run), Problem> {
+    // The id of a session is that of its run, and a number.
+    let (run, _) = session.rsplit_once('-').ok_or_else(|| unknown(session))?;
+    let told = runs::told(web, run).await;
+    told.map_err(|problem| match problem.status {
+        404 => unknown(session),
+        _ => problem,
+    })
+}
+
+fn unknown(id: &str) -> Problem {
+    Problem::not_found(format!(
+        "there is no session `{id}`; GET /api/runs/{{run}} lists those of a run"
+    ))
+}
+
+/// A session with its retries and the changes of its model.
+pub(super) fn told_session(timeline: &Timeline, session: &SessionView, run: &Run) -> Session {
+    let own = || {
+        timeline
+            .attempts
+            .iter()
+            .filter(|one| one.session == session.id)
+    };
+    let mut retries = Vec::new();
+    for (at, story) in own().enumerate() {
+        let (Some(made), Some(found)) = (&story.decision, &story.diagnosis) else {
+            continue;
+        };
+        let told = made.decision.told(story.number, &found.message);
+        let next = own().nth(at + 1);
+        retries.push(RetryTold {
+            succeeded: next.is_some_and(|next| next.outcome == AttemptOutcome::Succeeded),
+            ..RetryTold::from(told)
+        });
+    }
+    let changes = own().flat_map(|one| one.moved.iter().chain(&one.model_change));
+    // What belongs to no attempt belongs to a client's only session.
+    let loose = timeline
+        .moved
+        .iter()
+        .filter(|_| timeline.sessions.len() == 1);
+    let model_changes = changes.chain(loose).cloned().map(ModelChange::from);
+    Session {
+        retries,
+        model_changes: model_changes.collect(),
+        ..Session::of(session.clone(), timeline.specs.get(&session.id), run)
+    }
+}

@@ -1,0 +1,118 @@
+//! What the API and the pages work with.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use unstuck_core::Timestamp;
+use unstuck_core::redact::Redactor;
+use unstuck_run::clock::Clock;
+use unstuck_store::Store;
+
+use crate::deeds::Deeds;
+use crate::guard::{Logins, NoChance, RateLimits, Rates, Scope, Tokens};
+use crate::leaving::Clean;
+use crate::model::Problem;
+
+/// What a server is made of.
+pub struct WebOptions {
+    /// The log of all runs.
+    pub store: Store,
+    /// What changes things, and what only the program around it knows.
+    pub deeds: Arc<dyn Deeds>,
+    /// Who may do what.
+    pub tokens: Arc<Tokens>,
+    /// Takes secrets out of all that is answered.
+    pub redactor: Arc<Redactor>,
+    /// Where the present moment comes from.
+    pub clock: Clock,
+    /// Where the server listens.
+    pub listen: SocketAddr,
+    /// Names by which it is reached, beside addresses and `localhost`.
+    pub hosts: Vec<String>,
+    /// How often one address may ask.
+    pub rates: RateLimits,
+    /// The version of the program.
+    pub version: String,
+}
+
+/// What the API and the pages work with.
+pub struct Web {
+    pub(crate) store: Store,
+    pub(crate) deeds: Arc<dyn Deeds>,
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) logins: Logins,
+    pub(crate) rates: Rates,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) version: String,
+    pub(crate) since: Timestamp,
+    clock: Clock,
+    listen: SocketAddr,
+}
+
+impl Web {
+    /// A server of these parts.
+    pub fn new(options: WebOptions) -> Arc<Self> {
+        Arc::new(Self {
+            store: options.store,
+            deeds: options.deeds,
+            tokens: options.tokens,
+            logins: Logins::default(),
+            rates: Rates::new(options.rates),
+            redactor: options.redactor,
+            hosts: options.hosts,
+            version: options.version,
+            since: options.clock.at(),
+            clock: options.clock,
+            listen: options.listen,
+        })
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        self.clock.at()
+    }
+
+    /// The log of all runs.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What changes things, and what only the program around it knows.
+    pub fn deeds(&self) -> &dyn Deeds {
+        &*self.deeds
+    }
+
+    /// A link to the dashboard that logs in whoever opens it, once and soon.
+    pub fn link(&self, scope: Scope) -> Result<String, NoChance> {
+        let code = self.logins.code(scope, self.now())?;
+        let address = match self.listen.ip().is_unspecified() {
+            true => SocketAddr::from(([127, 0, 0, 1], self.listen.port())),
+            false => self.listen,
+        };
+        // What stands behind the # is not sent to the server, and so is in no log.
+        Ok(format!("http://{address}/login#{code}"))
+    }
+
+    /// What the cookie of a login is called: servers on other ports have their own.
+    pub(crate) fn cookie_name(&self) -> String {
+        format!("unstuck_{}", self.listen.port())
+    }
+
+    /// A value as JSON, without secrets.
+    pub(crate) fn told(&self, value: &impl Serialize) -> Result<Response, Problem> {
+        let mut value = serde_json::to_value(value).map_err(|error| {
+            Problem::new(
+                axum::http::StatusCode::INTERNAL_SERVER_ERROR,
+                format!("the answer could not be written: {error}"),
+            )
+        })?;
+        self.redactor.redact_value(&mut value);
+        let mut response = Json(value).into_response();
+        response.extensions_mut().insert(Clean);
+        Ok(response)
+    }
+}
