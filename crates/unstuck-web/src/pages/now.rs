@@ -83,7 +83,7 @@ fn tiles(now: &Now) -> Markup {
                 (tile("", &count(Status::Waiting).to_string(), "waiting to retry"))
                 (tile(if now.questions.is_empty() { "" } else { "is-human" }, &now.questions.len().to_string(), "need you"))
                 div class="card tile" {
-                    div class="row" { span class="big" { (failed) } (chart::spark(&format!("{} in the last 24 hours, hour by hour", money::counted(failed, "failure")), &values)) }
+                    div class="beside" { span class="big" { (failed) } (chart::spark(&format!("{} in the last 24 hours, hour by hour", money::counted(failed, "failure")), &values)) }
                     span class="name" { "failures in 24 h" }
                 }
                 (tile("", &money::usd(now.spent_today), "API calls today"))

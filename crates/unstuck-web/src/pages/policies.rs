@@ -220,7 +220,7 @@ fn in_words(policy: &RetryPolicy) -> String {
     };
     match waits.is_empty() {
         true => format!("One try, no retries. {model}"),
-        false => format!("{tries} tries, with waits of about {}{}. {model}", waits.join(", "), if policy.max_retries > 5 { ", …" } else { "" }),
+        false => format!("{tries} tries, with waits of about {}{}. {model}", waits.join(", "), if policy.max_retries > 5 { " and so on" } else { "" }),
     }
 }
 

@@ -6,6 +6,7 @@ use unstuck_core::episode::Status;
 
 use super::layout::{self, Frame, Place};
 use super::parts::pill::status_word;
+use super::parts::text::encoded;
 use super::parts::{empty, session, text};
 use crate::model::{Page, Project, Run};
 
@@ -80,7 +81,7 @@ fn list(view: &Runs) -> Markup {
                 (session::runs("Runs, the newest first", &view.runs.items, view.frame.now))
             }
             @if let Some(next) = &view.runs.next {
-                p class="row" { a class="button" href={ "/runs?status=" (view.asked.status) "&project=" (view.asked.project) "&after=" (next) } { "Older runs" } }
+                p class="row" { a class="button" href={ "/runs?status=" (encoded(&view.asked.status)) "&project=" (encoded(&view.asked.project)) "&after=" (encoded(next)) } { "Older runs" } }
             }
         }
     }

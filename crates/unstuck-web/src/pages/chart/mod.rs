@@ -9,7 +9,7 @@ mod small;
 
 pub(crate) use axis::{Axis, Unit};
 pub(crate) use rows::{Row, rows};
-pub(crate) use small::{Cell, gauge, heat, share, spark, tries};
+pub(crate) use small::{Cell, Last, gauge, heat, share, spark, tries};
 
 use maud::{Markup, html};
 

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Unit};
+use super::axis::Unit;
 use super::{Tone, number};
 
 /// One bar.
@@ -18,8 +18,11 @@ pub(crate) struct Row {
 
 /// Values as bars that lie, in the order in which they are given.
 pub(crate) fn rows(caption: &str, heads: [&str; 2], unit: Unit, tone: Tone, all: &[Row]) -> Markup {
-    let greatest = all.iter().map(|row| row.value).fold(0.0, f64::max);
-    let top = Axis::holding(greatest, unit, 4).top().min(greatest.max(f64::MIN_POSITIVE));
+    // Shares are shares of all, counts are compared with the greatest.
+    let top = match unit {
+        Unit::Share => 1.0,
+        _ => all.iter().map(|row| row.value).fold(f64::MIN_POSITIVE, f64::max),
+    };
     let class = tone.class("mark", "mark is-bad");
     html! {
         table class="table tight" {

@@ -54,13 +54,22 @@ pub(crate) fn heat(title: &str, cells: &[Cell]) -> Markup {
     }
 }
 
-/// How much of a whole, as a short bar; the words beside it say the same.
+/// How much of a whole is used, as a short bar; the words beside it say the same.
 pub(crate) fn share(part: f64) -> Markup {
+    short_bar(part, part > 0.9)
+}
+
+/// How much of an allowance is left, as a short bar; the words beside it say the same.
+pub(crate) fn gauge(left: f64, of: f64) -> Markup {
+    short_bar(left / of, left < of * 0.1)
+}
+
+fn short_bar(part: f64, bad: bool) -> Markup {
     let part = match part.is_finite() {
         true => part.clamp(0.0, 1.0),
         false => 0.0,
     };
-    let class = if part > 0.9 { "mark is-bad" } else { "mark" };
+    let class = if bad { "mark is-bad" } else { "mark" };
     html! {
         svg class="share" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true" focusable="false" {
             rect class="rail" width="100" height="10" rx="3" {}
@@ -69,17 +78,33 @@ pub(crate) fn share(part: f64) -> Markup {
     }
 }
 
-/// How much of an allowance is left: the emptier, the worse.
-pub(crate) fn gauge(left: f64, of: f64) -> Markup {
-    share(if of > 0.0 { 1.0 - left / of } else { 0.0 })
+/// How the last of several tries stands; those before have failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// It goes on.
+    UnderWay,
+    /// It worked.
+    Worked,
+    /// It failed.
+    Failed,
+}
+
+impl Last {
+    const fn class(self) -> &'static str {
+        match self {
+            Self::UnderWay => "now",
+            Self::Worked => "worked",
+            Self::Failed => "done",
+        }
+    }
 }
 
 /// How many tries were made, of how many there may be; the words beside it say the same.
-pub(crate) fn tries(made: u32, most: Option<u32>, is_under_way: bool) -> Markup {
+pub(crate) fn tries(made: u32, most: Option<u32>, last: Last) -> Markup {
     let all = most.unwrap_or(made).max(made).min(12);
     let class = |n: u32| match n {
-        n if n == made && is_under_way => "now",
-        n if n <= made => "done",
+        n if n == made => last.class(),
+        n if n < made => "done",
         _ => "left",
     };
     html! {

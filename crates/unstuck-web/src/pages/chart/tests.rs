@@ -46,6 +46,6 @@ fn coordinates_are_short() {
 
 #[test]
 fn tries_are_as_many_as_there_may_be() {
-    let shown = tries(2, Some(4), true).into_string();
+    let shown = tries(2, Some(4), Last::UnderWay).into_string();
     assert_eq!((shown.matches("done").count(), shown.matches("now").count(), shown.matches("left").count()), (1, 1, 2));
 }

@@ -12,6 +12,7 @@ use unstuck_core::{Kind, Timestamp};
 
 use super::chart::{self, Cell, Point, Row, Series, Tone, Unit};
 use super::layout::{self, Frame, Place};
+use super::parts::text::encoded;
 use super::parts::{empty, money, text, time};
 use crate::model::{Project, project_name};
 
@@ -132,18 +133,6 @@ fn query(view: &Failures) -> String {
     query
 }
 
-/// A text as it stands in an address.
-pub(crate) fn encoded(text: &str) -> String {
-    let mut address = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => address.push(char::from(byte)),
-            other => address.push_str(&format!("%{other:02X}")),
-        }
-    }
-    address
-}
-
 fn filters(view: &Failures) -> Markup {
     let asked = &view.asked;
     html! {
@@ -184,7 +173,7 @@ fn told(view: &Failures) -> Markup {
                 (short(view, failed, tries))
                 (by_day(view))
                 div class="two" {
-                    (counted("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.asked.days()) "&kind=" (kind) } { code { (text::one_line(kind, 60)) } } }, *count))))
+                    (counted("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.asked.days()) "&kind=" (encoded(kind)) } { code { (text::one_line(kind, 60)) } } }, *count))))
                     (counted("By model", "Model", view.models.iter().map(|(model, count)| (named(model), *count))))
                     (counted("By project", "Project", view.by_project.iter().map(|(root, count)| (html! { span title=(text::one_line(root, 300)) { (text::one_line(&project_name(root), 80)) } }, *count))))
                     (counted("By prompt pattern", "Role and prompt", view.prompts.iter().map(|(role, template, count)| (html! {
@@ -309,11 +298,6 @@ mod tests {
     #[test]
     fn days_are_short() {
         assert_eq!([short_day("2026-11-06"), short_day("soon")], ["Nov 6", "soon"]);
-    }
-
-    #[test]
-    fn what_stands_in_an_address_is_encoded() {
-        assert_eq!(encoded("a b&c=\"/"), "a%20b%26c%3D%22%2F");
     }
 
     #[test]

@@ -228,6 +228,7 @@ fn written(told: Told<'_>) -> Markup {
     let changed = before.zip(prompt).and_then(|(before, prompt)| diff::diff("How the prompt differs from the attempt before", before, prompt));
     let key = |what: &str| format!("{what}-{}", attempt.id);
     html! {
+        div class="stack" {
         @if let Some(changed) = changed {
             details data-key=(key("diff")) open { summary { "Prompt, compared with the attempt before" } (changed) }
         }
@@ -241,5 +242,6 @@ fn written(told: Told<'_>) -> Markup {
             details data-key=(key("stderr")) { summary { "Error output" } (text::output("Error output", &key("stderr"), stderr)) }
         }
         details data-key=(key("command")) { summary { "Command" } (text::output("Command", &key("command"), &text::command_line(&attempt.command, 4_000))) }
+        }
     }
 }

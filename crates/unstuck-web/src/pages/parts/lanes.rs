@@ -70,14 +70,14 @@ fn limits(lane: &Lane, now: Timestamp) -> Markup {
     html! {
         @if known.is_empty() && lane.plan.is_none() { span class="dim" { "not stated" } }
         @for (name, window) in known {
-            div class="small" title={ "all of it is back " (time::exact(window.reset)) } {
+            div class="small nowrap" title={ "all of it is back " (time::exact(window.reset)) } {
                 @if let Some(limit) = window.limit { (chart::gauge(window.remaining as f64, limit as f64)) " " }
                 (money::tokens(window.remaining)) @if let Some(limit) = window.limit { " of " (money::tokens(limit)) } " " span class="dim" { (name) }
             }
         }
         @if let Some(plan) = &lane.plan {
-            div class="small" { (chart::share(plan.used_percent / 100.0)) " " (format!("{:.0}", plan.used_percent)) " % of the plan"
-                @if plan.spent { span class="strong" { ", used up" } } span class="dim" { ", anew " (time::until(plan.reset, now)) } }
+            div class="small nowrap" { (chart::gauge(100.0 - plan.used_percent, 100.0)) " " (format!("{:.0}", 100.0 - plan.used_percent)) " % " span class="dim" { "of the plan" } @if plan.spent { span class="strong" { ", used up" } } }
+            div class="small dim" { "the plan begins anew " (time::until(plan.reset, now)) }
         }
     }
 }

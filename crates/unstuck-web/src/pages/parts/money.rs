@@ -20,9 +20,15 @@ pub(crate) fn more(amount: f64) -> String {
 pub(crate) fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
-        1_000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
-        _ => format!("{:.1}M", count as f64 / 1e6),
+        1_000..1_000_000 => format!("{}k", short(count as f64 / 1e3)),
+        _ => format!("{}M", short(count as f64 / 1e6)),
     }
+}
+
+/// A number with one decimal, unless that says nothing.
+fn short(number: f64) -> String {
+    let text = format!("{number:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
 /// A number with its thing, in the plural where it is not one.

@@ -95,8 +95,8 @@ pub(crate) fn answers(asked: &Escalation, may: May) -> Markup {
                 p id="note-hint" class="hint" { "For “Retry” they are told to the agent. For all others they are kept in the history." }
             }
             p class="says" role="alert" {}
-            ul class="stack" {
-                @for (at, offered) in asked.answers.iter().enumerate() { li class="row" { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.does, 300))
+            ul class="answers" {
+                @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.does, 300))
                     @if let Some(cost) = offered.cost_usd { span class="dim" { " (" (money::more(cost)) ")" } } } } }
             }
             @if let Some(refused) = refused { p class="small dim" { (refused) } }

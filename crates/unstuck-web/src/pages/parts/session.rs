@@ -6,7 +6,7 @@ use unstuck_core::episode::Status;
 
 use super::{money, pill, text, time};
 use crate::model::{Run, Session, project_name};
-use crate::pages::chart;
+use crate::pages::chart::{self, Last};
 
 /// How much of a command or a task stands in a line.
 const TITLE: usize = 110;
@@ -82,15 +82,19 @@ pub(crate) fn waits(until: Option<Timestamp>, reason: Option<&str>, status: Stat
 
 /// Which attempt it is, of how many there may be.
 pub(crate) fn attempt(session: &Session) -> Markup {
-    let under_way = session.status == Status::Running;
+    let last = match session.status {
+        Status::Running => Last::UnderWay,
+        Status::Succeeded | Status::Recovered => Last::Worked,
+        _ => Last::Failed,
+    };
     html! {
-        span class="row" {
+        span class="nowrap" {
             @match session.max_attempts {
-                Some(most) if most >= session.attempt_count => { span class="nowrap" { (session.attempt_count) " of " (most) } }
-                _ => { span { (session.attempt_count) } }
+                Some(most) if most >= session.attempt_count => { (session.attempt_count) " of " (most) " " }
+                _ => { (session.attempt_count) " " }
             }
             @if session.attempt_count > 1 || session.max_attempts.is_some_and(|most| most > 1) {
-                (chart::tries(session.attempt_count, session.max_attempts, under_way))
+                (chart::tries(session.attempt_count, session.max_attempts, last))
             }
         }
     }

@@ -64,6 +64,20 @@ pub(crate) fn output(label: &str, key: &str, text: &str) -> Markup {
     }
 }
 
+/// A text as it stands in an address.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut address = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                address.push(char::from(byte));
+            }
+            other => address.push_str(&format!("%{other:02X}")),
+        }
+    }
+    address
+}
+
 /// A text of at most so many characters, with a mark where something is missing.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
@@ -111,6 +125,11 @@ mod tests {
         let text = "ä".repeat(LONGEST_TEXT);
         assert!(lines(&text).contains("more bytes"));
         assert_eq!(one_line("äöü", 2), "ä…");
+    }
+
+    #[test]
+    fn what_stands_in_an_address_is_encoded() {
+        assert_eq!(encoded("a b&c=\"/"), "a%20b%26c%3D%22%2F");
     }
 
     #[test]

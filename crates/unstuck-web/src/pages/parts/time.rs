@@ -61,7 +61,7 @@ pub(crate) fn long(time: Duration) -> String {
 pub(crate) fn took(time: Duration) -> String {
     match time.as_millis() {
         ms @ 0..1000 => format!("{ms} ms"),
-        ms @ 1000..10_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        ms @ 1000..10_000 if ms % 1000 >= 100 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
         _ => long(Duration::from_secs(time.as_secs())),
     }
 }
@@ -107,5 +107,6 @@ mod tests {
         assert_eq!(said(7_500), "2 h 05 min");
         assert_eq!(said(200_000), "2 d 7 h");
         assert_eq!(took(Duration::from_millis(1_450)), "1.4 s");
+        assert_eq!(took(Duration::from_secs(2)), "2 s");
     }
 }

@@ -17,7 +17,7 @@ const HOSTILE: [&str; 9] = [
     "</textarea></title></style><svg onload=alert(1)>",
     "javascript:alert(1)",
     "]]><!--><iframe src=//evil.example>",
-    "\u{0}\u{7}\u{1b}[2J\u{1b}]8;;http://evil.example\u{7}",
+    "\u{0}\u{7}\u{1b}[2J\u{1b}]8;;http://evil.example\u{7}text",
     "\u{202e}gnp.exe\u{2066}\u{200f}",
     "{{7*7}}${7*7}&lt;script&gt;",
 ];
@@ -203,4 +203,15 @@ fn attempts_are_compared_with_the_one_before() {
     let page = session::page(&Sample { says: str::to_owned, may: ALL }.session_page()).into_string();
     assert!(page.contains("Prompt, compared with the attempt before"), "{page}");
     assert!(page.contains("added: </span>The last report had no section"), "{page}");
+}
+#[test]
+fn zz_look() {
+    let dir = std::path::Path::new("/tmp/wt/pages8/target/look");
+    std::fs::create_dir_all(dir).unwrap();
+    for (name, page) in pages(&Sample { says: str::to_owned, may: ALL }) {
+        std::fs::write(dir.join(format!("{}.html", name.replace(' ', "-"))), page).unwrap();
+    }
+    for (name, page) in pages(&Sample { says: str::to_owned, may: May::default() }) {
+        std::fs::write(dir.join(format!("ro-{}.html", name.replace(' ', "-"))), page).unwrap();
+    }
 }
