@@ -6,6 +6,7 @@ use std::sync::Arc;
 use unstuck_core::event::RunId;
 
 use crate::question::Answered;
+use crate::settings::Setting;
 
 /// Why the store could not do its work; nothing of what was asked for has been done.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -107,6 +108,14 @@ pub enum StoreError {
     OtherQuestion {
         /// The question.
         id: String,
+    },
+    /// Somebody else has changed the setting.
+    #[error("the setting {key} has been changed by someone else since it was read")]
+    SettingChanged {
+        /// The setting.
+        key: String,
+        /// What it is now; none if it has no value.
+        present: Option<Box<Setting>>,
     },
     /// Something else that the database or the system said.
     #[error("the store failed: {0}")]

@@ -7,6 +7,8 @@ use serde::Serialize;
 use unstuck_core::event::{RunId, SessionId};
 use unstuck_core::{Kind, Timestamp};
 
+use crate::query::NotACursor;
+
 /// A question about failures; all that is left out does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailureQuery {
@@ -94,16 +96,11 @@ impl fmt::Display for FailureCursor {
     }
 }
 
-/// A text that is no place in the list of failures.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no place in the list of failures; use what the page before gave")]
-pub struct NotACursor(String);
-
 impl FromStr for FailureCursor {
     type Err = NotACursor;
 
     fn from_str(text: &str) -> Result<Self, NotACursor> {
-        let wrong = || NotACursor(text.chars().take(60).collect());
+        let wrong = || NotACursor::new(text);
         let place = text.find(['a', 'c']).ok_or_else(wrong)?;
         let number = |text: &str| text.parse().map_err(|_| wrong());
         Ok(Self {

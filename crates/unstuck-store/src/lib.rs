@@ -54,9 +54,11 @@ mod maintenance;
 mod odds;
 mod options;
 mod outbox;
+mod projects;
 mod query;
 mod question;
 pub mod rollup;
+mod settings;
 mod spending;
 mod sqlite;
 mod stats;
@@ -68,14 +70,19 @@ pub use append::{Append, Redact};
 pub use calls::{Call, CallFilter};
 pub use error::StoreError;
 pub use export::ExportError;
-pub use failures::{FailureCursor, FailureLine, FailurePage, FailureQuery, NotACursor};
+pub use failures::{FailureCursor, FailureLine, FailurePage, FailureQuery};
+
 pub use lease::{Claim, ClaimRequest, LEASE_LASTS, Lease, LeaseToken, Owner};
 pub use location::Location;
 pub use maintenance::{Finding, Report, Task};
 pub use options::Options;
 pub use outbox::{Letter, LetterState, OUTBOX_HELD, OutboxFilter, Outgoing, Sent};
-pub use query::{EventFilter, EventPage, Order, Placed, Position, RunFilter};
+pub use projects::ProjectView;
+pub use query::{
+    EventFilter, EventPage, NotACursor, Order, Placed, Position, RunCursor, RunFilter, RunPage,
+};
 pub use question::{Answered, Answers, Question, QuestionFilter};
+pub use settings::{Expected, PutSetting, Setting, SettingChange};
 pub use spending::{SpendingQuery, Spent, SpentBy};
 pub use stats::{Counted, Dimension, StatsLine, StatsQuery};
 pub use store::Store;

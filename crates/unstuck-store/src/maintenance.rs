@@ -47,7 +47,7 @@ pub enum Report {
 /// Something that is wrong in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it is about: `file`, a run's id, `hourly`, `spent` or `tries`.
+    /// What it is about: `file`, a run's id, `hourly`, `spent`, `tries` or `projects`.
     pub id: String,
     /// What is wrong.
     pub problem: String,

@@ -1,8 +1,10 @@
 //! What can be asked for: runs and events.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use unstuck_core::episode::Status;
+use unstuck_core::episode::{RunView, Status};
 use unstuck_core::event::{Recorded, RunId, SessionId};
 use unstuck_core::{Kind, Timestamp};
 
@@ -21,8 +23,68 @@ pub struct RunFilter {
     pub since: Option<Timestamp>,
     /// They began before.
     pub until: Option<Timestamp>,
+    /// They come after this place in the list.
+    pub after: Option<RunCursor>,
     /// At most so many.
     pub limit: Option<usize>,
+}
+
+/// A place in the list of runs; it stays where it is while new ones begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunCursor {
+    pub(crate) started: i64,
+    pub(crate) id: String,
+}
+
+impl RunCursor {
+    /// The place of that run.
+    pub fn of(run: &RunView) -> Self {
+        Self {
+            started: run.started.millis(),
+            id: run.id.as_str().to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for RunCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.started, self.id)
+    }
+}
+
+impl FromStr for RunCursor {
+    type Err = NotACursor;
+
+    fn from_str(text: &str) -> Result<Self, NotACursor> {
+        let parts = text.split_once('.');
+        let read = parts.and_then(|(started, id)| {
+            Some(Self {
+                started: started.parse().ok()?,
+                id: id.to_owned(),
+            })
+        });
+        read.ok_or_else(|| NotACursor::new(text))
+    }
+}
+
+/// A text that is no place in a list.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no place in this list; use what the page before gave")]
+pub struct NotACursor(String);
+
+impl NotACursor {
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.chars().take(60).collect())
+    }
+}
+
+/// Runs, and where the next ones are to be looked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunPage {
+    /// The runs, the newest first.
+    pub runs: Vec<RunView>,
+    /// Where it goes on; none at the end.
+    pub next: Option<RunCursor>,
 }
 
 /// A place in the log of all runs.
@@ -80,6 +142,8 @@ pub struct EventFilter {
     pub names: Vec<String>,
     /// They were written after this place.
     pub after: Option<Position>,
+    /// They were written before this place.
+    pub before: Option<Position>,
     /// They happened then or later.
     pub since: Option<Timestamp>,
     /// They happened before.
@@ -97,4 +161,21 @@ pub struct EventPage {
     pub events: Vec<Recorded>,
     /// The place of the newest of them; that of the filter if there are none.
     pub last: Position,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_back_as_it_was_written() {
+        let cursor = RunCursor {
+            started: -5,
+            id: "a.b".into(),
+        };
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        for wrong in ["", "5", "x.y", "9999999999999999999999.a"] {
+            assert!(wrong.parse::<RunCursor>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -117,6 +117,16 @@ pub fn lines(recorded: &Recorded, view: Option<&RunView>) -> Vec<Line> {
     }
 }
 
+/// What an event says that something cost, in billionths of a USD.
+pub(crate) fn cost_nanos(event: &Event) -> i64 {
+    let used = match event {
+        Event::AttemptSucceeded(attempt) => &attempt.end.used,
+        Event::AttemptFailed(attempt) => &attempt.end.used,
+        _ => return 0,
+    };
+    nanos(used.cost_usd.unwrap_or(0.0))
+}
+
 /// The event that is counted, and its run.
 struct Here<'a> {
     recorded: &'a Recorded,

@@ -15,8 +15,10 @@ use crate::location::Location;
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter, Sent};
-use crate::query::{EventFilter, EventPage, Placed, Position, RunFilter};
+use crate::projects::ProjectView;
+use crate::query::{EventFilter, EventPage, Placed, Position, RunCursor, RunFilter, RunPage};
 use crate::question::{Question, QuestionFilter};
+use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::sqlite::Sqlite;
 use crate::stats::{StatsLine, StatsQuery};
@@ -67,6 +69,35 @@ impl Store {
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunView>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.runs(filter).await
+    }
+
+    /// A page of the runs that are asked for, the newest first, 50 of them unless told.
+    pub async fn run_page(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
+        let most = filter.limit.unwrap_or(50);
+        let one_more = RunFilter {
+            limit: Some(most.saturating_add(1)),
+            ..filter.clone()
+        };
+        let mut runs = self.runs(&one_more).await?;
+        let is_more = runs.len() > most;
+        runs.truncate(most);
+        let last = runs.last().map(RunCursor::of);
+        Ok(RunPage {
+            next: last.filter(|_| is_more),
+            runs,
+        })
+    }
+
+    /// The events that are asked for, each with its place; the place of the last one leads to the next page.
+    pub async fn placed(&self, filter: &EventFilter) -> Result<Vec<Placed>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.placed(filter).await
+    }
+
+    /// All projects, those in which something happened last first.
+    pub async fn projects(&self) -> Result<Vec<ProjectView>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.projects().await
     }
 
     /// The events that are asked for.
@@ -223,6 +254,38 @@ impl Store {
     ) -> Result<FailurePage, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.failure_page(query, after, most).await
+    }
+
+    /// What somebody has set under this key, if anything.
+    pub async fn setting(&self, key: &str) -> Result<Option<Setting>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.setting(key).await
+    }
+
+    /// All that was set under keys that begin like this, in the order of the keys.
+    pub async fn settings(&self, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.settings(prefix).await
+    }
+
+    /// Sets a value or takes it away, if what is there is what the caller expects.
+    ///
+    /// Else the error is [`StoreError::SettingChanged`], which tells what is there. A value that is there already keeps
+    /// its version.
+    pub async fn put_setting(&self, put: PutSetting) -> Result<Setting, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let put = put.redacted(sqlite.redact());
+        sqlite.put_setting(put).await
+    }
+
+    /// How a setting was changed, the newest change first, so many at most.
+    pub async fn setting_changes(
+        &self,
+        key: &str,
+        most: usize,
+    ) -> Result<Vec<SettingChange>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.setting_changes(key, most).await
     }
 
     /// Does something to the store as a whole.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use tokio::sync::{Semaphore, watch};
 use unstuck_core::Timestamp;
 use unstuck_core::redact::Redactor;
 use unstuck_run::clock::Clock;
@@ -15,6 +16,9 @@ use crate::deeds::Deeds;
 use crate::guard::{Logins, NoChance, RateLimits, Rates, Scope, Tokens};
 use crate::leaving::Clean;
 use crate::model::Problem;
+
+/// So many can follow the events at once.
+const MOST_STREAMS: usize = 1000;
 
 /// What a server is made of.
 pub struct WebOptions {
@@ -49,6 +53,9 @@ pub struct Web {
     pub(crate) hosts: Vec<String>,
     pub(crate) version: String,
     pub(crate) since: Timestamp,
+    /// Places for those who follow the events.
+    pub(crate) streams: Arc<Semaphore>,
+    closing: watch::Sender<bool>,
     clock: Clock,
     listen: SocketAddr,
 }
@@ -66,6 +73,8 @@ impl Web {
             hosts: options.hosts,
             version: options.version,
             since: options.clock.at(),
+            streams: Arc::new(Semaphore::new(MOST_STREAMS)),
+            closing: watch::Sender::new(false),
             clock: options.clock,
             listen: options.listen,
         })
@@ -95,6 +104,20 @@ impl Web {
         };
         // What stands behind the # is not sent to the server, and so is in no log.
         Ok(format!("http://{address}/login#{code}"))
+    }
+
+    /// Ends all streams, so that a server that stops need not wait for those who follow them.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// Waits until the server stops.
+    pub(crate) fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut closing = self.closing.subscribe();
+        async move {
+            // It cannot fail while somebody could be told.
+            let _ = closing.wait_for(|closing| *closing).await;
+        }
     }
 
     /// What the cookie of a login is called: servers on other ports have their own.

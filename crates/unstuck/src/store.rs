@@ -65,6 +65,7 @@ fn hint(error: &StoreError) -> Option<String> {
         StoreError::NoQuestion { .. }
         | StoreError::Answered { .. }
         | StoreError::OtherQuestion { .. } => "`unstuck inbox` lists what waits".into(),
+        StoreError::SettingChanged { .. } => "look at it again, then change it".into(),
         StoreError::RunExists { .. } => return None,
     };
     Some(hint)

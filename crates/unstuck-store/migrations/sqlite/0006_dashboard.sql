@@ -38,3 +38,32 @@ CREATE INDEX calls_failed ON calls (at) WHERE alone = 1 AND outcome IN ('failed'
 CREATE INDEX events_failed ON events (at) WHERE event = 'attempt_failed';
 CREATE INDEX events_of_failed_calls ON events (run, seq) WHERE event = 'call_failed';
 CREATE INDEX events_of_roles ON events (run, session) WHERE event = 'session_started';
+
+-- What people have set over REST or in the dashboard, as JSON. What was taken away keeps its row: the next version must
+-- be a higher one.
+CREATE TABLE settings (
+    key     TEXT    NOT NULL PRIMARY KEY,
+    value   TEXT,
+    version INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    author  TEXT    NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Every change of them: who, when, from what to what.
+CREATE TABLE setting_changes (
+    key     TEXT    NOT NULL,
+    version INTEGER NOT NULL,
+    at      INTEGER NOT NULL,
+    author  TEXT    NOT NULL,
+    before  TEXT,
+    after   TEXT,
+    PRIMARY KEY (key, version)
+) STRICT, WITHOUT ROWID;
+
+-- Each project at a glance, written with its events and calls; its runs are counted by the index.
+CREATE TABLE projects (
+    project    TEXT    NOT NULL PRIMARY KEY,
+    updated    INTEGER NOT NULL, -- when something last happened in it
+    cost_nanos INTEGER NOT NULL  -- what its attempts cost, and its calls where nobody drives; billionths of a USD
+) STRICT, WITHOUT ROWID;
+CREATE INDEX runs_by_standing ON runs (project, status);

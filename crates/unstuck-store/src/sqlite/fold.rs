@@ -12,6 +12,7 @@ use unstuck_core::episode::{PromptPattern, RunView};
 use unstuck_core::event::{Event, Recorded, RunId, SessionId, VERSION};
 
 use super::calls::Counting;
+use super::projects::Projects;
 use super::tries::{self, Tries};
 use super::{calls, failure, hourly, leases, outbox, questions, read, spending};
 use crate::append::{Line, Prepared};
@@ -92,6 +93,7 @@ pub(super) struct Folds {
     cells: HashMap<Key, Cell>,
     spent: HashMap<SpentKey, Sum>,
     tries: Tries,
+    projects: Projects,
 }
 
 impl Folds {
@@ -146,6 +148,8 @@ impl Folds {
             calls::insert(connection, call, &project, &counting)?;
             if counting.alone {
                 self.tries.call(call, &project, counting.fault.as_ref());
+                let cost = call.cost_usd.map_or(0, rollup::nanos);
+                self.projects.add(&project, call.at, cost);
             }
             let key = SpentKey::of(call, &project);
             self.spent.entry(key).or_default().add(call);
@@ -167,6 +171,7 @@ impl Folds {
             spending::add(connection, &key, &sum)?;
         }
         self.tries.flush(connection)?;
+        self.projects.flush(connection)?;
         if self.runs.len() > KEPT {
             self.runs.clear();
         }
@@ -180,6 +185,7 @@ impl Folds {
         self.cells.clear();
         self.spent.clear();
         self.tries.forget();
+        self.projects.forget();
     }
 
     fn run(&mut self, connection: &Connection, id: &RunId) -> rusqlite::Result<&mut Run> {
@@ -214,6 +220,10 @@ impl Folds {
         questions::record(connection, &recorded, run.view.as_ref())?;
         for line in rollup::lines(&recorded, run.view.as_ref()) {
             self.cells.entry(line.key.clone()).or_default().add(&line);
+        }
+        if let Some(view) = &run.view {
+            let cost = rollup::cost_nanos(&recorded.event);
+            self.projects.add(&view.project, at, cost);
         }
         if let Event::SessionStarted(started) = &recorded.event {
             run.patterns.remove(&started.spec.session);

@@ -1,13 +1,12 @@
-//! The hourly counts in the file: added to with every event, counted anew, and asked for statistics.
+//! The hourly counts in the file: added to with every event, and asked for statistics.
 
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 use unstuck_core::Timestamp;
-use unstuck_core::episode::RunView;
 
-use super::read::{self, Conditions};
+use super::read::Conditions;
 use crate::rollup::{self, BUCKETS, Cell, Key};
 use crate::stats::{Dimension, StatsLine, StatsQuery};
 
@@ -44,28 +43,9 @@ pub(super) fn add(connection: &Connection, key: &Key, cell: &Cell) -> rusqlite::
     Ok(())
 }
 
-/// Counts all events of the file anew.
-pub(super) fn recount(connection: &Connection) -> rusqlite::Result<HashMap<Key, Cell>> {
-    let mut cells: HashMap<Key, Cell> = HashMap::new();
-    read::each_run(connection, |events| {
-        let mut view: Option<RunView> = None;
-        for recorded in events {
-            match &mut view {
-                Some(view) => view.record(recorded),
-                None => view = RunView::begin(recorded),
-            }
-            for line in rollup::lines(recorded, view.as_ref()) {
-                cells.entry(line.key.clone()).or_default().add(&line);
-            }
-        }
-    })?;
-    Ok(cells)
-}
-
-/// Counts the events so far.
-pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
-    let counted = recount(connection)?;
-    counted
+/// Adds all that was counted.
+pub(super) fn write(connection: &Connection, cells: &HashMap<Key, Cell>) -> rusqlite::Result<()> {
+    cells
         .iter()
         .try_for_each(|(key, cell)| add(connection, key, cell))
 }

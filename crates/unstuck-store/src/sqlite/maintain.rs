@@ -6,7 +6,8 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::{RunView, Status};
 
-use super::{hourly, read, spending, tries};
+use super::recount::Recount;
+use super::{hourly, read, spending};
 use crate::maintenance::{Finding, Report};
 use crate::rollup::{Cell, Key};
 
@@ -29,7 +30,9 @@ fn check_all(connection: &Connection) -> rusqlite::Result<Report> {
     let (mut runs, mut events) = (0, 0);
     if findings.is_empty() {
         let mut views = stored_views(connection)?;
+        let mut recount = Recount::default();
         read::each_run(connection, |run| {
+            recount.run(run);
             runs += 1;
             events += run.len() as u64;
             let numbered = (1..).zip(run).all(|(seq, event)| event.seq == seq);
@@ -53,9 +56,10 @@ fn check_all(connection: &Connection) -> rusqlite::Result<Report> {
         })?;
         let without = views.into_keys();
         findings.extend(without.map(|id| Finding::new(id, "it has no events")));
-        findings.extend(check_hourly(connection)?);
+        recount.add_calls(connection)?;
+        findings.extend(check_hourly(connection, &recount)?);
         findings.extend(check_spent(connection)?);
-        findings.extend(check_tries(connection)?);
+        findings.extend(check_dashboard(connection, &recount)?);
     }
     Ok(Report::Checked {
         findings,
@@ -79,23 +83,30 @@ fn stored_views(connection: &Connection) -> rusqlite::Result<HashMap<String, Opt
     rows.collect()
 }
 
-fn check_hourly(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
+fn check_hourly(connection: &Connection, recount: &Recount) -> rusqlite::Result<Option<Finding>> {
     let pruned = is_pruned(connection)?;
     let kept = hourly::all(connection)?;
-    let recount = hourly::recount(connection)?;
-    let right = recount.iter().all(|(key, cell)| {
+    let right = recount.cells.iter().all(|(key, cell)| {
         kept.get(&as_kept(key))
             .is_some_and(|kept| kept == cell || (pruned && contains(kept, cell)))
     });
-    let complete = pruned || kept.len() == recount.len();
+    let complete = pruned || kept.len() == recount.cells.len();
     let wrong = !(right && complete);
     Ok(wrong.then(|| Finding::new("hourly", "the hourly counts are not those of the events")))
 }
 
-fn check_tries(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
-    let wrong = !tries::is_right(connection, is_pruned(connection)?)?;
-    let problem = "the counts of failures are not those of the events and calls";
-    Ok(wrong.then(|| Finding::new("tries", problem)))
+fn check_dashboard(connection: &Connection, recount: &Recount) -> rusqlite::Result<Vec<Finding>> {
+    let pruned = is_pruned(connection)?;
+    let mut findings = Vec::new();
+    if !recount.tries.are_kept(connection, pruned)? {
+        let problem = "the counts of failures are not those of the events and calls";
+        findings.push(Finding::new("tries", problem));
+    }
+    if !recount.projects.are_kept(connection, pruned)? {
+        let problem = "what is shown of projects is not what their events and calls say";
+        findings.push(Finding::new("projects", problem));
+    }
+    Ok(findings)
 }
 
 /// Whether counts of deleted runs are among those that are kept.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
 
-use super::{connect, failure, hourly, questions, tries};
+use super::{connect, failure, questions, recount};
 use crate::error::StoreError;
 
 /// Marks a file as a store of unstuck: the letters `unst`.
@@ -25,7 +25,7 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0002_hourly.sql"),
-        then: hourly::fill,
+        then: recount::fill_hourly,
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0003_outbox.sql"),
@@ -41,7 +41,7 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration {
         sql: include_str!("../../migrations/sqlite/0006_dashboard.sql"),
-        then: tries::fill,
+        then: recount::fill_dashboard,
     },
 ];
 

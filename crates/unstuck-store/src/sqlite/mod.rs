@@ -13,9 +13,12 @@ mod maintain;
 mod migrate;
 mod open;
 mod outbox;
+mod projects;
 mod questions;
 mod read;
 mod readers;
+mod recount;
+mod settings;
 mod spending;
 mod tries;
 mod watch;
@@ -43,8 +46,10 @@ use crate::lease::{Claim, ClaimRequest, Lease, LeaseChange, LeaseToken};
 use crate::maintenance::{Report, Task};
 use crate::options::Options;
 use crate::outbox::{Letter, OutboxChange, OutboxFilter};
-use crate::query::{EventFilter, EventPage, RunFilter};
+use crate::projects::ProjectView;
+use crate::query::{EventFilter, EventPage, Placed, RunFilter};
 use crate::question::{Question, QuestionFilter};
+use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::stats::{StatsLine, StatsQuery};
 
@@ -149,6 +154,16 @@ impl Sqlite {
             .await
     }
 
+    pub(crate) async fn placed(&self, filter: &EventFilter) -> Result<Vec<Placed>, StoreError> {
+        let filter = filter.clone();
+        self.read(move |connection| read::placed(connection, &filter))
+            .await
+    }
+
+    pub(crate) async fn projects(&self) -> Result<Vec<ProjectView>, StoreError> {
+        self.read(projects::list).await
+    }
+
     pub(crate) async fn questions(
         &self,
         filter: &QuestionFilter,
@@ -233,6 +248,32 @@ impl Sqlite {
         let query = query.clone();
         self.read(move |connection| failed::page(connection, &query, after, most))
             .await
+    }
+
+    pub(crate) async fn setting(&self, key: &str) -> Result<Option<Setting>, StoreError> {
+        let key = key.to_owned();
+        self.read(move |connection| settings::find(connection, &key))
+            .await
+    }
+
+    pub(crate) async fn settings(&self, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+        let prefix = prefix.to_owned();
+        self.read(move |connection| settings::list(connection, &prefix))
+            .await
+    }
+
+    pub(crate) async fn setting_changes(
+        &self,
+        key: &str,
+        most: usize,
+    ) -> Result<Vec<SettingChange>, StoreError> {
+        let key = key.to_owned();
+        self.read(move |connection| settings::changes(connection, &key, most))
+            .await
+    }
+
+    pub(crate) async fn put_setting(&self, put: PutSetting) -> Result<Setting, StoreError> {
+        self.write(|reply| Job::setting(put, reply)).await
     }
 
     pub(crate) async fn maintain(&self, task: Task) -> Result<Report, StoreError> {

@@ -9,7 +9,7 @@ use unstuck_core::episode::RunView;
 use unstuck_core::event::{Event, Recorded, RunId};
 
 use super::failure;
-use crate::query::{EventFilter, EventPage, Order, Placed, Position, RunFilter};
+use crate::query::{EventFilter, EventPage, Order, Placed, Position, RunCursor, RunFilter};
 
 /// The columns of an event, as [`recorded`] reads them.
 const EVENT: &str = "events.run, events.seq, events.at, events.v, events.payload, events.id";
@@ -17,6 +17,17 @@ const EVENT: &str = "events.run, events.seq, events.at, events.v, events.payload
 /// All events of a run, in order.
 pub(super) fn load(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Recorded>> {
     let sql = format!("SELECT {EVENT} FROM events WHERE run = ?1 ORDER BY seq");
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_map([run.as_str()], recorded)?.collect()
+}
+
+/// How the attempts of a run began and ended.
+pub(super) fn attempts(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Recorded>> {
+    let sql = format!(
+        "SELECT {EVENT} FROM events WHERE run = ?1 AND event IN
+            ('attempt_started', 'attempt_failed', 'attempt_succeeded', 'attempt_interrupted')
+        ORDER BY seq"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
     statement.query_map([run.as_str()], recorded)?.collect()
 }
@@ -34,8 +45,17 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
     conditions.equal("kind", filter.kind.map(|kind| kind.name()));
     conditions.compare("started >= ?", filter.since.map(Timestamp::millis));
     conditions.compare("started < ?", filter.until.map(Timestamp::millis));
+    if let Some(RunCursor { started, id }) = &filter.after {
+        conditions.add(
+            "started <= ? AND (started < ? OR id > ?)",
+            [(*started).into(), (*started).into(), id.clone().into()],
+        );
+    }
+    // Views are long: only those that are told are read, however many had to be put in order.
     let sql = format!(
-        "SELECT view, id FROM runs {} ORDER BY started DESC, id LIMIT {}",
+        "SELECT view, id FROM runs JOIN (
+            SELECT id AS told FROM runs {} ORDER BY started DESC, id LIMIT {}
+        ) ON id = told ORDER BY started DESC, id",
         conditions.sql(),
         limit(filter.limit)
     );
@@ -55,6 +75,35 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
 
 /// The events that are asked for.
 pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite::Result<EventPage> {
+    let mut page = EventPage {
+        events: Vec::new(),
+        last: filter.after.unwrap_or_default(),
+    };
+    filtered(connection, filter, |event, position| {
+        page.events.push(event);
+        page.last = page.last.max(position);
+    })?;
+    Ok(page)
+}
+
+/// The events that are asked for, with their places.
+pub(super) fn placed(
+    connection: &Connection,
+    filter: &EventFilter,
+) -> rusqlite::Result<Vec<Placed>> {
+    let mut events = Vec::new();
+    filtered(connection, filter, |event, place| {
+        let recorded = Arc::new(event);
+        events.push(Placed { place, recorded });
+    })?;
+    Ok(events)
+}
+
+fn filtered(
+    connection: &Connection,
+    filter: &EventFilter,
+    look: impl FnMut(Recorded, Position),
+) -> rusqlite::Result<()> {
     let conditions = event_conditions(filter);
     let join = match filter.project {
         Some(_) => "JOIN runs ON runs.id = events.run",
@@ -71,15 +120,7 @@ pub(super) fn events(connection: &Connection, filter: &EventFilter) -> rusqlite:
         conditions.sql(),
         limit(filter.limit)
     );
-    let mut page = EventPage {
-        events: Vec::new(),
-        last: filter.after.unwrap_or_default(),
-    };
-    each(connection, &sql, conditions.values(), |event, position| {
-        page.events.push(event);
-        page.last = page.last.max(position);
-    })?;
-    Ok(page)
+    each(connection, &sql, conditions.values(), look)
 }
 
 /// The place of the newest event.
@@ -120,6 +161,7 @@ fn event_conditions(filter: &EventFilter) -> Conditions {
     conditions.equal("events.kind", filter.kind.map(|kind| kind.name()));
     conditions.any_of("events.event", filter.names.iter().map(String::as_str));
     conditions.compare("events.id > ?", filter.after.map(|position| position.0));
+    conditions.compare("events.id < ?", filter.before.map(|position| position.0));
     conditions.compare("events.at >= ?", filter.since.map(Timestamp::millis));
     conditions.compare("events.at < ?", filter.until.map(Timestamp::millis));
     conditions

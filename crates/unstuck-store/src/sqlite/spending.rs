@@ -161,7 +161,7 @@ pub(super) fn complete(connection: &Connection, run: &mut RunView) -> rusqlite::
         run.tokens += all.new_tokens();
         return Ok(());
     }
-    let events = read::load(connection, &run.id)?;
+    let events = read::attempts(connection, &run.id)?;
     for time in Untold::fold(&events) {
         let used = in_time(connection, &run.id, &time)?;
         if time.cost {

@@ -1,4 +1,4 @@
-//! The counts of tries in the file: added to with every event and call, and counted anew.
+//! The counts of tries in the file: added to with every event and call.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,6 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use unstuck_core::episode::{PromptPattern, RunView};
 use unstuck_core::event::{CallRecord, Event, RunId, SessionId};
 
-use super::{calls, read};
 use crate::tried::{self, Attempt, Count, Fault, Key};
 
 /// So many ids are kept in memory at most.
@@ -101,32 +100,17 @@ impl Tries {
         *self = Self::default();
     }
 
-    /// Counts all events and calls of the file anew.
-    pub(super) fn recount(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut tries = Self::default();
-        read::each_run(connection, |events| {
-            let mut view: Option<RunView> = None;
-            let mut roles: HashMap<&SessionId, PromptPattern> = HashMap::new();
-            for recorded in events {
-                match &mut view {
-                    Some(view) => view.record(recorded),
-                    None => view = RunView::begin(recorded),
-                }
-                if let Event::SessionStarted(started) = &recorded.event {
-                    roles.insert(&started.spec.session, PromptPattern::of_role(started));
-                }
-                if let Some(attempt) = Attempt::of(recorded) {
-                    let role = roles.get(&attempt.end.session).cloned();
-                    let pattern = || Arc::new(tried::pattern(role, view.as_ref()));
-                    let pattern = attempt.failure.map(|_| pattern());
-                    tries.attempt(&attempt, view.as_ref(), pattern);
-                }
-            }
-        })?;
-        calls::each_alone(connection, |call, project, fault| {
-            tries.call(call, project, fault);
-        })?;
-        Ok(tries)
+    /// Whether these are the counts that the file has; where runs were deleted, those may be higher.
+    pub(super) fn are_kept(&self, connection: &Connection, pruned: bool) -> rusqlite::Result<bool> {
+        let kept = all(connection)?;
+        let right = self.counts.iter().all(|(key, count)| {
+            let is_right = |kept: &Count| {
+                kept == count
+                    || (pruned && kept.count >= count.count && kept.newest >= count.newest)
+            };
+            kept.get(&as_kept(key)).is_some_and(is_right)
+        });
+        Ok(right && (pruned || kept.len() == self.counts.len()))
     }
 }
 
@@ -232,25 +216,6 @@ pub(super) fn role(
         Event::SessionStarted(started) => Some(PromptPattern::of_role(&started)),
         _ => None,
     }))
-}
-
-/// Counts the events and calls so far.
-pub(super) fn fill(connection: &Connection) -> rusqlite::Result<()> {
-    calls::find_alone(connection)?;
-    Tries::recount(connection)?.flush(connection)
-}
-
-/// Whether the counts are those of the events and calls; where runs were deleted, they may be higher.
-pub(super) fn is_right(connection: &Connection, pruned: bool) -> rusqlite::Result<bool> {
-    let kept = all(connection)?;
-    let counted = Tries::recount(connection)?.counts;
-    let right = counted.iter().all(|(key, count)| {
-        let kept = kept.get(&as_kept(key));
-        kept.is_some_and(|kept| {
-            kept == count || (pruned && kept.count >= count.count && kept.newest >= count.newest)
-        })
-    });
-    Ok(right && (pruned || kept.len() == counted.len()))
 }
 
 fn all(connection: &Connection) -> rusqlite::Result<HashMap<[String; 7], Count>> {

@@ -12,12 +12,13 @@ use unstuck_core::event::Recorded;
 
 use super::fold::Folds;
 use super::watch::Bell;
-use super::{Reply, connect, failure, leases, outbox};
+use super::{Reply, connect, failure, leases, outbox, settings};
 use crate::append::Prepared;
 use crate::calls::Ready;
 use crate::error::StoreError;
 use crate::lease::{Claim, LeaseChange};
 use crate::outbox::{Letter, OutboxChange};
+use crate::settings::{PutSetting, Setting};
 
 /// So many requests are written at once at most.
 const BATCH: usize = 1000;
@@ -31,6 +32,7 @@ pub(super) enum Job {
     Lease(Asked<LeaseChange, Claim>),
     Outbox(Asked<OutboxChange, Vec<Letter>>),
     Calls(Asked<Ready, ()>),
+    Setting(Asked<PutSetting, Setting>),
     /// Something that is a transaction of its own, or none.
     Alone(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
@@ -78,6 +80,10 @@ impl Job {
 
     pub(super) fn calls(calls: Ready, reply: Reply<()>) -> Self {
         Self::Calls(Asked::new(calls, reply))
+    }
+
+    pub(super) fn setting(put: PutSetting, reply: Reply<Setting>) -> Self {
+        Self::Setting(Asked::new(put, reply))
     }
 
     /// Whether it can share a transaction with others.
@@ -178,6 +184,7 @@ impl Writer {
                 Job::Lease(asked) => asked.answer(&committed),
                 Job::Outbox(asked) => asked.answer(&committed),
                 Job::Calls(asked) => asked.answer(&committed),
+                Job::Setting(asked) => asked.answer(&committed),
                 Job::Alone(_) | Job::Close(_) => {}
             }
         }
@@ -203,6 +210,9 @@ impl Writer {
                 }
                 Job::Calls(asked) => {
                     asked.result = self.folds.calls(&self.connection, &asked.request).map(Ok)?;
+                }
+                Job::Setting(asked) => {
+                    asked.result = settings::put(&self.connection, &asked.request)?;
                 }
                 Job::Alone(_) | Job::Close(_) => {}
             }

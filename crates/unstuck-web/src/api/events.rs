@@ -1,7 +1,6 @@
 //! The log of all runs: as a stream that goes on, and as pages.
 
 use std::convert::Infallible;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream::{self, Stream, StreamExt};
+use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
 use unstuck_core::{RunId, SessionId};
 use unstuck_store::{EventFilter, Placed, Position};
@@ -76,7 +75,9 @@ async fn list_events(
     let filter = EventFilter {
         run: asked.run.map(RunId::new),
         session: asked.session.map(SessionId::new),
-        names: each("names", asked.names.as_deref(), |name| Some(name.to_owned()))?,
+        names: each("names", asked.names.as_deref(), |name| {
+            Some(name.to_owned())
+        })?,
         after: seen(&headers)?.or(asked.after).map(Position::new),
         limit: Some(limit(asked.limit)?),
         ..EventFilter::default()
@@ -89,7 +90,9 @@ async fn list_events(
 
 /// Whether pages are asked for, and not the stream.
 fn wants_pages(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|one| one.to_str().ok());
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|one| one.to_str().ok());
     accept.is_some_and(|accept| {
         accept.contains("application/json") && !accept.contains("text/event-stream")
     })
@@ -116,7 +119,9 @@ async fn streamed(web: Arc<Web>, filter: EventFilter) -> Result<Response, Proble
     };
     let news = web.store().follow(Some(after)).await?;
     // Whoever is cut off before the first event comes back to here.
-    let hello = Event::default().id(after.number().to_string()).retry(COME_BACK);
+    let hello = Event::default()
+        .id(after.number().to_string())
+        .retry(COME_BACK);
     let closed = web.closed();
     let told = news
         // The client comes back, and goes on behind what it saw last.

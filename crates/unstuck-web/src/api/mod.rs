@@ -1,8 +1,11 @@
 //! The REST API: one file for each subject, and the document that describes all of it.
 
+mod csv;
 mod document;
 mod escalations;
+mod events;
 mod extract;
+mod failures;
 mod health;
 mod login;
 mod policies;
@@ -53,6 +56,8 @@ fn described() -> OpenApiRouter<Arc<Web>> {
         .merge(runs::routes())
         .merge(sessions::routes())
         .merge(escalations::routes())
+        .merge(events::routes())
+        .merge(failures::routes())
         .merge(policies::routes())
         .merge(settings::routes())
         .merge(spending::routes())

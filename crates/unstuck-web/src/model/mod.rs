@@ -7,6 +7,7 @@ mod attempt;
 mod call;
 mod escalation;
 mod event;
+mod failures;
 mod health;
 mod lane;
 mod learned;
@@ -33,6 +34,7 @@ pub use escalation::{
     PreviewedFile, Tried,
 };
 pub use event::EventLine;
+pub use failures::{DayCount, Failure, FailureAnalytics, MessageCount, PatternCount};
 pub use health::{Health, Ready, Version};
 pub use lane::{Breaker, Lane, LaneCounts, Plan, Window};
 pub use learned::Learned;

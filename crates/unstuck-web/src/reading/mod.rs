@@ -1,6 +1,8 @@
 //! From the store to what is told: the same readings for the API and for the pages.
 
 mod escalations;
+mod events;
+mod failures;
 mod learned;
 mod problems;
 mod projects;
@@ -9,6 +11,8 @@ mod sessions;
 mod spending;
 
 pub use escalations::{EscalationQuery, escalation, escalations};
+pub use events::newest_event;
+pub use failures::{failure_analytics, failures};
 pub use learned::learned;
 pub use projects::{project, project_root, projects};
 pub use runs::{RunQuery, attempt, attempts, run, runs};

@@ -8,8 +8,10 @@ mod following;
 mod leases;
 mod maintenance;
 mod outbox;
+mod pages;
 mod queries;
 mod questions;
+mod settings;
 
 use std::path::PathBuf;
 
@@ -99,6 +101,11 @@ contract! {
         the_newest_events_come_first_if_wanted
         the_export_is_the_whole_log_line_by_line
     }
+    pages {
+        runs_come_in_pages_that_stay_where_they_are
+        events_come_in_pages_that_stay_where_they_are
+        projects_are_told_at_a_glance
+    }
     questions {
         what_waits_is_listed_the_oldest_first
         the_first_answer_counts
@@ -140,6 +147,13 @@ contract! {
         calls_go_with_their_run_and_what_they_cost_stays
         names_are_cut_and_secrets_taken_out
         calls_of_many_runs_are_written_together
+    }
+    settings {
+        a_value_is_set_changed_and_taken_away
+        what_was_changed_meanwhile_is_not_overwritten
+        of_many_who_change_it_at_once_one_does
+        every_change_is_kept
+        secrets_are_taken_out_of_values
     }
     outbox {
         a_message_is_written_with_its_event_and_named_after_it

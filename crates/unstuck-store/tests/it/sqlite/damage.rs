@@ -129,6 +129,8 @@ fn folds_that_do_not_fit_their_events_are_found() {
         ),
         ("UPDATE tries SET count = count + 1", vec!["tries"]),
         ("DELETE FROM try_scopes", vec!["tries"]),
+        ("UPDATE projects SET updated = 1", vec!["projects"]),
+        ("DELETE FROM projects", vec!["projects"]),
     ] {
         let place = filled();
         assert_eq!(bare(&place).execute(sql, []).unwrap().min(1), 1);

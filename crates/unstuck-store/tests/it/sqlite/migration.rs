@@ -142,12 +142,15 @@ fn failures_from_before_they_were_counted_are_told() {
     let expected = wait(store.failures(&query)).unwrap();
     assert_eq!(expected.total_failures, 2);
     let listed = wait(store.failure_page(&query, None, 9)).unwrap();
+    let projects = wait(store.projects()).unwrap();
+    assert_eq!(projects[0].cost_usd, 0.5);
     wait(store.close()).unwrap();
 
     let place = fifth_store(&present);
     let store = wait(place.open());
     assert_eq!(wait(store.failures(&query)).unwrap(), expected);
     assert_eq!(wait(store.failure_page(&query, None, 9)).unwrap(), listed);
+    assert_eq!(wait(store.projects()).unwrap(), projects);
     let checked = wait(store.maintain(Task::Check)).unwrap();
     assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
 }

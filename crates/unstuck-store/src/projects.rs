@@ -1,0 +1,69 @@
+//! Projects at a glance.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use unstuck_core::Timestamp;
+use unstuck_core::episode::Status;
+
+/// A project at a glance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProjectView {
+    /// Its root folder, by which it is known.
+    pub root: String,
+    /// The name of that folder.
+    pub name: String,
+    /// How many of its runs stand where; what was pruned is not among them.
+    pub runs: BTreeMap<Status, u64>,
+    /// When something last happened in it.
+    pub last_activity: Timestamp,
+    /// What it cost in all, in USD, as far as is known.
+    pub cost_usd: f64,
+}
+
+impl ProjectView {
+    /// The name of a project with that root folder.
+    pub(crate) fn name(root: &str) -> String {
+        let name = root.trim_end_matches('/').rsplit('/').next();
+        match name {
+            Some(name) if !name.is_empty() => name.to_owned(),
+            _ => root.to_owned(),
+        }
+    }
+}
+
+/// What is summed up for a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sum {
+    /// When something last happened, in milliseconds.
+    pub(crate) newest: i64,
+    pub(crate) cost_nanos: i64,
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self {
+            newest: i64::MIN,
+            cost_nanos: 0,
+        }
+    }
+}
+
+impl Sum {
+    pub(crate) fn add(&mut self, at: Timestamp, cost_nanos: i64) {
+        self.newest = self.newest.max(at.millis());
+        self.cost_nanos = self.cost_nanos.saturating_add(cost_nanos);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_named_after_its_folder() {
+        for (root, name) in [("/home/me/shop", "shop"), ("/srv/a/", "a"), ("/", "/")] {
+            assert_eq!(ProjectView::name(root), name);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Projects at a glance, in the file.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rusqlite::{Connection, params};
+use unstuck_core::Timestamp;
+use unstuck_core::episode::Status;
+
+use crate::projects::{ProjectView, Sum};
+
+const ADD: &str = "INSERT INTO projects (project, updated, cost_nanos) VALUES (?1, ?2, ?3)
+    ON CONFLICT DO UPDATE SET updated = max(updated, excluded.updated),
+        cost_nanos = cost_nanos + excluded.cost_nanos";
+
+/// What was summed up, not yet written.
+#[derive(Debug, Default)]
+pub(super) struct Projects(HashMap<String, Sum>);
+
+impl Projects {
+    /// Something happened in a project.
+    pub(super) fn add(&mut self, project: &str, at: Timestamp, cost_nanos: i64) {
+        match self.0.get_mut(project) {
+            Some(sum) => sum.add(at, cost_nanos),
+            None => {
+                let sum = self.0.entry(project.to_owned()).or_default();
+                sum.add(at, cost_nanos);
+            }
+        }
+    }
+
+    /// Writes what was summed up since the last time.
+    pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        for (project, sum) in self.0.drain() {
+            let row = params![project, sum.newest, sum.cost_nanos];
+            connection.prepare_cached(ADD)?.execute(row)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets everything: the transaction has failed, or others have written.
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// Whether these are the sums that the file has; where runs were deleted, those may be higher.
+    pub(super) fn are_kept(&self, connection: &Connection, pruned: bool) -> rusqlite::Result<bool> {
+        let kept = all(connection)?;
+        let right = self.0.iter().all(|(project, sum)| {
+            let is_right = |kept: &Sum| {
+                kept == sum
+                    || (pruned && kept.newest >= sum.newest && kept.cost_nanos >= sum.cost_nanos)
+            };
+            kept.get(project).is_some_and(is_right)
+        });
+        Ok(right && (pruned || kept.len() == self.0.len()))
+    }
+}
+
+fn all(connection: &Connection) -> rusqlite::Result<HashMap<String, Sum>> {
+    let sql = "SELECT project, updated, cost_nanos FROM projects";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| {
+        let sum = Sum {
+            newest: row.get(1)?,
+            cost_nanos: row.get(2)?,
+        };
+        Ok((row.get(0)?, sum))
+    })?;
+    rows.collect()
+}
+
+/// All projects, those in which something happened last first.
+pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<ProjectView>> {
+    let moment = connection.unchecked_transaction()?;
+    let mut runs = standing(&moment)?;
+    let sums = all(&moment)?;
+    moment.finish()?;
+    let named = sums.into_iter().filter(|(project, _)| !project.is_empty());
+    let mut projects: Vec<_> = named
+        .map(|(project, sum)| ProjectView {
+            name: ProjectView::name(&project),
+            runs: runs.remove(&project).unwrap_or_default(),
+            last_activity: Timestamp::from_millis(sum.newest),
+            cost_usd: sum.cost_nanos as f64 / 1e9,
+            root: project,
+        })
+        .collect();
+    projects.sort_by(|a, b| (b.last_activity, &a.root).cmp(&(a.last_activity, &b.root)));
+    Ok(projects)
+}
+
+/// How many runs of each project stand where.
+fn standing(connection: &Connection) -> rusqlite::Result<HashMap<String, BTreeMap<Status, u64>>> {
+    let sql = "SELECT project, status, count(*) FROM runs INDEXED BY runs_by_standing
+        GROUP BY project, status";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    let mut runs: HashMap<String, BTreeMap<Status, u64>> = HashMap::new();
+    while let Some(row) = rows.next()? {
+        // A status that only a newer unstuck knows is not counted here.
+        if let Some(status) = Status::named(row.get_ref(1)?.as_str()?) {
+            let of_project = runs.entry(row.get(0)?).or_default();
+            of_project.insert(status, row.get::<_, i64>(2)? as u64);
+        }
+    }
+    Ok(runs)
+}

@@ -1,0 +1,137 @@
+//! Lists that are read page by page while others write.
+
+use unstuck_core::Kind;
+use unstuck_core::episode::Status;
+use unstuck_core::event::{CallRecord, Outcome, RunId};
+use unstuck_store::{Append, EventFilter, Order, Report, RunFilter, Store, Task};
+
+use super::Place;
+use crate::samples::{
+    append, attempt_started, called, end, failed, finished, later, run, started, started_in,
+    succeeded,
+};
+
+async fn begin(store: &Store, run: &RunId, second: i64) {
+    let append = Append::new(run.clone(), later(second), [started(run)]);
+    store.append(append).await.unwrap();
+}
+
+pub(super) async fn runs_come_in_pages_that_stay_where_they_are(place: &Place) {
+    let store = place.open().await;
+    for number in 0..9 {
+        // Some of them began at the same moment.
+        begin(&store, &run(number), i64::from(number / 3)).await;
+    }
+    let all = store.runs(&RunFilter::default()).await.unwrap();
+    for size in 1..10 {
+        let mut filter = RunFilter {
+            limit: Some(size),
+            until: Some(later(100)),
+            ..RunFilter::default()
+        };
+        let mut seen = Vec::new();
+        loop {
+            let page = store.run_page(&filter).await.unwrap();
+            seen.extend(page.runs);
+            let Some(next) = page.next else {
+                break;
+            };
+            let newer = run(100 * size as u32 + seen.len() as u32);
+            begin(&store, &newer, 200).await;
+            filter.after = Some(next.to_string().parse().unwrap());
+        }
+        assert_eq!(seen, all, "pages of {size}");
+    }
+    let status = vec![Status::Running, Status::Failed];
+    let filter = RunFilter {
+        status,
+        ..RunFilter::default()
+    };
+    assert!(store.run_page(&filter).await.unwrap().runs.len() > 9);
+}
+
+pub(super) async fn events_come_in_pages_that_stay_where_they_are(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    begin(&store, &run, 0).await;
+    for number in 1..=9 {
+        let next = append(&run, [attempt_started(&run, number)]);
+        store.append(next).await.unwrap();
+    }
+    let (mut seen, mut before) = (Vec::new(), None);
+    loop {
+        let filter = EventFilter {
+            order: Order::NewestFirst,
+            before,
+            limit: Some(4),
+            ..EventFilter::default()
+        };
+        let page = store.placed(&filter).await.unwrap();
+        seen.extend(page.iter().map(|event| event.place.number()));
+        let Some(last) = page.last() else {
+            break;
+        };
+        before = Some(last.place);
+        begin(&store, &crate::samples::run(100 + seen.len() as u32), 1).await;
+    }
+    assert_eq!(seen, (1..=10).rev().collect::<Vec<_>>());
+}
+
+pub(super) async fn projects_are_told_at_a_glance(place: &Place) {
+    let store = place.open().await;
+    for (number, project, outcome) in [
+        (1, "/home/me/shop", Some(Outcome::Succeeded)),
+        (2, "/home/me/shop", Some(Outcome::Failed)),
+        (3, "/home/me/shop", None),
+        (4, "/home/me/blog", None),
+        (5, "", None),
+    ] {
+        let run = run(number);
+        let costly = end(&run, 10, Some(0.5), None);
+        let fails = failed(end(&run, 10, Some(0.25), None), Kind::Timeout);
+        let mut events = vec![started_in(&run, project)];
+        if !project.is_empty() {
+            events.extend([attempt_started(&run, 1), fails, succeeded(costly)]);
+        }
+        events.extend(outcome.map(finished));
+        let at = later(i64::from(number));
+        store.append(Append::new(run, at, events)).await.unwrap();
+    }
+    let of_driven = called(&run(4), "a", 60);
+    let of_client = CallRecord {
+        cost_usd: Some(9.0),
+        ..called(&run(5), "b", 70)
+    };
+    store
+        .record_calls(vec![of_driven, of_client])
+        .await
+        .unwrap();
+    let projects = store.projects().await.unwrap();
+    let told: Vec<_> = projects
+        .iter()
+        .map(|one| (&*one.name, one.last_activity, one.cost_usd))
+        .collect();
+    let expected = [("blog", later(4), 0.75), ("shop", later(3), 2.25)];
+    assert_eq!(
+        told, expected,
+        "calls of what is driven are told by its attempts"
+    );
+    let standing: Vec<_> = projects[1].runs.clone().into_iter().collect();
+    assert_eq!(
+        standing,
+        [
+            (Status::Running, 1),
+            (Status::Succeeded, 1),
+            (Status::Failed, 1)
+        ]
+    );
+    assert_eq!(projects[1].root, "/home/me/shop");
+    let json = serde_json::to_value(&projects[0]).unwrap();
+    assert_eq!(json["runs"], serde_json::json!({"running": 1}));
+
+    store.maintain(Task::Prune(later(1000))).await.unwrap();
+    let pruned = &store.projects().await.unwrap()[1];
+    assert_eq!((pruned.runs.len(), pruned.cost_usd), (1, 2.25));
+    let checked = store.maintain(Task::Check).await.unwrap();
+    assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
+}

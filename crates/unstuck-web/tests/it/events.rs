@@ -1,0 +1,211 @@
+//! The stream of events: none lost, none twice, from wherever one left off.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use serde_json::Value;
+use unstuck_core::event::Outcome;
+use unstuck_store::Append;
+
+use crate::ground::{Ground, SECRET};
+use crate::samples;
+
+/// Somebody who follows a stream.
+struct Follower {
+    body: Incoming,
+    text: String,
+}
+
+impl Follower {
+    async fn new(ground: &Ground, path: &str, last: Option<u64>) -> Self {
+        let asking = ground.ask("GET", path).header("accept", "text/event-stream");
+        let asking = match last {
+            Some(last) => asking.header("last-event-id", &last.to_string()),
+            None => asking,
+        };
+        let response = asking.begin().await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self {
+            body: response.into_body(),
+            text: String::new(),
+        }
+    }
+
+    /// The next event with its id; the greeting has no data.
+    async fn next(&mut self) -> (u64, Option<Value>) {
+        loop {
+            if let Some((block, rest)) = self.text.split_once("\n\n") {
+                let (block, rest) = (block.to_owned(), rest.to_owned());
+                self.text = rest;
+                let field = |name: &str| {
+                    let mut lines = block.lines();
+                    lines.find_map(|line| line.strip_prefix(name)).map(str::trim)
+                };
+                let Some(id) = field("id:") else {
+                    continue;
+                };
+                let data = field("data:").map(|data| serde_json::from_str(data).unwrap());
+                return (id.parse().unwrap(), data);
+            }
+            let frame = tokio::time::timeout(Duration::from_secs(20), self.body.frame());
+            let frame = frame.await.expect("the stream goes on").expect("it has not ended");
+            let data = frame.unwrap().into_data().unwrap();
+            self.text.push_str(std::str::from_utf8(&data).unwrap());
+        }
+    }
+
+    /// The next event that happened.
+    async fn event(&mut self) -> Value {
+        loop {
+            if let (_, Some(event)) = self.next().await {
+                return event;
+            }
+        }
+    }
+
+    /// Whether the stream ends.
+    async fn ends(mut self) -> bool {
+        let end = async {
+            while let Some(Ok(_)) = self.body.frame().await {}
+        };
+        tokio::time::timeout(Duration::from_secs(20), end).await.is_ok()
+    }
+}
+
+async fn begin(ground: &Ground, number: u32) {
+    let run = samples::run(number);
+    let append = Append::new(run.clone(), samples::later(200), [samples::started(&run, "/p")]);
+    ground.store.append(append).await.unwrap();
+}
+
+/// S4-31: retries and escalations are in the stream of events as they happen.
+#[tokio::test]
+async fn what_happens_is_told_as_it_happens() {
+    let ground = Ground::new().await;
+    let mut follower = Follower::new(&ground, "/api/events", None).await;
+    let (_, greeting) = follower.next().await;
+    assert_eq!(greeting, None);
+    ground.fill().await;
+    let mut names = Vec::new();
+    for _ in 0..16 {
+        let event = follower.event().await;
+        names.push(event["event"].as_str().unwrap().to_owned());
+    }
+    for name in ["attempt_failed", "decision_made", "waiting_until", "recovery_escalated", "model_escalated"] {
+        assert!(names.iter().any(|one| one == name), "{name}: {names:?}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_comes_back_goes_on_behind_what_was_seen_last() {
+    let ground = Ground::filled().await;
+    let mut whole = Follower::new(&ground, "/api/events?after=0", None).await;
+    let mut all = Vec::new();
+    for _ in 0..16 {
+        all.push(whole.event().await["id"].as_u64().unwrap());
+    }
+    let mut sorted = all.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!(all, sorted, "each comes once, in order");
+    for (at, last) in all.iter().enumerate().take(15) {
+        let mut again = Follower::new(&ground, "/api/events", Some(*last)).await;
+        assert_eq!(again.event().await["id"].as_u64(), Some(all[at + 1]));
+    }
+}
+
+/// A browser that is cut off before anything has happened knows from the greeting where it was.
+#[tokio::test]
+async fn nothing_is_lost_between_the_first_connection_and_the_second() {
+    let ground = Ground::filled().await;
+    let mut first = Follower::new(&ground, "/api/events", None).await;
+    let (id, _) = first.next().await;
+    drop(first);
+    begin(&ground, 7).await;
+    let mut second = Follower::new(&ground, "/api/events", Some(id)).await;
+    assert_eq!(second.event().await["run"], "r000000007");
+}
+
+#[tokio::test]
+async fn a_stream_can_be_narrowed_to_a_run_a_session_and_names() {
+    let ground = Ground::filled().await;
+    for (query, event) in [
+        ("run=r000000002", "run_started"),
+        ("session=r000000001-1&names=attempt_succeeded", "attempt_succeeded"),
+        ("names=recovery_escalated,run_finished", "run_finished"),
+    ] {
+        let path = format!("/api/events?after=0&{query}");
+        let mut follower = Follower::new(&ground, &path, None).await;
+        assert_eq!(follower.event().await["event"], event, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn the_stream_holds_no_secret() {
+    let ground = Ground::new().await;
+    let run = samples::run(1);
+    let events = vec![samples::started(&run, &format!("/home/{SECRET}")), samples::finished(Outcome::Failed)];
+    samples::write(&ground.store, &run, events).await;
+    let mut follower = Follower::new(&ground, "/api/events?after=0", None).await;
+    let event = follower.event().await.to_string();
+    assert!(event.contains("[redacted:environment]") && !event.contains(SECRET), "{event}");
+}
+
+#[tokio::test]
+async fn streams_end_when_the_server_stops() {
+    let ground = Ground::new().await;
+    let follower = Follower::new(&ground, "/api/events", None).await;
+    ground.web.close();
+    assert!(follower.ends().await);
+}
+
+#[tokio::test]
+async fn many_who_follow_while_others_write_see_everything_once() {
+    let ground = Ground::new().await;
+    let mut followers = Vec::new();
+    for _ in 0..20 {
+        let mut follower = Follower::new(&ground, "/api/events?after=0", None).await;
+        follower.next().await;
+        followers.push(follower);
+    }
+    for number in 1..=30 {
+        begin(&ground, number).await;
+    }
+    for mut follower in followers {
+        let mut seen = Vec::new();
+        for _ in 0..30 {
+            seen.push(follower.event().await["run"].as_str().unwrap().to_owned());
+        }
+        let expected: Vec<_> = (1..=30).map(|number| samples::run(number).to_string()).collect();
+        assert_eq!(seen, expected);
+    }
+}
+
+#[tokio::test]
+async fn events_also_come_in_pages() {
+    let ground = Ground::filled().await;
+    let page = |path: String| {
+        let asking = ground.ask("GET", &path).header("accept", "application/json");
+        async move { asking.send().await.json() }
+    };
+    let mut seen = Vec::new();
+    let mut after = "0".to_owned();
+    loop {
+        let page = page(format!("/api/events?limit=5&after={after}")).await;
+        let items = page["items"].as_array().unwrap();
+        seen.extend(items.iter().map(|one| one["id"].as_u64().unwrap()));
+        match page["next"].as_str() {
+            Some(next) => after = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), 16);
+    assert!(seen.is_sorted());
+    let of_run = page("/api/events?run=r000000003".to_owned()).await;
+    assert_eq!(of_run["items"].as_array().unwrap().len(), 3);
+    assert_eq!(of_run["items"][0]["data"]["project"], "/home/me/blog");
+    let wrong = ground.ask("GET", "/api/events").header("last-event-id", "x").send().await;
+    assert_eq!(wrong.status, 400);
+}

@@ -1,0 +1,217 @@
+//! A server on a real socket, a store with a history behind it, and a client in front of it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::{HeaderMap, Request, Response, StatusCode};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use unstuck_core::redact::Redactor;
+use unstuck_run::clock::Clock;
+use unstuck_store::{Location, Options, Store};
+use unstuck_web::guard::{RateLimits, Scope, Tokens};
+use unstuck_web::{Web, WebOptions, router};
+
+use crate::doer::Doer;
+use crate::samples;
+
+/// A value that the server knows to be a secret.
+pub(crate) const SECRET: &str = "correct-horse-battery";
+
+/// A server and what is around it.
+pub(crate) struct Ground {
+    pub(crate) web: Arc<Web>,
+    pub(crate) store: Store,
+    pub(crate) doer: Arc<Doer>,
+    pub(crate) address: SocketAddr,
+    tokens: Arc<Tokens>,
+    client: Client<HttpConnector, Full<Bytes>>,
+    serving: JoinHandle<()>,
+    _folder: TempDir,
+}
+
+/// What a client got.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        let value = self.headers.get(name);
+        value.and_then(|value| value.to_str().ok()).unwrap_or("")
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+}
+
+impl Ground {
+    pub(crate) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// The same, with other options.
+    pub(crate) async fn with(change: impl FnOnce(&mut WebOptions)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(&folder.path().join("unstuck.db")).await;
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let doer = Arc::new(Doer::new(store.clone(), || samples::later(100)));
+        let tokens = Arc::new(Tokens::open(folder.path().join("tokens.jsonl")));
+        let mut options = WebOptions {
+            store: store.clone(),
+            deeds: Arc::clone(&doer) as _,
+            tokens: Arc::clone(&tokens),
+            redactor: Arc::new(Redactor::new([SECRET.to_owned()])),
+            clock: Clock::starting_at(samples::later(100)),
+            listen: address,
+            hosts: Vec::new(),
+            rates: RateLimits::default(),
+            version: "0.1.0".into(),
+        };
+        change(&mut options);
+        let web = Web::new(options);
+        let service = router(Arc::clone(&web)).into_make_service_with_connect_info::<SocketAddr>();
+        let serving = tokio::spawn(async move {
+            axum::serve(listener, service).await.unwrap();
+        });
+        Self {
+            web,
+            store,
+            doer,
+            address,
+            tokens,
+            client: Client::builder(TokioExecutor::new()).build(HttpConnector::new()),
+            serving,
+            _folder: folder,
+        }
+    }
+
+    /// A server with a run that recovered, one that asks and one that goes on.
+    pub(crate) async fn filled() -> Self {
+        let ground = Self::new().await;
+        ground.fill().await;
+        ground
+    }
+
+    pub(crate) async fn fill(&self) {
+        let (one, two, three) = (samples::run(1), samples::run(2), samples::run(3));
+        samples::write(&self.store, &one, samples::recovered(&one, "/home/me/shop")).await;
+        samples::write(&self.store, &two, samples::asking(&two, "/home/me/shop")).await;
+        samples::write(&self.store, &three, samples::running(&three, "/home/me/blog")).await;
+    }
+
+    /// A token that allows this.
+    pub(crate) fn token(&self, scope: Scope) -> String {
+        let made = self.tokens.create("test", scope, samples::START);
+        made.unwrap().1
+    }
+
+    /// Takes all tokens back.
+    pub(crate) fn revoke_all(&self) {
+        for token in self.tokens.list().unwrap() {
+            self.tokens.revoke(&token.id, samples::START).unwrap();
+        }
+    }
+
+    /// A request that nobody has signed.
+    pub(crate) fn ask(&self, method: &str, path: &str) -> Asking<'_> {
+        self.ask_url(method, &format!("http://{}{path}", self.address))
+    }
+
+    /// The same, of another server.
+    pub(crate) fn ask_url(&self, method: &str, url: &str) -> Asking<'_> {
+        Asking {
+            ground: self,
+            request: Request::builder().method(method).uri(url),
+            body: Bytes::new(),
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Reply {
+        self.ask("GET", path).send().await
+    }
+
+    /// What is told at a path.
+    pub(crate) async fn json(&self, path: &str) -> Value {
+        let reply = self.get(path).await;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+        reply.json()
+    }
+
+    /// Sends JSON with a token that allows this.
+    pub(crate) async fn post(&self, scope: Scope, path: &str, body: Value) -> Reply {
+        let token = self.token(scope);
+        self.ask("POST", path).token(&token).json(&body).send().await
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+/// A request that is being made.
+pub(crate) struct Asking<'a> {
+    ground: &'a Ground,
+    request: hyper::http::request::Builder,
+    body: Bytes,
+}
+
+impl Asking<'_> {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.request = self.request.header(name, value);
+        self
+    }
+
+    pub(crate) fn token(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.text("application/json", &body.to_string())
+    }
+
+    pub(crate) fn text(mut self, media_type: &str, body: &str) -> Self {
+        self.body = Bytes::copy_from_slice(body.as_bytes());
+        self.header("content-type", media_type)
+    }
+
+    pub(crate) async fn send(self) -> Reply {
+        let response = self.begin().await;
+        let (parts, body) = response.into_parts();
+        let body = tokio::time::timeout(Duration::from_secs(20), body.collect());
+        let body = body.await.expect("the answer ends").unwrap().to_bytes();
+        Reply {
+            status: parts.status,
+            headers: parts.headers,
+            body: String::from_utf8(body.to_vec()).unwrap(),
+        }
+    }
+
+    /// An answer that may have no end.
+    pub(crate) async fn begin(self) -> Response<Incoming> {
+        let request = self.request.body(Full::new(self.body)).unwrap();
+        self.ground.client.request(request).await.unwrap()
+    }
+}
+
+/// The store in a file.
+pub(crate) async fn open(path: &Path) -> Store {
+    let location = Location::file(path);
+    Store::open(&location, Options::default()).await.unwrap()
+}

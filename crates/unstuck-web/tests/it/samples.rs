@@ -1,0 +1,277 @@
+//! A history as supervisors write it.
+
+use std::time::Duration;
+
+use unstuck_core::decision::{
+    AskWhy, Chosen, CostEstimate, Decision, Draw, EscalationReason, EscalationRecord, Odds,
+};
+use unstuck_core::diagnosis::{Diagnosis, Evidence};
+use unstuck_core::event::{
+    AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, Choice, DecisionMade,
+    EscalationKind, Event, Excerpt, LimitsInForce, MadeFrom, Measured, ModelEscalated, Outcome,
+    RecoveryEscalated, RunFinished, RunId, RunStarted, SessionSpec, Shown, WaitingUntil, Work,
+};
+use unstuck_core::question::{Answer, Tried};
+use unstuck_core::{Kind, Layer, Level, RetryPolicy, Timestamp};
+use unstuck_store::{Append, Store};
+
+/// Nine seconds after a full hour.
+pub(crate) const START: Timestamp = Timestamp::from_seconds(1_794_777_609);
+/// The model that everybody uses.
+pub(crate) const MODEL: &str = "claude-sonnet-5-5";
+
+/// So many seconds after the beginning.
+pub(crate) fn later(seconds: u64) -> Timestamp {
+    START.after(Duration::from_secs(seconds))
+}
+
+/// The id of a run.
+pub(crate) fn run(number: u32) -> RunId {
+    RunId::new(format!("r{number:09}"))
+}
+
+/// Writes events one second after another.
+pub(crate) async fn write(store: &Store, run: &RunId, events: Vec<Event>) {
+    for (second, event) in events.into_iter().enumerate() {
+        let append = Append::new(run.clone(), later(second as u64), [event]);
+        store.append(append).await.unwrap();
+    }
+}
+
+/// A run that failed once and then did what it should.
+pub(crate) fn recovered(run: &RunId, project: &str) -> Vec<Event> {
+    vec![
+        started(run, project),
+        attempt(run, 1),
+        failed(run, 1, Kind::RateLimit, "429 slow down"),
+        decided(run, Kind::RateLimit),
+        Event::from(WaitingUntil {
+            session: Some(run.session(1)),
+            until: later(4),
+            reason: "a rate limit".into(),
+            stated: true,
+        }),
+        attempt(run, 2),
+        succeeded(run, 2),
+        finished(Outcome::Recovered),
+    ]
+}
+
+/// A run that has failed and asks a person.
+pub(crate) fn asking(run: &RunId, project: &str) -> Vec<Event> {
+    vec![
+        started(run, project),
+        attempt(run, 1),
+        failed(run, 1, Kind::AuthExpired, "login expired"),
+        decided(run, Kind::AuthExpired),
+        question(run),
+    ]
+}
+
+/// A run whose attempt goes on.
+pub(crate) fn running(run: &RunId, project: &str) -> Vec<Event> {
+    vec![
+        started(run, project),
+        attempt(run, 1),
+        Event::from(ModelEscalated {
+            session: Some(run.session(1)),
+            change: EscalationRecord {
+                from_model: "claude-haiku-5-5".into(),
+                to_model: MODEL.into(),
+                reason: EscalationReason::AutoAfterRetries,
+                timestamp: later(2),
+                cost_estimate: Some(0.25),
+            },
+        }),
+    ]
+}
+
+pub(crate) fn started(run: &RunId, project: &str) -> Event {
+    Event::from(Box::new(RunStarted {
+        project: project.into(),
+        work: Work::Command(Box::new(SessionSpec {
+            cwd: project.into(),
+            command: command(),
+            agent: Some("claude".into()),
+            model: Some(MODEL.into()),
+            session: run.session(1),
+            policy: RetryPolicy::default(),
+            origins: Default::default(),
+            timeout_ms: Some(600_000),
+            idle_timeout_ms: None,
+            options: serde_json::Value::Null,
+            unrepeatable: None,
+            knowledge: "0.1.0".into(),
+        })),
+    }))
+}
+
+fn command() -> Vec<String> {
+    ["claude", "-p", "fix the tests"].map(str::to_owned).into()
+}
+
+pub(crate) fn attempt(run: &RunId, number: u32) -> Event {
+    Event::from(Box::new(AttemptStarted {
+        session: run.session(1),
+        number,
+        command: command(),
+        model: Some(MODEL.into()),
+        timeout_ms: Some(600_000),
+        answering: None,
+        changes: Vec::new(),
+        agent_session: None,
+        reaper: None,
+        tree: None,
+    }))
+}
+
+fn end(run: &RunId, number: u32, exit_code: i32) -> AttemptEnd {
+    AttemptEnd {
+        session: run.session(1),
+        number,
+        exit_code: Some(exit_code),
+        signal: None,
+        limit: None,
+        duration_ms: 1200,
+        stdout_bytes: 100,
+        stderr_bytes: 20,
+        left: 0,
+        model: Some(MODEL.into()),
+        answering: None,
+        used: Measured {
+            cost_usd: Some(0.25),
+            ..Measured::default()
+        },
+        tree: None,
+    }
+}
+
+pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event {
+    Event::from(Box::new(AttemptFailed {
+        end: end(run, number, 1),
+        diagnosis: Diagnosis {
+            kind,
+            layer: Layer::Agent,
+            level: Some(Level::Same),
+            confidence: 0.9,
+            retry_after: None,
+            evidence: Evidence {
+                rule: "a.rule".into(),
+                line: line.into(),
+            },
+            fingerprint: format!("{kind}:0123456789abcdef"),
+            message: format!("It failed: {line}"),
+            hint: "Wait a little.".into(),
+            truncated: false,
+        },
+        validation_errors: Vec::new(),
+        excerpt: Excerpt {
+            stdout: String::new(),
+            stderr: format!("{line}\n"),
+        },
+        check: None,
+    }))
+}
+
+pub(crate) fn succeeded(run: &RunId, number: u32) -> Event {
+    Event::from(Box::new(AttemptSucceeded {
+        end: end(run, number, 0),
+        truncated: false,
+    }))
+}
+
+fn decided(run: &RunId, kind: Kind) -> Event {
+    Event::from(Box::new(DecisionMade {
+        session: Some(run.session(1)),
+        number: 1,
+        decision: Decision {
+            kind,
+            level: Some(Level::Same),
+            action: Chosen::Retry {
+                delay: Duration::from_secs(1),
+                until: later(4),
+            },
+            strategy: None,
+            reason: "It passes by itself, so it is tried again.".into(),
+            attempt: 1,
+            of: 3,
+            fell_through: Vec::new(),
+            cost: None,
+            postponed: None,
+            stated: false,
+            draw: Draw(0),
+            at: later(3),
+        },
+        made_from: MadeFrom {
+            knowledge: "0.1.0".into(),
+            policy_hash: "0".into(),
+            limits: LimitsInForce {
+                retries: 3,
+                retries_from: "policy standard".into(),
+                backoff_base: 1.0,
+                backoff_multiplier: 2.0,
+                max_backoff: 30.0,
+            },
+            odds: Odds::none(),
+            can: Vec::new(),
+            upstream: serde_json::Value::Null,
+        },
+    }))
+}
+
+/// The id of the question of a run.
+pub(crate) fn question_id(run: &RunId) -> String {
+    format!("{run}-q1")
+}
+
+fn question(run: &RunId) -> Event {
+    let choice = |answer, does: &str| Choice {
+        answer,
+        does: does.into(),
+        changes: Vec::new(),
+        cost: None,
+    };
+    Event::from(Box::new(RecoveryEscalated {
+        session: Some(run.session(1)),
+        id: question_id(run),
+        question: EscalationKind::Hiccup,
+        trigger: "HICCUP".into(),
+        kind: Kind::AuthExpired,
+        why: AskWhy::Fatal,
+        reason: "The login of the agent has expired.".into(),
+        awaiting: "human".into(),
+        proposed: None,
+        cost: None::<CostEstimate>,
+        repair: None,
+        shown: Shown {
+            doing: "fixing the tests".into(),
+            evidence: "login expired".into(),
+            tried: vec![Tried {
+                what: "the same again".into(),
+                why: "the login is still expired".into(),
+            }],
+            choices: vec![
+                choice(Answer::Resolve, "tries again: you have seen to it"),
+                choice(Answer::Retry, "tries again with your words"),
+                choice(Answer::Skip, "gives it up"),
+                choice(Answer::Abort, "ends the run"),
+            ],
+            fingerprint: "auth_expired:1".into(),
+            hash: "abc123".into(),
+            ..Shown::default()
+        },
+    }))
+}
+
+pub(crate) fn finished(outcome: Outcome) -> Event {
+    Event::from(RunFinished {
+        outcome,
+        exit_code: 0,
+        reason: "It is done.".into(),
+        attempts: 2,
+        retry_count: 1,
+        recovery_level: Some(Level::Same),
+        cost_usd: 0.5,
+        duration_ms: 12_000,
+    })
+}
