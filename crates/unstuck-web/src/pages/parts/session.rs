@@ -15,7 +15,7 @@ const TITLE: usize = 110;
 pub(crate) fn sessions(caption: &str, all: &[Session], now: Timestamp) -> Markup {
     html! {
         div class="card flush" {
-            table class="table folds" {
+            table class="table folds lined" {
                 caption class="hidden-visually" { (caption) }
                 thead { tr {
                     th scope="col" { "Status" } th scope="col" { "Session" } th scope="col" { "Model" }
@@ -124,7 +124,7 @@ pub(crate) fn standing(status: Status, driven: bool) -> Markup {
 pub(crate) fn runs(caption: &str, all: &[Run], now: Timestamp) -> Markup {
     html! {
         div class="card flush" {
-            table class="table folds" {
+            table class="table folds lined" {
                 caption class="hidden-visually" { (caption) }
                 thead { tr {
                     th scope="col" { "Status" } th scope="col" { "Run" } th scope="col" { "Model" }
