@@ -1,6 +1,5 @@
 //! Deeds on a real store; what would start a process is only noted.
 
-use std::collections::HashMap;
 use std::sync::Mutex;
 
 use unstuck_core::agent::Agents;
@@ -18,6 +17,7 @@ use unstuck_web::model::{
     Agent, AnswerTaken, AttemptTexts, Budget, Budgets, Estimate, Lane, ModelChange, Models,
     PolicyKept, PolicyOrigin, Preview, RetryPrompt, RetryStarted, Webhook, WebhookTested,
 };
+use unstuck_web::reading::{policy_set, set_policy};
 
 /// What a session of samples has used.
 const USED: Tokens = Tokens {
@@ -31,7 +31,6 @@ const USED: Tokens = Tokens {
 pub(crate) struct Doer {
     store: Store,
     now: fn() -> Timestamp,
-    policies: Mutex<HashMap<String, (u64, Option<RetryPolicy>)>>,
     /// What would have started a process.
     pub(crate) done: Mutex<Vec<String>>,
 }
@@ -41,7 +40,6 @@ impl Doer {
         Self {
             store,
             now,
-            policies: Mutex::default(),
             done: Mutex::default(),
         }
     }
@@ -65,7 +63,10 @@ impl Doer {
         let run = run_of(&escalating.session);
         let story = self.store.story(&run).await?;
         let story = story.ok_or_else(|| DeedError::NotFound("there is no such run".to_owned()))?;
-        let session = story.sessions.iter().find(|one| one.id == escalating.session);
+        let session = story
+            .sessions
+            .iter()
+            .find(|one| one.id == escalating.session);
         let from = session.and_then(|one| one.model.clone());
         let from = from.ok_or_else(|| DeedError::Conflict("its model is not known".to_owned()))?;
         let catalog = Catalog::embedded();
@@ -83,13 +84,6 @@ impl Doer {
 fn run_of(session: &unstuck_core::SessionId) -> RunId {
     let (run, _) = session.as_str().rsplit_once('-').unwrap();
     RunId::new(run)
-}
-
-fn key(of: &PolicyOf) -> String {
-    match of {
-        PolicyOf::Everybody => "policy".to_owned(),
-        PolicyOf::Project(root) => format!("policy:{root}"),
-    }
 }
 
 impl Deeds for Doer {
@@ -126,7 +120,9 @@ impl Deeds for Doer {
         let question = question.to_owned();
         Box::pin(async move {
             self.note(format!("preview {question}"));
-            Err(DeedError::Unavailable("nothing can be tried out here".to_owned()))
+            Err(DeedError::Unavailable(
+                "nothing can be tried out here".to_owned(),
+            ))
         })
     }
 
@@ -201,30 +197,19 @@ impl Deeds for Doer {
     }
 
     fn policy(&self, of: PolicyOf) -> Doing<'_, PolicyKept> {
-        let kept = self.policies.lock().unwrap().get(&key(&of)).cloned();
-        let (version, set) = kept.unwrap_or_default();
         Box::pin(async move {
-            Ok(PolicyKept {
-                origin: match set {
-                    Some(_) => PolicyOrigin::Set,
-                    None => PolicyOrigin::BuiltIn,
-                },
-                policy: set.unwrap_or_else(|| template("standard").unwrap().clone()),
-                version,
-            })
+            let set = policy_set(&self.store, &of).await?;
+            Ok(set.unwrap_or_else(|| PolicyKept {
+                policy: template("standard").unwrap().clone(),
+                origin: PolicyOrigin::BuiltIn,
+                version: 0,
+            }))
         })
     }
 
     fn put_policy(&self, change: PolicyChange) -> Doing<'_, PolicyKept> {
         Box::pin(async move {
-            {
-                let mut policies = self.policies.lock().unwrap();
-                let kept = policies.entry(key(&change.of)).or_default();
-                if change.seen.is_some_and(|seen| seen != kept.0) {
-                    return Err(DeedError::Stale("it was changed meanwhile".to_owned()));
-                }
-                *kept = (kept.0 + 1, change.policy);
-            }
+            set_policy(&self.store, &change, (self.now)()).await?;
             self.policy(change.of).await
         })
     }
@@ -280,4 +265,3 @@ impl Deeds for Doer {
         Box::pin(async { Ok(Vec::new()) })
     }
 }
-
