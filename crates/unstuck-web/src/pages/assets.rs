@@ -21,13 +21,27 @@ struct Asset {
     content: &'static str,
 }
 
-static SHEET: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("css", "text/css; charset=utf-8", include_str!("../../assets/unstuck.css")));
-static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
-    Asset::new("js", "text/javascript; charset=utf-8", include_str!("../../assets/unstuck.js"))
+static SHEET: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new(
+        "css",
+        "text/css; charset=utf-8",
+        include_str!("../../assets/unstuck.css"),
+    )
 });
-static SIGN: LazyLock<Asset> =
-    LazyLock::new(|| Asset::new("svg", "image/svg+xml", include_str!("../../assets/unstuck.svg")));
+static SCRIPT: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new(
+        "js",
+        "text/javascript; charset=utf-8",
+        include_str!("../../assets/unstuck.js"),
+    )
+});
+static SIGN: LazyLock<Asset> = LazyLock::new(|| {
+    Asset::new(
+        "svg",
+        "image/svg+xml",
+        include_str!("../../assets/unstuck.svg"),
+    )
+});
 
 impl Asset {
     fn new(ending: &str, media_type: &'static str, content: &'static str) -> Self {
@@ -86,14 +100,24 @@ mod tests {
     #[test]
     fn nothing_is_fetched_from_elsewhere() {
         for content in [SHEET.content, SCRIPT.content] {
-            assert!(!content.contains("http://") && !content.contains("https://") && !content.contains("url("));
+            assert!(
+                !content.contains("http://")
+                    && !content.contains("https://")
+                    && !content.contains("url(")
+            );
         }
     }
 
     #[test]
     fn the_script_runs_no_text() {
         let script = SCRIPT.content;
-        for word in ["eval(", "new Function", "document.write", "insertAdjacentHTML", "javascript:"] {
+        for word in [
+            "eval(",
+            "new Function",
+            "document.write",
+            "insertAdjacentHTML",
+            "javascript:",
+        ] {
             assert!(!script.contains(word), "{word}");
         }
         // Only what this server has rendered itself is set as markup.

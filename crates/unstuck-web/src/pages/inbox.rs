@@ -75,8 +75,14 @@ fn answered(view: &Inbox) -> Markup {
 }
 
 fn said(asked: &Escalation) -> String {
-    let how = asked.answered.as_ref().and_then(|answered| answered.how.as_ref());
-    how.map_or_else(|| "not needed any more".to_owned(), |how| text::one_line(&how.said, 160))
+    let how = asked
+        .answered
+        .as_ref()
+        .and_then(|answered| answered.how.as_ref());
+    how.map_or_else(
+        || "not needed any more".to_owned(),
+        |how| text::one_line(&how.said, 160),
+    )
 }
 
 /// What the page of one question shows.

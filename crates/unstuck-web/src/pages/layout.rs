@@ -52,7 +52,8 @@ impl May {
 
     /// Why a button that changes something does nothing; none where it works.
     pub(crate) fn not_change(self) -> Option<&'static str> {
-        (!self.change).then_some("Only an admin can change this. Open the link that `unstuck serve` prints.")
+        (!self.change)
+            .then_some("Only an admin can change this. Open the link that `unstuck serve` prints.")
     }
 }
 

@@ -9,7 +9,9 @@ use std::time::Duration;
 use unstuck_core::RunId;
 use unstuck_core::episode::Status;
 use unstuck_core::event::{Recorded, SessionId};
-use unstuck_store::{Counted, Dimension, EventFilter, Order, QuestionFilter, RunFilter, StatsQuery};
+use unstuck_store::{
+    Counted, Dimension, EventFilter, Order, QuestionFilter, RunFilter, StatsQuery,
+};
 
 use super::inbox::{Inbox, QuestionPage};
 use super::layout::{Frame, May};
@@ -22,7 +24,7 @@ use super::settings::Settings;
 use crate::deeds::PolicyOf;
 use crate::guard::{Scope, Who};
 use crate::model::{Escalation, EventLine, Problem};
-use crate::reading::{self, EscalationQuery, RunQuery};
+use crate::reading::{self, EscalationQuery};
 use crate::web::Web;
 
 /// Of so many runs the sessions that go on are shown.
@@ -56,18 +58,15 @@ async fn frame(web: &Web, who: &Who) -> Result<Frame, Problem> {
 
 pub(super) async fn now(web: &Web, who: &Who) -> Result<Now, Problem> {
     let questions = open_questions(web, QuestionFilter::default()).await?;
-    let ended = RunQuery {
-        filter: RunFilter {
-            status: vec![
-                Status::Succeeded,
-                Status::Recovered,
-                Status::Failed,
-                Status::Interrupted,
-            ],
-            limit: Some(ENDED_RUNS),
-            ..RunFilter::default()
-        },
-        after: None,
+    let ended = RunFilter {
+        status: vec![
+            Status::Succeeded,
+            Status::Recovered,
+            Status::Failed,
+            Status::Interrupted,
+        ],
+        limit: Some(ENDED_RUNS),
+        ..RunFilter::default()
     };
     Ok(Now {
         frame: frame(web, who).await?,
@@ -105,7 +104,10 @@ async fn failed_by_hour(web: &Web) -> Result<Vec<u64>, Problem> {
     let hour = |millis: i64| millis.div_euclid(3_600_000);
     let first = hour(now.millis()) - 23;
     let mut hours = vec![0; 24];
-    for line in lines.iter().filter(|line| line.outcome.as_deref() == Some("failed")) {
+    for line in lines
+        .iter()
+        .filter(|line| line.outcome.as_deref() == Some("failed"))
+    {
         let place = line.from.map(|from| hour(from.millis()) - first);
         let place = place.and_then(|place| usize::try_from(place).ok());
         if let Some(count) = place.and_then(|place| hours.get_mut(place)) {
@@ -118,14 +120,12 @@ async fn failed_by_hour(web: &Web) -> Result<Vec<u64>, Problem> {
 pub(super) async fn runs(web: &Web, who: &Who, asked: runs::Asked) -> Result<Runs, Problem> {
     let projects = reading::projects(web).await?;
     let project = projects.iter().find(|project| project.id == asked.project);
-    let query = RunQuery {
-        filter: RunFilter {
-            project: project.map(|project| project.root.clone()),
-            status: Status::named(&asked.status).into_iter().collect(),
-            limit: Some(RUNS),
-            ..RunFilter::default()
-        },
-        after: Some(asked.after.clone()).filter(|after| !after.is_empty()),
+    let query = RunFilter {
+        project: project.map(|project| project.root.clone()),
+        status: Status::named(&asked.status).into_iter().collect(),
+        limit: Some(RUNS),
+        after: asked.after.parse().ok(),
+        ..RunFilter::default()
     };
     Ok(Runs {
         frame: frame(web, who).await?,

@@ -73,9 +73,18 @@ fn needs(now: &Now) -> Markup {
 }
 
 fn tiles(now: &Now) -> Markup {
-    let count = |status: Status| now.sessions.iter().filter(|session| session.status == status).count();
+    let count = |status: Status| {
+        now.sessions
+            .iter()
+            .filter(|session| session.status == status)
+            .count()
+    };
     let failed: u64 = now.failed_by_hour.iter().sum();
-    let values: Vec<f64> = now.failed_by_hour.iter().map(|count| *count as f64).collect();
+    let values: Vec<f64> = now
+        .failed_by_hour
+        .iter()
+        .map(|count| *count as f64)
+        .collect();
     html! {
         section data-part="tiles" data-about=(ABOUT) aria-label="In short" {
             div class="tiles" {

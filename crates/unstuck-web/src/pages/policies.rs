@@ -77,18 +77,63 @@ struct Field {
 }
 
 const NUMBERS: [Field; 7] = [
-    Field { name: "maxRetries", label: "Retries", hint: "After the first try: 3 retries are 4 tries in all.", range: Some(("0", "100", "1")) },
-    Field { name: "backoffBase", label: "First wait, in seconds", hint: "Before the first retry.", range: Some(("0", "3600", "any")) },
-    Field { name: "backoffMultiplier", label: "Each wait is longer by", hint: "2 doubles it each time.", range: Some(("1", "100", "any")) },
-    Field { name: "maxBackoff", label: "Longest wait, in seconds", hint: "A reset that the server states counts more.", range: Some(("0", "86400", "any")) },
-    Field { name: "escalateAfterRetries", label: "Stronger model after", hint: "So many retries that did not help.", range: Some(("0", "100", "1")) },
-    Field { name: "maxCost", label: "A session may cost, in USD", hint: "Then you are asked. Empty: no cap.", range: Some(("0", "", "any")) },
-    Field { name: "confirmAbove", label: "Ask before models that cost more than, in USD", hint: "0 asks always. Empty: never.", range: Some(("0", "", "any")) },
+    Field {
+        name: "maxRetries",
+        label: "Retries",
+        hint: "After the first try: 3 retries are 4 tries in all.",
+        range: Some(("0", "100", "1")),
+    },
+    Field {
+        name: "backoffBase",
+        label: "First wait, in seconds",
+        hint: "Before the first retry.",
+        range: Some(("0", "3600", "any")),
+    },
+    Field {
+        name: "backoffMultiplier",
+        label: "Each wait is longer by",
+        hint: "2 doubles it each time.",
+        range: Some(("1", "100", "any")),
+    },
+    Field {
+        name: "maxBackoff",
+        label: "Longest wait, in seconds",
+        hint: "A reset that the server states counts more.",
+        range: Some(("0", "86400", "any")),
+    },
+    Field {
+        name: "escalateAfterRetries",
+        label: "Stronger model after",
+        hint: "So many retries that did not help.",
+        range: Some(("0", "100", "1")),
+    },
+    Field {
+        name: "maxCost",
+        label: "A session may cost, in USD",
+        hint: "Then you are asked. Empty: no cap.",
+        range: Some(("0", "", "any")),
+    },
+    Field {
+        name: "confirmAbove",
+        label: "Ask before models that cost more than, in USD",
+        hint: "0 asks always. Empty: never.",
+        range: Some(("0", "", "any")),
+    },
 ];
 
 const TIMES: [Field; 2] = [
-    Field { name: "maxElapsed", label: "Recovery may take", hint: "Such as 6h. Empty: no cap.", range: None },
-    Field { name: "maxWait", label: "Longest stated wait", hint: "Waited for without asking, such as 5h. Empty: any.", range: None },
+    Field {
+        name: "maxElapsed",
+        label: "Recovery may take",
+        hint: "Such as 6h. Empty: no cap.",
+        range: None,
+    },
+    Field {
+        name: "maxWait",
+        label: "Longest stated wait",
+        hint: "Waited for without asking, such as 5h. Empty: any.",
+        range: None,
+    },
 ];
 
 fn form(view: &Policies) -> Markup {
@@ -138,7 +183,9 @@ fn base(wire: &Value) -> String {
             base.extend(all.get(name).map(|value| (name.to_owned(), value.clone())));
         }
         for field in NUMBERS.iter().chain(&TIMES) {
-            if all.get(field.name).is_some_and(Value::is_null) || ["maxCost", "confirmAbove", "maxElapsed", "maxWait"].contains(&field.name) {
+            if all.get(field.name).is_some_and(Value::is_null)
+                || ["maxCost", "confirmAbove", "maxElapsed", "maxWait"].contains(&field.name)
+            {
                 base.insert(field.name.to_owned(), Value::Null);
             }
         }
@@ -179,7 +226,9 @@ fn choice(name: &str, label: &str, all: &[&str], wire: &Value) -> Markup {
 }
 
 fn kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
-    let transient = Kind::ALL.into_iter().filter(|kind| kind.category() == Category::Transient);
+    let transient = Kind::ALL
+        .into_iter()
+        .filter(|kind| kind.category() == Category::Transient);
     html! {
         fieldset disabled[refused.is_some()] {
             legend { "What is tried again unchanged" }
@@ -210,17 +259,30 @@ fn in_words(policy: &RetryPolicy) -> String {
     let waits: Vec<_> = (0..policy.max_retries.min(5))
         .map(|n| {
             let wait = policy.backoff_base * policy.backoff_multiplier.powi(n.cast_signed());
-            time::took(std::time::Duration::from_secs_f64(wait.clamp(0.0, policy.max_backoff.max(0.0))))
+            time::took(std::time::Duration::from_secs_f64(
+                wait.clamp(0.0, policy.max_backoff.max(0.0)),
+            ))
         })
         .collect();
     let tries = policy.max_retries.saturating_add(1);
     let model = match policy.auto_escalate {
-        true => format!("After {} retries a stronger model is taken.", policy.escalate_after_retries),
+        true => format!(
+            "After {} retries a stronger model is taken.",
+            policy.escalate_after_retries
+        ),
         false => "A stronger model is taken only when you say so.".to_owned(),
     };
     match waits.is_empty() {
         true => format!("One try, no retries. {model}"),
-        false => format!("{tries} tries, with waits of about {}{}. {model}", waits.join(", "), if policy.max_retries > 5 { " and so on" } else { "" }),
+        false => format!(
+            "{tries} tries, with waits of about {}{}. {model}",
+            waits.join(", "),
+            if policy.max_retries > 5 {
+                " and so on"
+            } else {
+                ""
+            }
+        ),
     }
 }
 
@@ -250,15 +312,31 @@ mod tests {
     #[test]
     fn a_policy_is_told_in_a_sentence() {
         let policy = RetryPolicy::default();
-        assert!(in_words(&policy).starts_with("4 tries, with waits of about "), "{}", in_words(&policy));
-        let off = RetryPolicy { enabled: false, ..RetryPolicy::default() };
-        assert_eq!(in_words(&off), "Nothing is done: every failure is passed through.");
+        assert!(
+            in_words(&policy).starts_with("4 tries, with waits of about "),
+            "{}",
+            in_words(&policy)
+        );
+        let off = RetryPolicy {
+            enabled: false,
+            ..RetryPolicy::default()
+        };
+        assert_eq!(
+            in_words(&off),
+            "Nothing is done: every failure is passed through."
+        );
     }
 
     #[test]
     fn every_field_of_the_form_is_one_of_the_policy() {
         let wire = serde_json::to_value(RetryPolicy::default()).unwrap();
-        for name in NUMBERS.iter().chain(&TIMES).map(|field| field.name).chain(["curve", "jitter", "enabled", "autoEscalate", "retryableErrors"]) {
+        for name in NUMBERS.iter().chain(&TIMES).map(|field| field.name).chain([
+            "curve",
+            "jitter",
+            "enabled",
+            "autoEscalate",
+            "retryableErrors",
+        ]) {
             assert!(wire.get(name).is_some(), "{name}: {wire}");
         }
     }

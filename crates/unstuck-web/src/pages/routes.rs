@@ -147,7 +147,10 @@ async fn run_page(
     Path(id): Path<String>,
     query: Asked<Parts>,
 ) -> Response {
-    show(looking::run(&web, &who, &id).await, asked(query).part.as_deref())
+    show(
+        looking::run(&web, &who, &id).await,
+        asked(query).part.as_deref(),
+    )
 }
 
 async fn session_page(
@@ -194,7 +197,10 @@ async fn escalate_form(web: &Web, who: &Who, id: &str) -> Result<Markup, Problem
 }
 
 async fn inbox_page(State(web): State<Arc<Web>>, who: Who, query: Asked<Parts>) -> Response {
-    show(looking::inbox(&web, &who).await, asked(query).part.as_deref())
+    show(
+        looking::inbox(&web, &who).await,
+        asked(query).part.as_deref(),
+    )
 }
 
 async fn question_page(
@@ -203,7 +209,10 @@ async fn question_page(
     Path(id): Path<String>,
     query: Asked<Parts>,
 ) -> Response {
-    show(looking::question(&web, &who, &id).await, asked(query).part.as_deref())
+    show(
+        looking::question(&web, &who, &id).await,
+        asked(query).part.as_deref(),
+    )
 }
 
 /// What a proposed command would change: it is tried out, so it is nothing that a link may do.
@@ -236,7 +245,10 @@ async fn policies_page(
 }
 
 async fn settings_page(State(web): State<Arc<Web>>, who: Who, query: Asked<Parts>) -> Response {
-    show(looking::settings(&web, &who).await, asked(query).part.as_deref())
+    show(
+        looking::settings(&web, &who).await,
+        asked(query).part.as_deref(),
+    )
 }
 
 async fn login_page() -> Markup {

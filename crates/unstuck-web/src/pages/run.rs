@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::layout::{self, Frame, Place};
 use super::parts::attempts::{self, Told};
 use super::parts::{deeds, empty, events, money, question, session, text, time};
-use crate::model::{Attempt, Escalation, EventLine, RunDetail, project_name};
+use crate::model::{Attempt, Escalation, EventLine, RunDetail};
 
 /// What the page shows.
 #[derive(Debug, Clone)]
@@ -62,7 +62,7 @@ fn head(view: &RunPage) -> Markup {
                 div class="facts" {
                     span { (session::standing(run.status, run.driven || run.finished.is_some())) }
                     @if let Some(model) = &run.model { (session::model(Some(model))) }
-                    span title=(text::one_line(&run.project, 400)) { (text::one_line(&project_name(&run.project), 60)) }
+                    span title=(text::one_line(&run.project, 400)) { (text::one_line(text::folder(&run.project), 60)) }
                     span { "began " (time::ago(run.started, now)) }
                     @if let Some(finished) = run.finished { span { "took " (time::took(finished.since(run.started))) } } @else { span { "for " (time::since(run.started, now)) } }
                     span { (money::counted(run.attempt_count.into(), "attempt")) }
@@ -106,7 +106,15 @@ fn sessions(view: &RunPage) -> Markup {
 }
 
 fn timeline(view: &RunPage) -> Markup {
-    let told: Vec<_> = view.attempts.iter().map(|attempt| Told { attempt, texts: None, before: None }).collect();
+    let told: Vec<_> = view
+        .attempts
+        .iter()
+        .map(|attempt| Told {
+            attempt,
+            texts: None,
+            before: None,
+        })
+        .collect();
     html! {
         section data-part="attempts" data-about=(view.run.run.id) aria-labelledby="attempts-title" {
             div class="section-head" { h2 id="attempts-title" { "Attempts" } @if view.earlier > 0 { span class="dim small" { (view.earlier) " earlier ones are on the pages of their sessions" } } }
@@ -117,7 +125,10 @@ fn timeline(view: &RunPage) -> Markup {
 }
 
 fn happened(view: &RunPage) -> Markup {
-    let span = view.events.last().map_or(Duration::ZERO, |oldest| view.frame.now.since(oldest.at));
+    let span = view
+        .events
+        .last()
+        .map_or(Duration::ZERO, |oldest| view.frame.now.since(oldest.at));
     html! {
         section data-part="events" data-about=(view.run.run.id) aria-labelledby="events-title" {
             div class="section-head" { h2 id="events-title" { "Events" } span class="dim small" { "the newest " (view.events.len()) ", over " (time::long(span)) }

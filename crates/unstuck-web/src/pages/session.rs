@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::layout::{self, Frame, Place};
 use super::parts::attempts::{self, Told};
 use super::parts::{deeds, empty, events, money, question, session, text, time};
-use crate::model::{Attempt, AttemptTexts, Escalation, Estimate, EventLine, RetryPrompt, Session, project_name};
+use crate::model::{Attempt, AttemptTexts, Escalation, Estimate, EventLine, RetryPrompt, Session};
 
 /// What the page shows.
 #[derive(Debug, Clone)]
@@ -70,7 +70,7 @@ fn head(view: &SessionPage) -> Markup {
                     span { (session::standing(it.status, it.driven || it.finished.is_some())) }
                     (model_line(it))
                     @if let Some(agent) = &it.agent { span { (text::one_line(agent, 60)) } }
-                    span title=(text::one_line(&it.project, 400)) { (text::one_line(&project_name(&it.project), 60)) }
+                    span title=(text::one_line(&it.project, 400)) { (text::one_line(text::folder(&it.project), 60)) }
                     span { "attempt " (session::attempt(it)) }
                     span { "began " (time::ago(it.started, now)) }
                     span { (money::usd(it.cost_usd)) }
@@ -104,12 +104,17 @@ fn questions(view: &SessionPage) -> Markup {
 }
 
 fn timeline(view: &SessionPage) -> Markup {
-    let befores = std::iter::once(None).chain(view.attempts.iter().map(|(_, texts)| texts.as_ref()));
+    let befores =
+        std::iter::once(None).chain(view.attempts.iter().map(|(_, texts)| texts.as_ref()));
     let told: Vec<_> = view
         .attempts
         .iter()
         .zip(befores)
-        .map(|((attempt, texts), before)| Told { attempt, texts: texts.as_ref(), before })
+        .map(|((attempt, texts), before)| Told {
+            attempt,
+            texts: texts.as_ref(),
+            before,
+        })
         .collect();
     html! {
         section data-part="attempts" data-about=(view.session.id) aria-labelledby="attempts-title" {

@@ -124,8 +124,16 @@ fn installed(agent: &Agent) -> Markup {
 }
 
 fn can(agent: &Agent) -> String {
-    let all = [(agent.resumes, "go on with a conversation"), (agent.model, "be told the model"), (agent.tools, "be told its tools")];
-    let able: Vec<_> = all.into_iter().filter(|(can, _)| *can).map(|(_, words)| words).collect();
+    let all = [
+        (agent.resumes, "go on with a conversation"),
+        (agent.model, "be told the model"),
+        (agent.tools, "be told its tools"),
+    ];
+    let able: Vec<_> = all
+        .into_iter()
+        .filter(|(can, _)| *can)
+        .map(|(_, words)| words)
+        .collect();
     match able.is_empty() {
         true => "–".to_owned(),
         false => able.join(", "),

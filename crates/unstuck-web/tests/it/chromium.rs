@@ -43,10 +43,30 @@ pub(crate) struct Look {
 }
 
 pub(crate) const LOOKS: [Look; 4] = [
-    Look { name: "desk-light", width: 1280, height: 900, scheme: "light" },
-    Look { name: "desk-dark", width: 1280, height: 900, scheme: "dark" },
-    Look { name: "phone-light", width: 390, height: 844, scheme: "light" },
-    Look { name: "phone-dark", width: 390, height: 844, scheme: "dark" },
+    Look {
+        name: "desk-light",
+        width: 1280,
+        height: 900,
+        scheme: "light",
+    },
+    Look {
+        name: "desk-dark",
+        width: 1280,
+        height: 900,
+        scheme: "dark",
+    },
+    Look {
+        name: "phone-light",
+        width: 390,
+        height: 844,
+        scheme: "light",
+    },
+    Look {
+        name: "phone-dark",
+        width: 390,
+        height: 844,
+        scheme: "dark",
+    },
 ];
 
 /// A command of the browser's own protocol.
@@ -55,7 +75,10 @@ struct Cdp(Value);
 
 impl WebDriverCompatibleCommand for Cdp {
     fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, ParseError> {
-        base.join(&format!("session/{}/goog/cdp/execute", session.unwrap_or_default()))
+        base.join(&format!(
+            "session/{}/goog/cdp/execute",
+            session.unwrap_or_default()
+        ))
     }
 
     fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
@@ -95,7 +118,12 @@ impl Chromium {
             driver,
             _profile: profile,
         };
-        browser.cdp("Page.addScriptToEvaluateOnNewDocument", json!({"source": WATCH})).await;
+        browser
+            .cdp(
+                "Page.addScriptToEvaluateOnNewDocument",
+                json!({"source": WATCH}),
+            )
+            .await;
         Some(browser)
     }
 
@@ -113,14 +141,20 @@ impl Chromium {
 
     /// What a script says.
     pub(crate) async fn says(&self, script: &str) -> Value {
-        self.page.execute(&format!("return {script}"), Vec::new()).await.unwrap()
+        self.page
+            .execute(&format!("return {script}"), Vec::new())
+            .await
+            .unwrap()
     }
 
     /// Waits until a script says yes.
     pub(crate) async fn until(&self, script: &str) {
         let yes = async {
             loop {
-                let said: Result<Value, CmdError> = self.page.execute(&format!("return {script}"), Vec::new()).await;
+                let said: Result<Value, CmdError> = self
+                    .page
+                    .execute(&format!("return {script}"), Vec::new())
+                    .await;
                 if matches!(said, Ok(Value::Bool(true))) {
                     return;
                 }
@@ -128,19 +162,34 @@ impl Chromium {
             }
         };
         let in_time = tokio::time::timeout(Duration::from_secs(20), yes).await;
-        assert!(in_time.is_ok(), "never came true: {script}\n{}", self.says("document.body.innerText").await);
+        assert!(
+            in_time.is_ok(),
+            "never came true: {script}\n{}",
+            self.says("document.body.innerText").await
+        );
     }
 
     /// Clicks on what a selector finds.
     pub(crate) async fn click(&self, selector: &str) {
         let found = self.page.find(fantoccini::Locator::Css(selector)).await;
-        found.unwrap_or_else(|error| panic!("{selector}: {error}")).click().await.unwrap();
+        found
+            .unwrap_or_else(|error| panic!("{selector}: {error}"))
+            .click()
+            .await
+            .unwrap();
     }
 
     /// Keeps a picture of the whole page.
     pub(crate) async fn picture(&self, name: &str) {
-        let shot = self.cdp("Page.captureScreenshot", json!({"captureBeyondViewport": true})).await;
-        let bytes = BASE64.decode(shot["data"].as_str().unwrap().as_bytes()).unwrap();
+        let shot = self
+            .cdp(
+                "Page.captureScreenshot",
+                json!({"captureBeyondViewport": true}),
+            )
+            .await;
+        let bytes = BASE64
+            .decode(shot["data"].as_str().unwrap().as_bytes())
+            .unwrap();
         let folder = target().join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
@@ -154,7 +203,10 @@ impl Chromium {
 
 /// The folder that Cargo builds in.
 pub(crate) fn target() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().to_owned()
+    Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
 }
 
 fn driver() -> Option<Child> {

@@ -16,8 +16,6 @@ pub(crate) enum Unit {
     Count,
     /// Shares of a whole, from 0 to 1.
     Share,
-    /// Dollars.
-    Usd,
     /// Seconds.
     Seconds,
 }
@@ -27,7 +25,6 @@ const fn least(unit: Unit) -> f64 {
     match unit {
         Unit::Count => 1.0,
         Unit::Share => 0.05,
-        Unit::Usd => 0.01,
         Unit::Seconds => 1.0,
     }
 }
@@ -78,10 +75,6 @@ impl Unit {
         match self {
             Self::Count => count(value),
             Self::Share => format!("{} %", trimmed(value * 100.0, 1)),
-            Self::Usd => match value.abs() < 0.995 && value != 0.0 {
-                true => format!("${value:.2}"),
-                false => format!("${}", count(value)),
-            },
             Self::Seconds => seconds(value),
         }
     }
@@ -121,12 +114,7 @@ mod tests {
     use super::*;
 
     fn units() -> impl Strategy<Value = Unit> {
-        prop_oneof![
-            Just(Unit::Count),
-            Just(Unit::Share),
-            Just(Unit::Usd),
-            Just(Unit::Seconds)
-        ]
+        prop_oneof![Just(Unit::Count), Just(Unit::Share), Just(Unit::Seconds)]
     }
 
     proptest! {
@@ -161,7 +149,7 @@ mod tests {
 
         #[test]
         fn whatever_is_drawn_stays_on_the_paper(greatest in 0.0..1e9, value in any::<f64>()) {
-            let share = Axis::holding(greatest, Unit::Usd, 4).share(value);
+            let share = Axis::holding(greatest, Unit::Seconds, 4).share(value);
             prop_assert!((0.0..=1.0).contains(&share));
         }
     }
@@ -172,8 +160,6 @@ mod tests {
         assert_eq!(shown(Unit::Count, 1234.0), "1234");
         assert_eq!(shown(Unit::Count, 12_340.0), "12.3k");
         assert_eq!(shown(Unit::Share, 0.125), "12.5 %");
-        assert_eq!(shown(Unit::Usd, 0.5), "$0.50");
-        assert_eq!(shown(Unit::Usd, 20.0), "$20");
         assert_eq!(shown(Unit::Seconds, 300.0), "5 min");
         assert_eq!(shown(Unit::Seconds, 0.3), "300 ms");
     }

@@ -149,9 +149,18 @@ impl Series<'_> {
     /// The first, the middle and the last label; the middle one only where one is in the middle.
     fn ends(&self) -> Vec<&str> {
         let points = self.points;
-        let middle = points.get(points.len() / 2).filter(|_| points.len() % 2 == 1 && points.len() > 4);
-        let all = [points.first(), middle, points.last().filter(|_| points.len() > 1)];
-        all.into_iter().flatten().map(|point| point.label.as_str()).collect()
+        let middle = points
+            .get(points.len() / 2)
+            .filter(|_| points.len() % 2 == 1 && points.len() > 4);
+        let all = [
+            points.first(),
+            middle,
+            points.last().filter(|_| points.len() > 1),
+        ];
+        all.into_iter()
+            .flatten()
+            .map(|point| point.label.as_str())
+            .collect()
     }
 }
 

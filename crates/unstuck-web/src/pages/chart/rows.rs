@@ -21,7 +21,10 @@ pub(crate) fn rows(caption: &str, heads: [&str; 2], unit: Unit, tone: Tone, all:
     // Shares are shares of all, counts are compared with the greatest.
     let top = match unit {
         Unit::Share => 1.0,
-        _ => all.iter().map(|row| row.value).fold(f64::MIN_POSITIVE, f64::max),
+        _ => all
+            .iter()
+            .map(|row| row.value)
+            .fold(f64::MIN_POSITIVE, f64::max),
     };
     let class = tone.class("mark", "mark is-bad");
     html! {

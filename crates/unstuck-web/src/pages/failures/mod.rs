@@ -14,7 +14,7 @@ use super::chart::{self, Cell, Point, Row, Series, Tone, Unit};
 use super::layout::{self, Frame, Place};
 use super::parts::text::encoded;
 use super::parts::{empty, money, text, time};
-use crate::model::{Project, project_name};
+use crate::model::Project;
 
 /// What the address asks for.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -37,13 +37,19 @@ pub(crate) struct Asked {
 impl Asked {
     /// How many days back: 14 where nothing else is asked for.
     pub(crate) fn days(&self) -> u16 {
-        self.days.parse().ok().filter(|days| (1..=366).contains(days)).unwrap_or(14)
+        self.days
+            .parse()
+            .ok()
+            .filter(|days| (1..=366).contains(days))
+            .unwrap_or(14)
     }
 
     /// How many minutes a person takes to notice a failure and start again: 5 where nothing else is asked for.
     pub(crate) fn minutes(&self) -> f64 {
         let minutes = self.minutes.parse().ok();
-        minutes.filter(|minutes| (0.0..=1440.0).contains(minutes)).unwrap_or(5.0)
+        minutes
+            .filter(|minutes| (0.0..=1440.0).contains(minutes))
+            .unwrap_or(5.0)
     }
 }
 
@@ -123,9 +129,15 @@ fn exports(view: &Failures) -> Markup {
 
 /// What is asked for, as the API names it.
 fn query(view: &Failures) -> String {
-    let since = view.frame.now.before(std::time::Duration::from_secs(u64::from(view.asked.days()) * 86_400));
+    let since = view.frame.now.before(std::time::Duration::from_secs(
+        u64::from(view.asked.days()) * 86_400,
+    ));
     let mut query = format!("&since={}", encoded(&since.to_string()));
-    for (name, value) in [("project", &view.asked.project), ("model", &view.asked.model), ("kind", &view.asked.kind)] {
+    for (name, value) in [
+        ("project", &view.asked.project),
+        ("model", &view.asked.model),
+        ("kind", &view.asked.kind),
+    ] {
         if !value.is_empty() {
             query.push_str(&format!("&{name}={}", encoded(value)));
         }
@@ -175,7 +187,7 @@ fn told(view: &Failures) -> Markup {
                 div class="two" {
                     (counted("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.asked.days()) "&kind=" (encoded(kind)) } { code { (text::one_line(kind, 60)) } } }, *count))))
                     (counted("By model", "Model", view.models.iter().map(|(model, count)| (named(model), *count))))
-                    (counted("By project", "Project", view.by_project.iter().map(|(root, count)| (html! { span title=(text::one_line(root, 300)) { (text::one_line(&project_name(root), 80)) } }, *count))))
+                    (counted("By project", "Project", view.by_project.iter().map(|(root, count)| (html! { span title=(text::one_line(root, 300)) { (text::one_line(text::folder(root), 80)) } }, *count))))
                     (counted("By prompt pattern", "Role and prompt", view.prompts.iter().map(|(role, template, count)| (html! {
                         @if !role.is_empty() { span class="strong" { (text::one_line(role, 60)) } " " } span class="small mono" { (text::one_line(template, 160)) }
                     }, *count))))
@@ -192,7 +204,11 @@ fn named(model: &str) -> Markup {
 }
 
 fn short(view: &Failures, failed: u64, tries: u64) -> Markup {
-    let rate = if tries > 0 { failed as f64 / tries as f64 } else { 0.0 };
+    let rate = if tries > 0 {
+        failed as f64 / tries as f64
+    } else {
+        0.0
+    };
     let saved = &view.recovery.saved;
     html! {
         section aria-label="In short" {
@@ -211,32 +227,52 @@ fn short(view: &Failures, failed: u64, tries: u64) -> Markup {
 fn days(view: &Failures) -> Vec<(String, Day)> {
     let count = u64::from(view.asked.days());
     let day = |back: u64| {
-        let at = view.frame.now.before(std::time::Duration::from_secs(back * 86_400));
+        let at = view
+            .frame
+            .now
+            .before(std::time::Duration::from_secs(back * 86_400));
         at.to_string().chars().take(10).collect::<String>()
     };
-    (0..count).rev().map(|back| {
-        let name = day(back);
-        let counts = view.days.get(&name).copied().unwrap_or_default();
-        (name, counts)
-    }).collect()
+    (0..count)
+        .rev()
+        .map(|back| {
+            let name = day(back);
+            let counts = view.days.get(&name).copied().unwrap_or_default();
+            (name, counts)
+        })
+        .collect()
 }
 
 fn by_day(view: &Failures) -> Markup {
     let days = days(view);
-    let rates: Vec<_> = days.iter().map(|(name, day)| Point {
-        label: short_day(name),
-        value: (day.tries > 0).then(|| day.failed as f64 / day.tries as f64),
-        note: format!("{} of {}", day.failed, day.tries),
-    }).collect();
-    let counts: Vec<_> = days.iter().map(|(name, day)| Point {
-        label: short_day(name),
-        value: Some(day.failed as f64),
-        note: format!("of {} tries", day.tries),
-    }).collect();
-    let cells: Vec<_> = days.iter().map(|(name, day)| Cell {
-        said: format!("{}: {} of {} failed", short_day(name), day.failed, day.tries),
-        share: (day.tries > 0).then(|| day.failed as f64 / day.tries as f64),
-    }).collect();
+    let rates: Vec<_> = days
+        .iter()
+        .map(|(name, day)| Point {
+            label: short_day(name),
+            value: (day.tries > 0).then(|| day.failed as f64 / day.tries as f64),
+            note: format!("{} of {}", day.failed, day.tries),
+        })
+        .collect();
+    let counts: Vec<_> = days
+        .iter()
+        .map(|(name, day)| Point {
+            label: short_day(name),
+            value: Some(day.failed as f64),
+            note: format!("of {} tries", day.tries),
+        })
+        .collect();
+    let cells: Vec<_> = days
+        .iter()
+        .map(|(name, day)| Cell {
+            said: format!(
+                "{}: {} of {} failed",
+                short_day(name),
+                day.failed,
+                day.tries
+            ),
+            share: (day.tries > 0).then(|| day.failed as f64 / day.tries as f64),
+        })
+        .collect();
     html! {
         section aria-label="By day" {
             div class="two" {
@@ -252,8 +288,13 @@ fn by_day(view: &Failures) -> Markup {
 
 /// A day as it stands at a chart: `2026-11-16` is "Nov 16".
 fn short_day(day: &str) -> String {
-    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let mut parts = day.split('-').skip(1).map(|part| part.parse::<usize>().ok());
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let mut parts = day
+        .split('-')
+        .skip(1)
+        .map(|part| part.parse::<usize>().ok());
     match (parts.next().flatten(), parts.next().flatten()) {
         (Some(month @ 1..=12), Some(day)) => format!("{} {day}", MONTHS[month - 1]),
         _ => day.to_owned(),
@@ -261,7 +302,14 @@ fn short_day(day: &str) -> String {
 }
 
 fn counted(title: &str, head: &str, all: impl Iterator<Item = (Markup, u64)>) -> Markup {
-    let rows: Vec<_> = all.take(12).map(|(name, count)| Row { name, value: count as f64, note: String::new() }).collect();
+    let rows: Vec<_> = all
+        .take(12)
+        .map(|(name, count)| Row {
+            name,
+            value: count as f64,
+            note: String::new(),
+        })
+        .collect();
     html! {
         section class="card" {
             h2 { (title) }
@@ -297,12 +345,19 @@ mod tests {
 
     #[test]
     fn days_are_short() {
-        assert_eq!([short_day("2026-11-06"), short_day("soon")], ["Nov 6", "soon"]);
+        assert_eq!(
+            [short_day("2026-11-06"), short_day("soon")],
+            ["Nov 6", "soon"]
+        );
     }
 
     #[test]
     fn what_makes_no_sense_in_the_address_is_the_default() {
-        let asked = Asked { days: "-3".into(), minutes: "NaN".into(), ..Asked::default() };
+        let asked = Asked {
+            days: "-3".into(),
+            minutes: "NaN".into(),
+            ..Asked::default()
+        };
         assert_eq!((asked.days(), asked.minutes()), (14, 5.0));
     }
 }

@@ -22,7 +22,11 @@ pub(crate) struct Helped {
 impl Helped {
     fn share(&self) -> f64 {
         let all = self.helped + self.did_not;
-        if all > 0 { self.helped as f64 / all as f64 } else { 0.0 }
+        if all > 0 {
+            self.helped as f64 / all as f64
+        } else {
+            0.0
+        }
     }
 }
 
@@ -76,7 +80,9 @@ pub(crate) struct Recovery {
 
 /// The median in short.
 pub(super) fn short_time(recovery: &Recovery) -> String {
-    recovery.median.map_or_else(|| "–".to_owned(), |time| format!("≤ {}", time::took(time)))
+    recovery
+        .median
+        .map_or_else(|| "–".to_owned(), |time| format!("≤ {}", time::took(time)))
 }
 
 pub(super) fn section(view: &Failures) -> Markup {
@@ -95,11 +101,19 @@ pub(super) fn section(view: &Failures) -> Markup {
 }
 
 fn helped(title: &str, head: &str, all: &[Helped]) -> Markup {
-    let rows: Vec<_> = all.iter().take(12).map(|one| Row {
-        name: html! { (text::one_line(&one.name, 80)) },
-        value: one.share(),
-        note: format!("helped {} of {} times", one.helped, one.helped + one.did_not),
-    }).collect();
+    let rows: Vec<_> = all
+        .iter()
+        .take(12)
+        .map(|one| Row {
+            name: html! { (text::one_line(&one.name, 80)) },
+            value: one.share(),
+            note: format!(
+                "helped {} of {} times",
+                one.helped,
+                one.helped + one.did_not
+            ),
+        })
+        .collect();
     html! {
         section class="card" {
             h2 { (title) }
@@ -110,11 +124,18 @@ fn helped(title: &str, head: &str, all: &[Helped]) -> Markup {
 }
 
 fn times(recovery: &Recovery) -> Markup {
-    let points: Vec<_> = recovery.times.iter().map(|day| Point {
-        label: super::short_day(&day.day),
-        value: day.median.map(|time| time.as_secs_f64()),
-        note: day.most.map(|time| format!("nine of ten within {}", time::took(time))).unwrap_or_default(),
-    }).collect();
+    let points: Vec<_> = recovery
+        .times
+        .iter()
+        .map(|day| Point {
+            label: super::short_day(&day.day),
+            value: day.median.map(|time| time.as_secs_f64()),
+            note: day
+                .most
+                .map(|time| format!("nine of ten within {}", time::took(time)))
+                .unwrap_or_default(),
+        })
+        .collect();
     html! {
         section class="card" {
             h2 { "Time to recovery" }

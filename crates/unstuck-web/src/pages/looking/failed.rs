@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use unstuck_core::{Kind, Level};
-use unstuck_store::{Counted, Dimension, FailureQuery, StatsLine, StatsQuery};
+use unstuck_store::{
+    AnswerCount, Counted, Dimension, FailureQuery, RecoveryQuery, StatsLine, StatsQuery,
+};
 
 use super::frame;
 use crate::guard::Who;
 use crate::model::Problem;
-use crate::pages::failures::{Asked, Day, Failures, Helped, Message, Recovery, Saved};
+use crate::pages::failures::{
+    Asked, Day, Failures, Helped, Message, Recovery, Saved, TimeToRecovery,
+};
 use crate::pages::parts::attempts::level_words;
 use crate::reading;
 use crate::web::Web;
@@ -48,7 +52,11 @@ pub(in crate::pages) async fn failures(
     });
     let prompts = told.by_prompt_pattern.into_iter().map(|one| {
         let pattern = one.pattern;
-        (pattern.role.unwrap_or_default(), pattern.template, one.count)
+        (
+            pattern.role.unwrap_or_default(),
+            pattern.template,
+            one.count,
+        )
     });
     let messages = told.top_error_messages.into_iter().map(|one| Message {
         message: one.message,
@@ -79,58 +87,73 @@ fn most_first(counts: BTreeMap<String, u64>) -> Vec<(String, u64)> {
 
 /// What recovery came to, from the hourly counts.
 async fn recovery(web: &Web, of: &FailureQuery) -> Result<Recovery, Problem> {
-    let query = |counted, by: &[Dimension]| StatsQuery {
-        counted,
-        by: by.to_vec(),
-        project: of.project.clone(),
-        kind: of.kind,
+    let query = RecoveryQuery {
         since: of.since,
         until: of.until,
+        project: of.project.clone(),
+        model: of.model.clone(),
+        kind: of.kind,
     };
-    let by = [Dimension::Strategy, Dimension::Outcome];
-    let answers = web.store().stats(&query(Counted::Answers, &by)).await?;
-    // How a run ended is not counted by kind.
-    let runs = StatsQuery {
-        kind: None,
-        ..query(Counted::Runs, &[Dimension::Outcome])
-    };
-    let runs = web.store().stats(&runs).await?;
-    let recovered = runs.iter().find(|line| line.outcome.as_deref() == Some("run_recovered"));
+    let told = web.store().recoveries(&query).await?;
+    let levels = told.by_level.into_iter().map(|one| AnswerCount {
+        name: level_named(&one.name),
+        ..one
+    });
+    let times = told.by_day.iter().map(|(day, counts)| TimeToRecovery {
+        day: day.clone(),
+        median: counts.median_ms.map(Duration::from_millis),
+        most: counts.p90_ms.map(Duration::from_millis),
+    });
     Ok(Recovery {
-        levels: helped(&answers, |name| level_words(level_of(name)).to_owned()),
-        strategies: helped(&answers, str::to_owned),
-        times: Vec::new(),
-        median: None,
-        most: None,
-        saved: Saved {
-            runs: recovered.map_or(0, |line| line.count),
-            cost_usd: recovered.map_or(0.0, |line| line.cost_usd),
-        },
+        times: times.collect(),
+        median: told.total.median_ms.map(Duration::from_millis),
+        most: told.total.p90_ms.map(Duration::from_millis),
+        saved: saved(web, of).await?,
+        levels: helped(levels),
+        strategies: helped(told.by_strategy.into_iter()),
     })
 }
 
-/// The level of an answer: it is counted under its strategy, or under its level where it has none.
-fn level_of(name: &str) -> Level {
-    let levels = [Level::Same, Level::Clarify, Level::Escalate];
-    let named = levels.into_iter().find(|level| level.name() == name);
-    named.unwrap_or(Level::Alternative)
+/// The runs that failed and ended well, and what they cost.
+async fn saved(web: &Web, of: &FailureQuery) -> Result<Saved, Problem> {
+    let query = StatsQuery {
+        counted: Counted::Runs,
+        by: vec![Dimension::Outcome],
+        project: of.project.clone(),
+        since: of.since,
+        until: of.until,
+        ..StatsQuery::default()
+    };
+    let runs = web.store().stats(&query).await?;
+    let is_saved = |line: &&StatsLine| line.outcome.as_deref() == Some("run_recovered");
+    let saved = runs.iter().find(is_saved);
+    Ok(Saved {
+        runs: saved.map_or(0, |line| line.count),
+        cost_usd: saved.map_or(0.0, |line| line.cost_usd),
+    })
 }
 
-fn helped(lines: &[StatsLine], name: impl Fn(&str) -> String) -> Vec<Helped> {
-    let mut all: BTreeMap<String, Helped> = BTreeMap::new();
-    for line in lines {
-        let name = name(line.strategy.as_deref().unwrap_or_default());
-        let one = all.entry(name.clone()).or_insert_with(|| Helped {
-            name,
-            helped: 0,
-            did_not: 0,
-        });
-        match line.outcome.as_deref() {
-            Some(unstuck_store::rollup::HELPED) => one.helped += line.count,
-            _ => one.did_not += line.count,
-        }
-    }
-    let mut all: Vec<_> = all.into_values().collect();
+/// A level by its name on the wire, in words for a person.
+fn level_named(name: &str) -> String {
+    let levels = [
+        Level::Same,
+        Level::Alternative,
+        Level::Clarify,
+        Level::Escalate,
+    ];
+    let found = levels.into_iter().find(|level| level.name() == name);
+    found.map_or(name, |level| level_words(level)).to_owned()
+}
+
+/// The most frequent first.
+fn helped(all: impl Iterator<Item = AnswerCount>) -> Vec<Helped> {
+    let mut all: Vec<_> = all
+        .map(|one| Helped {
+            name: one.name,
+            helped: one.helped,
+            did_not: one.did_not_help,
+        })
+        .collect();
     all.sort_by_key(|one| std::cmp::Reverse(one.helped + one.did_not));
     all
 }

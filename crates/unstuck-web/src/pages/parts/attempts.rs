@@ -221,11 +221,23 @@ fn repair_of(repair: &Repair) -> Markup {
 fn written(told: Told<'_>) -> Markup {
     let (attempt, texts) = (told.attempt, told.texts);
     let excerpt = attempt.excerpt.as_ref();
-    let stdout = texts.map(|texts| texts.stdout.as_str()).or(excerpt.map(|one| one.stdout.as_str())).unwrap_or_default();
-    let stderr = texts.map(|texts| texts.stderr.as_str()).or(excerpt.map(|one| one.stderr.as_str())).unwrap_or_default();
+    let stdout = texts
+        .map(|texts| texts.stdout.as_str())
+        .or(excerpt.map(|one| one.stdout.as_str()))
+        .unwrap_or_default();
+    let stderr = texts
+        .map(|texts| texts.stderr.as_str())
+        .or(excerpt.map(|one| one.stderr.as_str()))
+        .unwrap_or_default();
     let prompt = texts.and_then(|texts| texts.prompt.as_deref());
     let before = told.before.and_then(|texts| texts.prompt.as_deref());
-    let changed = before.zip(prompt).and_then(|(before, prompt)| diff::diff("How the prompt differs from the attempt before", before, prompt));
+    let changed = before.zip(prompt).and_then(|(before, prompt)| {
+        diff::diff(
+            "How the prompt differs from the attempt before",
+            before,
+            prompt,
+        )
+    });
     let key = |what: &str| format!("{what}-{}", attempt.id);
     html! {
         div class="stack" {

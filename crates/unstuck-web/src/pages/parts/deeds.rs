@@ -40,7 +40,10 @@ pub(crate) fn of_run(run: &Run, sessions: &[Session], may: May) -> Markup {
 }
 
 const fn goes_on(status: Status) -> bool {
-    matches!(status, Status::Running | Status::Waiting | Status::AwaitingHuman)
+    matches!(
+        status,
+        Status::Running | Status::Waiting | Status::AwaitingHuman
+    )
 }
 
 /// The dialogs of a session; what needs to be worked out is fetched when they are opened.

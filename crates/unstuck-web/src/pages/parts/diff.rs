@@ -59,9 +59,14 @@ mod tests {
 
     #[test]
     fn what_was_added_and_removed_is_said_and_not_only_coloured() {
-        let shown = diff("prompts", "fix it\nnow\n", "fix it\n<b>later</b>\n").unwrap().into_string();
+        let shown = diff("prompts", "fix it\nnow\n", "fix it\n<b>later</b>\n")
+            .unwrap()
+            .into_string();
         assert!(shown.contains("removed: </span>now"), "{shown}");
-        assert!(shown.contains("added: </span>&lt;b&gt;later&lt;/b&gt;"), "{shown}");
+        assert!(
+            shown.contains("added: </span>&lt;b&gt;later&lt;/b&gt;"),
+            "{shown}"
+        );
     }
 
     #[test]
@@ -72,7 +77,9 @@ mod tests {
     #[test]
     fn long_stretches_that_are_the_same_are_left_out() {
         let before: String = (0..500).map(|n| format!("line {n}\n")).collect();
-        let after = before.replace("line 3\n", "changed\n").replace("line 450\n", "changed, too\n");
+        let after = before
+            .replace("line 3\n", "changed\n")
+            .replace("line 450\n", "changed, too\n");
         let shown = diff("prompts", &before, &after).unwrap().into_string();
         assert_eq!(shown.matches("<li").count(), 13, "{shown}");
     }

@@ -7,7 +7,9 @@ use super::{text, time};
 use crate::model::EventLine;
 
 /// What an event says first, where it says it.
-const TELLING: [&str; 8] = ["reason", "message", "command", "role", "method", "path", "error", "outcome"];
+const TELLING: [&str; 8] = [
+    "reason", "message", "command", "role", "method", "path", "error", "outcome",
+];
 
 /// Events as a list.
 pub(crate) fn events(all: &[EventLine]) -> Markup {
@@ -29,13 +31,18 @@ pub(crate) fn events(all: &[EventLine]) -> Markup {
 fn words(name: &str) -> String {
     let plain = text::one_line(&name.replace('_', " "), 60);
     let mut letters = plain.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
 fn telling(event: &EventLine) -> Option<String> {
-    let deeper = ["decision", "diagnosis"].iter().filter_map(|name| event.data.get(*name)?.as_object());
+    let deeper = ["decision", "diagnosis"]
+        .iter()
+        .filter_map(|name| event.data.get(*name)?.as_object());
     let objects = std::iter::once(&event.data).chain(deeper);
-    let mut found = objects.flat_map(|object| TELLING.iter().filter_map(|name| said(object.get(*name)?)));
+    let mut found =
+        objects.flat_map(|object| TELLING.iter().filter_map(|name| said(object.get(*name)?)));
     found.next()
 }
 
@@ -43,7 +50,11 @@ fn said(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text::one_line(text, 240)),
         Value::Array(words) => {
-            let words: Vec<_> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            let words: Vec<_> = words
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect();
             (!words.is_empty()).then(|| text::command_line(&words, 240))
         }
         _ => None,

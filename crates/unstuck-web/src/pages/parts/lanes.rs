@@ -65,8 +65,16 @@ fn state(lane: &Lane, now: Timestamp) -> Markup {
 }
 
 fn limits(lane: &Lane, now: Timestamp) -> Markup {
-    let windows = [("requests", &lane.requests), ("tokens", &lane.tokens), ("input", &lane.input_tokens), ("output", &lane.output_tokens)];
-    let known: Vec<(&str, &Window)> = windows.into_iter().filter_map(|(name, window)| Some((name, window.as_ref()?))).collect();
+    let windows = [
+        ("requests", &lane.requests),
+        ("tokens", &lane.tokens),
+        ("input", &lane.input_tokens),
+        ("output", &lane.output_tokens),
+    ];
+    let known: Vec<(&str, &Window)> = windows
+        .into_iter()
+        .filter_map(|(name, window)| Some((name, window.as_ref()?)))
+        .collect();
     html! {
         @if known.is_empty() && lane.plan.is_none() { span class="dim" { "not stated" } }
         @for (name, window) in known {

@@ -45,9 +45,15 @@ mod tests {
 
     #[test]
     fn money_is_short_and_never_shown_as_nothing_where_it_is_something() {
-        assert_eq!([usd(0.0), usd(0.000_01), usd(0.0042), usd(1.5)], ["$0", "< $0.0001", "$0.0042", "$1.50"]);
+        assert_eq!(
+            [usd(0.0), usd(0.000_01), usd(0.0042), usd(1.5)],
+            ["$0", "< $0.0001", "$0.0042", "$1.50"]
+        );
         assert_eq!([more(0.142), more(-1.5)], ["+$0.14", "-$1.50"]);
-        assert_eq!([tokens(999), tokens(12_340), tokens(2_500_000)], ["999", "12.3k", "2.5M"]);
+        assert_eq!(
+            [tokens(999), tokens(12_340), tokens(2_500_000)],
+            ["999", "12.3k", "2.5M"]
+        );
         assert_eq!([counted(1, "run"), counted(0, "run")], ["1 run", "0 runs"]);
     }
 }

@@ -68,7 +68,11 @@ mod tests {
         let words: std::collections::BTreeSet<_> = Status::ALL.map(status_word).into();
         assert_eq!(words.len(), Status::ALL.len());
         for one in Status::ALL {
-            assert!(status(one).into_string().ends_with(&format!("{}</span>", status_word(one))));
+            assert!(
+                status(one)
+                    .into_string()
+                    .ends_with(&format!("{}</span>", status_word(one)))
+            );
         }
     }
 }

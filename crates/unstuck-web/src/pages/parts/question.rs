@@ -5,7 +5,7 @@ use unstuck_core::Timestamp;
 
 use super::icon::Icon;
 use super::{evidence, money, pill, text, time};
-use crate::model::{Answer, Escalation, Offered, Preview, PreviewedFile, project_name};
+use crate::model::{Answer, Escalation, Offered, Preview, PreviewedFile};
 use crate::pages::layout::{self, May};
 
 /// A question in short: what happened, who asks, and a way to answer.
@@ -30,7 +30,7 @@ fn head(asked: &Escalation, now: Timestamp) -> Markup {
             })
             span class="tag" { (asked.kind) }
             span class="facts" {
-                span { (text::one_line(&project_name(&asked.project), 60)) @if let Some(role) = &asked.role { " · " (text::one_line(role, 60)) } }
+                span { (text::one_line(text::folder(&asked.project), 60)) @if let Some(role) = &asked.role { " · " (text::one_line(role, 60)) } }
                 (time::ago(asked.created, now))
                 @if let Some(deadline) = asked.deadline.as_ref().filter(|_| asked.answered.is_none()) {
                     span { "without an answer: " (name(deadline.answer)) " " (time::until(deadline.at, now)) }
@@ -106,7 +106,11 @@ pub(crate) fn answers(asked: &Escalation, may: May) -> Markup {
 
 /// The hash holds only letters and digits; whatever else would stand there is no hash.
 fn hash(asked: &Escalation) -> String {
-    asked.hash.chars().filter(char::is_ascii_alphanumeric).collect()
+    asked
+        .hash
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect()
 }
 
 fn answer_button(offered: &Offered, likeliest: bool, refused: Option<&str>) -> Markup {

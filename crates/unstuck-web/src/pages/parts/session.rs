@@ -5,7 +5,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::episode::Status;
 
 use super::{money, pill, text, time};
-use crate::model::{Run, Session, project_name};
+use crate::model::{Run, Session};
 use crate::pages::chart::{self, Last};
 
 /// How much of a command or a task stands in a line.
@@ -43,7 +43,7 @@ fn title(session: &Session, now: Timestamp) -> Markup {
         div class="title-cell" {
             a href={ "/sessions/" (session.id) } { (session_title(session)) }
             span class="small dim" {
-                (text::one_line(&project_name(&session.project), 60))
+                (text::one_line(text::folder(&session.project), 60))
                 @if let Some(agent) = &session.agent { " · " (text::one_line(agent, 40)) }
             }
             (waits(session.until, session.reason.as_deref(), session.status, now))
@@ -61,13 +61,20 @@ pub(crate) fn session_title(session: &Session) -> String {
                 _ => role,
             }
         }
-        None if session.command.is_empty() => format!("Session {}", text::one_line(&session.id, 40)),
+        None if session.command.is_empty() => {
+            format!("Session {}", text::one_line(&session.id, 40))
+        }
         None => text::command_line(&session.command, TITLE),
     }
 }
 
 /// What is waited for, and how long yet; or why it stands where it stands.
-pub(crate) fn waits(until: Option<Timestamp>, reason: Option<&str>, status: Status, now: Timestamp) -> Markup {
+pub(crate) fn waits(
+    until: Option<Timestamp>,
+    reason: Option<&str>,
+    status: Status,
+    now: Timestamp,
+) -> Markup {
     let reason = reason.map(|reason| text::one_line(reason, 200));
     html! {
         @match (status, until) {
@@ -138,7 +145,7 @@ pub(crate) fn runs(caption: &str, all: &[Run], now: Timestamp) -> Markup {
                                 div class="title-cell" {
                                     a href={ "/runs/" (run.id) } { (run_title(run)) }
                                     span class="small dim" {
-                                        (text::one_line(&project_name(&run.project), 60))
+                                        (text::one_line(text::folder(&run.project), 60))
                                         @if let Some(kind) = run.kind.filter(|_| run.status != Status::Succeeded) { " · " code { (kind) } }
                                         @if let Some(roles) = run.roles { " · " (money::counted(roles as u64, "role")) }
                                     }

@@ -29,7 +29,10 @@ pub(crate) fn one_line(text: &str, most: usize) -> String {
 
 /// A command as it could be typed into a shell, on one line of at most so many characters.
 pub(crate) fn command_line(words: &[String], most: usize) -> String {
-    let quoted: Vec<_> = words.iter().map(|word| shell_quote(head(word, most * 4))).collect();
+    let quoted: Vec<_> = words
+        .iter()
+        .map(|word| shell_quote(head(word, most * 4)))
+        .collect();
     one_line(&quoted.join(" "), most)
 }
 
@@ -61,6 +64,16 @@ pub(crate) fn lines(text: &str) -> String {
 pub(crate) fn output(label: &str, key: &str, text: &str) -> Markup {
     html! {
         pre class="output" tabindex="0" role="region" aria-label=(label) data-scroll=(key) { (lines(text)) }
+    }
+}
+
+/// The name of a folder: what stands last in its path.
+pub(crate) fn folder(path: &str) -> &str {
+    let name = path.trim_end_matches('/').rsplit('/').next();
+    match name {
+        Some(name) if !name.is_empty() => name,
+        _ if path.is_empty() => "(no project)",
+        _ => path,
     }
 }
 
@@ -108,7 +121,10 @@ mod tests {
     #[test]
     fn nothing_that_misleads_an_eye_is_shown_as_it_is() {
         assert_eq!(one_line("a\u{202e}b\n\n c\0", 80), "a\\u{202e}b c\\u{0}");
-        assert_eq!(lines("\u{1b}[31mred\u{1b}[0m\r\n\tb\u{2066}"), "red\n\tb\\u{2066}\n");
+        assert_eq!(
+            lines("\u{1b}[31mred\u{1b}[0m\r\n\tb\u{2066}"),
+            "red\n\tb\\u{2066}\n"
+        );
     }
 
     #[test]
@@ -125,6 +141,14 @@ mod tests {
         let text = "ä".repeat(LONGEST_TEXT);
         assert!(lines(&text).contains("more bytes"));
         assert_eq!(one_line("äöü", 2), "ä…");
+    }
+
+    #[test]
+    fn a_project_is_called_like_its_folder() {
+        assert_eq!(
+            ["/home/me/shop/", "/", ""].map(folder),
+            ["shop", "/", "(no project)"]
+        );
     }
 
     #[test]

@@ -96,7 +96,11 @@ mod tests {
     #[test]
     fn what_is_over_is_now() {
         let at = Timestamp::from_seconds(1_794_777_000);
-        assert!(until(at, at.after(Duration::from_secs(9))).into_string().contains(">now<"));
+        assert!(
+            until(at, at.after(Duration::from_secs(9)))
+                .into_string()
+                .contains(">now<")
+        );
     }
 
     #[test]

@@ -7,7 +7,10 @@ use sample::Sample;
 use super::layout::{self, May};
 use super::{failures, inbox, login, now, policies, run, runs, session, settings};
 
-const ALL: May = May { answer: true, change: true };
+const ALL: May = May {
+    answer: true,
+    change: true,
+};
 
 /// What agents might write to be more than text.
 const HOSTILE: [&str; 9] = [
@@ -29,8 +32,14 @@ fn pages<F: Fn(&str) -> String>(sample: &Sample<F>) -> Vec<(&'static str, String
         ("runs", runs::page(&sample.runs())),
         ("run", run::page(&sample.run_page())),
         ("session", session::page(&session_page)),
-        ("retry dialog", session::retry_dialog(&session_page, &sample.prompt())),
-        ("escalate dialog", session::escalate_dialog(&session_page, &sample.estimate())),
+        (
+            "retry dialog",
+            session::retry_dialog(&session_page, &sample.prompt()),
+        ),
+        (
+            "escalate dialog",
+            session::escalate_dialog(&session_page, &sample.estimate()),
+        ),
         ("inbox", inbox::page(&sample.inbox())),
         ("question", inbox::question_page(&sample.question_page())),
         ("preview", inbox::preview(&sample.preview())),
@@ -38,9 +47,18 @@ fn pages<F: Fn(&str) -> String>(sample: &Sample<F>) -> Vec<(&'static str, String
         ("policies", policies::page(&sample.policies())),
         ("settings", settings::page(&sample.settings())),
         ("login", login::page(&sample.frame())),
-        ("trouble", login::trouble(&sample.frame(), "Not found", &(sample.says)("there is no such run"))),
+        (
+            "trouble",
+            login::trouble(
+                &sample.frame(),
+                "Not found",
+                &(sample.says)("there is no such run"),
+            ),
+        ),
     ];
-    all.into_iter().map(|(name, page)| (name, page.into_string())).collect()
+    all.into_iter()
+        .map(|(name, page)| (name, page.into_string()))
+        .collect()
 }
 
 /// The tags of a page with what is in them, without the texts between.
@@ -76,30 +94,56 @@ fn names(tag: &str) -> Vec<&str> {
 
 #[test]
 fn nothing_from_agents_gets_through_as_markup() {
-    let plain = pages(&Sample { says: |text: &str| format!("{text}harmless"), may: ALL });
+    let plain = pages(&Sample {
+        says: |text: &str| format!("{text}harmless"),
+        may: ALL,
+    });
     for hostile in HOSTILE {
-        let sample = Sample { says: |text: &str| format!("{text}{hostile}"), may: ALL };
+        let sample = Sample {
+            says: |text: &str| format!("{text}{hostile}"),
+            may: ALL,
+        };
         for ((name, page), (_, plain)) in pages(&sample).into_iter().zip(&plain) {
             for tag in tags(&page) {
                 let element = names(tag)[0].to_lowercase();
-                assert!(!["<img", "<iframe", "<object", "<embed", "<style", "<base"].iter().any(|one| element.starts_with(one)), "{name}: {tag}");
+                assert!(
+                    !["<img", "<iframe", "<object", "<embed", "<style", "<base"]
+                        .iter()
+                        .any(|one| element.starts_with(one)),
+                    "{name}: {tag}"
+                );
                 if element.starts_with("<script") {
                     assert!(tag.contains("src=\"/assets/unstuck-"), "{name}: {tag}");
                 }
                 for attribute in names(tag).into_iter().skip(1) {
-                    assert!(!attribute.to_lowercase().starts_with("on") && attribute != "style", "{name}: {tag}");
+                    assert!(
+                        !attribute.to_lowercase().starts_with("on") && attribute != "style",
+                        "{name}: {tag}"
+                    );
                 }
                 for link in ["href=\"", "src=\"", "action=\""] {
-                    let Some(target) = tag.split(link).nth(1) else { continue };
-                    assert!(target.starts_with('/') || target.starts_with('#'), "{name}: {tag}");
+                    let Some(target) = tag.split(link).nth(1) else {
+                        continue;
+                    };
+                    assert!(
+                        target.starts_with('/') || target.starts_with('#'),
+                        "{name}: {tag}"
+                    );
                     assert!(!target.starts_with("//"), "{name}: {tag}");
                 }
             }
             // The texts have changed, and nothing else: as many elements as before.
-            assert_eq!(tags(&page).len(), tags(plain).len(), "{name} with {hostile:?}");
+            assert_eq!(
+                tags(&page).len(),
+                tags(plain).len(),
+                "{name} with {hostile:?}"
+            );
             // What is edited has to stay what it is.
             let commands = page.contains(|c: char| c.is_control() && c != '\n' && c != '\t');
-            assert!(name == "retry dialog" || !commands, "{name} with {hostile:?}");
+            assert!(
+                name == "retry dialog" || !commands,
+                "{name} with {hostile:?}"
+            );
         }
     }
 }
@@ -107,7 +151,10 @@ fn nothing_from_agents_gets_through_as_markup() {
 /// Marks that turn the direction of reading are shown as what they are, wherever a person reads them.
 #[test]
 fn no_text_reads_as_something_else() {
-    let sample = Sample { says: |text: &str| format!("{text}\u{202e}gnp.exe\u{2066}"), may: ALL };
+    let sample = Sample {
+        says: |text: &str| format!("{text}\u{202e}gnp.exe\u{2066}"),
+        may: ALL,
+    };
     for (name, page) in pages(&sample) {
         let mut rest = page.as_str();
         while let Some(from) = rest.find('>') {
@@ -115,7 +162,10 @@ fn no_text_reads_as_something_else() {
             let text = &rest[from..to];
             // What is edited has to stay what it is.
             let is_edited = rest[..from].ends_with("aria-describedby=\"retry-prompt-hint\"");
-            assert!(is_edited || !text.contains(['\u{202e}', '\u{2066}']), "{name}: {text}");
+            assert!(
+                is_edited || !text.contains(['\u{202e}', '\u{2066}']),
+                "{name}: {text}"
+            );
             rest = &rest[to..];
         }
     }
@@ -124,44 +174,87 @@ fn no_text_reads_as_something_else() {
 #[test]
 fn lines_without_end_do_not_make_pages_without_end() {
     let long = "x".repeat(1 << 20);
-    let sample = Sample { says: |text: &str| format!("{text}{long}"), may: ALL };
+    let sample = Sample {
+        says: |text: &str| format!("{text}{long}"),
+        may: ALL,
+    };
     for (name, page) in pages(&sample) {
         // Ids and prompts to be edited stay whole; no line of an output does.
         let texts: usize = tags(&page).iter().map(|tag| tag.len()).sum();
         let shown = page.len() - texts;
-        let most = if name == "retry dialog" { 3 << 20 } else { 1 << 20 };
+        let most = if name == "retry dialog" {
+            3 << 20
+        } else {
+            1 << 20
+        };
         assert!(shown < most, "{name}: {shown} bytes of text");
     }
 }
 
 #[test]
 fn every_page_has_landmarks_one_heading_of_the_first_level_and_names_for_all_fields() {
-    let sample = Sample { says: str::to_owned, may: ALL };
-    for (name, page) in pages(&sample).into_iter().filter(|(_, page)| page.starts_with("<!DOCTYPE")) {
-        for wanted in ["<html lang=\"en\"", "<main id=\"main\"", "<nav class=\"nav\" aria-label=", "class=\"skip\"", "aria-live=\"polite\"", "<title>"] {
+    let sample = Sample {
+        says: str::to_owned,
+        may: ALL,
+    };
+    for (name, page) in pages(&sample)
+        .into_iter()
+        .filter(|(_, page)| page.starts_with("<!DOCTYPE"))
+    {
+        for wanted in [
+            "<html lang=\"en\"",
+            "<main id=\"main\"",
+            "<nav class=\"nav\" aria-label=",
+            "class=\"skip\"",
+            "aria-live=\"polite\"",
+            "<title>",
+        ] {
             assert!(page.contains(wanted), "{name}: {wanted}");
         }
         assert_eq!(page.matches("<h1").count(), 1, "{name}");
-        let mut ids: Vec<_> = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let mut ids: Vec<_> = page
+            .split(" id=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').next())
+            .collect();
         ids.sort_unstable();
         let all = ids.len();
         ids.dedup();
         assert_eq!(ids.len(), all, "{name}: an id is there twice");
-        for tag in tags(&page).into_iter().filter(|tag| ["<input", "<select", "<textarea"].iter().any(|one| tag.starts_with(one))) {
-            let id = tag.split(" id=\"").nth(1).and_then(|rest| rest.split('"').next());
+        for tag in tags(&page).into_iter().filter(|tag| {
+            ["<input", "<select", "<textarea"]
+                .iter()
+                .any(|one| tag.starts_with(one))
+        }) {
+            let id = tag
+                .split(" id=\"")
+                .nth(1)
+                .and_then(|rest| rest.split('"').next());
             let labelled = id.is_some_and(|id| page.contains(&format!("for=\"{id}\"")));
             // A box to tick stands within its label.
-            assert!(labelled || tag.contains("type=\"checkbox\"") || tag.contains("type=\"hidden\""), "{name}: {tag}");
+            assert!(
+                labelled || tag.contains("type=\"checkbox\"") || tag.contains("type=\"hidden\""),
+                "{name}: {tag}"
+            );
         }
     }
 }
 
 #[test]
 fn who_may_only_read_sees_why_buttons_do_nothing() {
-    let sample = Sample { says: str::to_owned, may: May::default() };
+    let sample = Sample {
+        says: str::to_owned,
+        may: May::default(),
+    };
     for (name, page) in pages(&sample) {
-        for tag in tags(&page).into_iter().filter(|tag| tag.starts_with("<button") && (tag.contains("data-dialog") || tag.contains("value=\"approve\""))) {
-            assert!(tag.contains(" disabled") && tag.contains(" title=\""), "{name}: {tag}");
+        for tag in tags(&page).into_iter().filter(|tag| {
+            tag.starts_with("<button")
+                && (tag.contains("data-dialog") || tag.contains("value=\"approve\""))
+        }) {
+            assert!(
+                tag.contains(" disabled") && tag.contains(" title=\""),
+                "{name}: {tag}"
+            );
         }
     }
     let question = inbox::question_page(&sample.question_page()).into_string();
@@ -170,7 +263,10 @@ fn who_may_only_read_sees_why_buttons_do_nothing() {
 
 #[test]
 fn each_part_can_be_rendered_alone_and_says_which_it_is() {
-    let sample = Sample { says: str::to_owned, may: ALL };
+    let sample = Sample {
+        says: str::to_owned,
+        may: ALL,
+    };
     let view = sample.now();
     let whole = now::page(&view).into_string();
     for part in ["needs", "tiles", "sessions", "upstreams", "ended"] {
@@ -179,39 +275,62 @@ fn each_part_can_be_rendered_alone_and_says_which_it_is() {
         assert!(alone.contains(&format!("data-part=\"{part}\"")), "{part}");
     }
     assert!(now::part(&view, "moon").is_none());
-    assert!(layout::open_count(2).into_string().contains("data-part=\"open-count\""));
+    assert!(
+        layout::open_count(2)
+            .into_string()
+            .contains("data-part=\"open-count\"")
+    );
 }
 
 /// S4-04: the retry in progress, its countdown and its count stand on the page.
 #[test]
 fn a_session_that_waits_shows_its_attempt_and_counts_down() {
-    let page = now::page(&Sample { says: str::to_owned, may: ALL }.now()).into_string();
+    let page = now::page(
+        &Sample {
+            says: str::to_owned,
+            may: ALL,
+        }
+        .now(),
+    )
+    .into_string();
     assert!(page.contains("3 of 4"), "{page}");
-    assert!(page.contains("Goes on <time") && page.contains(">in 42 s</time>"), "{page}");
+    assert!(
+        page.contains("Goes on <time") && page.contains(">in 42 s</time>"),
+        "{page}"
+    );
 }
 
 /// S4-12: a change of the model stands in the header of the session.
 #[test]
 fn the_header_of_a_session_shows_the_model_and_those_before() {
-    let page = session::page(&Sample { says: str::to_owned, may: ALL }.session_page()).into_string();
+    let page = session::page(
+        &Sample {
+            says: str::to_owned,
+            may: ALL,
+        }
+        .session_page(),
+    )
+    .into_string();
     assert!(page.contains("<span class=\"tag\">claude-haiku-5</span> → <span class=\"tag\">claude-sonnet-5-5</span>"), "{page}");
 }
 
 /// S4-10: attempts before are kept and compared.
 #[test]
 fn attempts_are_compared_with_the_one_before() {
-    let page = session::page(&Sample { says: str::to_owned, may: ALL }.session_page()).into_string();
-    assert!(page.contains("Prompt, compared with the attempt before"), "{page}");
-    assert!(page.contains("added: </span>The last report had no section"), "{page}");
-}
-#[test]
-fn zz_look() {
-    let dir = std::path::Path::new("/tmp/wt/pages8/target/look");
-    std::fs::create_dir_all(dir).unwrap();
-    for (name, page) in pages(&Sample { says: str::to_owned, may: ALL }) {
-        std::fs::write(dir.join(format!("{}.html", name.replace(' ', "-"))), page).unwrap();
-    }
-    for (name, page) in pages(&Sample { says: str::to_owned, may: May::default() }) {
-        std::fs::write(dir.join(format!("ro-{}.html", name.replace(' ', "-"))), page).unwrap();
-    }
+    let page = session::page(
+        &Sample {
+            says: str::to_owned,
+            may: ALL,
+        }
+        .session_page(),
+    )
+    .into_string();
+    assert!(
+        page.contains("Prompt, compared with the attempt before"),
+        "{page}"
+    );
+    assert!(
+        page.contains("added: </span>The last report had no section"),
+        "{page}"
+    );
 }
