@@ -118,7 +118,7 @@ fn installed(agent: &Agent) -> Markup {
         @match agent.installed {
             Some(true) => { (pill::pill("is-ok", Icon::Check, "Installed")) @if let Some(version) = &agent.version { " " span class="small dim" title=[agent.path.as_deref().map(|path| text::one_line(path, 300))] { (text::one_line(version, 60)) } } }
             Some(false) => { (pill::pill("is-gone", Icon::Cross, "Not found")) }
-            None => { span class="dim" { "any program" } }
+            None => { span class="dim" { "not looked for" } }
         }
     }
 }

@@ -8,6 +8,7 @@ use unstuck_web::guard::Scope;
 
 use crate::chromium::{Chromium, LOOKS, Look, target};
 use crate::ground::Ground;
+use crate::relay::Relay;
 use crate::samples;
 
 /// Where a page scrolls sideways, and whether anything went wrong on it.
@@ -125,9 +126,9 @@ async fn every_page_can_be_used_at_a_desk_and_on_a_phone_light_and_dark() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// A page is there before anybody can see it coming.
+/// Pages are painted within 100 ms where the machine has nothing else to do; here it runs other tests, too.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_are_there_within_a_tenth_of_a_second() {
+async fn pages_are_painted_at_once() {
     let Some(browser) = Chromium::start().await else {
         return;
     };
@@ -147,7 +148,6 @@ async fn pages_are_there_within_a_tenth_of_a_second() {
             best = best.min(paint.as_f64().unwrap());
         }
         eprintln!("{name}: first paint after {best:.0} ms");
-        // A machine that is busy with other tests gets more time; the best of three says what the page needs.
         if best > 500.0 {
             slow.push(name);
         }
@@ -165,9 +165,7 @@ async fn a_question_comes_by_itself_and_is_answered_by_a_click() {
     let ground = Ground::new().await;
     log_in(&browser, &ground, Scope::Answer).await;
     open(&browser, &ground, "/inbox").await;
-    browser
-        .until("document.getElementById('live').dataset.state === 'live'")
-        .await;
+    browser.until(&is("live")).await;
     let run = samples::run(2);
     samples::write(&ground.store, &run, samples::asking(&run, "/home/me/shop")).await;
     browser.until("document.title.startsWith('(1)')").await;
@@ -300,26 +298,21 @@ async fn a_lost_connection_is_told_and_comes_back_by_itself() {
         return;
     };
     let ground = Ground::filled().await;
-    open(&browser, &ground, "/").await;
-    browser
-        .until("document.getElementById('live').dataset.state === 'live'")
-        .await;
-    browser.cdp("Network.enable", json!({})).await;
-    let offline = |offline: bool| json!({"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1});
-    browser
-        .cdp("Network.emulateNetworkConditions", offline(true))
-        .await;
-    browser
-        .until("document.getElementById('live').dataset.state === 'lost'")
-        .await;
+    let relay = Relay::to(ground.address).await;
+    let url = format!("http://{}/", relay.address);
+    browser.page.goto(&url).await.unwrap();
+    browser.until(&is("live")).await;
+    relay.cut();
+    browser.until(&is("lost")).await;
     let run = samples::run(7);
     samples::write(&ground.store, &run, samples::asking(&run, "/home/me/shop")).await;
-    browser
-        .cdp("Network.emulateNetworkConditions", offline(false))
-        .await;
-    browser
-        .until("document.getElementById('live').dataset.state === 'live'")
-        .await;
+    relay.mend();
+    browser.until(&is("live")).await;
     browser.until("document.title.startsWith('(2)')").await;
     browser.close().await;
+}
+
+/// Whether the page says that it is this.
+fn is(state: &str) -> String {
+    format!("document.getElementById('live')?.dataset.state === '{state}'")
 }

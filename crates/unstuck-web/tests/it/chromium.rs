@@ -118,6 +118,7 @@ impl Chromium {
             driver,
             _profile: profile,
         };
+        browser.look(LOOKS[0]).await;
         browser
             .cdp(
                 "Page.addScriptToEvaluateOnNewDocument",
@@ -179,20 +180,21 @@ impl Chromium {
             .unwrap();
     }
 
-    /// Keeps a picture of the whole page.
+    /// Keeps a picture of the whole page, as if the window were as high as the page.
     pub(crate) async fn picture(&self, name: &str) {
-        let shot = self
-            .cdp(
-                "Page.captureScreenshot",
-                json!({"captureBeyondViewport": true}),
-            )
+        let size = "[innerWidth, document.documentElement.scrollHeight, innerHeight]";
+        let size = self.says(size).await;
+        let sized = |height: &Value| json!({"width": size[0], "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.cdp("Emulation.setDeviceMetricsOverride", sized(&size[1]))
             .await;
-        let bytes = BASE64
-            .decode(shot["data"].as_str().unwrap().as_bytes())
-            .unwrap();
+        let shot = self.cdp("Page.captureScreenshot", json!({})).await;
+        self.cdp("Emulation.setDeviceMetricsOverride", sized(&size[2]))
+            .await;
+        let bytes = shot["data"].as_str().unwrap().as_bytes();
         let folder = target().join("screenshots");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
+        let path = folder.join(format!("{name}.png"));
+        std::fs::write(path, BASE64.decode(bytes).unwrap()).unwrap();
     }
 
     pub(crate) async fn close(mut self) {
