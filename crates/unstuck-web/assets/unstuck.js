@@ -111,9 +111,20 @@
     return Boolean(writes) || !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
   }
 
+  // What a part says, but for the moments that tick by themselves.
+  function plain(part) {
+    const copy = part.cloneNode(true);
+    for (const time of all("time", copy)) time.textContent = "";
+    return copy.outerHTML;
+  }
+
+  // Parts as the server rendered them last: what has not changed is left alone, with what a person has opened in it.
+  const shown = new Map();
+
   function patch(old, fresh) {
-    if (fresh.outerHTML === old.dataset.last) return;
-    const last = fresh.outerHTML;
+    const says = plain(fresh);
+    if (says === shown.get(fresh.dataset.part)) return;
+    shown.set(fresh.dataset.part, says);
     const open = new Set(all("details[open][data-key]", old).map((one) => one.dataset.key));
     const shut = new Set(all("details:not([open])[data-key]", old).map((one) => one.dataset.key));
     for (const one of all("details[data-key]", fresh)) {
@@ -127,7 +138,6 @@
     const scrolled = new Map(all("[data-scroll]", old).map((one) => [one.dataset.scroll, one.scrollTop]));
     const focus = document.activeElement && old.contains(document.activeElement) ? document.activeElement.id : "";
     old.replaceWith(fresh);
-    fresh.dataset.last = last;
     for (const one of all("[data-scroll]", fresh)) one.scrollTop = scrolled.get(one.dataset.scroll) || 0;
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   }
@@ -370,6 +380,7 @@
   document.addEventListener("click", clicked);
   document.addEventListener("keydown", key);
   root.classList.add("scripted");
+  for (const part of all("[data-part]")) shown.set(part.dataset.part, plain(part));
   offerNotifications();
   tick();
   count();

@@ -227,7 +227,7 @@ fn choice(name: &str, label: &str, all: &[&str], wire: &Value) -> Markup {
 
 fn kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
     let transient = Kind::ALL
-        .into_iter()
+        .iter()
         .filter(|kind| kind.category() == Category::Transient);
     html! {
         fieldset disabled[refused.is_some()] {
@@ -235,7 +235,7 @@ fn kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
             p class="small dim" { "None chosen means all of these. What is left out goes to the other ways of its chain at once." }
             div class="row" {
                 @for kind in transient {
-                    label class="check" { input type="checkbox" name="retryableErrors" data-type="item" value=(kind.name()) checked[policy.retryable_errors.contains(&kind)]; code { (kind.name()) } }
+                    label class="check" { input type="checkbox" name="retryableErrors" data-type="item" value=(kind.name()) checked[policy.retryable_errors.contains(kind)]; code { (kind.name()) } }
                 }
             }
         }

@@ -112,7 +112,7 @@ fn show<V: Shown>(view: Result<V, Problem>, parts: Option<&str>) -> Response {
 fn trouble(problem: &Problem, instead_of_part: bool) -> Response {
     let page = match instead_of_part {
         true => html! { p class="says is-bad" { (problem.detail) } },
-        false => login::trouble(&still(), &problem.title, &problem.detail),
+        false => login::trouble(&still(), problem.title, &problem.detail),
     };
     (problem.code(), page).into_response()
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use data_encoding::BASE64;
 use fantoccini::error::CmdError;
 use fantoccini::wd::WebDriverCompatibleCommand;
-use fantoccini::{Client, ClientBuilder};
+use fantoccini::{Client, ClientBuilder, Locator};
 use hyper::Method;
 use hyper_util::client::legacy::connect::HttpConnector;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -30,7 +31,7 @@ const WATCH: &str = r#"
 pub(crate) struct Chromium {
     pub(crate) page: Client,
     driver: Child,
-    _profile: TempDir,
+    profile: TempDir,
 }
 
 /// How large a page is shown, and in which colours.
@@ -116,7 +117,7 @@ impl Chromium {
         let browser = Self {
             page,
             driver,
-            _profile: profile,
+            profile,
         };
         browser.look(LOOKS[0]).await;
         browser
@@ -170,14 +171,17 @@ impl Chromium {
         );
     }
 
-    /// Clicks on what a selector finds.
+    /// Clicks on what a selector finds; once more where it was put anew at that moment.
     pub(crate) async fn click(&self, selector: &str) {
-        let found = self.page.find(fantoccini::Locator::Css(selector)).await;
-        found
-            .unwrap_or_else(|error| panic!("{selector}: {error}"))
-            .click()
-            .await
-            .unwrap();
+        for _ in 0..5 {
+            let found = self.page.find(Locator::Css(selector)).await;
+            let found = found.unwrap_or_else(|error| panic!("{selector}: {error}"));
+            match found.click().await {
+                Err(error) if error.is_stale_element_reference() => {}
+                clicked => return clicked.unwrap(),
+            }
+        }
+        panic!("{selector} is never still");
     }
 
     /// Keeps a picture of the whole page, as if the window were as high as the page.
@@ -200,6 +204,18 @@ impl Chromium {
     pub(crate) async fn close(mut self) {
         self.page.clone().close().await.unwrap();
         self.driver.kill().await.unwrap();
+    }
+}
+
+impl Drop for Chromium {
+    /// A driver that is killed leaves its browser behind; the lock of its profile names it.
+    fn drop(&mut self) {
+        let lock = std::fs::read_link(self.profile.path().join("SingletonLock"));
+        let lock = lock.ok().and_then(|lock| lock.to_str().map(str::to_owned));
+        let pid = lock.and_then(|lock| lock.rsplit_once('-')?.1.parse().ok());
+        if let Some(pid) = pid.and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 }
 
