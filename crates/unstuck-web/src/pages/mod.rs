@@ -1,19 +1,24 @@
-//! The dashboard: pages for people, made from the same readings as the API.
+//! The dashboard: pages for people, made from the same readings as the API, and complete without script.
+//!
+//! Each page is a value with all that it shows, and a function from that value to markup. Parts of a page that change
+//! can be asked for alone (`?part=`): the script puts them in place when an event says that something has happened.
 
-use std::sync::Arc;
+mod assets;
+mod chart;
+mod failures;
+mod inbox;
+mod layout;
+mod login;
+mod looking;
+mod now;
+mod parts;
+mod policies;
+mod routes;
+mod run;
+mod runs;
+mod session;
+mod settings;
+#[cfg(test)]
+mod tests;
 
-use axum::Router;
-use axum::response::{IntoResponse, Response};
-
-use crate::model::Problem;
-use crate::web::Web;
-
-/// The routes of all pages and of what they need.
-pub(crate) fn router() -> Router<Arc<Web>> {
-    Router::new()
-}
-
-/// The answer to whoever asks for a page that is not there.
-pub(crate) fn not_found() -> Response {
-    Problem::not_found("there is no such page").into_response()
-}
+pub(crate) use routes::{not_found, router};

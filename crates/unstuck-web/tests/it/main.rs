@@ -1,12 +1,15 @@
-//! The API as clients meet it: over real sockets, on a real store.
+//! The API and the dashboard as clients and people meet them: over real sockets, on a real store.
 
 #![cfg(test)]
 
+mod chromium;
 mod doer;
 mod ground;
+mod relay;
 mod samples;
 
 mod answers;
+mod browser;
 mod deeds;
 mod document;
 mod events;

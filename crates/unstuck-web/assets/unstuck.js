@@ -1,0 +1,389 @@
+// What pages do beyond being read: they stay up to date, count down, and send forms to the API.
+// Nothing here is needed for reading. Texts from the server are set as text, never as markup, except for the parts
+// that the server itself rendered.
+"use strict";
+
+(() => {
+  const root = document.documentElement;
+  const skew = Number(root.dataset.now || Date.now()) - Date.now();
+  const now = () => Date.now() + skew;
+  const all = (selector, under = document) => [...under.querySelectorAll(selector)];
+
+  // ---- moments ----
+
+  const pad = (n) => String(n).padStart(2, "0");
+
+  function long(ms) {
+    const s = Math.max(0, Math.ceil(ms / 1000));
+    if (s < 60) return `${s} s`;
+    if (s < 3600) return `${Math.floor(s / 60)} min ${pad(s % 60)} s`;
+    if (s < 172800) return `${Math.floor(s / 3600)} h ${pad(Math.floor((s % 3600) / 60))} min`;
+    return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+  }
+
+  function ago(ms) {
+    const s = Math.max(0, Math.floor(ms / 1000));
+    if (s < 5) return "just now";
+    if (s < 60) return `${s} s ago`;
+    if (s < 3600) return `${Math.floor(s / 60)} min ago`;
+    if (s < 172800) return `${Math.floor(s / 3600)} h ago`;
+    return `${Math.floor(s / 86400)} d ago`;
+  }
+
+  function say(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+  }
+
+  function tick() {
+    for (const it of all("[data-ago]")) say(it, ago(now() - Number(it.dataset.ago)));
+    for (const it of all("[data-since]")) say(it, long(now() - Number(it.dataset.since)));
+    for (const it of all("[data-until]")) {
+      const left = Number(it.dataset.until) - now();
+      say(it, left > 0 ? `in ${long(left)}` : "now");
+    }
+  }
+
+  // ---- news for everybody, also for those who do not see the page ----
+
+  function tell(text) {
+    const news = document.getElementById("news");
+    if (!news) return;
+    const line = document.createElement("p");
+    line.textContent = text;
+    news.append(line);
+    setTimeout(() => line.remove(), 6000);
+  }
+
+  // ---- parts of the page that change: all that are due are fetched at once ----
+
+  const due = new Set();
+  let timer = 0;
+  let restsUntil = 0;
+
+  const byName = (part) => document.querySelector(`[data-part="${CSS.escape(part)}"]`);
+
+  function partUrl(parts) {
+    const url = new URL(location.href);
+    url.hash = "";
+    url.searchParams.set("part", parts);
+    return url;
+  }
+
+  function later(part, ms = 250) {
+    due.add(part);
+    if (timer) return;
+    timer = setTimeout(refresh, Math.max(ms, restsUntil - Date.now()));
+  }
+
+  async function refresh() {
+    timer = 0;
+    const busy = [...due].filter((part) => byName(part) && isInUse(byName(part)));
+    const parts = [...due].filter((part) => byName(part) && !busy.includes(part));
+    due.clear();
+    busy.forEach((part) => later(part, 2000));
+    if (!parts.length) return;
+    const began = Date.now();
+    try {
+      const answer = await fetch(partUrl(parts.join(",")), { headers: { Accept: "text/html" } });
+      if (answer.ok) patchAll(await answer.text());
+    } catch {
+      // The line at the side says already that the connection is lost.
+    }
+    // A server that is busy is asked less often.
+    restsUntil = Date.now() + Math.max(750, 5 * (Date.now() - began));
+  }
+
+  function patchAll(html) {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    for (const fresh of [...template.content.children]) {
+      const old = fresh.dataset.part && byName(fresh.dataset.part);
+      if (old) patch(old, fresh);
+    }
+    tick();
+    count();
+  }
+
+  // What a person is writing or choosing is not taken away from them.
+  function isInUse(part) {
+    const active = document.activeElement;
+    const writes = active && part.contains(active) && active.matches("input, textarea, select");
+    return Boolean(writes) || !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
+  }
+
+  // What a part says, but for the moments that tick by themselves.
+  function plain(part) {
+    const copy = part.cloneNode(true);
+    for (const time of all("time", copy)) time.textContent = "";
+    return copy.outerHTML;
+  }
+
+  // Parts as the server rendered them last: what has not changed is left alone, with what a person has opened in it.
+  const shown = new Map();
+
+  function patch(old, fresh) {
+    const says = plain(fresh);
+    if (says === shown.get(fresh.dataset.part)) return;
+    shown.set(fresh.dataset.part, says);
+    const open = new Set(all("details[open][data-key]", old).map((one) => one.dataset.key));
+    const shut = new Set(all("details:not([open])[data-key]", old).map((one) => one.dataset.key));
+    for (const one of all("details[data-key]", fresh)) {
+      if (open.has(one.dataset.key)) one.open = true;
+      if (shut.has(one.dataset.key)) one.open = false;
+    }
+    const known = new Set(all("[data-key]", old).map((one) => one.dataset.key));
+    for (const one of all("[data-key]:not(details)", fresh)) {
+      if (known.size && !known.has(one.dataset.key)) one.classList.add("fresh");
+    }
+    const scrolled = new Map(all("[data-scroll]", old).map((one) => [one.dataset.scroll, one.scrollTop]));
+    const focus = document.activeElement && old.contains(document.activeElement) ? document.activeElement.id : "";
+    old.replaceWith(fresh);
+    for (const one of all("[data-scroll]", fresh)) one.scrollTop = scrolled.get(one.dataset.scroll) || 0;
+    if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  }
+
+  // A part says what it is about: everything, a run, a session or some events.
+  function concerns(part, event) {
+    const about = (part.dataset.about || "*").split(" ");
+    return about.some((one) => one === "*" || one === event.run || one === event.session || one === event.event);
+  }
+
+  function refreshAll() {
+    for (const part of all("[data-part]")) later(part.dataset.part, 50);
+  }
+
+  // The number of open questions stands in the navigation and in the title of the window.
+  function count() {
+    const open = document.querySelector("[data-open-questions]");
+    if (!open) return;
+    const n = Number(open.dataset.openQuestions);
+    const bare = document.title.replace(/^\(\d+\) /, "");
+    document.title = n ? `(${n}) ${bare}` : bare;
+  }
+
+  // ---- events as they happen ----
+
+  const EVENTS = (root.dataset.events || "").split(" ").filter(Boolean);
+  let source = null;
+  let wasLost = false;
+
+  function state(name, text) {
+    const live = document.getElementById("live");
+    if (!live || live.dataset.state === name) return;
+    live.dataset.state = name;
+    live.textContent = text;
+  }
+
+  function heard(message) {
+    let event;
+    try { event = JSON.parse(message.data); } catch { return; }
+    for (const part of all("[data-part]")) if (concerns(part, event)) later(part.dataset.part);
+    if (event.event !== "recovery_escalated") return;
+    notify(event);
+    tell("A run asks for you: see the inbox.");
+  }
+
+  function listen() {
+    if (!root.dataset.stream) return;
+    source = new EventSource(root.dataset.stream);
+    source.onopen = () => {
+      state("live", "Live");
+      if (wasLost) { wasLost = false; tell("The connection is back."); refreshAll(); }
+    };
+    source.onerror = () => {
+      wasLost = true;
+      state("lost", "Connection lost, trying again");
+      // A refused stream is not tried again by the browser.
+      if (source.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
+    };
+    source.onmessage = heard;
+    for (const name of EVENTS) source.addEventListener(name, heard);
+  }
+
+  // ---- browser notifications, where a person allowed them ----
+
+  function notify(event) {
+    if (!("Notification" in window) || Notification.permission !== "granted" || document.hasFocus()) return;
+    const note = new Notification("unstuck needs an answer", { body: String((event.data || {}).reason || ""), tag: String(event.run || "") });
+    note.onclick = () => { window.focus(); location.href = "/inbox"; };
+  }
+
+  function offerNotifications() {
+    for (const button of all("[data-allow-notifications]")) {
+      const show = () => { button.hidden = !("Notification" in window) || Notification.permission !== "default"; };
+      show();
+      button.addEventListener("click", async () => { await Notification.requestPermission(); show(); });
+    }
+  }
+
+  // ---- forms ----
+
+  function value(field) {
+    const wanted = field.dataset.type;
+    if (field.type === "checkbox" && wanted !== "item") return field.checked;
+    const text = field.value;
+    if (wanted === "number") return text.trim() === "" ? undefined : Number(text);
+    if (wanted === "optional") return text.trim() === "" ? undefined : text;
+    if (wanted === "raw") return JSON.parse(text);
+    return text;
+  }
+
+  function body(form) {
+    const said = form.dataset.base ? JSON.parse(form.dataset.base) : {};
+    for (const field of form.elements) {
+      if (!field.name || field.disabled) continue;
+      if (field.dataset.type === "item") {
+        said[field.name] = said[field.name] instanceof Array && said[field.name].mine ? said[field.name] : Object.assign([], { mine: true });
+        if (field.checked) said[field.name].push(field.value);
+        continue;
+      }
+      if (field.type === "radio" && !field.checked) continue;
+      const one = value(field);
+      if (one !== undefined) said[field.name] = one;
+    }
+    return said;
+  }
+
+  function formSays(form, text, ok) {
+    const says = form.querySelector(".says");
+    if (!says) return tell(text);
+    says.className = ok ? "says is-ok" : "says is-bad";
+    says.textContent = text;
+  }
+
+  async function problem(answer) {
+    try {
+      const said = await answer.json();
+      return said.detail || said.title || `The server answered ${answer.status}.`;
+    } catch {
+      return `The server answered ${answer.status}.`;
+    }
+  }
+
+  // Cookies are shared with every other server of the same machine; what only our pages keep is sent beside them.
+  const KEY = "unstuck-key";
+
+  function keyed(headers) {
+    const kept = localStorage.getItem(KEY);
+    return kept ? { ...headers, "X-Unstuck-Key": kept } : headers;
+  }
+
+  async function send(form, submitter) {
+    const said = body(form);
+    if (submitter && submitter.name) said[submitter.name] = submitter.value;
+    const headers = keyed({ "Content-Type": "application/json", Accept: "application/json" });
+    if (form.dataset.etag) headers["If-Match"] = form.dataset.etag;
+    const answer = await fetch(form.dataset.api, { method: form.dataset.method || "POST", headers, body: JSON.stringify(said) });
+    if (!answer.ok) throw new Error(await problem(answer));
+    if (answer.headers.get("ETag")) form.dataset.etag = answer.headers.get("ETag");
+    const told = form.dataset.tell && (await answer.json())[form.dataset.tell];
+    return told ? String(told) : "";
+  }
+
+  async function submit(event) {
+    const form = event.target;
+    if (!form.dataset.api) return;
+    event.preventDefault();
+    const buttons = all("button", form).filter((one) => !one.disabled);
+    buttons.forEach((one) => { one.disabled = true; });
+    form.setAttribute("aria-busy", "true");
+    try {
+      const told = await send(form, event.submitter);
+      const done = told || (event.submitter && event.submitter.dataset.done) || form.dataset.done || "Done.";
+      form.closest("dialog")?.close();
+      if (form.closest("dialog")) tell(done); else formSays(form, done, true);
+      if (form.dataset.goto) location.assign(form.dataset.goto); else refreshAll();
+    } catch (error) {
+      formSays(form, error instanceof TypeError ? "The server cannot be reached. Nothing was sent." : error.message, false);
+    } finally {
+      form.removeAttribute("aria-busy");
+      buttons.forEach((one) => { one.disabled = false; });
+    }
+  }
+
+  // ---- dialogs: their content is fetched when they are opened ----
+
+  async function openDialog(button) {
+    const dialog = document.getElementById(button.dataset.dialog);
+    if (!dialog) return;
+    dialog.showModal();
+    const inside = dialog.querySelector("[data-load]");
+    if (!inside) return;
+    try {
+      const answer = inside.dataset.post
+        ? await fetch(inside.dataset.post, { method: "POST", headers: keyed({ Accept: "text/html" }) })
+        : await fetch(partUrl(inside.dataset.load), { headers: { Accept: "text/html" } });
+      if (!(answer.headers.get("Content-Type") || "").startsWith("text/html")) throw new Error(await problem(answer));
+      inside.innerHTML = await answer.text();
+      inside.querySelector("textarea, input, button")?.focus();
+    } catch (error) {
+      inside.textContent = error.message;
+    }
+  }
+
+  function clicked(event) {
+    const opener = event.target.closest("[data-dialog]");
+    if (opener) return void openDialog(opener);
+    const closer = event.target.closest("[data-close]");
+    if (closer) return closer.closest("dialog")?.close();
+    const filler = event.target.closest("[data-fill]");
+    if (filler) fill(filler);
+  }
+
+  // A template of a policy fills its form; nothing is sent.
+  function fill(button) {
+    const form = document.getElementById(button.dataset.form);
+    if (!form) return;
+    const values = JSON.parse(button.dataset.fill);
+    for (const field of form.elements) {
+      const given = values[field.name];
+      if (!field.name || given === undefined) continue;
+      if (field.dataset.type === "item") field.checked = given.includes(field.value);
+      else if (field.type === "checkbox") field.checked = given;
+      else field.value = given ?? "";
+    }
+    formSays(form, "Filled in. Nothing is saved yet.", true);
+    form.querySelector("input, textarea, select")?.focus();
+  }
+
+  // ---- login: the link carries a code that works once ----
+
+  async function login() {
+    const code = location.pathname === "/login" ? location.hash.slice(1) : "";
+    if (!code) return;
+    history.replaceState(null, "", location.pathname);
+    const says = document.getElementById("login-says");
+    try {
+      const answer = await fetch("/api/login", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }) });
+      if (!answer.ok) throw new Error(await problem(answer));
+      localStorage.setItem(KEY, (await answer.json()).key);
+      location.replace("/");
+    } catch (error) {
+      says.className = "says is-bad";
+      says.textContent = error instanceof TypeError ? "The server cannot be reached." : error.message;
+    }
+  }
+
+  // ---- keys: g and a letter goes to a page ----
+
+  const places = { n: "/", i: "/inbox", r: "/runs", f: "/failures", p: "/policies", s: "/settings" };
+  let goes = false;
+
+  function key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select, dialog")) return;
+    if (goes && places[event.key]) location.assign(places[event.key]);
+    goes = event.key === "g";
+  }
+
+  document.addEventListener("submit", submit);
+  document.addEventListener("click", clicked);
+  document.addEventListener("keydown", key);
+  root.classList.add("scripted");
+  for (const part of all("[data-part]")) shown.set(part.dataset.part, plain(part));
+  offerNotifications();
+  tick();
+  count();
+  setInterval(tick, 1000);
+  login().then(listen);
+})();

@@ -1,0 +1,172 @@
+//! Where an axis ends and which numbers stand at it.
+
+/// An axis from 0 to a round number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Axis {
+    /// The distance of two marks: 1, 2 or 5, times a power of ten.
+    pub(crate) step: f64,
+    /// How many steps it has, at least one.
+    pub(crate) steps: u32,
+}
+
+/// What an axis counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Things that are whole.
+    Count,
+    /// Shares of a whole, from 0 to 1.
+    Share,
+    /// Seconds.
+    Seconds,
+}
+
+/// What an axis is at least as long as, so that nothing at all is drawn as nothing.
+const fn least(unit: Unit) -> f64 {
+    match unit {
+        Unit::Count => 1.0,
+        Unit::Share => 0.05,
+        Unit::Seconds => 1.0,
+    }
+}
+
+impl Axis {
+    /// The shortest axis of at most so many steps that holds the greatest value.
+    pub(crate) fn holding(greatest: f64, unit: Unit, most: u32) -> Self {
+        let greatest = match greatest.is_finite() {
+            true => greatest.clamp(least(unit), 1e15),
+            false => least(unit),
+        };
+        let most = most.max(1);
+        let rough = greatest / f64::from(most);
+        let power = 10_f64.powf(rough.log10().floor());
+        let round = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
+        let fits = |step: &f64| *step * f64::from(most) >= greatest * (1.0 - 1e-9);
+        let step = round.into_iter().find(fits).unwrap_or(10.0 * power);
+        let step = match unit {
+            Unit::Count => step.max(1.0),
+            _ => step,
+        };
+        let steps = (greatest / step - 1e-9).ceil().max(1.0) as u32;
+        Self { step, steps }
+    }
+
+    /// The number at its end.
+    pub(crate) fn top(self) -> f64 {
+        self.step * f64::from(self.steps)
+    }
+
+    /// The numbers that stand at it, from 0 on.
+    pub(crate) fn marks(self) -> impl DoubleEndedIterator<Item = f64> {
+        (0..=self.steps).map(move |n| self.step * f64::from(n))
+    }
+
+    /// How far up a value stands, from 0 to 1.
+    pub(crate) fn share(self, value: f64) -> f64 {
+        match value.is_finite() {
+            true => (value / self.top()).clamp(0.0, 1.0),
+            false => 0.0,
+        }
+    }
+}
+
+impl Unit {
+    /// A value as it is read.
+    pub(crate) fn shown(self, value: f64) -> String {
+        match self {
+            Self::Count => count(value),
+            Self::Share => format!("{} %", trimmed(value * 100.0, 1)),
+            Self::Seconds => seconds(value),
+        }
+    }
+}
+
+fn count(value: f64) -> String {
+    match value.abs() {
+        0.0..10_000.0 => trimmed(value, 1),
+        10_000.0..1e6 => format!("{}k", trimmed(value / 1e3, 1)),
+        1e6..1e9 => format!("{}M", trimmed(value / 1e6, 1)),
+        _ => format!("{}G", trimmed(value / 1e9, 1)),
+    }
+}
+
+fn seconds(value: f64) -> String {
+    match value {
+        0.0..1.0 if value > 0.0 => format!("{} ms", trimmed(value * 1e3, 0)),
+        0.0..120.0 => format!("{} s", trimmed(value, 1)),
+        120.0..7200.0 => format!("{} min", trimmed(value / 60.0, 1)),
+        _ => format!("{} h", trimmed(value / 3600.0, 1)),
+    }
+}
+
+/// A number with at most so many decimals, and none that are 0.
+fn trimmed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn units() -> impl Strategy<Value = Unit> {
+        prop_oneof![Just(Unit::Count), Just(Unit::Share), Just(Unit::Seconds)]
+    }
+
+    proptest! {
+        #[test]
+        fn an_axis_holds_what_is_drawn_and_is_not_much_longer(
+            greatest in prop_oneof![0.0..1.0, 0.0..1e3, 0.0..1e12],
+            unit in units(),
+            most in 1_u32..8,
+        ) {
+            let axis = Axis::holding(greatest, unit, most);
+            prop_assert!(axis.top() >= greatest * (1.0 - 1e-6));
+            prop_assert!(axis.steps >= 1 && axis.steps <= most);
+            prop_assert!(axis.top() - axis.step <= greatest.max(least(unit)), "{axis:?}");
+        }
+
+        #[test]
+        fn steps_are_round_and_counts_are_whole(greatest in 0.0..1e9, most in 1_u32..8) {
+            let axis = Axis::holding(greatest, Unit::Count, most);
+            prop_assert!(axis.step.fract().abs() < 1e-9);
+            let lead = axis.step / 10_f64.powf(axis.step.log10().floor());
+            prop_assert!([1.0, 2.0, 5.0, 10.0].iter().any(|one| (lead - one).abs() < 1e-6), "{lead}");
+        }
+
+        #[test]
+        fn no_two_marks_read_the_same(greatest in 0.0..1e9, unit in units(), most in 1_u32..6) {
+            let axis = Axis::holding(greatest, unit, most);
+            let mut marks: Vec<_> = axis.marks().map(|mark| unit.shown(mark)).collect();
+            let all = marks.len();
+            marks.dedup();
+            prop_assert_eq!(marks.len(), all, "{:?} {:?}", axis, marks);
+        }
+
+        #[test]
+        fn whatever_is_drawn_stays_on_the_paper(greatest in 0.0..1e9, value in any::<f64>()) {
+            let share = Axis::holding(greatest, Unit::Seconds, 4).share(value);
+            prop_assert!((0.0..=1.0).contains(&share));
+        }
+    }
+
+    #[test]
+    fn values_are_short_and_have_their_unit() {
+        let shown = |unit: Unit, value| unit.shown(value);
+        assert_eq!(shown(Unit::Count, 1234.0), "1234");
+        assert_eq!(shown(Unit::Count, 12_340.0), "12.3k");
+        assert_eq!(shown(Unit::Share, 0.125), "12.5 %");
+        assert_eq!(shown(Unit::Seconds, 300.0), "5 min");
+        assert_eq!(shown(Unit::Seconds, 0.3), "300 ms");
+    }
+
+    #[test]
+    fn what_is_no_number_draws_an_empty_axis() {
+        let axis = Axis::holding(f64::NAN, Unit::Count, 4);
+        assert_eq!((axis.top(), axis.share(f64::INFINITY)), (1.0, 0.0));
+    }
+}

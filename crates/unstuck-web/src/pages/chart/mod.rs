@@ -1,0 +1,215 @@
+//! Charts as SVG: each can be read by a screen reader, takes its colours from the sheet, and needs no script.
+//!
+//! The drawing is stretched to the room that there is; numbers and words stand beside it as text, so that they are as
+//! large on a phone as on a desk.
+
+mod axis;
+mod rows;
+mod small;
+
+pub(crate) use axis::{Axis, Unit};
+pub(crate) use rows::{Row, rows};
+pub(crate) use small::{Cell, Last, gauge, heat, share, spark, tries};
+
+use maud::{Markup, html};
+
+/// How wide and how high a drawing is within itself.
+const WIDE: f64 = 1000.0;
+const HIGH: f64 = 300.0;
+
+/// How many steps the upright axis has at most.
+const STEPS: u32 = 4;
+
+/// What is good about a high value: it decides the colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Nothing in particular.
+    Plain,
+    /// It is bad.
+    Bad,
+}
+
+impl Tone {
+    const fn class(self, plain: &'static str, bad: &'static str) -> &'static str {
+        match self {
+            Self::Plain => plain,
+            Self::Bad => bad,
+        }
+    }
+}
+
+/// One value with what stands at it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Point {
+    /// What stands beneath it.
+    pub(crate) label: String,
+    /// How much it is; none where nothing is known.
+    pub(crate) value: Option<f64>,
+    /// What else is said of it.
+    pub(crate) note: String,
+}
+
+/// Values over time or the like.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Series<'a> {
+    /// Names it on the page: no other chart of the page has the same.
+    pub(crate) id: &'a str,
+    /// What it shows.
+    pub(crate) title: &'a str,
+    /// What its labels are.
+    pub(crate) across: &'a str,
+    /// What its values are.
+    pub(crate) unit: Unit,
+    /// Whether much of it is bad.
+    pub(crate) tone: Tone,
+    /// The values.
+    pub(crate) points: &'a [Point],
+}
+
+/// Values as columns.
+pub(crate) fn columns(series: Series<'_>) -> Markup {
+    let axis = series.axis();
+    let wide = WIDE / series.points.len().max(1) as f64;
+    let class = series.tone.class("mark", "mark is-bad");
+    let drawing = html! {
+        @for (at, point) in series.points.iter().enumerate() {
+            @let high = point.value.map_or(0.0, |value| axis.share(value) * HIGH);
+            // What is not nothing is seen.
+            @let high = match point.value { Some(value) if value > 0.0 => high.max(3.0), _ => high };
+            rect class=(class) x=(number(at as f64 * wide + wide * 0.12)) y=(number(HIGH - high))
+                width=(number(wide * 0.76)) height=(number(high)) {
+                title { (series.said(point)) }
+            }
+        }
+    };
+    figure_of(series, axis, drawing)
+}
+
+/// Values as a line; it is broken where nothing is known.
+pub(crate) fn line(series: Series<'_>) -> Markup {
+    let axis = series.axis();
+    let apart = WIDE / series.points.len().saturating_sub(1).max(1) as f64;
+    let x = |at: usize| at as f64 * apart;
+    let y = |value: f64| HIGH - axis.share(value) * HIGH;
+    let drawing = html! {
+        @for piece in pieces(series.points) {
+            @let from = x(piece.first().map_or(0, |(at, _)| *at));
+            @let to = x(piece.last().map_or(0, |(at, _)| *at));
+            @let path = piece.iter().map(|(at, value)| format!("{},{}", number(x(*at)), number(y(*value))))
+                .collect::<Vec<_>>().join(" L");
+            path class=(series.tone.class("under", "under is-bad"))
+                d={ "M" (number(from)) "," (number(HIGH)) " L" (path) " L" (number(to)) "," (number(HIGH)) " Z" } {}
+            path class=(series.tone.class("curve", "curve is-bad")) d={ "M" (path) } {}
+        }
+        // Each value can be pointed at.
+        @for (at, point) in series.points.iter().enumerate() {
+            rect x=(number(x(at) - apart / 2.0)) y="0" width=(number(apart)) height=(number(HIGH)) fill="transparent" {
+                title { (series.said(point)) }
+            }
+        }
+    };
+    figure_of(series, axis, drawing)
+}
+
+/// The stretches of neighbours of which something is known.
+fn pieces(points: &[Point]) -> Vec<Vec<(usize, f64)>> {
+    let mut pieces: Vec<Vec<(usize, f64)>> = Vec::new();
+    let mut goes_on = false;
+    for (at, point) in points.iter().enumerate() {
+        match (point.value, pieces.last_mut()) {
+            (Some(value), Some(piece)) if goes_on => piece.push((at, value)),
+            (Some(value), _) => pieces.push(vec![(at, value)]),
+            (None, _) => {}
+        }
+        goes_on = point.value.is_some();
+    }
+    pieces
+}
+
+impl Series<'_> {
+    fn axis(&self) -> Axis {
+        let values = self.points.iter().filter_map(|point| point.value);
+        Axis::holding(values.fold(0.0, f64::max), self.unit, STEPS)
+    }
+
+    fn shown(&self, point: &Point) -> String {
+        point
+            .value
+            .map_or_else(|| "–".to_owned(), |value| self.unit.shown(value))
+    }
+
+    fn said(&self, point: &Point) -> String {
+        let note = match point.note.as_str() {
+            "" => String::new(),
+            note => format!(" ({note})"),
+        };
+        format!("{}: {}{note}", point.label, self.shown(point))
+    }
+
+    /// The first, the middle and the last label; the middle one only where one is in the middle.
+    fn ends(&self) -> Vec<&str> {
+        let points = self.points;
+        let middle = points
+            .get(points.len() / 2)
+            .filter(|_| points.len() % 2 == 1 && points.len() > 4);
+        let all = [
+            points.first(),
+            middle,
+            points.last().filter(|_| points.len() > 1),
+        ];
+        all.into_iter()
+            .flatten()
+            .map(|point| point.label.as_str())
+            .collect()
+    }
+}
+
+fn figure_of(series: Series<'_>, axis: Axis, drawing: Markup) -> Markup {
+    let title = format!("{}-title", series.id);
+    html! {
+        figure class="chart" {
+            figcaption { h3 id=(title) { (series.title) } }
+            div class="plot" {
+                div class="y" aria-hidden="true" {
+                    @for mark in axis.marks() { span { (series.unit.shown(mark)) } }
+                }
+                svg role="img" aria-labelledby=(title) viewBox={ "0 0 " (WIDE) " " (HIGH) } preserveAspectRatio="none" {
+                    @for mark in axis.marks() {
+                        @let y = number(HIGH - axis.share(mark) * HIGH);
+                        line class="grid" x1="0" x2=(WIDE) y1=(y) y2=(y) {}
+                    }
+                    (drawing)
+                }
+                div class="x" aria-hidden="true" {
+                    @for label in series.ends() { span { (label) } }
+                }
+            }
+            (as_table(series))
+        }
+    }
+}
+
+fn as_table(series: Series<'_>) -> Markup {
+    html! {
+        details data-key={ "numbers-" (series.id) } {
+            summary { "Numbers" span class="hidden-visually" { " of " (series.title) } }
+            table class="table tight" {
+                thead { tr { th scope="col" { (series.across) } th scope="col" class="number" { (series.title) } th scope="col" { "Of" } } }
+                tbody {
+                    @for point in series.points {
+                        tr { th scope="row" { (point.label) } td class="number" { (series.shown(point)) } td { (point.note) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A coordinate, as short as it can be said.
+fn number(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

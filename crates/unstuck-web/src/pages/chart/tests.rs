@@ -1,0 +1,90 @@
+use super::*;
+
+fn point(label: &str, value: Option<f64>) -> Point {
+    Point {
+        label: label.into(),
+        value,
+        note: String::new(),
+    }
+}
+
+fn series(points: &[Point]) -> Series<'_> {
+    Series {
+        id: "rate",
+        title: "Failure rate",
+        across: "Day",
+        unit: Unit::Share,
+        tone: Tone::Bad,
+        points,
+    }
+}
+
+#[test]
+fn a_chart_has_a_name_and_its_numbers_as_a_table() {
+    let points = [point("Nov 15", Some(0.25)), point("Nov 16", Some(0.5))];
+    let shown = columns(series(&points)).into_string();
+    assert!(
+        shown.contains(r#"<svg role="img" aria-labelledby="rate-title""#),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(r#"<h3 id="rate-title">Failure rate</h3>"#),
+        "{shown}"
+    );
+    assert!(
+        shown.contains(r#"<th scope="row">Nov 15</th><td class="number">25 %</td>"#),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_line_is_broken_where_nothing_is_known() {
+    let points = [
+        point("a", Some(0.1)),
+        point("b", None),
+        point("c", Some(0.2)),
+        point("d", Some(0.3)),
+    ];
+    let shown = line(series(&points)).into_string();
+    assert_eq!(shown.matches("class=\"curve is-bad\"").count(), 2);
+    assert!(shown.contains("<title>b: –</title>"), "{shown}");
+}
+
+#[test]
+fn nothing_is_drawn_where_there_is_nothing() {
+    for shown in [columns(series(&[])), line(series(&[]))] {
+        assert!(!shown.into_string().contains("NaN"));
+    }
+}
+
+#[test]
+fn what_stands_at_a_chart_is_text() {
+    let points = [Point {
+        label: "<script>alert(1)</script>".into(),
+        value: Some(1.0),
+        note: "\"><img src=x onerror=alert(1)>".into(),
+    }];
+    let shown = columns(series(&points)).into_string();
+    assert!(
+        !shown.contains("<script") && !shown.contains("<img"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn coordinates_are_short() {
+    assert_eq!([number(1.0), number(1.25), number(0.04)], ["1", "1.2", "0"]);
+}
+
+#[test]
+fn tries_are_as_many_as_there_may_be() {
+    let shown = tries(2, Some(4), Last::UnderWay).into_string();
+    assert_eq!(
+        (
+            shown.matches("done").count(),
+            shown.matches("now").count(),
+            shown.matches("left").count()
+        ),
+        (1, 1, 2)
+    );
+}

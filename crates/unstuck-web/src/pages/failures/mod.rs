@@ -1,0 +1,363 @@
+//! Failures: how many, of which kind, where, and what recovery was worth.
+
+mod recovery;
+
+pub(crate) use recovery::{Helped, Recovery, Saved, TimeToRecovery};
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use serde::Deserialize;
+use unstuck_core::{Kind, Timestamp};
+
+use super::chart::{self, Cell, Point, Row, Series, Tone, Unit};
+use super::layout::{self, Frame, Place};
+use super::parts::text::encoded;
+use super::parts::{empty, money, text, time};
+use crate::model::Project;
+
+/// What the address asks for.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    /// How many days back.
+    pub(crate) days: String,
+    /// Only the project of this id.
+    pub(crate) project: String,
+    /// Only this model.
+    pub(crate) model: String,
+    /// Only this kind.
+    pub(crate) kind: String,
+    /// How many minutes a restart by hand takes.
+    pub(crate) minutes: String,
+    /// Only these parts of the page.
+    pub(crate) part: Option<String>,
+}
+
+impl Asked {
+    /// How many days back: 14 where nothing else is asked for.
+    pub(crate) fn days(&self) -> u16 {
+        self.days
+            .parse()
+            .ok()
+            .filter(|days| (1..=366).contains(days))
+            .unwrap_or(14)
+    }
+
+    /// How many minutes a person takes to notice a failure and start again: 5 where nothing else is asked for.
+    pub(crate) fn minutes(&self) -> f64 {
+        let minutes = self.minutes.parse().ok();
+        minutes
+            .filter(|minutes| (0.0..=1440.0).contains(minutes))
+            .unwrap_or(5.0)
+    }
+}
+
+/// One day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Day {
+    /// How many tries failed.
+    pub(crate) failed: u64,
+    /// How many tries there were.
+    pub(crate) tries: u64,
+}
+
+/// A message that came again and again.
+#[derive(Debug, Clone)]
+pub(crate) struct Message {
+    /// What was said, with what varies masked.
+    pub(crate) message: String,
+    /// How often.
+    pub(crate) count: u64,
+    /// The kind of the failure.
+    pub(crate) kind: String,
+    /// Recognises the same failure again.
+    pub(crate) fingerprint: String,
+    /// When it came last.
+    pub(crate) last_seen: Timestamp,
+}
+
+/// What the page shows.
+#[derive(Debug, Clone)]
+pub(crate) struct Failures {
+    /// What is the same on all pages.
+    pub(crate) frame: Frame,
+    /// What was asked for.
+    pub(crate) asked: Asked,
+    /// The projects that can be chosen.
+    pub(crate) projects: Vec<Project>,
+    /// By day of UTC, such as `2026-11-16`; days on which nothing was tried may be missing.
+    pub(crate) days: BTreeMap<String, Day>,
+    /// By kind, the most frequent first.
+    pub(crate) kinds: Vec<(String, u64)>,
+    /// By model, the most frequent first.
+    pub(crate) models: Vec<(String, u64)>,
+    /// By project, the most frequent first.
+    pub(crate) by_project: Vec<(String, u64)>,
+    /// By prompt: the role, the masked template and how often.
+    pub(crate) prompts: Vec<(String, String, u64)>,
+    /// The most common messages.
+    pub(crate) messages: Vec<Message>,
+    /// What recovery came to.
+    pub(crate) recovery: Recovery,
+}
+
+/// The page.
+pub(crate) fn page(view: &Failures) -> Markup {
+    let body = html! {
+        div class="page-head" { div class="titles" { h1 { "Failures" } } (exports(view)) }
+        (filters(view))
+        (told(view))
+    };
+    layout::page(&view.frame, Place::Failures, "Failures", body)
+}
+
+/// One part of the page.
+pub(crate) fn part(view: &Failures, name: &str) -> Option<Markup> {
+    (name == "told").then(|| told(view))
+}
+
+fn exports(view: &Failures) -> Markup {
+    let query = query(view);
+    html! {
+        div class="actions" {
+            a class="button" href={ "/api/analytics/failures/export?format=csv" (query) } download { "Export CSV" }
+            a class="button" href={ "/api/analytics/failures/export?format=jsonl" (query) } download { "Export JSON lines" }
+        }
+    }
+}
+
+/// What is asked for, as the API names it.
+fn query(view: &Failures) -> String {
+    let since = view.frame.now.before(std::time::Duration::from_secs(
+        u64::from(view.asked.days()) * 86_400,
+    ));
+    let mut query = format!("&since={}", encoded(&since.to_string()));
+    for (name, value) in [
+        ("project", &view.asked.project),
+        ("model", &view.asked.model),
+        ("kind", &view.asked.kind),
+    ] {
+        if !value.is_empty() {
+            query.push_str(&format!("&{name}={}", encoded(value)));
+        }
+    }
+    query
+}
+
+fn filters(view: &Failures) -> Markup {
+    let asked = &view.asked;
+    html! {
+        form class="filters card" method="get" action="/failures" role="search" aria-label="Which failures" {
+            div class="field" { label for="days" { "Time" }
+                select id="days" name="days" {
+                    @for (days, name) in [(1, "24 hours"), (7, "7 days"), (14, "14 days"), (30, "30 days"), (90, "90 days")] {
+                        option value=(days) selected[asked.days() == days] { (name) }
+                    }
+                } }
+            div class="field" { label for="project" { "Project" }
+                select id="project" name="project" {
+                    option value="" { "All" }
+                    @for one in &view.projects { option value=(one.id) selected[asked.project == one.id] { (text::one_line(&one.name, 60)) } }
+                } }
+            div class="field" { label for="kind" { "Kind" }
+                select id="kind" name="kind" {
+                    option value="" { "All" }
+                    @for kind in Kind::ALL { option value=(kind.name()) selected[asked.kind == kind.name()] { (kind.name()) } }
+                } }
+            div class="field" { label for="model" { "Model" }
+                input id="model" name="model" maxlength="200" value=(text::one_line(&asked.model, 200)) list="models" placeholder="All";
+                datalist id="models" { @for (model, _) in view.models.iter().filter(|(model, _)| !model.is_empty()) { option value=(text::one_line(model, 200)) {} } }
+            }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+fn told(view: &Failures) -> Markup {
+    let failed: u64 = view.days.values().map(|day| day.failed).sum();
+    let tries: u64 = view.days.values().map(|day| day.tries).sum();
+    html! {
+        div data-part="told" data-about="attempt_failed attempt_succeeded call_finished run_finished" {
+            @if tries == 0 && failed == 0 {
+                section { (empty::empty("Nothing was tried in this time.", "Choose a longer time, or make some history:", Some("unstuck demo"))) }
+            } @else {
+                (short(view, failed, tries))
+                (by_day(view))
+                div class="two" {
+                    (counted("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.asked.days()) "&kind=" (encoded(kind)) } { code { (text::one_line(kind, 60)) } } }, *count))))
+                    (counted("By model", "Model", view.models.iter().map(|(model, count)| (named(model), *count))))
+                    (counted("By project", "Project", view.by_project.iter().map(|(root, count)| (html! { span title=(text::one_line(root, 300)) { (text::one_line(text::folder(root), 80)) } }, *count))))
+                    (counted("By prompt pattern", "Role and prompt", view.prompts.iter().map(|(role, template, count)| (html! {
+                        @if !role.is_empty() { span class="strong" { (text::one_line(role, 60)) } " " } span class="small mono" { (text::one_line(template, 160)) }
+                    }, *count))))
+                }
+                (messages(view))
+                (recovery::section(view))
+            }
+        }
+    }
+}
+
+fn named(model: &str) -> Markup {
+    html! { @if model.is_empty() { span class="dim" { "not known" } } @else { (text::one_line(model, 100)) } }
+}
+
+fn short(view: &Failures, failed: u64, tries: u64) -> Markup {
+    let rate = if tries > 0 {
+        failed as f64 / tries as f64
+    } else {
+        0.0
+    };
+    let saved = &view.recovery.saved;
+    html! {
+        section aria-label="In short" {
+            div class="tiles" {
+                div class="card tile" { span class="big" { (failed) } span class="name" { "failed of " (money::counted(tries, "try").replace("trys", "tries")) } }
+                div class="card tile" { span class="big" { (Unit::Share.shown(rate)) } span class="name" { "failure rate" } }
+                div class="card tile" { span class="big" { (saved.runs) } span class="name" { "runs recovered" } }
+                div class="card tile" { span class="big" { (recovery::short_time(&view.recovery)) } span class="name" { "median time to recovery" } }
+                div class="card tile" { span class="big" { "≈ " (saved.minutes(view.asked.minutes())) } span class="name" { "of a person's time saved" } }
+            }
+        }
+    }
+}
+
+/// Every day of the time that is asked for, also those on which nothing was tried.
+fn days(view: &Failures) -> Vec<(String, Day)> {
+    let count = u64::from(view.asked.days());
+    let day = |back: u64| {
+        let at = view
+            .frame
+            .now
+            .before(std::time::Duration::from_secs(back * 86_400));
+        at.to_string().chars().take(10).collect::<String>()
+    };
+    (0..count)
+        .rev()
+        .map(|back| {
+            let name = day(back);
+            let counts = view.days.get(&name).copied().unwrap_or_default();
+            (name, counts)
+        })
+        .collect()
+}
+
+fn by_day(view: &Failures) -> Markup {
+    let days = days(view);
+    let rates: Vec<_> = days
+        .iter()
+        .map(|(name, day)| Point {
+            label: short_day(name),
+            value: (day.tries > 0).then(|| day.failed as f64 / day.tries as f64),
+            note: format!("{} of {}", day.failed, day.tries),
+        })
+        .collect();
+    let counts: Vec<_> = days
+        .iter()
+        .map(|(name, day)| Point {
+            label: short_day(name),
+            value: Some(day.failed as f64),
+            note: format!("of {} tries", day.tries),
+        })
+        .collect();
+    let cells: Vec<_> = days
+        .iter()
+        .map(|(name, day)| Cell {
+            said: format!(
+                "{}: {} of {} failed",
+                short_day(name),
+                day.failed,
+                day.tries
+            ),
+            share: (day.tries > 0).then(|| day.failed as f64 / day.tries as f64),
+        })
+        .collect();
+    html! {
+        section aria-label="By day" {
+            div class="two" {
+                div class="card" { (chart::columns(Series { id: "count", title: "Failures by day", across: "Day (UTC)", unit: Unit::Count, tone: Tone::Bad, points: &counts })) }
+                div class="card stack" {
+                    (chart::line(Series { id: "rate", title: "Failure rate by day", across: "Day (UTC)", unit: Unit::Share, tone: Tone::Bad, points: &rates }))
+                    (chart::heat("Failure rate by day as a strip, the darker the more", &cells))
+                }
+            }
+        }
+    }
+}
+
+/// A day as it stands at a chart: `2026-11-16` is "Nov 16".
+fn short_day(day: &str) -> String {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let mut parts = day
+        .split('-')
+        .skip(1)
+        .map(|part| part.parse::<usize>().ok());
+    match (parts.next().flatten(), parts.next().flatten()) {
+        (Some(month @ 1..=12), Some(day)) => format!("{} {day}", MONTHS[month - 1]),
+        _ => day.to_owned(),
+    }
+}
+
+fn counted(title: &str, head: &str, all: impl Iterator<Item = (Markup, u64)>) -> Markup {
+    let rows: Vec<_> = all
+        .take(12)
+        .map(|(name, count)| Row {
+            name,
+            value: count as f64,
+            note: String::new(),
+        })
+        .collect();
+    html! {
+        section class="card" {
+            h2 { (title) }
+            @if rows.is_empty() { p class="dim" { "Nothing is known." } }
+            @else { (chart::rows(title, [head, "Failures"], Unit::Count, Tone::Plain, &rows)) }
+        }
+    }
+}
+
+fn messages(view: &Failures) -> Markup {
+    html! {
+        section aria-labelledby="messages-title" {
+            div class="section-head" { h2 id="messages-title" { "Most common messages" } span class="dim small" { "the same failure counts as one, whatever its numbers and paths" } }
+            div class="card flush" { table class="table folds" {
+                caption class="hidden-visually" { "Most common messages" }
+                thead { tr { th scope="col" { "Message" } th scope="col" { "Kind" } th scope="col" class="number" { "Times" } th scope="col" class="number" { "Last" } } }
+                tbody { @for one in &view.messages {
+                    tr {
+                        th scope="row" { span class="mono" { (text::one_line(&one.message, 300)) } }
+                        td data-name="Kind" { span class="tag" title={ "fingerprint " (text::one_line(&one.fingerprint, 80)) } { (text::one_line(&one.kind, 60)) } }
+                        td data-name="Times" class="number" { (one.count) }
+                        td data-name="Last" class="number" { (time::ago(one.last_seen, view.frame.now)) }
+                    }
+                } }
+            } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_short() {
+        assert_eq!(
+            [short_day("2026-11-06"), short_day("soon")],
+            ["Nov 6", "soon"]
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_in_the_address_is_the_default() {
+        let asked = Asked {
+            days: "-3".into(),
+            minutes: "NaN".into(),
+            ..Asked::default()
+        };
+        assert_eq!((asked.days(), asked.minutes()), (14, 5.0));
+    }
+}

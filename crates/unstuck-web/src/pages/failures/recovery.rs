@@ -1,0 +1,175 @@
+//! What recovery came to: what helped, how long it took, and what it saved.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+
+use super::Failures;
+use crate::pages::chart::{self, Point, Row, Series, Tone, Unit};
+use crate::pages::parts::{money, text, time};
+
+/// How often something helped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Helped {
+    /// What: a level or a strategy.
+    pub(crate) name: String,
+    /// How often it helped.
+    pub(crate) helped: u64,
+    /// How often it did not.
+    pub(crate) did_not: u64,
+}
+
+impl Helped {
+    fn share(&self) -> f64 {
+        let all = self.helped + self.did_not;
+        if all > 0 {
+            self.helped as f64 / all as f64
+        } else {
+            0.0
+        }
+    }
+}
+
+/// How long recovery took on one day.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TimeToRecovery {
+    /// The day.
+    pub(crate) day: String,
+    /// Half of all took no longer.
+    pub(crate) median: Option<Duration>,
+    /// Nine of ten took no longer.
+    pub(crate) most: Option<Duration>,
+}
+
+/// What recovery saved, as far as it can be said.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Saved {
+    /// Runs that failed at least once and ended well without a person.
+    pub(crate) runs: u64,
+    /// What those runs cost in all, in USD.
+    pub(crate) cost_usd: f64,
+}
+
+impl Saved {
+    /// A person's time, where each run would have had to be started again by hand.
+    pub(crate) fn minutes(&self, each: f64) -> String {
+        let minutes = self.runs as f64 * each;
+        match minutes < 120.0 {
+            true => format!("{minutes:.0} min"),
+            false => format!("{:.1} h", minutes / 60.0),
+        }
+    }
+}
+
+/// What recovery came to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Recovery {
+    /// By level.
+    pub(crate) levels: Vec<Helped>,
+    /// By strategy.
+    pub(crate) strategies: Vec<Helped>,
+    /// By day.
+    pub(crate) times: Vec<TimeToRecovery>,
+    /// Over the whole time.
+    pub(crate) median: Option<Duration>,
+    /// Over the whole time: nine of ten took no longer.
+    pub(crate) most: Option<Duration>,
+    /// What it saved.
+    pub(crate) saved: Saved,
+}
+
+/// The median in short.
+pub(super) fn short_time(recovery: &Recovery) -> String {
+    recovery
+        .median
+        .map_or_else(|| "–".to_owned(), |time| format!("≤ {}", time::took(time)))
+}
+
+pub(super) fn section(view: &Failures) -> Markup {
+    let recovery = &view.recovery;
+    html! {
+        section aria-labelledby="recovery-title" {
+            div class="section-head" { h2 id="recovery-title" { "Recovery" } }
+            div class="two" {
+                (helped("What helped, by level", "Level", &recovery.levels))
+                (helped("What helped, by strategy", "Strategy", &recovery.strategies))
+                (times(recovery))
+                (saved(view))
+            }
+        }
+    }
+}
+
+fn helped(title: &str, head: &str, all: &[Helped]) -> Markup {
+    let rows: Vec<_> = all
+        .iter()
+        .take(12)
+        .map(|one| Row {
+            name: html! { (text::one_line(&one.name, 80)) },
+            value: one.share(),
+            note: format!(
+                "helped {} of {} times",
+                one.helped,
+                one.helped + one.did_not
+            ),
+        })
+        .collect();
+    html! {
+        section class="card" {
+            h2 { (title) }
+            @if rows.is_empty() { p class="dim" { "Nothing had to be recovered." } }
+            @else { (chart::rows(title, [head, "Helped"], Unit::Share, Tone::Plain, &rows)) }
+        }
+    }
+}
+
+fn times(recovery: &Recovery) -> Markup {
+    let points: Vec<_> = recovery
+        .times
+        .iter()
+        .map(|day| Point {
+            label: super::short_day(&day.day),
+            value: day.median.map(|time| time.as_secs_f64()),
+            note: day
+                .most
+                .map(|time| format!("nine of ten within {}", time::took(time)))
+                .unwrap_or_default(),
+        })
+        .collect();
+    html! {
+        section class="card" {
+            h2 { "Time to recovery" }
+            @if points.iter().all(|point| point.value.is_none()) { p class="dim" { "Nothing had to be recovered." } }
+            @else {
+                (chart::columns(Series { id: "recovery-time", title: "Median by day", across: "Day (UTC)", unit: Unit::Seconds, tone: Tone::Plain, points: &points }))
+                p class="small dim" { "Times are upper bounds: they are counted in classes."
+                    @if let Some(most) = recovery.most { " Nine of ten recoveries took at most " (time::took(most)) "." } }
+            }
+        }
+    }
+}
+
+fn saved(view: &Failures) -> Markup {
+    let (saved, minutes) = (&view.recovery.saved, view.asked.minutes());
+    html! {
+        section class="card stack" {
+            h2 { "What it saved, as an estimate" }
+            dl class="kv" {
+                dt { "A person's time" }
+                dd { span class="strong" { "≈ " (saved.minutes(minutes)) }
+                    div class="small dim" { (money::counted(saved.runs, "run")) " that failed and ended well without a person × " (minutes) " minutes to notice each and start it again" } }
+                dt { "Money" }
+                dd { span class="strong" { "at most " (money::usd(saved.cost_usd)) }
+                    div class="small dim" { "what these runs cost in all: started again from the beginning, at most that much would have been spent twice" } }
+            }
+            form class="row" method="get" action="/failures" {
+                @for (name, value) in [("days", view.asked.days().to_string()), ("project", view.asked.project.clone()), ("model", view.asked.model.clone()), ("kind", view.asked.kind.clone())] {
+                    input type="hidden" name=(name) value=(text::one_line(&value, 200));
+                }
+                label for="minutes" class="small" { "Minutes for a restart by hand" }
+                input id="minutes" class="short" name="minutes" type="number" min="0" max="1440" step="1" value=(minutes);
+                button type="submit" { "Count again" }
+            }
+        }
+    }
+}

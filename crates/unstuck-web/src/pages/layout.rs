@@ -1,0 +1,192 @@
+//! What stands around every page: the navigation, whether it is live, and where news is told.
+
+use maud::{DOCTYPE, Markup, html};
+use unstuck_core::Timestamp;
+use unstuck_core::event::Event;
+
+use super::assets;
+use super::parts::icon::{self, Icon};
+
+/// A page of the navigation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// What goes on now.
+    Now,
+    /// Questions.
+    Inbox,
+    /// Runs, and one run.
+    Runs,
+    /// Failures.
+    Failures,
+    /// Policies.
+    Policies,
+    /// Settings.
+    Settings,
+    /// None of them.
+    Elsewhere,
+}
+
+const PLACES: [(Place, &str, &str, Icon); 6] = [
+    (Place::Now, "/", "Now", Icon::Now),
+    (Place::Inbox, "/inbox", "Inbox", Icon::Inbox),
+    (Place::Runs, "/runs", "Runs", Icon::Runs),
+    (Place::Failures, "/failures", "Failures", Icon::Failures),
+    (Place::Policies, "/policies", "Policies", Icon::Policies),
+    (Place::Settings, "/settings", "Settings", Icon::Settings),
+];
+
+/// What whoever looks at a page may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct May {
+    /// Answer questions, retry, stop.
+    pub(crate) answer: bool,
+    /// Change policies and settings.
+    pub(crate) change: bool,
+}
+
+impl May {
+    /// Why a button that answers does nothing; none where it works.
+    pub(crate) fn not_answer(self) -> Option<&'static str> {
+        (!self.answer).then_some("You can only read. Open the link that `unstuck serve` prints.")
+    }
+
+    /// Why a button that changes something does nothing; none where it works.
+    pub(crate) fn not_change(self) -> Option<&'static str> {
+        (!self.change)
+            .then_some("Only an admin can change this. Open the link that `unstuck serve` prints.")
+    }
+}
+
+/// What is the same on all pages, as it is at this moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    /// The present moment.
+    pub(crate) now: Timestamp,
+    /// How many questions wait.
+    pub(crate) open: usize,
+    /// What whoever looks may do.
+    pub(crate) may: May,
+    /// Where events can be heard; none where a page is not live.
+    pub(crate) stream: Option<String>,
+}
+
+/// A whole page.
+pub(crate) fn page(frame: &Frame, place: Place, title: &str, body: Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" data-now=[frame.stream.as_ref().map(|_| frame.now.millis())] data-stream=[frame.stream.as_deref()] data-events=(Event::NAMES.join(" ")) {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="robots" content="noindex";
+                title { (title) " · unstuck" }
+                link rel="icon" type="image/svg+xml" href=(assets::sign());
+                link rel="stylesheet" href=(assets::sheet());
+                script src=(assets::script()) defer {}
+            }
+            body {
+                a class="skip" href="#main" { "Skip to the page" }
+                div class="frame" {
+                    (side(frame, place))
+                    main id="main" tabindex="-1" {
+                        (read_only(frame, place))
+                        (body)
+                    }
+                }
+                div id="news" class="news" role="status" aria-live="polite" {}
+            }
+        }
+    }
+}
+
+fn side(frame: &Frame, place: Place) -> Markup {
+    html! {
+        header class="side" {
+            a class="brand" href="/" { (icon::sign()) "unstuck" }
+            nav class="nav" aria-label="Pages" {
+                ul {
+                    @for (one, href, name, icon) in PLACES {
+                        li {
+                            a href=(href) aria-current=[(one == place).then_some("page")] {
+                                (icon.drawn()) span { (name) }
+                                @if one == Place::Inbox { (open_count(frame.open)) }
+                            }
+                        }
+                    }
+                }
+            }
+            div class="side-foot" {
+                p id="live" class="live" role="status" data-state="still" { "Not live" }
+                p class="version" { "unstuck " (env!("CARGO_PKG_VERSION")) }
+            }
+        }
+    }
+}
+
+/// How many questions wait; the script keeps it up to date.
+pub(crate) fn open_count(open: usize) -> Markup {
+    html! {
+        span data-part="open-count" data-about="recovery_escalated recovery_resolved run_finished run_resumed" data-open-questions=(open) {
+            @if open > 0 {
+                span class="count" { (open) span class="hidden-visually" { " waiting" } }
+            }
+        }
+    }
+}
+
+fn read_only(frame: &Frame, place: Place) -> Markup {
+    html! {
+        noscript { p class="banner" { "Script is off: you can read everything, but not answer, and nothing updates by itself." } }
+        @if !frame.may.answer && place != Place::Elsewhere {
+            p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints." } }
+        }
+    }
+}
+
+/// A button, or why there is none to press.
+pub(crate) fn button(class: &str, kind: &str, refused: Option<&str>, words: Markup) -> Markup {
+    html! {
+        button type=(kind) class=(class) disabled[refused.is_some()] title=[refused] { (words) }
+    }
+}
+
+/// A button that opens a dialog.
+pub(crate) fn opener(class: &str, dialog: &str, refused: Option<&str>, words: &str) -> Markup {
+    html! {
+        button type="button" id={ "open-" (dialog) } class=(class) data-dialog=(dialog) disabled[refused.is_some()] title=[refused] aria-haspopup="dialog" { (words) }
+    }
+}
+
+/// A dialog whose content is fetched when it is opened.
+pub(crate) fn dialog(id: &str, title: &str, part: &str) -> Markup {
+    html! {
+        dialog id=(id) aria-labelledby={ (id) "-title" } {
+            div class="inside" {
+                h2 id={ (id) "-title" } { (title) }
+                div data-load=(part) { p class="dim" { "Loading…" } }
+            }
+        }
+    }
+}
+
+/// A dialog whose content is worked out when it is opened: not by looking, but by doing something.
+pub(crate) fn doing_dialog(id: &str, title: &str, path: &str) -> Markup {
+    html! {
+        dialog id=(id) aria-labelledby={ (id) "-title" } {
+            div class="inside" {
+                h2 id={ (id) "-title" } { (title) }
+                div data-load=(id) data-post=(path) { p class="dim" { "Trying it on a copy…" } }
+            }
+        }
+    }
+}
+
+/// Where a page stands, above its title.
+pub(crate) fn crumbs(way: &[(&str, &str)]) -> Markup {
+    html! {
+        nav class="crumbs" aria-label="Where this is" {
+            ol { @for (href, name) in way { li { a href=(href) { (name) } } } }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The timeline of attempts: what was tried, what came of it, what was decided and why.
+
+use std::time::Duration;
+
+use maud::{Markup, html};
+use unstuck_core::{Level, Timestamp};
+
+use super::icon::Icon;
+use super::{diff, evidence, money, pill, session, text, time};
+use crate::model::{ApiCall, Attempt, AttemptTexts, Decision, Diagnosis, ModelChange, Repair};
+
+/// One attempt, with what it was given and wrote as far as that was looked up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told<'a> {
+    /// The attempt.
+    pub(crate) attempt: &'a Attempt,
+    /// What it was given and wrote.
+    pub(crate) texts: Option<&'a AttemptTexts>,
+    /// What the attempt of the same session before it was given.
+    pub(crate) before: Option<&'a AttemptTexts>,
+}
+
+/// All of them, in the order in which they began.
+pub(crate) fn timeline(all: &[Told<'_>], with_roles: bool, now: Timestamp) -> Markup {
+    html! {
+        ol class="attempts" {
+            @for told in all {
+                li class="attempt" id={ "attempt-" (told.attempt.index) } data-key={ "attempt-" (told.attempt.id) } {
+                    span class={ "dot " (tone(&told.attempt.outcome)) } aria-hidden="true" { (told.attempt.number) }
+                    article class="card" aria-labelledby={ "attempt-" (told.attempt.index) "-title" } { (one(*told, with_roles, now)) }
+                }
+            }
+        }
+    }
+}
+
+fn tone(outcome: &str) -> &'static str {
+    match outcome {
+        "succeeded" => "is-ok",
+        "failed" => "is-bad",
+        "running" => "is-busy",
+        _ => "is-gone",
+    }
+}
+
+fn one(told: Told<'_>, with_roles: bool, now: Timestamp) -> Markup {
+    let attempt = told.attempt;
+    html! {
+        (head(attempt, with_roles, now))
+        (because(attempt))
+        @if let Some(diagnosis) = &attempt.diagnosis { (found(diagnosis)) }
+        @if !attempt.validation_errors.is_empty() {
+            div { p class="label" { "What the checks found" }
+                ul class="small" { @for error in &attempt.validation_errors { li { "· " (text::one_line(error, 400)) } } } }
+        }
+        @if !attempt.calls.is_empty() { (calls(&attempt.id, &attempt.calls)) }
+        @for repair in &attempt.repairs { (repair_of(repair)) }
+        @if let Some(decision) = &attempt.decision { (decided(&attempt.id, decision)) }
+        @for change in &attempt.model_changes { (model_change(change)) }
+        @if let Some(wait) = &attempt.wait {
+            p class="small" {
+                @if wait.until > now { span class="strong" { "Waits: goes on " (time::until(wait.until, now)) } }
+                @else { "Waited until " (time::clock(wait.until)) }
+                span class="dim" { " · " (text::one_line(&wait.reason, 300)) @if wait.stated { " · the server said when" } }
+            }
+        }
+        @if let Some(question) = &attempt.escalation {
+            p { (pill::pill("is-human", Icon::Person, "Asked a person")) " "
+                a href={ "/inbox/" (question) } { "See the question" }
+                @if let Some(resolved) = &attempt.resolved {
+                    span { " · " (text::one_line(&resolved.said, 200)) @if !resolved.note.is_empty() { ": " q { (text::one_line(&resolved.note, 400)) } } }
+                }
+            }
+        }
+        (written(told))
+    }
+}
+
+fn head(attempt: &Attempt, with_roles: bool, now: Timestamp) -> Markup {
+    html! {
+        header class="row" {
+            h3 id={ "attempt-" (attempt.index) "-title" } {
+                "Attempt " (attempt.number)
+                @if let Some(role) = attempt.role.as_ref().filter(|_| with_roles) { " of " (text::one_line(role, 60)) }
+            }
+            (pill::outcome(&attempt.outcome))
+            @if let Some(model) = &attempt.model { (session::model(Some(model))) }
+            span class="facts" {
+                (time::ago(attempt.started, now))
+                @match (attempt.duration_ms, attempt.ended) {
+                    (Some(ms), _) => { span { "took " (time::took(Duration::from_millis(ms))) } }
+                    (None, None) => { span { "for " (time::since(attempt.started, now)) } }
+                    (None, Some(_)) => {}
+                }
+                @if let Some(cost) = attempt.used.cost_usd { span { (money::usd(cost)) } }
+                @if let Some(tokens) = &attempt.used.tokens {
+                    span title={ (tokens.input) " new, " (tokens.cached) " kept, " (tokens.output) " written" } { (money::tokens(tokens.input + tokens.output)) " tokens" }
+                }
+                @if let Some(code) = attempt.exit_code.filter(|code| *code != 0) { span { "exit code " (code) } }
+                @if let Some(signal) = attempt.signal { span { "signal " (signal) } }
+                @if let Some(limit) = &attempt.limit { span { "ran into its " (text::one_line(&limit.replace('_', " "), 40)) } }
+                @if attempt.cut_off > 0 { span { "cut off " (money::counted(attempt.cut_off.into(), "time")) } }
+            }
+        }
+    }
+}
+
+fn because(attempt: &Attempt) -> Markup {
+    html! {
+        @if let Some(answering) = &attempt.answering {
+            p class="small" { "An answer to " code { (answering.kind) } ": " (level_words(answering.level))
+                @if let Some(strategy) = &answering.strategy { ", " code { (text::one_line(strategy, 80)) } } }
+        }
+        @if !attempt.changes.is_empty() {
+            div class="small" { span class="label" { "Changed: " } @for (at, change) in attempt.changes.iter().enumerate() { @if at > 0 { "; " } (text::one_line(change, 300)) } }
+        }
+    }
+}
+
+/// A level, in words for a person.
+pub(crate) const fn level_words(level: Level) -> &'static str {
+    match level {
+        Level::Same => "the same again",
+        Level::Alternative => "another way",
+        Level::Clarify => "with a person's words",
+        Level::Escalate => "a person",
+    }
+}
+
+fn found(diagnosis: &Diagnosis) -> Markup {
+    let sure = (f64::from(diagnosis.confidence) * 100.0).round();
+    html! {
+        div class="stack" {
+            p { span class="tag" { (diagnosis.kind) } " " span class="strong" { (text::one_line(&diagnosis.message, 400)) } }
+            (evidence::evidence(&diagnosis.line, Some(&format!("rule {} · {} layer · {sure} % sure", diagnosis.rule, diagnosis.layer))))
+            @if !diagnosis.hint.is_empty() { p class="small dim" { (text::one_line(&diagnosis.hint, 400)) } }
+        }
+    }
+}
+
+fn decided(id: &str, decision: &Decision) -> Markup {
+    html! {
+        div class="stack" {
+            p { span class="label" { "Decided: " }
+                @match decision.level { Some(level) => { (level_words(level)) } None => { "nothing is ours to do" } }
+                @if let Some(strategy) = &decision.strategy { ", " code { (text::one_line(strategy, 80)) } }
+                @if decision.attempt > 0 { span class="dim" { " (retry " (decision.attempt) " of " (decision.of) ")" } }
+                @if let Some(ms) = decision.delay_ms.filter(|ms| *ms > 0) { span class="dim" { ", after " (time::took(Duration::from_millis(ms))) } }
+                @if let Some(cost) = decision.cost_usd { span class="dim" { ", about " (money::more(cost)) } }
+            }
+            p class="small dim" { (text::one_line(&decision.reason, 500)) }
+            @if !decision.passed_over.is_empty() {
+                details data-key={ "passed-" (id) } {
+                    summary { "What was passed over" }
+                    ul class="small" { @for one in &decision.passed_over { li { code { (text::one_line(&one.strategy, 80)) } ": " (text::one_line(&one.why, 300)) } } }
+                }
+            }
+        }
+    }
+}
+
+/// A change of the model, as a line.
+pub(crate) fn model_change(change: &ModelChange) -> Markup {
+    let why = match change.reason.as_str() {
+        "manual" => "a person chose it",
+        "auto_after_retries" => "retries did not help",
+        "context_limit" => "the context was too long",
+        other => other,
+    };
+    html! {
+        p class="small" { span class="label" { "Model: " } (session::model(Some(&change.from_model))) " → " (session::model(Some(&change.to_model)))
+            span class="dim" { " · " (text::one_line(why, 120)) @if let Some(cost) = change.cost_estimate { " · about " (money::more(cost)) } " · " (time::clock(change.timestamp)) } }
+    }
+}
+
+/// Calls of LLM APIs that did not simply work.
+pub(crate) fn calls(key: &str, all: &[ApiCall]) -> Markup {
+    html! {
+        details data-key={ "calls-" (key) } {
+            summary { (money::counted(all.len() as u64, "API call")) " with trouble" }
+            ul class="stack small" {
+                @for call in all {
+                    li {
+                        p { code { (text::one_line(&call.id, 40)) } " "
+                            span class="strong" { (text::one_line(call.outcome.as_deref().unwrap_or("goes on"), 40)) }
+                            @if let Some(status) = call.status { " · " (status) }
+                            @if let Some(model) = &call.model { " · " (text::one_line(model, 80)) }
+                            @if let Some(ms) = call.duration_ms { " · " (time::took(Duration::from_millis(ms))) }
+                            @if let Some(cost) = call.cost_usd { " · " (money::usd(cost)) }
+                        }
+                        ol { @for failed in &call.tries {
+                            li class="dim" { "Try " (failed.number) " at " (text::one_line(&failed.upstream, 60)) ": " code { (failed.kind) } ", "
+                                (text::one_line(&failed.message, 240)) ". " (text::one_line(&failed.reason, 240)) }
+                        } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn repair_of(repair: &Repair) -> Markup {
+    let said = match (repair.worked, repair.exit_code, repair.approved) {
+        (true, ..) => ("is-ok", Icon::Check, "Repair helped"),
+        (false, Some(_), _) => ("is-bad", Icon::Cross, "Repair did not help"),
+        (false, None, true) => ("is-busy", Icon::Turning, "Repair allowed"),
+        (false, None, false) => ("is-wait", Icon::Clock, "Repair proposed"),
+    };
+    html! {
+        div class="stack" {
+            p { (pill::pill(said.0, said.1, said.2)) " " code { (text::one_line(&repair.command, 300)) } }
+            p class="small dim" { (text::one_line(&repair.root_cause, 300)) " " (text::one_line(&repair.reason, 300))
+                @if let Some(failed) = &repair.failed { " " (text::one_line(failed, 300)) } }
+            @if !repair.output.trim().is_empty() {
+                details data-key={ "repair-" (repair.id) } { summary { "What the repair wrote" } (text::output("What the repair wrote", &format!("repair-{}", repair.id), &repair.output)) }
+            }
+        }
+    }
+}
+
+fn written(told: Told<'_>) -> Markup {
+    let (attempt, texts) = (told.attempt, told.texts);
+    let excerpt = attempt.excerpt.as_ref();
+    let stdout = texts
+        .map(|texts| texts.stdout.as_str())
+        .or(excerpt.map(|one| one.stdout.as_str()))
+        .unwrap_or_default();
+    let stderr = texts
+        .map(|texts| texts.stderr.as_str())
+        .or(excerpt.map(|one| one.stderr.as_str()))
+        .unwrap_or_default();
+    let prompt = texts.and_then(|texts| texts.prompt.as_deref());
+    let before = told.before.and_then(|texts| texts.prompt.as_deref());
+    let changed = before.zip(prompt).and_then(|(before, prompt)| {
+        diff::diff(
+            "How the prompt differs from the attempt before",
+            before,
+            prompt,
+        )
+    });
+    let key = |what: &str| format!("{what}-{}", attempt.id);
+    html! {
+        div class="stack" {
+        @if let Some(changed) = changed {
+            details data-key=(key("diff")) open { summary { "Prompt, compared with the attempt before" } (changed) }
+        }
+        @if let Some(prompt) = prompt {
+            details data-key=(key("prompt")) { summary { "Prompt" } (text::output("Prompt", &key("prompt"), prompt)) }
+        }
+        @if !stdout.trim().is_empty() {
+            details data-key=(key("stdout")) { summary { "Output" @if texts.is_none_or(|texts| texts.cut) { ", the end of it" } } (text::output("Output", &key("stdout"), stdout)) }
+        }
+        @if !stderr.trim().is_empty() {
+            details data-key=(key("stderr")) { summary { "Error output" } (text::output("Error output", &key("stderr"), stderr)) }
+        }
+        details data-key=(key("command")) { summary { "Command" } (text::output("Command", &key("command"), &text::command_line(&attempt.command, 4_000))) }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What a person can do about a run or a session: buttons, and the dialogs behind them.
+
+use maud::{Markup, html};
+use unstuck_core::duration::Human;
+use unstuck_core::episode::Status;
+
+use super::{money, session, text};
+use crate::model::{Estimate, RetryPrompt, Run, Session};
+use crate::pages::layout::{self, May, button, opener};
+
+/// Why something that goes on cannot be tried again.
+fn not_again(status: Status, driven: bool, may: May) -> Option<&'static str> {
+    match (status, driven) {
+        (Status::Running, true) => Some("It is running. Stop it first, or wait."),
+        _ => may.not_answer(),
+    }
+}
+
+/// The buttons of a session.
+pub(crate) fn of_session(it: &Session, may: May) -> Markup {
+    let refused = not_again(it.status, it.driven, may);
+    html! {
+        div class="actions" {
+            (opener("", "retry-plain", refused, "Retry"))
+            (opener("", "retry", refused, "Retry with error context"))
+            (opener("", "escalate", refused, "Stronger model"))
+            @if goes_on(it.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
+        }
+    }
+}
+
+/// The buttons of a run: those of its session where it has only one.
+pub(crate) fn of_run(run: &Run, sessions: &[Session], may: May) -> Markup {
+    html! {
+        div class="actions" {
+            @if let [only] = sessions { a class="button" href={ "/sessions/" (only.id) } { "Retry, compare, escalate" } }
+            @if goes_on(run.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
+        }
+    }
+}
+
+const fn goes_on(status: Status) -> bool {
+    matches!(
+        status,
+        Status::Running | Status::Waiting | Status::AwaitingHuman
+    )
+}
+
+/// The dialogs of a session; what needs to be worked out is fetched when they are opened.
+pub(crate) fn session_dialogs(it: &Session, may: May) -> Markup {
+    html! {
+        (layout::dialog("retry", "Retry with error context", "retry-form"))
+        (layout::dialog("escalate", "Go on with a stronger model", "escalate-form"))
+        dialog id="retry-plain" aria-labelledby="retry-plain-title" {
+            form class="inside" data-api={ "/api/sessions/" (it.id) "/retry" } data-done="The retry has begun." {
+                h2 id="retry-plain-title" { "Retry" }
+                p { "The same again, from where it failed. The attempts before are kept." }
+                (options(it, "plain"))
+                p class="says" role="alert" {}
+                (buttons("Retry", may.not_answer()))
+            }
+        }
+        (stop_dialog(&it.run, may))
+    }
+}
+
+fn options(it: &Session, prefix: &str) -> Markup {
+    html! {
+        div class="fields" {
+            div class="field" {
+                label for={ (prefix) "-model" } { "Model" }
+                input id={ (prefix) "-model" } name="model" data-type="optional" maxlength="200" placeholder=(text::one_line(it.model.as_deref().unwrap_or("as before"), 80));
+                p class="hint" { "Leave it empty to keep it." }
+            }
+            div class="field" {
+                label for={ (prefix) "-timeout" } { "May take" }
+                input id={ (prefix) "-timeout" } name="timeout" data-type="optional" maxlength="40" placeholder=(it.timeout_ms.map_or_else(|| "as before".to_owned(), |ms| Human(std::time::Duration::from_millis(ms)).to_string()));
+                p class="hint" { "Such as 20m." }
+            }
+        }
+    }
+}
+
+fn buttons(does: &str, refused: Option<&str>) -> Markup {
+    html! {
+        div class="actions" {
+            button type="button" class="plain" data-close { "Cancel" }
+            (button("primary", "submit", refused, html! { (does) }))
+        }
+    }
+}
+
+/// What would be sent, to be read and edited.
+pub(crate) fn retry_form(it: &Session, prompt: &RetryPrompt) -> Markup {
+    html! {
+        form class="stack" data-api={ "/api/sessions/" (it.id) "/retry" } data-base=r#"{"withContext":true}"# data-done="The retry has begun." {
+            p class="small dim" {
+                @if prompt.continues { "The agent's conversation goes on; this is sent as the next message." } @else { "A new conversation begins with this." }
+            }
+            div class="field" {
+                label for="retry-prompt" { "What will be sent" }
+                textarea id="retry-prompt" name="prompt" rows="14" maxlength="400000" aria-describedby="retry-prompt-hint" { (prompt.prompt) }
+                p id="retry-prompt-hint" class="hint" { "The error, the output that failed and the instruction to avoid the same mistake. Change what you like." }
+            }
+            (options(it, "retry"))
+            p class="says" role="alert" {}
+            (buttons("Send", None))
+        }
+    }
+}
+
+/// From which model, to which, what it costs and what is kept.
+pub(crate) fn escalate_form(it: &Session, estimate: &Estimate) -> Markup {
+    html! {
+        form class="stack" data-api={ "/api/sessions/" (it.id) "/escalate" } data-base=r#"{"confirm":true}"# data-done="The session goes on with the stronger model." {
+            dl class="kv" {
+                dt { "From" } dd { (session::model(estimate.from_model.as_deref().or(it.model.as_deref()))) }
+                dt { "To" } dd { (session::model(estimate.to_model.as_deref())) }
+                dt { "Estimated cost" } dd { span class="strong" { (estimate.usd.map_or_else(|| "not known".to_owned(), money::more)) } div class="small dim" { (text::one_line(&estimate.formula, 400)) } }
+                @if !estimate.keeps.is_empty() { dt { "What is kept" } dd { (text::one_line(&estimate.keeps, 400)) } }
+            }
+            p class="says" role="alert" {}
+            (buttons("Go on with it", None))
+        }
+    }
+}
+
+/// Asks once more before a run is stopped.
+pub(crate) fn stop_dialog(run: &str, may: May) -> Markup {
+    html! {
+        dialog id="stop" aria-labelledby="stop-title" {
+            form class="inside" data-api={ "/api/runs/" (run) "/stop" } data-done="The run stops." {
+                h2 id="stop-title" { "Stop this run?" }
+                p { "Its processes are ended now. What it did is kept; " code { "unstuck resume " (text::one_line(run, 40)) } " takes it up again." }
+                p class="says" role="alert" {}
+                div class="actions" {
+                    button type="button" class="plain" data-close { "Cancel" }
+                    (button("danger", "submit", may.not_answer(), html! { "Stop" }))
+                }
+            }
+        }
+    }
+}

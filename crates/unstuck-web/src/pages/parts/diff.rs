@@ -1,0 +1,86 @@
+//! How two texts differ, line by line; long stretches that are the same are left out.
+
+use maud::{Markup, html};
+use similar::{ChangeTag, TextDiff};
+
+use super::text;
+
+/// How many lines around a change are shown.
+const AROUND: usize = 2;
+
+/// How many lines are shown at most.
+const MOST: usize = 400;
+
+/// The lines that differ, with a few around them; none where the texts are the same.
+pub(crate) fn diff(label: &str, before: &str, after: &str) -> Option<Markup> {
+    let (before, after) = (text::lines(before), text::lines(after));
+    if before == after {
+        return None;
+    }
+    let diff = TextDiff::from_lines(&before, &after);
+    let groups = diff.grouped_ops(AROUND);
+    let lines = groups.iter().enumerate().flat_map(|(at, group)| {
+        let gap = (at > 0).then_some(None);
+        let changes = group.iter().flat_map(|op| diff.iter_changes(op));
+        gap.into_iter().chain(changes.map(Some))
+    });
+    Some(html! {
+        div class="diff" tabindex="0" role="region" aria-label=(label) {
+            ol {
+                @for line in lines.take(MOST) {
+                    @match line {
+                        None => li class="is-gap" { "⋯" },
+                        Some(change) => {
+                            @let (class, sign, word) = sign(change.tag());
+                            li class=[class] {
+                                span class="sign" aria-hidden="true" { (sign) }
+                                @if let Some(word) = word { span class="hidden-visually" { (word) ": " } }
+                                (change.value().trim_end_matches('\n'))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    })
+}
+
+const fn sign(tag: ChangeTag) -> (Option<&'static str>, &'static str, Option<&'static str>) {
+    match tag {
+        ChangeTag::Delete => (Some("is-removed"), "-", Some("removed")),
+        ChangeTag::Insert => (Some("is-added"), "+", Some("added")),
+        ChangeTag::Equal => (None, " ", None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_and_removed_is_said_and_not_only_coloured() {
+        let shown = diff("prompts", "fix it\nnow\n", "fix it\n<b>later</b>\n")
+            .unwrap()
+            .into_string();
+        assert!(shown.contains("removed: </span>now"), "{shown}");
+        assert!(
+            shown.contains("added: </span>&lt;b&gt;later&lt;/b&gt;"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn texts_that_are_the_same_have_no_difference() {
+        assert!(diff("prompts", "a\n", "a").is_none());
+    }
+
+    #[test]
+    fn long_stretches_that_are_the_same_are_left_out() {
+        let before: String = (0..500).map(|n| format!("line {n}\n")).collect();
+        let after = before
+            .replace("line 3\n", "changed\n")
+            .replace("line 450\n", "changed, too\n");
+        let shown = diff("prompts", &before, &after).unwrap().into_string();
+        assert_eq!(shown.matches("<li").count(), 13, "{shown}");
+    }
+}

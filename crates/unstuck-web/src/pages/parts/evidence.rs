@@ -1,0 +1,32 @@
+//! What a finding rests on: the line itself, and what recognised it.
+
+use maud::{Markup, html};
+
+use super::text;
+use crate::model::Tried;
+
+/// A line that was seen, and how it was recognised.
+pub(crate) fn evidence(line: &str, by: Option<&str>) -> Markup {
+    html! {
+        @if !line.trim().is_empty() {
+            div class="evidence" {
+                q { (text::one_line(line, 600)) }
+                @if let Some(by) = by { span class="small dim" { (text::one_line(by, 200)) } }
+            }
+        }
+    }
+}
+
+/// What was tried, and why it did not help.
+pub(crate) fn tried(all: &[Tried]) -> Markup {
+    html! {
+        @if !all.is_empty() {
+            div {
+                p class="label" { "What was tried" }
+                ol class="small" {
+                    @for one in all { li { (text::one_line(&one.what, 300)) span class="dim" { " – " (text::one_line(&one.why, 300)) } } }
+                }
+            }
+        }
+    }
+}

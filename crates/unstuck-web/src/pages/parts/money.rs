@@ -1,0 +1,59 @@
+//! Money and tokens.
+
+/// An amount of money: cents where there are any, more digits where there are less than that.
+pub(crate) fn usd(usd: f64) -> String {
+    match usd.abs() {
+        0.0 => "$0".to_owned(),
+        v if v < 0.000_1 => "< $0.0001".to_owned(),
+        v if v < 0.01 => format!("${usd:.4}"),
+        _ => format!("${usd:.2}"),
+    }
+}
+
+/// What something costs more, or less.
+pub(crate) fn more(amount: f64) -> String {
+    let sign = if amount < 0.0 { '-' } else { '+' };
+    format!("{sign}{}", usd(amount.abs()))
+}
+
+/// How many tokens.
+pub(crate) fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => format!("{}k", short(count as f64 / 1e3)),
+        _ => format!("{}M", short(count as f64 / 1e6)),
+    }
+}
+
+/// A number with one decimal, unless that says nothing.
+fn short(number: f64) -> String {
+    let text = format!("{number:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// A number with its thing, in the plural where it is not one.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        _ => format!("{count} {thing}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_short_and_never_shown_as_nothing_where_it_is_something() {
+        assert_eq!(
+            [usd(0.0), usd(0.000_01), usd(0.0042), usd(1.5)],
+            ["$0", "< $0.0001", "$0.0042", "$1.50"]
+        );
+        assert_eq!([more(0.142), more(-1.5)], ["+$0.14", "-$1.50"]);
+        assert_eq!(
+            [tokens(999), tokens(12_340), tokens(2_500_000)],
+            ["999", "12.3k", "2.5M"]
+        );
+        assert_eq!([counted(1, "run"), counted(0, "run")], ["1 run", "0 runs"]);
+    }
+}

@@ -1,0 +1,201 @@
+//! A question to a person: everything that it says, and the buttons that answer it.
+
+use maud::{Markup, html};
+use unstuck_core::Timestamp;
+
+use super::icon::Icon;
+use super::{evidence, money, pill, text, time};
+use crate::model::{Answer, Escalation, Offered, Preview, PreviewedFile};
+use crate::pages::layout::{self, May};
+
+/// A question in short: what happened, who asks, and a way to answer.
+pub(crate) fn short(asked: &Escalation, now: Timestamp) -> Markup {
+    html! {
+        article class="card needs stack" data-key={ "question-" (asked.id) } aria-labelledby={ "q-" (asked.id) } {
+            (head(asked, now))
+            h3 id={ "q-" (asked.id) } { a href={ "/inbox/" (asked.id) } { (text::one_line(&asked.reason, 240)) } }
+            (evidence::evidence(&asked.evidence, None))
+            @if let Some(command) = &asked.command { p { span class="label" { "Proposed: " } code { (text::one_line(command, 240)) } } }
+            p { a class="button primary" href={ "/inbox/" (asked.id) } { "Answer" span class="hidden-visually" { ": " (text::one_line(&asked.reason, 80)) } } }
+        }
+    }
+}
+
+fn head(asked: &Escalation, now: Timestamp) -> Markup {
+    html! {
+        div class="row" {
+            (match &asked.answered {
+                None => pill::pill("is-human", Icon::Person, pill::question(&asked.question)),
+                Some(_) => pill::pill("is-gone", Icon::Check, "Answered"),
+            })
+            span class="tag" { (asked.kind) }
+            span class="facts" {
+                span { (text::one_line(text::folder(&asked.project), 60)) @if let Some(role) = &asked.role { " · " (text::one_line(role, 60)) } }
+                (time::ago(asked.created, now))
+                @if let Some(deadline) = asked.deadline.as_ref().filter(|_| asked.answered.is_none()) {
+                    span { "without an answer: " (name(deadline.answer)) " " (time::until(deadline.at, now)) }
+                }
+            }
+        }
+    }
+}
+
+/// All that a question says.
+pub(crate) fn whole(asked: &Escalation, now: Timestamp) -> Markup {
+    html! {
+        div class="card stack" {
+            (head(asked, now))
+            dl class="kv" {
+                dt { "What was being done" } dd { (text::one_line(&asked.doing, 600)) }
+                dt { "Why you are asked" } dd class="strong" { (text::one_line(&asked.reason, 600)) }
+                dt { "Where" } dd {
+                    a href={ "/runs/" (asked.run) } { "run " (text::one_line(&asked.run, 40)) }
+                    @if let Some(session) = &asked.session { ", " a href={ "/sessions/" (session) } { "session" } }
+                    span class="dim" { " in " (text::one_line(&asked.project, 200)) }
+                }
+                @if let Some(command) = &asked.command { dt { "Proposed command" } dd { code { (text::one_line(command, 1_000)) } } }
+                @if let Some(proposed) = &asked.proposed { dt { "Proposed" } dd { (text::one_line(proposed, 400)) } }
+                @if let Some(cost) = &asked.cost {
+                    dt { "Expected cost" } dd { (cost.usd.map_or_else(|| "not known".to_owned(), money::more)) div class="small dim" { (text::one_line(&cost.formula, 400)) } }
+                }
+            }
+            (evidence::evidence(&asked.evidence, None))
+            (evidence::tried(&asked.tried))
+        }
+    }
+}
+
+/// How it was answered.
+pub(crate) fn answered(asked: &Escalation, now: Timestamp) -> Markup {
+    html! {
+        @if let Some(answered) = &asked.answered {
+            div class="card stack" {
+                p { (pill::pill("is-ok", Icon::Check, "Settled")) " "
+                    @match &answered.how {
+                        Some(how) => { (text::one_line(&how.said, 240)) }
+                        None => { "The run went on or ended; no answer is needed any more." }
+                    }
+                    " " span class="dim" { (time::ago(answered.at, now)) }
+                }
+                @if let Some(note) = answered.how.as_ref().map(|how| how.note.as_str()).filter(|note| !note.is_empty()) { blockquote class="evidence" { (text::lines(note)) } }
+            }
+        }
+    }
+}
+
+/// The answers that make sense, each with what it will do.
+pub(crate) fn answers(asked: &Escalation, may: May) -> Markup {
+    let refused = may.not_answer();
+    html! {
+        form class="card stack" data-api={ "/api/escalations/" (asked.id) "/answer" } data-done="Answered." data-base=(format!(r#"{{"hash":"{}"}}"#, hash(asked))) {
+            h2 { "Your answer" }
+            div class="field" {
+                label for="note" { "Your words" }
+                textarea id="note" name="note" rows="3" disabled[refused.is_some()] aria-describedby="note-hint" {}
+                p id="note-hint" class="hint" { "For “Retry” they are told to the agent. For all others they are kept in the history." }
+            }
+            p class="says" role="alert" {}
+            ul class="answers" {
+                @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.does, 300))
+                    @if let Some(cost) = offered.cost_usd { span class="dim" { " (" (money::more(cost)) ")" } } } } }
+            }
+            @if let Some(refused) = refused { p class="small dim" { (refused) } }
+        }
+    }
+}
+
+/// The hash holds only letters and digits; whatever else would stand there is no hash.
+fn hash(asked: &Escalation) -> String {
+    asked
+        .hash
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .collect()
+}
+
+fn answer_button(offered: &Offered, likeliest: bool, refused: Option<&str>) -> Markup {
+    let class = match (likeliest, offered.answer) {
+        (true, _) => "primary",
+        (false, Answer::Abort) => "danger",
+        (false, _) => "",
+    };
+    html! {
+        button type="submit" class=(class) name="answer" value=(wire(offered.answer)) data-done={ (name(offered.answer)) ": sent." } disabled[refused.is_some()] title=[refused] { (name(offered.answer)) }
+    }
+}
+
+/// What an answer is called on a button.
+pub(crate) const fn name(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Approve => "Approve",
+        Answer::Reject => "Reject",
+        Answer::Resolve => "Done by hand",
+        Answer::Retry => "Retry",
+        Answer::Escalate => "Stronger model",
+        Answer::Skip => "Skip",
+        Answer::Abort => "End the run",
+    }
+}
+
+const fn wire(answer: Answer) -> &'static str {
+    match answer {
+        Answer::Approve => "approve",
+        Answer::Reject => "reject",
+        Answer::Resolve => "resolve",
+        Answer::Retry => "retry",
+        Answer::Escalate => "escalate",
+        Answer::Skip => "skip",
+        Answer::Abort => "abort",
+    }
+}
+
+/// What a proposed command would change.
+pub(crate) fn preview(preview: &Preview) -> Markup {
+    html! {
+        div class="stack" {
+            p { code { (text::one_line(&preview.command, 400)) } " "
+                @match preview.exit_code {
+                    Some(0) => { (pill::pill("is-ok", Icon::Check, "Worked on a copy")) }
+                    Some(code) => { (pill::pill("is-bad", Icon::Cross, &format!("Exit code {code} on a copy"))) }
+                    None => { (pill::pill("is-wait", Icon::Clock, "Did not come to its end")) }
+                } }
+            @for note in &preview.notes { p class="small dim" { (text::one_line(note, 400)) } }
+            @if preview.files.is_empty() { p class="dim" { "It would change no files." } }
+            @for file in &preview.files { (changed(file)) }
+            @if preview.more { p class="dim" { "There are more files. " code { "unstuck preview show" } " lists them all." } }
+            @if !preview.output.trim().is_empty() {
+                details data-key="preview-output" { summary { "What it wrote" } (text::output("What the command wrote", "preview", &preview.output)) }
+            }
+        }
+    }
+}
+
+fn changed(file: &PreviewedFile) -> Markup {
+    html! {
+        details data-key={ "file-" (text::one_line(&file.path, 200)) } {
+            summary { span class="tag" { (text::one_line(&file.change, 20)) } " " code { (text::one_line(&file.path, 300)) } }
+            @if file.diff.trim().is_empty() { p class="small dim" { "Its content cannot be shown." } }
+            @else { (unified(&file.diff)) }
+        }
+    }
+}
+
+/// A unified difference, with its lines coloured.
+fn unified(diff: &str) -> Markup {
+    html! {
+        div class="diff" tabindex="0" role="region" aria-label="Difference" {
+            ol { @for line in text::lines(diff).lines().take(400) {
+                li class=[match line.as_bytes().first() { Some(b'+') => Some("is-added"), Some(b'-') => Some("is-removed"), Some(b'@') => Some("is-gap"), _ => None }] { (line) }
+            } }
+        }
+    }
+}
+
+/// A dialog's opener for the preview, where there is something to look at.
+pub(crate) fn preview_opener(asked: &Escalation, may: May) -> Markup {
+    html! {
+        @if asked.can_preview && asked.answered.is_none() {
+            div class="row" { (layout::opener("", "preview", may.not_answer(), "Preview of file changes")) span class="small dim" { "Tries the command on a copy." } }
+        }
+    }
+}

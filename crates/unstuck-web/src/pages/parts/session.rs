@@ -1,0 +1,174 @@
+//! Sessions and runs at a glance: one line each in a table, which becomes a card on a phone.
+
+use maud::{Markup, html};
+use unstuck_core::Timestamp;
+use unstuck_core::episode::Status;
+
+use super::{money, pill, text, time};
+use crate::model::{Run, Session};
+use crate::pages::chart::{self, Last};
+
+/// How much of a command or a task stands in a line.
+const TITLE: usize = 110;
+
+/// Sessions as a table.
+pub(crate) fn sessions(caption: &str, all: &[Session], now: Timestamp) -> Markup {
+    html! {
+        div class="card flush" {
+            table class="table folds lined" {
+                caption class="hidden-visually" { (caption) }
+                thead { tr {
+                    th scope="col" { "Status" } th scope="col" { "Session" } th scope="col" { "Model" }
+                    th scope="col" { "Attempt" } th scope="col" class="number" { "Cost" } th scope="col" class="number" { "Began" }
+                } }
+                tbody {
+                    @for session in all {
+                        tr data-key={ "session-" (session.id) } {
+                            td { (standing(session.status, session.driven)) }
+                            td { (title(session, now)) }
+                            td data-name="Model" { (model(session.model.as_deref())) }
+                            td data-name="Attempt" { (attempt(session)) }
+                            td data-name="Cost" class="number" { (money::usd(session.cost_usd)) }
+                            td data-name="Began" class="number" { (time::ago(session.started, now)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn title(session: &Session, now: Timestamp) -> Markup {
+    html! {
+        div class="title-cell" {
+            a href={ "/sessions/" (session.id) } { (session_title(session)) }
+            span class="small dim" {
+                (text::one_line(text::folder(&session.project), 60))
+                @if let Some(agent) = &session.agent { " · " (text::one_line(agent, 40)) }
+            }
+            (waits(session.until, session.reason.as_deref(), session.status, now))
+        }
+    }
+}
+
+/// What a session is called: its role where it has one, else its command.
+pub(crate) fn session_title(session: &Session) -> String {
+    match &session.role {
+        Some(role) => {
+            let role = text::one_line(role, 60);
+            match (session.iteration, session.instance) {
+                (Some(iteration), _) if iteration > 1 => format!("{role}, iteration {iteration}"),
+                _ => role,
+            }
+        }
+        None if session.command.is_empty() => {
+            format!("Session {}", text::one_line(&session.id, 40))
+        }
+        None => text::command_line(&session.command, TITLE),
+    }
+}
+
+/// What is waited for, and how long yet; or why it stands where it stands.
+pub(crate) fn waits(
+    until: Option<Timestamp>,
+    reason: Option<&str>,
+    status: Status,
+    now: Timestamp,
+) -> Markup {
+    let reason = reason.map(|reason| text::one_line(reason, 200));
+    html! {
+        @match (status, until) {
+            (Status::Waiting, Some(until)) => {
+                span class="small" { span class="strong" { "Goes on " (time::until(until, now)) } @if let Some(reason) = reason { span class="dim" { " · " (reason) } } }
+            }
+            (Status::Succeeded, _) => {}
+            _ => { @if let Some(reason) = reason { span class="small dim" { (reason) } } }
+        }
+    }
+}
+
+/// Which attempt it is, of how many there may be.
+pub(crate) fn attempt(session: &Session) -> Markup {
+    let last = match session.status {
+        Status::Running => Last::UnderWay,
+        Status::Succeeded | Status::Recovered => Last::Worked,
+        _ => Last::Failed,
+    };
+    html! {
+        span class="nowrap" {
+            @match session.max_attempts {
+                Some(most) if most >= session.attempt_count => { (session.attempt_count) " of " (most) " " }
+                _ => { (session.attempt_count) " " }
+            }
+            @if session.attempt_count > 1 || session.max_attempts.is_some_and(|most| most > 1) {
+                (chart::tries(session.attempt_count, session.max_attempts, last))
+            }
+        }
+    }
+}
+
+/// The name of a model.
+pub(crate) fn model(name: Option<&str>) -> Markup {
+    html! {
+        @match name {
+            Some(name) => span class="tag" { (text::one_line(name, 80)) },
+            None => span class="dim" { "–" },
+        }
+    }
+}
+
+/// Where something stands, and that nobody drives it any more where that is so.
+pub(crate) fn standing(status: Status, driven: bool) -> Markup {
+    html! {
+        (pill::status(status))
+        @if !driven && matches!(status, Status::Running | Status::Waiting) {
+            div class="small dim" title="Its process is gone. `unstuck resume` takes it up again." { "process gone" }
+        }
+    }
+}
+
+/// Runs as a table.
+pub(crate) fn runs(caption: &str, all: &[Run], now: Timestamp) -> Markup {
+    html! {
+        div class="card flush" {
+            table class="table folds lined" {
+                caption class="hidden-visually" { (caption) }
+                thead { tr {
+                    th scope="col" { "Status" } th scope="col" { "Run" } th scope="col" { "Model" }
+                    th scope="col" class="number" { "Attempts" } th scope="col" class="number" { "Cost" } th scope="col" class="number" { "Began" }
+                } }
+                tbody {
+                    @for run in all {
+                        tr data-key={ "run-" (run.id) } {
+                            td { (standing(run.status, run.driven || run.finished.is_some())) }
+                            td {
+                                div class="title-cell" {
+                                    a href={ "/runs/" (run.id) } { (run_title(run)) }
+                                    span class="small dim" {
+                                        (text::one_line(text::folder(&run.project), 60))
+                                        @if let Some(kind) = run.kind.filter(|_| run.status != Status::Succeeded) { " · " code { (kind) } }
+                                        @if let Some(roles) = run.roles { " · " (money::counted(roles as u64, "role")) }
+                                    }
+                                    (waits(run.until, run.reason.as_deref(), run.status, now))
+                                }
+                            }
+                            td data-name="Model" { (model(run.model.as_deref())) }
+                            td data-name="Attempts" class="number" { (run.attempt_count) }
+                            td data-name="Cost" class="number" { (money::usd(run.cost_usd)) }
+                            td data-name="Began" class="number" { (time::ago(run.started, now)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a run is called: its task where it has one, else its command.
+pub(crate) fn run_title(run: &Run) -> String {
+    match &run.task {
+        Some(task) => text::one_line(task, TITLE),
+        None if run.command.is_empty() => format!("Run {}", text::one_line(&run.id, 40)),
+        None => text::command_line(&run.command, TITLE),
+    }
+}

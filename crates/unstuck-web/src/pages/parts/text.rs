@@ -1,0 +1,164 @@
+//! Texts of agents and tools as they are shown: without anything that a page or an eye would be misled by, and cut.
+//!
+//! What is markup to a browser is escaped where it is rendered. This is about the rest: commands to terminals, marks
+//! that turn the direction of reading, and lines without end.
+
+use anstream::adapter::strip_str;
+use maud::{Markup, html};
+use unstuck_core::action::shell_quote;
+
+/// The longest line that is shown whole.
+const LONGEST_LINE: usize = 2_000;
+
+/// The longest text that is shown whole.
+const LONGEST_TEXT: usize = 40_000;
+
+/// A text on one line of at most so many characters.
+pub(crate) fn one_line(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    // A little more than what is shown is enough to see that something is missing.
+    for c in head(text, most.saturating_mul(4)).chars() {
+        match c.is_whitespace() {
+            true if line.is_empty() || line.ends_with(' ') => {}
+            true => line.push(' '),
+            false => push(&mut line, c),
+        }
+    }
+    cut(line.trim_end(), most)
+}
+
+/// A command as it could be typed into a shell, on one line of at most so many characters.
+pub(crate) fn command_line(words: &[String], most: usize) -> String {
+    let quoted: Vec<_> = words
+        .iter()
+        .map(|word| shell_quote(head(word, most * 4)))
+        .collect();
+    one_line(&quoted.join(" "), most)
+}
+
+/// A text in its lines; what is too long is cut, and it is said how much is missing.
+pub(crate) fn lines(text: &str) -> String {
+    let kept = head(text, LONGEST_TEXT);
+    let mut shown = String::with_capacity(kept.len());
+    for line in strip_str(kept).to_string().lines() {
+        let mut plain = String::new();
+        for c in head(line, LONGEST_LINE).chars() {
+            match c {
+                '\t' => plain.push(c),
+                c => push(&mut plain, c),
+            }
+        }
+        shown.push_str(&plain);
+        if line.len() > LONGEST_LINE {
+            shown.push_str(&format!("… ({} characters)", line.chars().count()));
+        }
+        shown.push('\n');
+    }
+    if kept.len() < text.len() {
+        shown.push_str(&format!("… ({} more bytes)\n", text.len() - kept.len()));
+    }
+    shown
+}
+
+/// What was written, in its lines, as a box that can be scrolled by keys.
+pub(crate) fn output(label: &str, key: &str, text: &str) -> Markup {
+    html! {
+        pre class="output" tabindex="0" role="region" aria-label=(label) data-scroll=(key) { (lines(text)) }
+    }
+}
+
+/// The name of a folder: what stands last in its path.
+pub(crate) fn folder(path: &str) -> &str {
+    let name = path.trim_end_matches('/').rsplit('/').next();
+    match name {
+        Some(name) if !name.is_empty() => name,
+        _ if path.is_empty() => "(no project)",
+        _ => path,
+    }
+}
+
+/// A text as it stands in an address.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut address = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                address.push(char::from(byte));
+            }
+            other => address.push_str(&format!("%{other:02X}")),
+        }
+    }
+    address
+}
+
+/// A text of at most so many characters, with a mark where something is missing.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// The beginning of a text: so many bytes, up to the end of a character.
+fn head(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
+fn push(line: &mut String, c: char) {
+    // Marks of direction and width can make a line read as something else.
+    let hidden = matches!(c, '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    match c.is_control() || hidden {
+        true => line.extend(c.escape_unicode()),
+        false => line.push(c),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_misleads_an_eye_is_shown_as_it_is() {
+        assert_eq!(one_line("a\u{202e}b\n\n c\0", 80), "a\\u{202e}b c\\u{0}");
+        assert_eq!(
+            lines("\u{1b}[31mred\u{1b}[0m\r\n\tb\u{2066}"),
+            "red\n\tb\\u{2066}\n"
+        );
+    }
+
+    #[test]
+    fn lines_without_end_are_cut_and_say_so() {
+        let long = "x".repeat(1_000_000);
+        let shown = lines(&long);
+        assert!(shown.len() < 3_000, "{}", shown.len());
+        assert!(shown.contains("… ("), "{}", &shown[shown.len() - 60..]);
+        assert_eq!(one_line(&long, 10), "xxxxxxxxx…");
+    }
+
+    #[test]
+    fn a_cut_falls_between_characters() {
+        let text = "ä".repeat(LONGEST_TEXT);
+        assert!(lines(&text).contains("more bytes"));
+        assert_eq!(one_line("äöü", 2), "ä…");
+    }
+
+    #[test]
+    fn a_project_is_called_like_its_folder() {
+        assert_eq!(
+            ["/home/me/shop/", "/", ""].map(folder),
+            ["shop", "/", "(no project)"]
+        );
+    }
+
+    #[test]
+    fn what_stands_in_an_address_is_encoded() {
+        assert_eq!(encoded("a b&c=\"/"), "a%20b%26c%3D%22%2F");
+    }
+
+    #[test]
+    fn a_command_can_be_copied_into_a_shell() {
+        let words = ["claude", "-p", "fix it", ""].map(str::to_owned);
+        assert_eq!(command_line(&words, 80), "claude -p 'fix it' ''");
+    }
+}

@@ -1,0 +1,343 @@
+//! Policies: how far to go before a person is asked; for everybody, and for single projects.
+
+use maud::{Markup, html};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use unstuck_core::failure::Category;
+use unstuck_core::{Kind, RetryPolicy};
+
+use super::layout::{self, Frame, Place, button};
+use super::parts::{empty, text, time};
+use crate::model::{PolicyKept, PolicyOrigin, Project};
+
+/// What the address asks for.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    /// The project of this id; that of everybody where there is none.
+    pub(crate) project: String,
+    /// Only these parts of the page.
+    pub(crate) part: Option<String>,
+}
+
+/// What the page shows.
+#[derive(Debug, Clone)]
+pub(crate) struct Policies {
+    /// What is the same on all pages.
+    pub(crate) frame: Frame,
+    /// The projects that can be chosen.
+    pub(crate) projects: Vec<Project>,
+    /// The project whose policy is shown; none is everybody.
+    pub(crate) project: Option<Project>,
+    /// The policy that counts.
+    pub(crate) kept: PolicyKept,
+    /// The policies that can be taken as a beginning.
+    pub(crate) templates: Vec<RetryPolicy>,
+}
+
+/// The page.
+pub(crate) fn page(view: &Policies) -> Markup {
+    let body = html! {
+        div class="page-head" { div class="titles" { h1 { "Policies" } p class="dim" { "How far to go before you are asked." } } }
+        (whose(view))
+        (form(view))
+        (templates(view))
+    };
+    layout::page(&view.frame, Place::Policies, "Policies", body)
+}
+
+/// Nothing of it changes by itself: two people who change it at once are told apart when they save.
+pub(crate) fn part(_: &Policies, _: &str) -> Option<Markup> {
+    None
+}
+
+fn whose(view: &Policies) -> Markup {
+    let chosen = view.project.as_ref().map(|project| project.id.as_str());
+    html! {
+        section aria-label="Whose policy" {
+            nav class="row" aria-label="Whose policy" {
+                a class={ "button" @if chosen.is_none() { " primary" } } href="/policies" aria-current=[chosen.is_none().then_some("true")] { "Everybody" }
+                @for project in view.projects.iter().take(12) {
+                    @let here = chosen == Some(project.id.as_str());
+                    a class={ "button" @if here { " primary" } } href={ "/policies?project=" (project.id) } aria-current=[here.then_some("true")] title=(text::one_line(&project.root, 300)) { (text::one_line(&project.name, 40)) }
+                }
+            }
+            @if view.projects.is_empty() { p class="small dim" { "Projects appear here after their first run." } }
+        }
+    }
+}
+
+/// What a field is about.
+struct Field {
+    name: &'static str,
+    label: &'static str,
+    hint: &'static str,
+    /// The least and the greatest value, and the step.
+    range: Option<(&'static str, &'static str, &'static str)>,
+}
+
+const NUMBERS: [Field; 7] = [
+    Field {
+        name: "maxRetries",
+        label: "Retries",
+        hint: "After the first try: 3 retries are 4 tries in all.",
+        range: Some(("0", "100", "1")),
+    },
+    Field {
+        name: "backoffBase",
+        label: "First wait, in seconds",
+        hint: "Before the first retry.",
+        range: Some(("0", "3600", "any")),
+    },
+    Field {
+        name: "backoffMultiplier",
+        label: "Each wait is longer by",
+        hint: "2 doubles it each time.",
+        range: Some(("1", "100", "any")),
+    },
+    Field {
+        name: "maxBackoff",
+        label: "Longest wait, in seconds",
+        hint: "A reset that the server states counts more.",
+        range: Some(("0", "86400", "any")),
+    },
+    Field {
+        name: "escalateAfterRetries",
+        label: "Stronger model after",
+        hint: "So many retries that did not help.",
+        range: Some(("0", "100", "1")),
+    },
+    Field {
+        name: "maxCost",
+        label: "A session may cost, in USD",
+        hint: "Then you are asked. Empty: no cap.",
+        range: Some(("0", "", "any")),
+    },
+    Field {
+        name: "confirmAbove",
+        label: "Ask before models that cost more than, in USD",
+        hint: "0 asks always. Empty: never.",
+        range: Some(("0", "", "any")),
+    },
+];
+
+const TIMES: [Field; 2] = [
+    Field {
+        name: "maxElapsed",
+        label: "Recovery may take",
+        hint: "Such as 6h. Empty: no cap.",
+        range: None,
+    },
+    Field {
+        name: "maxWait",
+        label: "Longest stated wait",
+        hint: "Waited for without asking, such as 5h. Empty: any.",
+        range: None,
+    },
+];
+
+fn form(view: &Policies) -> Markup {
+    let refused = view.frame.may.not_change();
+    let wire = serde_json::to_value(&view.kept.policy).unwrap_or_default();
+    let api = match &view.project {
+        Some(project) => format!("/api/projects/{}/retry-policy", project.id),
+        None => "/api/retry-policy".to_owned(),
+    };
+    html! {
+        section aria-labelledby="policy-title" {
+            form id="policy" class="card stack" data-api=(api) data-method="PUT" data-etag=(view.kept.etag()) data-base=(base(&wire)) data-done="Saved. It counts for every decision from now on." {
+                div class="row" {
+                    h2 id="policy-title" { (text::one_line(&view.kept.policy.name, 80)) }
+                    span class="tag" { (origin(&view.kept)) }
+                }
+                @if !view.kept.policy.description.is_empty() { p class="dim" { (text::one_line(&view.kept.policy.description, 300)) } }
+                p { (in_words(&view.kept.policy)) }
+                fieldset disabled[refused.is_some()] {
+                    legend class="hidden-visually" { "Values" }
+                    label class="check" { input type="checkbox" name="enabled" checked[view.kept.policy.enabled]; span { "Recover at all" span class="hint dim small" { " – off passes every failure through" } } }
+                    label class="check" { input type="checkbox" name="autoEscalate" checked[view.kept.policy.auto_escalate]; span { "Take a stronger model without asking" span class="hint dim small" { " – as far as the cost allows" } } }
+                    div class="fields" {
+                        @for field in NUMBERS { (input(&field, &wire, "number")) }
+                        @for field in TIMES { (input(&field, &wire, "optional")) }
+                        (choice("curve", "Waits grow", &["exponential", "linear", "fixed"], &wire))
+                        (choice("jitter", "Waits are spread", &["none", "full", "decorrelated"], &wire))
+                    }
+                }
+                (kinds(&view.kept.policy, refused))
+                @if !view.kept.policy.kinds.is_empty() {
+                    details data-key="single-kinds" { summary { "Own values for " (view.kept.policy.kinds.len()) " kinds" }
+                        (text::output("Own values for single kinds", "kinds", &serde_json::to_string_pretty(&wire["kinds"]).unwrap_or_default())) }
+                }
+                p class="says" role="alert" {}
+                div class="row" { (button("primary", "submit", refused, html! { "Save" })) @if let Some(refused) = refused { span class="small dim" { (refused) } } }
+            }
+        }
+    }
+}
+
+/// What the form does not hold is sent back as it is; what is null would be no value.
+fn base(wire: &Value) -> String {
+    let mut base = json!({});
+    if let (Some(base), Some(all)) = (base.as_object_mut(), wire.as_object()) {
+        for name in ["id", "name", "description", "kinds", "tools"] {
+            base.extend(all.get(name).map(|value| (name.to_owned(), value.clone())));
+        }
+        for field in NUMBERS.iter().chain(&TIMES) {
+            if all.get(field.name).is_some_and(Value::is_null)
+                || ["maxCost", "confirmAbove", "maxElapsed", "maxWait"].contains(&field.name)
+            {
+                base.insert(field.name.to_owned(), Value::Null);
+            }
+        }
+    }
+    base.to_string()
+}
+
+fn shown(wire: &Value, name: &str) -> String {
+    match &wire[name] {
+        Value::Null => String::new(),
+        Value::String(text) => text::one_line(text, 60),
+        other => other.to_string(),
+    }
+}
+
+fn input(field: &Field, wire: &Value, wanted: &str) -> Markup {
+    let hint = format!("{}-hint", field.name);
+    let (least, greatest, step) = field.range.unwrap_or_default();
+    let optional = ["maxCost", "confirmAbove"].contains(&field.name) || field.range.is_none();
+    html! {
+        div class="field" {
+            label for=(field.name) { (field.label) }
+            @if field.range.is_some() {
+                input id=(field.name) name=(field.name) type="number" min=(least) max=[Some(greatest).filter(|max| !max.is_empty())] step=(step) required[!optional] data-type=(wanted) value=(shown(wire, field.name)) aria-describedby=(hint);
+            } @else {
+                input id=(field.name) name=(field.name) data-type=(wanted) pattern=r"\s*(\d+(\.\d+)?\s*(ms|s|m|min|h|d)\s*)+" maxlength="40" value=(shown(wire, field.name)) aria-describedby=(hint);
+            }
+            p id=(hint) class="hint" { (field.hint) }
+        }
+    }
+}
+
+fn choice(name: &str, label: &str, all: &[&str], wire: &Value) -> Markup {
+    html! {
+        div class="field" { label for=(name) { (label) }
+            select id=(name) name=(name) { @for one in all { option value=(one) selected[wire[name] == *one] { (one) } } } }
+    }
+}
+
+fn kinds(policy: &RetryPolicy, refused: Option<&str>) -> Markup {
+    let transient = Kind::ALL
+        .iter()
+        .filter(|kind| kind.category() == Category::Transient);
+    html! {
+        fieldset disabled[refused.is_some()] {
+            legend { "What is tried again unchanged" }
+            p class="small dim" { "None chosen means all of these. What is left out goes to the other ways of its chain at once." }
+            div class="row" {
+                @for kind in transient {
+                    label class="check" { input type="checkbox" name="retryableErrors" data-type="item" value=(kind.name()) checked[policy.retryable_errors.contains(kind)]; code { (kind.name()) } }
+                }
+            }
+        }
+    }
+}
+
+fn origin(kept: &PolicyKept) -> &'static str {
+    match kept.origin {
+        PolicyOrigin::Set => "set here",
+        PolicyOrigin::Configured => "from the configuration",
+        PolicyOrigin::BuiltIn => "built in",
+        PolicyOrigin::Default => "that of everybody",
+    }
+}
+
+/// What a policy comes to, in a sentence.
+fn in_words(policy: &RetryPolicy) -> String {
+    if !policy.enabled {
+        return "Nothing is done: every failure is passed through.".to_owned();
+    }
+    let waits: Vec<_> = (0..policy.max_retries.min(5))
+        .map(|n| {
+            let wait = policy.backoff_base * policy.backoff_multiplier.powi(n.cast_signed());
+            time::took(std::time::Duration::from_secs_f64(
+                wait.clamp(0.0, policy.max_backoff.max(0.0)),
+            ))
+        })
+        .collect();
+    let tries = policy.max_retries.saturating_add(1);
+    let model = match policy.auto_escalate {
+        true => format!(
+            "After {} retries a stronger model is taken.",
+            policy.escalate_after_retries
+        ),
+        false => "A stronger model is taken only when you say so.".to_owned(),
+    };
+    match waits.is_empty() {
+        true => format!("One try, no retries. {model}"),
+        false => format!(
+            "{tries} tries, with waits of about {}{}. {model}",
+            waits.join(", "),
+            if policy.max_retries > 5 {
+                " and so on"
+            } else {
+                ""
+            }
+        ),
+    }
+}
+
+fn templates(view: &Policies) -> Markup {
+    html! {
+        section aria-labelledby="templates-title" {
+            div class="section-head" { h2 id="templates-title" { "Templates" } span class="dim small" { "fill in the form above; nothing is saved before you save it" } }
+            @if view.templates.is_empty() { (empty::empty("There are no templates.", "The configuration can hold some:", Some("unstuck config show policies"))) }
+            div class="two" {
+                @for policy in &view.templates {
+                    article class="card stack" {
+                        h3 { (text::one_line(&policy.name, 80)) }
+                        @if !policy.description.is_empty() { p class="small" { (text::one_line(&policy.description, 300)) } }
+                        p class="small dim" { (in_words(policy)) }
+                        p { button type="button" data-form="policy" data-fill=(serde_json::to_string(policy).unwrap_or_default()) { "Fill in" span class="hidden-visually" { " " (text::one_line(&policy.name, 80)) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_told_in_a_sentence() {
+        let policy = RetryPolicy::default();
+        assert!(
+            in_words(&policy).starts_with("4 tries, with waits of about "),
+            "{}",
+            in_words(&policy)
+        );
+        let off = RetryPolicy {
+            enabled: false,
+            ..RetryPolicy::default()
+        };
+        assert_eq!(
+            in_words(&off),
+            "Nothing is done: every failure is passed through."
+        );
+    }
+
+    #[test]
+    fn every_field_of_the_form_is_one_of_the_policy() {
+        let wire = serde_json::to_value(RetryPolicy::default()).unwrap();
+        for name in NUMBERS.iter().chain(&TIMES).map(|field| field.name).chain([
+            "curve",
+            "jitter",
+            "enabled",
+            "autoEscalate",
+            "retryableErrors",
+        ]) {
+            assert!(wire.get(name).is_some(), "{name}: {wire}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Settings: agents, models and prices, who is told, and what may be spent.
+
+use maud::{Markup, html};
+
+use super::chart;
+use super::layout::{self, Frame, Place, button};
+use super::parts::icon::Icon;
+use super::parts::{empty, money, pill, text};
+use crate::model::{Agent, Budget, Budgets, Model, Models, Webhook};
+
+/// What the page shows.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// What is the same on all pages.
+    pub(crate) frame: Frame,
+    /// The agents.
+    pub(crate) agents: Vec<Agent>,
+    /// The models and their prices.
+    pub(crate) models: Models,
+    /// Who is told.
+    pub(crate) webhooks: Vec<Webhook>,
+    /// What may be spent.
+    pub(crate) budgets: Budgets,
+}
+
+/// The page.
+pub(crate) fn page(view: &Settings) -> Markup {
+    let body = html! {
+        div class="page-head" { div class="titles" { h1 { "Settings" } p class="dim" { "They are kept in configuration files; " code { "unstuck config show --origin" } " tells where each comes from." } } }
+        (budgets(view))
+        (webhooks(view))
+        (agents(view))
+        (models(view))
+    };
+    layout::page(&view.frame, Place::Settings, "Settings", body)
+}
+
+/// One part of the page.
+pub(crate) fn part(view: &Settings, name: &str) -> Option<Markup> {
+    (name == "budgets").then(|| budgets(view))
+}
+
+fn budgets(view: &Settings) -> Markup {
+    html! {
+        section data-part="budgets" data-about="call_finished attempt_failed attempt_succeeded" aria-labelledby="budgets-title" {
+            div class="section-head" { h2 id="budgets-title" { "Budgets" } span class="dim small" { (money::usd(view.budgets.spent_today_usd)) " spent on API calls today (UTC)" } }
+            @if view.budgets.budgets.iter().all(|one| one.usd.is_none() && one.tokens.is_none()) { (empty::empty("Nothing limits what is spent.", "A limit in the configuration:", Some("[budgets] day_usd = 20"))) }
+            @else { div class="tiles" { @for one in &view.budgets.budgets { (budget(one)) } } }
+        }
+    }
+}
+
+fn budget(one: &Budget) -> Markup {
+    let name = match one.id.as_str() {
+        "run" => "for each run",
+        "day" => "for each day",
+        "session" => "for each session of the gateway",
+        "gateway_day" => "for the gateway in a day",
+        other => other,
+    };
+    html! {
+        @if one.usd.is_some() || one.tokens.is_some() {
+            div class="card tile" {
+                @match (one.usd, one.tokens) {
+                    (Some(usd), _) => { span class="big" { (money::usd(usd)) } }
+                    (None, Some(tokens)) => { span class="big" { (money::tokens(tokens)) " tokens" } }
+                    (None, None) => {}
+                }
+                span class="name" { (text::one_line(name, 60)) }
+                @if let (Some(spent), Some(usd)) = (one.spent_usd, one.usd) { span class="small" { (chart::share(spent / usd.max(f64::MIN_POSITIVE))) " " (money::usd(spent)) " spent" } }
+            }
+        }
+    }
+}
+
+fn webhooks(view: &Settings) -> Markup {
+    let refused = view.frame.may.not_change();
+    html! {
+        section aria-labelledby="webhooks-title" {
+            div class="section-head" { h2 id="webhooks-title" { "Webhooks" } }
+            @if view.webhooks.is_empty() { (empty::empty("Nobody is told when something happens.", "A webhook in the configuration:", Some("[webhooks] on_escalation = \"https://…\""))) }
+            @else { div class="card flush" { table class="table folds" {
+                caption class="hidden-visually" { "Who is told when something happens" }
+                thead { tr { th scope="col" { "When" } th scope="col" { "To" } th scope="col" { "As" } th scope="col" { "Test" } } }
+                tbody { @for one in &view.webhooks { tr {
+                    th scope="row" { (text::one_line(&one.occasion.replace('_', " "), 60)) }
+                    td data-name="To" { code { (text::one_line(&one.target, 200)) } }
+                    td data-name="As" { (text::one_line(&one.format, 60)) }
+                    td { form class="row" data-api={ "/api/webhooks/" (one.id) "/test" } data-done="Sent. See whether it has arrived." data-tell="said" {
+                        (button("", "submit", refused, html! { "Send a sample" span class="hidden-visually" { " to " (text::one_line(&one.target, 80)) } })) span class="says" role="status" {}
+                    } }
+                } } }
+            } } }
+        }
+    }
+}
+
+fn agents(view: &Settings) -> Markup {
+    html! {
+        section aria-labelledby="agents-title" {
+            div class="section-head" { h2 id="agents-title" { "Agents" } }
+            div class="card flush" { table class="table folds" {
+                caption class="hidden-visually" { "Agents that can be run" }
+                thead { tr { th scope="col" { "Agent" } th scope="col" { "Here" } th scope="col" { "Prompt by" } th scope="col" { "Can" } } }
+                tbody { @for agent in &view.agents { tr {
+                    th scope="row" { div class="title-cell" { span { (text::one_line(&agent.title, 80)) } code class="small dim" { (text::one_line(&agent.id, 60)) } } }
+                    td data-name="Here" { div { (installed(agent)) } }
+                    td data-name="Prompt by" { (text::one_line(&agent.prompt, 30)) }
+                    td data-name="Can" { (can(agent)) }
+                } } }
+            } }
+        }
+    }
+}
+
+fn installed(agent: &Agent) -> Markup {
+    html! {
+        @match agent.installed {
+            Some(true) => { (pill::pill("is-ok", Icon::Check, "Installed")) @if let Some(version) = &agent.version { " " span class="small dim" title=[agent.path.as_deref().map(|path| text::one_line(path, 300))] { (text::one_line(version, 60)) } } }
+            Some(false) => { (pill::pill("is-gone", Icon::Cross, "Not found")) }
+            None => { span class="dim" { "not looked for" } }
+        }
+    }
+}
+
+fn can(agent: &Agent) -> String {
+    let all = [
+        (agent.resumes, "go on with a conversation"),
+        (agent.model, "be told the model"),
+        (agent.tools, "be told its tools"),
+    ];
+    let able: Vec<_> = all
+        .into_iter()
+        .filter(|(can, _)| *can)
+        .map(|(_, words)| words)
+        .collect();
+    match able.is_empty() {
+        true => "–".to_owned(),
+        false => able.join(", "),
+    }
+}
+
+fn models(view: &Settings) -> Markup {
+    html! {
+        section aria-labelledby="models-title" {
+            div class="section-head" { h2 id="models-title" { "Models and prices" } span class="dim small" { "USD for a million tokens" } }
+            @for ladder in &view.models.ladders {
+                p class="small" { span class="label" { "Ladder " (text::one_line(&ladder.id, 40)) ": " }
+                    @for (at, model) in ladder.models.iter().enumerate() { @if at > 0 { " → " } span class="tag" { (text::one_line(model, 80)) } } }
+            }
+            div class="card flush" { table class="table folds tight" {
+                caption class="hidden-visually" { "Models and prices" }
+                thead { tr { th scope="col" { "Model" } th scope="col" { "Provider" } th scope="col" class="number" { "In" } th scope="col" class="number" { "Kept" } th scope="col" class="number" { "Out" } th scope="col" class="number" { "Context" } th scope="col" { "Price of" } } }
+                tbody { @for model in &view.models.models { (model_row(model)) } }
+            } }
+        }
+    }
+}
+
+fn model_row(model: &Model) -> Markup {
+    let price = model.price.as_ref();
+    let usd = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), money::usd);
+    html! {
+        tr {
+            th scope="row" { code { (text::one_line(&model.id, 100)) } }
+            td data-name="Provider" { (text::one_line(&model.provider, 60)) }
+            td data-name="In" class="number" { (usd(price.map(|price| price.input))) }
+            td data-name="Kept" class="number" { (usd(price.and_then(|price| price.cached))) }
+            td data-name="Out" class="number" { (usd(price.map(|price| price.output))) }
+            td data-name="Context" class="number" { (model.context.map_or_else(|| "–".to_owned(), money::tokens)) }
+            td data-name="Price of" { (price.map_or_else(|| "not known".to_owned(), |price| text::one_line(&price.as_of, 20))) }
+        }
+    }
+}

@@ -1,0 +1,479 @@
+//! Pages full of what they can hold. Every text goes through one function, so that a test can put anything in its place.
+
+use std::time::Duration;
+
+use unstuck_core::episode::Status;
+use unstuck_core::{Kind, Level, Timestamp};
+
+use crate::model::*;
+use crate::pages::layout::{Frame, May};
+
+mod pages;
+
+pub(super) const NOW: Timestamp = Timestamp::from_seconds(1_794_850_000);
+
+/// Makes pages whose texts are what `says` makes of them.
+pub(super) struct Sample<F> {
+    pub(super) says: F,
+    pub(super) may: May,
+}
+
+fn before(seconds: u64) -> Timestamp {
+    NOW.before(Duration::from_secs(seconds))
+}
+
+fn after(seconds: u64) -> Timestamp {
+    NOW.after(Duration::from_secs(seconds))
+}
+
+impl<F: Fn(&str) -> String> Sample<F> {
+    fn s(&self, text: &str) -> String {
+        (self.says)(text)
+    }
+
+    /// An id: ours, so that it holds no commands to terminals.
+    fn id(&self, text: &str) -> String {
+        let kept = self.s(text);
+        kept.chars().filter(|c| !c.is_control()).collect()
+    }
+
+    fn o(&self, text: &str) -> Option<String> {
+        Some(self.s(text))
+    }
+
+    fn words(&self, all: &[&str]) -> Vec<String> {
+        all.iter().map(|word| self.s(word)).collect()
+    }
+
+    pub(super) fn frame(&self) -> Frame {
+        Frame {
+            now: NOW,
+            open: 2,
+            may: self.may,
+            stream: Some("/api/events".into()),
+        }
+    }
+
+    pub(super) fn run(&self, id: &str, status: Status) -> Run {
+        let ended = matches!(
+            status,
+            Status::Succeeded | Status::Recovered | Status::Failed | Status::Interrupted
+        );
+        Run {
+            id: self.id(id),
+            project: self.s("/home/me/shop"),
+            project_id: self.id("3f9a1c07be52"),
+            command: self.words(&["claude", "-p", "fix the failing tests in checkout"]),
+            agent: self.o("claude"),
+            model: self.o("claude-sonnet-5-5"),
+            policy: self.s("standard"),
+            roles: None,
+            task: None,
+            iteration: Some(2),
+            status,
+            driven: !ended,
+            kind: Some(Kind::RateLimit),
+            recovery_level: Some(Level::Alternative),
+            started: before(1_260),
+            updated: before(20),
+            finished: ended.then(|| before(30)),
+            until: (status == Status::Waiting).then(|| after(42)),
+            attempt_count: 2,
+            error_count: 1,
+            retry_count: 1,
+            is_hiccup: false,
+            cost_usd: 0.4231,
+            tokens: 182_400,
+            exit_code: ended.then_some(1),
+            reason: self.o("rate limited; the server said to wait 45 s"),
+        }
+    }
+
+    pub(super) fn session(&self, id: &str, status: Status) -> Session {
+        let run = self.run("k3v9x0m2qa", status);
+        Session {
+            id: self.id(id),
+            run: run.id,
+            project: run.project,
+            project_id: run.project_id,
+            role: None,
+            iteration: None,
+            instance: None,
+            agent: run.agent,
+            model: run.model,
+            command: run.command,
+            policy: self.o("standard"),
+            status,
+            driven: true,
+            started: run.started,
+            finished: run.finished,
+            until: run.until,
+            attempt_count: 3,
+            max_attempts: Some(4),
+            error_count: 2,
+            retry_count: 2,
+            is_hiccup: false,
+            last_error: Some(Kind::RateLimit),
+            recovery_level: Some(Level::Alternative),
+            cost_usd: 0.4231,
+            tokens: 182_400,
+            agent_session: self.o("5f0c"),
+            timeout_ms: Some(1_200_000),
+            reason: run.reason,
+            retries: vec![RetryTold {
+                attempt_number: 1,
+                error: Kind::Timeout,
+                error_message: self.s("timed out"),
+                timestamp: before(400),
+                delay_ms: 2_000,
+                succeeded: false,
+            }],
+            model_changes: vec![self.model_change()],
+        }
+    }
+
+    fn model_change(&self) -> ModelChange {
+        ModelChange {
+            from_model: self.s("claude-haiku-5"),
+            to_model: self.s("claude-sonnet-5-5"),
+            reason: self.s("auto_after_retries"),
+            timestamp: before(300),
+            cost_estimate: Some(0.21),
+        }
+    }
+
+    pub(super) fn question(&self, id: &str) -> Escalation {
+        let offered = |answer, does: &str, cost_usd| Offered {
+            answer,
+            does: self.s(does),
+            cost_usd,
+        };
+        Escalation {
+            id: self.id(id),
+            question: self.s("recovery_approval_required"),
+            trigger: self.s("RECOVERY"),
+            run: self.id("k3v9x0m2qa"),
+            session: Some(self.id("k3v9x0m2qa-1")),
+            project: self.s("/home/me/shop"),
+            project_id: self.id("3f9a1c07be52"),
+            role: self.o("tester"),
+            kind: Kind::LockfileDrift,
+            doing: self.s("running the tests of the checkout"),
+            evidence: self.s("npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync"),
+            reason: self.s("The lockfile is out of date; installing would change it, and nobody has allowed that yet."),
+            tried: vec![Tried { what: self.s("the same again after 2 s"), why: self.s("failed the same way") }],
+            command: self.o("npm install --package-lock-only"),
+            proposed: self.o("repair"),
+            cost: Some(self.estimate()),
+            can_preview: true,
+            answers: vec![
+                offered(Answer::Approve, "runs `npm install --package-lock-only` once, then tries again", None),
+                offered(Answer::Reject, "does not run it, and tries again without", None),
+                offered(Answer::Resolve, "tries again: you have seen to it", None),
+                offered(Answer::Retry, "tries again with your words", None),
+                offered(Answer::Escalate, "tries again with claude-opus-5", Some(1.2)),
+                offered(Answer::Skip, "leaves tester out; the others go on without it", None),
+                offered(Answer::Abort, "ends the run", None),
+            ],
+            created: before(600),
+            deadline: Some(Deadline { at: after(3_000), answer: Answer::Abort }),
+            fingerprint: self.s("7b1c"),
+            hash: self.s("00ff00ff00ff00ff"),
+            answered: None,
+        }
+    }
+
+    pub(super) fn answered(&self, id: &str) -> Escalation {
+        let how = Resolved {
+            by: self.s("human"),
+            method: self.s("approve"),
+            who: self.o("ada"),
+            note: self.s("fine by me"),
+            said: self.s("approved by ada"),
+        };
+        Escalation {
+            answered: Some(Answered {
+                at: before(90),
+                how: Some(how),
+            }),
+            ..self.question(id)
+        }
+    }
+
+    pub(super) fn estimate(&self) -> Estimate {
+        Estimate {
+            from_model: self.o("claude-sonnet-5-5"),
+            to_model: self.o("claude-opus-5"),
+            usd: Some(1.2),
+            formula: self
+                .s("(25 - 15) × 12 000 output tokens / 1M + (5 - 3) × 500 000 input tokens / 1M"),
+            keeps: self.s("The conversation and all files stay as they are."),
+        }
+    }
+
+    pub(super) fn prompt(&self) -> RetryPrompt {
+        RetryPrompt {
+            prompt: self.s("The last attempt failed.\n\nError: tests failed"),
+            original: self.s("fix the failing tests"),
+            continues: true,
+            model: self.o("claude-sonnet-5-5"),
+            timeout_ms: Some(600_000),
+        }
+    }
+
+    pub(super) fn preview(&self) -> Preview {
+        Preview {
+            command: self.s("npm install"),
+            exit_code: Some(0),
+            output: self.s("added 2 packages\n"),
+            files: vec![PreviewedFile {
+                path: self.s("package-lock.json"),
+                change: self.s("changed"),
+                diff: self.s("@@ -1 +1 @@\n-  \"version\": \"1.0.0\"\n+  \"version\": \"1.0.1\"\n"),
+            }],
+            more: true,
+            notes: vec![self.s("It reached for the network; that was allowed.")],
+        }
+    }
+
+    fn attempt(&self, number: u32, outcome: &str) -> Attempt {
+        let failed = outcome == "failed";
+        Attempt {
+            id: self.id(&format!("k3v9x0m2qa/{number}")),
+            index: number,
+            session: self.id("k3v9x0m2qa-1"),
+            role: self.o("tester"),
+            iteration: Some(1),
+            instance: Some(1),
+            number,
+            outcome: outcome.to_owned(),
+            cut_off: 0,
+            started: before(u64::from(600 / number)),
+            ended: (outcome != "running").then(|| before(u64::from(500 / number))),
+            duration_ms: (outcome != "running").then_some(94_300),
+            command: self.words(&["claude", "-p", "fix the failing tests"]),
+            model: self.o("claude-sonnet-5-5"),
+            answering: (number > 1).then(|| Answering {
+                kind: Kind::FormatValidation,
+                level: Level::Alternative,
+                strategy: self.o("simplify_prompt"),
+            }),
+            changes: if number > 1 {
+                vec![self.s("the prompt tells what was wrong")]
+            } else {
+                Vec::new()
+            },
+            exit_code: failed.then_some(1),
+            signal: None,
+            limit: (number == 2).then(|| self.s("timeout")),
+            used: Used {
+                cost_usd: Some(0.12),
+                tokens: Some(TokenCount {
+                    input: 41_000,
+                    cached: 12_000,
+                    output: 2_100,
+                }),
+                turns: Some(7),
+            },
+            diagnosis: failed.then(|| self.diagnosis()),
+            validation_errors: if failed {
+                vec![self.s("section “Risks” is missing")]
+            } else {
+                Vec::new()
+            },
+            excerpt: Some(Excerpt {
+                stdout: self.s("FAIL src/checkout.test.ts\n  expected 3, got 2\n"),
+                stderr: self.s("npm error code 1\n"),
+            }),
+            decision: failed.then(|| self.decision()),
+            calls: vec![self.call()],
+            model_changes: if number == 2 {
+                vec![self.model_change()]
+            } else {
+                Vec::new()
+            },
+            wait: failed.then(|| Wait {
+                until: if number == 2 { after(42) } else { before(300) },
+                reason: self.s("the server said so"),
+                stated: true,
+            }),
+            escalation: (number == 2).then(|| self.id("q1")),
+            resolved: (number == 2).then(|| Resolved {
+                by: self.s("human"),
+                method: self.s("retry"),
+                who: self.o("ada"),
+                note: self.s("use the fixtures"),
+                said: self.s("retried with words by ada"),
+            }),
+            repairs: if number == 1 {
+                vec![self.repair()]
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    fn diagnosis(&self) -> Diagnosis {
+        Diagnosis {
+            kind: Kind::FormatValidation,
+            layer: self.s("agent"),
+            level: Some(Level::Alternative),
+            confidence: 0.92,
+            retry_after_ms: Some(45_000),
+            rule: self.s("format_validation/section"),
+            line: self.s("error: the section “Risks” is missing from the report"),
+            fingerprint: self.s("9c2e"),
+            message: self.s("The output does not have the form that was asked for"),
+            hint: self.s("Say in the prompt which sections are needed"),
+            truncated: false,
+        }
+    }
+
+    fn decision(&self) -> Decision {
+        Decision {
+            level: Some(Level::Alternative),
+            strategy: self.o("tell_what_was_wrong"),
+            reason: self.s("The same prompt would fail the same way; the next strategy of the chain helped 7 of 9 times"),
+            attempt: 1,
+            of: 2,
+            delay_ms: Some(2_000),
+            stated: false,
+            passed_over: vec![PassedOver { strategy: self.s("same"), why: self.s("a systematic failure is not repeated unchanged") }],
+            cost_usd: Some(0.14),
+            at: before(480),
+            knowledge: self.s("0.1.0"),
+            policy_hash: self.s("ab12"),
+        }
+    }
+
+    fn call(&self) -> ApiCall {
+        ApiCall {
+            id: self.id("c81"),
+            tries: vec![ApiTry {
+                at: before(520),
+                number: 1,
+                upstream: self.s("anthropic"),
+                model: self.o("claude-sonnet-5-5"),
+                status: Some(529),
+                kind: Kind::ServerOverloaded,
+                message: self.s("Overloaded"),
+                reason: self.s("tried again after 1.2 s"),
+                fallback: self.o("bedrock"),
+            }],
+            outcome: self.o("recovered"),
+            status: Some(200),
+            model: self.o("claude-sonnet-5-5"),
+            attempts: Some(2),
+            duration_ms: Some(4_800),
+            cost_usd: Some(0.02),
+        }
+    }
+
+    fn repair(&self) -> Repair {
+        Repair {
+            id: self.id("r1"),
+            command: self.s("npm ci"),
+            working_dir: self.o("web"),
+            root_cause: self.s("node_modules are missing."),
+            expected_outcome: self.s("The tests can start."),
+            reason: self.s("Allowed by the project's configuration."),
+            approved: true,
+            exit_code: Some(0),
+            duration_ms: Some(8_100),
+            sandbox: self.o("landlock"),
+            output: self.s("added 812 packages\n"),
+            failed: self.o("Something else failed afterwards."),
+            worked: true,
+        }
+    }
+
+    fn texts(&self, number: u32) -> AttemptTexts {
+        let prompt = match number {
+            1 => "Fix the failing tests in checkout.\nWrite a report.\n",
+            _ => {
+                "The last report had no section “Risks”.\nFix the failing tests in checkout.\nWrite a report with the sections Summary, Risks.\n"
+            }
+        };
+        AttemptTexts {
+            prompt: self.o(prompt),
+            stdout: self.s("running tests…\n"),
+            stderr: self.s("warning: slow\n"),
+            cut: true,
+        }
+    }
+
+    fn event(&self, seq: u64, name: &str) -> EventLine {
+        let mut data = serde_json::Map::new();
+        data.insert(
+            "reason".into(),
+            self.s("the chain goes on with the next strategy").into(),
+        );
+        EventLine {
+            id: seq,
+            run: self.id("k3v9x0m2qa"),
+            seq,
+            at: before(600 - seq * 40),
+            event: self.s(name),
+            session: Some(self.id("k3v9x0m2qa-1")),
+            kind: Some(Kind::FormatValidation),
+            data,
+        }
+    }
+
+    fn events(&self) -> Vec<EventLine> {
+        let names = [
+            "attempt_started",
+            "decision_made",
+            "attempt_failed",
+            "attempt_started",
+            "run_started",
+        ];
+        names
+            .iter()
+            .zip((1..=5).rev())
+            .map(|(name, seq)| self.event(seq, name))
+            .collect()
+    }
+
+    fn lane(&self, upstream: &str, breaker: &str) -> Lane {
+        let window = |limit: u64, remaining| {
+            Some(Window {
+                limit: Some(limit),
+                remaining,
+                reset: after(31),
+            })
+        };
+        Lane {
+            upstream: self.id(upstream),
+            model: self.id("claude-sonnet-5-5"),
+            breaker: Breaker {
+                state: breaker.to_owned(),
+                failures: Some(1),
+                until: (breaker != "closed").then(|| after(17)),
+            },
+            in_flight: 3,
+            pace_per_second: None,
+            requests: window(1_000, 120),
+            tokens: None,
+            input_tokens: window(400_000, 381_000),
+            output_tokens: window(80_000, 4_000),
+            plan: Some(Plan {
+                used_percent: 71.0,
+                reset: after(7_200),
+                spent: false,
+            }),
+            cool_down_until: None,
+            retry_budget: 4.0,
+            usual_took_ms: 4_210.0,
+            counts: LaneCounts {
+                admitted: 812,
+                retries: 31,
+                answered: 790,
+                failed: 19,
+                rate_limited: 12,
+                abandoned: 1,
+                tokens: 12_000_000,
+            },
+        }
+    }
+}
