@@ -1,124 +1,24 @@
 #!/usr/bin/env bash
 # Real agent CLIs (Claude Code, Codex) under `unstuck exec` and `unstuck run`, against an LLM API that fails on purpose.
-#
-#   UNSTUCK_BIN         the program to try             (default target/release/unstuck)
-#   FAULTS_BIN          the failing API                (default target/release/unstuck-faults)
-#   UNSTUCK_AGENTS_DIR  where the CLIs are installed   (default target/agents)
-#
-# Nothing leaves the machine but the download of the CLIs: their API is on 127.0.0.1, their keys are made up, their
-# homes are thrown away, and every other address is sent to a proxy that is not there.
+# tests/agents-common.sh says by which variables it is told what to try.
 set -euo pipefail
+. "$(dirname "$0")/agents-common.sh"
 
-root=$(cd "$(dirname "$0")/.." && pwd)
-unstuck=${UNSTUCK_BIN:-$root/target/release/unstuck}
-faults=${FAULTS_BIN:-$root/target/release/unstuck-faults}
-agents=${UNSTUCK_AGENTS_DIR:-$root/target/agents}
-claude_version=2.1.325
-codex_version=0.166.0
 patience=180
-
-skip() { echo "skipped: $*"; exit 0; }
-fail() { echo "error: $*" >&2; exit 2; }
-
-# --- the CLIs ---
-
-platform() {
-  local os arch
-  case $(uname -s) in Linux) os=linux ;; Darwin) os=darwin ;; *) return 1 ;; esac
-  case $(uname -m) in x86_64) arch=x64 ;; aarch64 | arm64) arch=arm64 ;; *) return 1 ;; esac
-  echo "$os-$arch"
-}
-
-install_agents() {
-  local package
-  package=@anthropic-ai/claude-code-$(platform) || skip "there is no build of the CLIs for this machine"
-  claude=$agents/node_modules/$package/claude
-  codex=$agents/node_modules/.bin/codex
-  # A role calls them by their names.
-  PATH=$(dirname "$claude"):$(dirname "$codex"):$PATH
-  [[ -x $claude && -x $codex ]] && return
-  command -v npm > /dev/null || skip "npm is not installed"
-  mkdir -p "$agents"
-  echo "installing the CLIs into $agents" >&2
-  npm install --prefix "$agents" --no-save --no-audit --no-fund --loglevel=error \
-    "$package@$claude_version" "@openai/codex@$codex_version" > "$agents/npm.log" 2>&1 ||
-    skip "npm could not download the CLIs, see $agents/npm.log"
-  [[ -x $claude && -x $codex ]] || skip "the packages came without their programs"
-}
 
 # --- one scenario ---
 
-place=$(mktemp -d)
-server=
-stop_server() {
-  if [[ -n $server ]]; then
-    kill "$server" 2> /dev/null || true
-    wait "$server" 2> /dev/null || true
-    server=
-  fi
-}
-trap 'stop_server; rm -rf "$place"' EXIT
-
 start_server() { # script
-  stop_server
-  rm -rf "${place:?}"/*
-  mkdir -p "$place/home/.codex" "$place/project"
-  printf '%s\n' "$1" > "$place/script.toml"
-  "$faults" serve --script "$place/script.toml" --port-file "$place/port" --log "$place/requests.jsonl" \
-    2> "$place/server.log" &
-  server=$!
-  for _ in $(seq 200); do
-    [[ -s $place/port ]] && break
-    sleep 0.05
-  done
-  [[ -s $place/port ]] || fail "the server did not start: $(cat "$place/server.log")"
-  url=http://127.0.0.1:$(cat "$place/port")
-  configure_codex
+  new_place
+  start_api "$1"
+  url=$address
+  configure_codex "$url/v1" $'request_max_retries = 0\nstream_max_retries = 0'
 }
 
-# Codex takes its endpoint and its retries from a file only.
-configure_codex() {
-  cat > "$place/home/.codex/config.toml" << TOML
-model = "gpt-5.1"
-model_provider = "faults"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[model_providers.faults]
-name = "faults"
-base_url = "$url/v1"
-env_key = "FAULTS_KEY"
-wire_api = "responses"
-request_max_retries = 0
-stream_max_retries = 0
-TOML
-}
-
-# The one environment of all runs. CLAUDE_KEY is a variable because a usage limit exists for subscriptions only.
+# CLAUDE_KEY is a variable because a usage limit exists for subscriptions only.
 alone() { # command...
-  (
-    cd "$place/project"
-    timeout "$patience" env -i PATH="$PATH" HOME="$place/home" TZ=UTC LANG=C.UTF-8 \
-      XDG_STATE_HOME="$place/state" XDG_CONFIG_HOME="$place/config" \
-      HTTPS_PROXY=http://127.0.0.1:9 HTTP_PROXY=http://127.0.0.1:9 NO_PROXY=127.0.0.1 \
-      ANTHROPIC_BASE_URL="$url" "${claude_key:-ANTHROPIC_API_KEY}=made-up" CLAUDE_CODE_MAX_RETRIES=0 \
-      DISABLE_AUTOUPDATER=1 DISABLE_TELEMETRY=1 DISABLE_ERROR_REPORTING=1 \
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 \
-      CODEX_HOME="$place/home/.codex" FAULTS_KEY=made-up \
-      "$@" < /dev/null
-  )
-}
-
-agent_command() { # agent
-  case $1 in
-    claude) command=("$claude" -p "Say hello") ;;
-    codex) command=("$codex" exec --skip-git-repo-check "Say hello") ;;
-  esac
-}
-
-replies() { # what the API answered, such as "rate_limit,overloaded,answer"
-  [[ -f $place/requests.jsonl ]] || return 0
-  grep -o '"reply":"[a-z_]*"' "$place/requests.jsonl" | cut -d'"' -f4 | paste -sd, -
+  in_project ANTHROPIC_BASE_URL="$url" "${claude_key:-ANTHROPIC_API_KEY}=made-up" CLAUDE_CODE_MAX_RETRIES=0 \
+    OPENAI_API_KEY=made-up timeout "$patience" "$@" < /dev/null
 }
 
 # --- results ---
@@ -142,14 +42,6 @@ run() { # command...
   seconds=$((SECONDS - begun))
 }
 
-answered() { # the problem, if the answer did not arrive
-  if [[ $code != 0 ]]; then
-    echo "exit code $code instead of 0"
-  elif ! grep -q "Hello from the script" "$place/out"; then
-    echo "no answer on standard output"
-  fi
-}
-
 recovered() { # the problem, if unstuck does not say that it recovered
   alone "$unstuck" show --json > "$place/show" 2>> "$place/err" || { echo "unstuck show failed" && return; }
   grep -q recovered "$place/show" || echo "unstuck show does not say recovered"
@@ -157,13 +49,6 @@ recovered() { # the problem, if unstuck does not say that it recovered
 
 same_replies() { # expected
   [[ $(replies) == "$1" ]] || echo "the API answered $(replies) instead of $1"
-}
-
-first() { # the first of some problems
-  local problem
-  for problem in "$@"; do
-    if [[ -n $problem ]]; then echo "$problem" && return; fi
-  done
 }
 
 # --- the scenarios ---
@@ -215,18 +100,9 @@ $answer"
 # --- through the gateway: the CLI does not notice, and one prompt costs one retry ladder ---
 
 # Codex is told by its command line, and keeps a provider of its own if it has one; so it has none here.
-without_provider() {
-  cat > "$place/home/.codex/config.toml" << TOML
-model = "gpt-5.1"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-TOML
-  echo '{"OPENAI_API_KEY":"made-up"}' > "$place/home/.codex/auth.json"
-}
-
 through_gateway() { # argument of exec...
-  run env -u CLAUDE_CODE_MAX_RETRIES OPENAI_BASE_URL="$url/v1" OPENAI_API_KEY=made-up \
+  configure_codex
+  run env -u CLAUDE_CODE_MAX_RETRIES OPENAI_BASE_URL="$url/v1" \
     "$unstuck" exec "$@" -- "${command[@]}"
 }
 
@@ -242,7 +118,6 @@ rate_limit = { retry_after = 1 }
 [[step]]
 overloaded = {}
 $answer"
-  without_provider
   agent_command "$1"
   through_gateway
   result "$1" "gateway faults" "$(first "$(answered)" "$(same_replies rate_limit,overloaded,answer)" "$(attempts 1)")"
@@ -252,7 +127,6 @@ gateway_ladder() { # agent
   start_server '[[step]]
 server_error = {}
 times = "always"'
-  without_provider
   agent_command "$1"
   through_gateway --retries 2
   local wrong_code=
@@ -359,16 +233,16 @@ conversation_went_on() { # role, program, its word for going on
 }
 
 pipeline() {
-  local now reset claude_key=CLAUDE_CODE_OAUTH_TOKEN begun=$SECONDS running killed='' after_kill unfinished='' same
+  local now reset claude_key=CLAUDE_CODE_OAUTH_TOKEN begun=$SECONDS supervisor killed='' after_kill unfinished='' same
   now=$(date +%s)
   reset=$(((now + 30) / 60 * 60 + 60))
   start_server "$(pipeline_script "$reset" $((reset + 60)))"
   pipeline_config
   alone sh -c 'echo $$ > "$0" && exec "$@"' "$place/pid" "$unstuck" run --no-gateway > "$place/out" 2> "$place/err" &
-  running=$!
+  supervisor=$!
   wait_for_the_limit || killed="it never waited for the usage limit"
   kill -9 "$(cat "$place/pid")" || killed=${killed:-"it had ended before it could be killed"}
-  wait "$running" || true
+  wait "$supervisor" || true
   # What a dead supervisor leaves has a third of a second to end.
   sleep 2
   after_kill=$(left_running)
@@ -386,17 +260,12 @@ pipeline() {
 
 # Runs a scenario that mostly waits at a place of its own, and tells its row.
 aside() { # scenario
-  place=$(mktemp -d)
-  trap 'stop_server; rm -rf "$place"' EXIT
   "$1"
   printf '%s\n' "${rows[@]}"
   exit "$failures"
 }
 
-install_agents
-[[ -x $faults ]] || fail "no program at $faults, build it with: cargo build --release -p unstuck-faults"
-[[ -x $unstuck ]] || fail "no program at $unstuck, build it with: cargo build --release"
-
+need_programs
 row_aside=$(mktemp)
 aside pipeline > "$row_aside" &
 pipeline=$!

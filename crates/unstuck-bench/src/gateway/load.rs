@@ -43,6 +43,8 @@ pub(crate) struct Client {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Got {
     pub(crate) status: u16,
+    /// How often the gateway asked for it.
+    pub(crate) attempts: u32,
     /// Seconds until the last byte.
     pub(crate) whole: f64,
 }
@@ -81,9 +83,10 @@ impl Client {
             if stream.read_buf(&mut self.buffer).await? == 0 {
                 bail!("the connection was closed");
             }
-            if let Some(status) = ended(&self.buffer)? {
+            if let Some(head) = ended(&self.buffer)? {
                 return Ok(Got {
-                    status,
+                    status: head.get(9..12).context("no status")?.parse()?,
+                    attempts: header(head, "x-unstuck-attempts").unwrap_or(1),
                     whole: begin.elapsed().as_secs_f64(),
                 });
             }
@@ -91,24 +94,26 @@ impl Client {
     }
 }
 
-/// The status of an answer that is all here.
-fn ended(bytes: &[u8]) -> Result<Option<u16>> {
+/// The head of an answer that is all here.
+fn ended(bytes: &[u8]) -> Result<Option<&str>> {
     let Some(end) = memchr::memmem::find(bytes, b"\r\n\r\n") else {
         return Ok(None);
     };
     let head = std::str::from_utf8(&bytes[..end])?;
-    let status = head.get(9..12).context("no status")?.parse()?;
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let is_length = name.eq_ignore_ascii_case("content-length");
-        is_length.then(|| value.trim().parse::<usize>().ok())?
-    });
     let body = &bytes[end + 4..];
-    let is_whole = match length {
+    let is_whole = match header::<usize>(head, "content-length") {
         Some(length) => body.len() >= length,
         None => body.ends_with(b"0\r\n\r\n"),
     };
-    Ok(is_whole.then_some(status))
+    Ok(is_whole.then_some(head))
+}
+
+fn header<T: std::str::FromStr>(head: &str, name: &str) -> Option<T> {
+    head.lines().find_map(|line| {
+        let (of, value) = line.split_once(':')?;
+        let is_it = of.eq_ignore_ascii_case(name);
+        is_it.then(|| value.trim().parse().ok())?
+    })
 }
 
 /// So many answers a second with so many connections that never rest.

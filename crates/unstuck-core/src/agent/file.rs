@@ -1,6 +1,7 @@
 //! What an agent's file may say.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -18,10 +19,15 @@ pub struct AgentFile {
     pub names: Vec<String>,
     /// Packages by which `npx`, `uvx` and the like start it.
     pub packages: Vec<String>,
-    /// What it calls itself to the APIs that it asks: the names in its `User-Agent`, without versions.
+    /// What it calls itself to the APIs that it asks: the names in its `User-Agent`, without versions. A `*` at the end
+    /// stands for any rest.
     pub clients: Vec<String>,
     /// Whether it asks an API again that has told it not to.
     pub insists: bool,
+    /// How long it waits in silence for an answer to begin. Until then it is sent no signs of life: an error after them
+    /// is one of the stream, which it would take for a broken one and ask again. Nothing by default.
+    #[serde(deserialize_with = "crate::duration::text::deserialize")]
+    pub silence: Duration,
     /// How it is called for a role.
     pub call: CallFile,
     /// By what a command line runs it without a person.

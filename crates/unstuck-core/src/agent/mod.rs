@@ -146,7 +146,11 @@ impl Agents {
         let names = user_agent.split_whitespace();
         let mut names = names.filter_map(|word| word.split('/').next());
         names.find_map(|name| {
-            let is_its = |client: &String| client.eq_ignore_ascii_case(name);
+            let is_its = |client: &String| match client.strip_suffix('*') {
+                Some(begin) => (name.get(..begin.len()))
+                    .is_some_and(|its_begin| its_begin.eq_ignore_ascii_case(begin)),
+                None => client.eq_ignore_ascii_case(name),
+            };
             let mut agents = self.agents.values();
             agents.find(|agent| agent.file.clients.iter().any(is_its))
         })

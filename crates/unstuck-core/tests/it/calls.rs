@@ -315,6 +315,16 @@ fn agents_are_known_by_what_they_call_themselves_to_apis() {
         id("GeminiCLI/0.9.0/gemini-3-pro (linux; x64)").as_deref(),
         Some("gemini")
     );
+    assert_eq!(
+        id("GeminiCLI-tui/0.61.0/gemini-3-pro (linux; x64; terminal)").as_deref(),
+        Some("gemini")
+    );
+    assert_eq!(
+        id("CloudCodeVSCode/0.61.0 (aidev_client; os_type=Linux; proxy_client=geminicli)")
+            .as_deref(),
+        Some("gemini")
+    );
+    assert_eq!(id("GeminiCLI2/1.0"), None);
     assert_eq!(id("ai-sdk/5.0 opencode/1.0.2").as_deref(), Some("opencode"));
     assert_eq!(id("OpenAI/Python 1.2.3"), None);
     assert_eq!(id(""), None);

@@ -27,10 +27,13 @@ pub(crate) struct Alive {
 }
 
 impl Call {
-    /// Answers; whoever is held for long is sent signs of life, where its parser allows them.
-    pub(crate) async fn answer(self) -> Response<Answer> {
-        let after = self.shared.settings.limits.keep_alive;
-        let ping = keep_alive(self.endpoint).filter(|_| self.asked.stream && !after.is_zero());
+    /// Answers; whoever is held for long is sent signs of life, where its parser allows them and when it
+    /// would not wait without them any longer.
+    pub(crate) async fn answer(self: Box<Self>) -> Response<Answer> {
+        let every = self.shared.settings.limits.keep_alive;
+        let silence = self.agent().map(|agent| agent.file().silence);
+        let after = every.max(silence.unwrap_or_default());
+        let ping = keep_alive(self.endpoint).filter(|_| self.asked.stream && !every.is_zero());
         let (endpoint, session) = (self.endpoint, self.session.name());
         let mut running: Running = Box::pin(self.run());
         let Some(ping) = ping else {
@@ -38,7 +41,7 @@ impl Call {
         };
         match tokio::time::timeout(after, &mut running).await {
             Ok(response) => response,
-            Err(_) => begun(running, endpoint, ping, after, &session),
+            Err(_) => begun(running, endpoint, ping, every, &session),
         }
     }
 }

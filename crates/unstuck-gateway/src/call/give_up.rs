@@ -1,13 +1,10 @@
 //! What the client gets when nothing helped: the upstream's own words where there are any.
 
 use bytes::Bytes;
-use hyper::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT,
-};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::time::Duration;
 use unstuck_core::Kind;
-use unstuck_core::agent::Agents;
 use unstuck_core::traffic::Held;
 
 use super::account::Account;
@@ -33,15 +30,12 @@ impl Call {
     ) -> Response<Answer> {
         let mut told = Told::of(&broken, &given.diagnosis);
         let wait = given.diagnosis.retry_after;
-        let insists = self.insists(told.status, given.diagnosis.kind);
+        let insists = self.insists(&told);
         if insists {
-            told.status = StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(told.status);
+            told.status = self.stopping(told.status);
         }
         account.failed(given.diagnosis, &given.reason, told.status.as_u16());
-        if insists {
-            return self.say(account, &told);
-        }
-        let Some((head, body)) = broken.answer else {
+        let Some((head, body)) = broken.answer.filter(|_| !insists) else {
             return self.say(account, &told);
         };
         let mut head = self.told(head, &account.record);
@@ -58,14 +52,15 @@ impl Call {
 
     /// Whether the client is an agent that would ask again all the same. Only another status stops it; what really
     /// happened stands in the message, and whoever supervises the agent knows it from us.
-    fn insists(&self, status: StatusCode, kind: Kind) -> bool {
-        let would = status.is_server_error()
-            || matches!(status.as_u16(), 401 | 403 | 408 | 409)
-            || kind == Kind::RateLimit;
-        let client = self.headers.get(USER_AGENT);
-        let client = client.and_then(|value| value.to_str().ok());
-        let agent = client.and_then(|client| Agents::built_in().of_client(client));
-        would && agent.is_some_and(|agent| agent.file().insists)
+    fn insists(&self, told: &Told) -> bool {
+        let would = told.status.is_server_error()
+            || matches!(told.status.as_u16(), 401..=403 | 408 | 409)
+            || told.code == Kind::RateLimit.name();
+        would && self.agent().is_some_and(|agent| agent.file().insists)
+    }
+
+    fn stopping(&self, status: StatusCode) -> StatusCode {
+        StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(status)
     }
 
     /// Nobody may be asked in time.
@@ -94,7 +89,7 @@ impl Call {
                 "it is overloaded and calls stand in line",
             ),
         };
-        let told = Told {
+        let mut told = Told {
             status,
             code: code.to_owned(),
             message: format!(
@@ -103,7 +98,10 @@ impl Call {
             ),
             retry_after: Some(wait),
         };
-        account.refused(status.as_u16());
+        if self.insists(&told) {
+            told.status = self.stopping(status);
+        }
+        account.refused(told.status.as_u16());
         self.say(account, &told)
     }
 

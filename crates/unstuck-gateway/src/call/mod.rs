@@ -20,11 +20,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::header::{CONTENT_LENGTH, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, HeaderValue, USER_AGENT};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
 use unstuck_core::Kind;
+use unstuck_core::agent::{Agent, Agents};
 use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::traffic::{Ask, Limits};
 
@@ -68,7 +69,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// Tries until it works or nothing helps, and answers.
-    pub(crate) async fn run(mut self) -> Response<Answer> {
+    pub(crate) async fn run(mut self: Box<Self>) -> Response<Answer> {
         let mut account = self.account();
         if let Some(told) = self.refusal() {
             account.refused(told.status.as_u16());
@@ -101,7 +102,7 @@ impl Call {
                     if self.corrects(&mut account, &mut tries, &whole.reading) {
                         continue;
                     }
-                    return self.whole(account, *whole);
+                    return self.whole(&mut account, *whole);
                 }
                 Tried::Opened(opened) => return self.opened(account, *opened),
                 Tried::Broken(broken, head) => (broken, head),
@@ -204,7 +205,7 @@ impl Call {
         self.choice().after(&tries.target, &needs, kind)
     }
 
-    fn whole(self, mut account: Account, whole: Whole) -> Response<Answer> {
+    fn whole(&self, account: &mut Account, whole: Whole) -> Response<Answer> {
         let Whole {
             head,
             body,
@@ -218,7 +219,7 @@ impl Call {
         Response::from_parts(head, Answer::Whole(Some(body)))
     }
 
-    fn opened(self, mut account: Account, opened: Opened) -> Response<Answer> {
+    fn opened(&self, mut account: Box<Account>, opened: Opened) -> Response<Answer> {
         account.limits = self.limits(&opened.head);
         account.record.status = opened.head.status.as_u16();
         account.record.stream = true;
@@ -290,14 +291,20 @@ impl Call {
         }
     }
 
+    /// The agent that the client says it is.
+    fn agent(&self) -> Option<&'static Agent> {
+        let client = self.headers.get(USER_AGENT)?.to_str().ok()?;
+        Agents::built_in().of_client(client)
+    }
+
     /// How long the client still waits.
     fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    fn account(&self) -> Account {
+    fn account(&self) -> Box<Account> {
         let setup = self.session.setup();
-        Account {
+        Box::new(Account {
             shared: Arc::clone(&self.shared),
             session: Arc::clone(&self.session),
             talk: self.talk,
@@ -329,6 +336,6 @@ impl Call {
                 tokens: None,
                 cost_usd: None,
             },
-        }
+        })
     }
 }

@@ -22,7 +22,8 @@ use crate::upstream::Arriving;
 const MERGED: usize = 16 << 10;
 /// A frame that has not ended after so many bytes never will.
 const LONGEST_FRAME: usize = 32 << 20;
-/// So often in a row the runtime is given the chance to bring more of what is already there.
+/// So often in a row the runtime is given the chance to bring more of what is already there, where that comes from another
+/// task.
 const LOOKS: u8 = 2;
 
 /// A stream that is passed on.
@@ -39,7 +40,7 @@ pub(crate) struct Relay {
     alive: Instant,
     patience: Duration,
     state: State,
-    account: Account,
+    account: Box<Account>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl Relay {
         opened: Opened,
         protocol: Protocol,
         patience: Duration,
-        account: Account,
+        account: Box<Account>,
     ) -> Self {
         let mut relay = Self {
             protocol,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use hyper::header::USER_AGENT;
+use hyper::header::{HeaderName, USER_AGENT};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::time::Instant;
 
@@ -27,11 +27,13 @@ const GEMINI_HOLD: Duration = Duration::from_secs(50);
 const MARGIN: Duration = Duration::from_secs(1);
 /// How SDKs say for how many seconds they wait: those for JavaScript, those for Python, and Google's. Python's write words into the
 /// first one where nobody has set a limit.
-const PATIENCE: [&str; 3] = [
-    "x-stainless-timeout",
-    "x-stainless-read-timeout",
-    "x-server-timeout",
+const PATIENCE: [HeaderName; 3] = [
+    HeaderName::from_static("x-stainless-timeout"),
+    HeaderName::from_static("x-stainless-read-timeout"),
+    HeaderName::from_static("x-server-timeout"),
 ];
+/// How often an SDK says that it has tried.
+const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// Answers a request.
 pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Answer> {
@@ -79,7 +81,7 @@ fn begin(
     query: Option<&str>,
     body: Bytes,
     started: Instant,
-) -> Call {
+) -> Box<Call> {
     let asked = Asked::read(endpoint, route.path, &body);
     let client = headers
         .get(USER_AGENT)
@@ -96,9 +98,9 @@ fn begin(
         shared.crier.tell(&session, Noticed::Circling(sign));
     }
     let hold = hold(shared.settings.limits.hold, route.protocol, &headers);
-    Call {
+    Box::new(Call {
         id: identity::call(),
-        own_retries: number(&headers, "x-stainless-retry-count").unwrap_or(0.0) as u32,
+        own_retries: number(&headers, &RETRIES).unwrap_or(0.0) as u32,
         deadline: started + hold,
         shared: Arc::clone(shared),
         session,
@@ -112,7 +114,7 @@ fn begin(
         asked,
         talk,
         started,
-    }
+    })
 }
 
 /// How long a client can be held: as long as it says that it waits, or as long as such clients do.
@@ -129,7 +131,7 @@ fn hold(usual: Duration, protocol: Protocol, headers: &HeaderMap) -> Duration {
     own.map_or(usual, |own| usual.min(own.saturating_sub(MARGIN)))
 }
 
-fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
+fn number(headers: &HeaderMap, name: &HeaderName) -> Option<f64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
 }
 

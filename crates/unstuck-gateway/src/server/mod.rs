@@ -6,16 +6,19 @@ mod pass;
 mod route;
 
 use std::convert::Infallible;
+use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
@@ -26,6 +29,8 @@ use crate::shared::Shared;
 
 /// So long the calls under way are given to end.
 const GRACE: Duration = Duration::from_secs(5);
+/// So long is waited for the next bytes of a client that has sent a few only.
+const NEXT_BYTES: Duration = Duration::from_millis(5);
 /// So long is waited when no connection can be taken, such as when there are too many open files.
 const BREATHER: Duration = Duration::from_millis(50);
 
@@ -80,27 +85,84 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Rece
     connections.shutdown().await;
 }
 
-async fn connection(stream: TcpStream, shared: Arc<Shared>, mut stop: watch::Receiver<Stopping>) {
+async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: watch::Receiver<Stopping>) {
     // Without it small pieces of a stream wait for each other.
     let _ = stream.set_nodelay(true);
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(shared.settings.limits.request);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(1024);
+    let limit = shared.settings.limits.request;
+    let Ok(is_http2) = tokio::time::timeout(limit, speaks_http2(&stream)).await else {
+        return;
+    };
+    let stream = TokioIo::new(stream);
     let service = service_fn(move |request| answered(Arc::clone(&shared), request));
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    tokio::select! {
-        // How a connection ends is its client's business.
-        _ = connection.as_mut() => return,
-        _ = stop.changed() => connection.as_mut().graceful_shutdown(),
+    if is_http2 {
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(1024)
+            .serve_connection(stream, service);
+        until_stopped(connection, stop, |connection| {
+            connection.graceful_shutdown();
+        })
+        .await;
+    } else {
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limit)
+            .serve_connection(stream, service);
+        until_stopped(connection, stop, |connection| {
+            connection.graceful_shutdown();
+        })
+        .await;
     }
-    let _ = connection.await;
+}
+
+/// Whether a client begins as one of HTTP/2 does that knows whom it speaks to. Nothing is taken from the stream.
+async fn speaks_http2(stream: &TcpStream) -> bool {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let mut begun = [0; PREFACE.len()];
+    loop {
+        let Ok(length @ 1..) = stream.peek(&mut begun).await else {
+            return false;
+        };
+        let begun = begun.get(..length).unwrap_or_default();
+        if !PREFACE.starts_with(begun) {
+            return false;
+        }
+        if begun.len() == PREFACE.len() {
+            return true;
+        }
+        // `POST` begins with the same letter; the rest is on its way.
+        tokio::time::sleep(NEXT_BYTES).await;
+    }
+}
+
+/// Drives a connection to its end, and asks it to come to one when all is to stop. How it ends is its client's business.
+async fn until_stopped<C: Future>(
+    connection: C,
+    stop: watch::Receiver<Stopping>,
+    shut: impl FnOnce(Pin<&mut C>),
+) {
+    let mut connection = pin!(connection);
+    let mut told = stop.clone();
+    let mut stopped = pin!(told.changed());
+    let mut listens = false;
+    let is_over = poll_fn(|context| {
+        if connection.as_mut().poll(context).is_ready() {
+            return Poll::Ready(true);
+        }
+        // All connections share what is listened to here, so it is not touched with every piece of a stream: a task is
+        // woken by the same waker for as long as it lives.
+        let is_news = !listens || stop.has_changed().unwrap_or(true);
+        listens = true;
+        match is_news && stopped.as_mut().poll(context).is_ready() {
+            true => Poll::Ready(false),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    if !is_over {
+        shut(connection.as_mut());
+        let _ = connection.await;
+    }
 }
 
 async fn answered(

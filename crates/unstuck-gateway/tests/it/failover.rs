@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use unstuck_core::event::CallOutcome;
-use unstuck_gateway::protocol::Protocol::OpenAi;
+use unstuck_gateway::protocol::Protocol::{Gemini, OpenAi};
 use unstuck_gateway::{Lacks, Settings};
 
 use crate::Ground;
@@ -330,14 +330,17 @@ async fn attempts_tokens_and_cost_are_accounted_for() {
 /// An agent that would ask again all the same is stopped by a status that it heeds.
 #[tokio::test]
 async fn an_agent_that_insists_is_stopped() {
-    let body = r#"{"model":"gpt-x","input":"x"}"#;
-    for (client, status) in [
-        ("codex_exec/0.166.0 (Linux)", 400),
-        ("python-httpx/1.0", 500),
+    let openai = (OpenAi, "/openai/v1/responses");
+    let gemini = (Gemini, "/gemini/v1beta/models/gemini-3-pro:generateContent");
+    for ((protocol, path), client, status) in [
+        (openai, "codex_exec/0.166.0 (Linux)", 400),
+        (openai, "python-httpx/1.0", 500),
+        (gemini, "GeminiCLI-tui/0.61.0/gemini-3-pro (linux)", 400),
+        (gemini, "google-genai-sdk/3.1.0", 500),
     ] {
-        let ground = Ground::new(OpenAi, &[&always("server_error = {}")]).await;
+        let ground = Ground::new(protocol, &[&always("server_error = {}")]).await;
         let headers = [("user-agent", client)];
-        let path = "/openai/v1/responses";
+        let body = r#"{"model":"gpt-x","input":"x"}"#;
         let reply = ground.send(hyper::Method::POST, path, &headers, body).await;
         assert_eq!(
             (reply.status.as_u16(), ground.asked()),
@@ -346,4 +349,19 @@ async fn an_agent_that_insists_is_stopped() {
         );
         assert_eq!(reply.header("x-should-retry"), "false");
     }
+}
+
+/// So it is where nobody is asked for a while.
+#[tokio::test]
+async fn an_agent_that_insists_is_stopped_while_nobody_is_asked() {
+    let ground = Ground::new(OpenAi, &[&always("rate_limit = { retry_after = 900 }")]).await;
+    let headers = [("user-agent", "codex_exec/0.166.0 (Linux)")];
+    let body = r#"{"model":"gpt-x","input":"x"}"#;
+    for status in [429, 400] {
+        let path = "/openai/v1/responses";
+        let reply = ground.send(hyper::Method::POST, path, &headers, body).await;
+        assert_eq!(reply.status.as_u16(), status, "{reply:?}");
+        assert_eq!(reply.header("x-should-retry"), "false");
+    }
+    assert_eq!(ground.asked(), [1]);
 }

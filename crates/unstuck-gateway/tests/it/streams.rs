@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
-use hyper::Request;
+use hyper::{Method, Request};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use unstuck_core::event::CallOutcome;
@@ -175,6 +175,30 @@ async fn a_client_that_is_held_gets_signs_of_life() {
             api.name,
             reply.body
         );
+    }
+}
+
+/// An agent that waits in silence and is held in vain gets an error by which it knows that it must not ask again.
+#[tokio::test]
+async fn a_patient_agent_that_was_held_in_vain_gets_a_status() {
+    for (api, client, status) in [
+        (&APIS[0], "claude-cli/2.1.325 (external, sdk-cli)", 503),
+        (&APIS[2], "codex_exec/0.166.0 (Linux)", 400),
+    ] {
+        let ground = Ground::with(
+            api.protocol,
+            &["[[step]]\nstatus = { code = 503 }\ntimes = \"always\"\n"],
+            |settings| {
+                settings.limits.keep_alive = Duration::from_millis(50);
+                settings.policy.backoff_base = 0.2;
+                settings.policy.max_backoff = 0.2;
+            },
+        )
+        .await;
+        let headers = [("user-agent", client)];
+        let reply = (ground.send(Method::POST, api.path, &headers, api.body)).await;
+        assert_eq!(reply.status.as_u16(), status, "{client}: {reply:?}");
+        assert_eq!(reply.header("x-should-retry"), "false", "{client}");
     }
 }
 
