@@ -82,7 +82,7 @@ pub use query::{
     EventFilter, EventPage, NotACursor, Order, Placed, Position, RunCursor, RunFilter, RunPage,
 };
 pub use question::{Answered, Answers, Question, QuestionFilter};
-pub use settings::{Expected, PutSetting, Setting, SettingChange};
+pub use settings::{Expected, PutSetting, Setting, SettingChange, settings_at};
 pub use spending::{SpendingQuery, Spent, SpentBy};
 pub use stats::{Counted, Dimension, StatsLine, StatsQuery};
 pub use store::Store;

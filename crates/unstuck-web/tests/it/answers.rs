@@ -12,13 +12,25 @@ async fn a_question_tells_all_that_is_needed_to_answer_it() {
     let ground = Ground::filled().await;
     let page = ground.json("/api/escalations").await;
     let asked = &page["items"][0];
-    assert_eq!((&asked["type"], &asked["trigger"]), (&"hiccup".into(), &"HICCUP".into()));
-    assert_eq!((&asked["kind"], &asked["doing"]), (&"auth_expired".into(), &"fixing the tests".into()));
+    assert_eq!(
+        (&asked["type"], &asked["trigger"]),
+        (&"hiccup".into(), &"HICCUP".into())
+    );
+    assert_eq!(
+        (&asked["kind"], &asked["doing"]),
+        (&"auth_expired".into(), &"fixing the tests".into())
+    );
     assert_eq!(asked["tried"][0]["why"], "the login is still expired");
-    assert_eq!(asked["answers"][0], json!({
-        "answer": "resolve", "does": "tries again: you have seen to it", "costUsd": null
-    }));
-    assert_eq!((&asked["hash"], &asked["answered"]), (&"abc123".into(), &Value::Null));
+    assert_eq!(
+        asked["answers"][0],
+        json!({
+            "answer": "resolve", "does": "tries again: you have seen to it", "costUsd": null
+        })
+    );
+    assert_eq!(
+        (&asked["hash"], &asked["answered"]),
+        (&"abc123".into(), &Value::Null)
+    );
     assert_eq!(ground.json(QUESTION).await, *asked);
 }
 
@@ -30,11 +42,19 @@ async fn the_first_answer_counts_and_is_told_to_whoever_comes_later() {
     let reply = ground.post(Scope::Answer, &path, given.clone()).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     let how = &reply.json()["escalation"]["answered"]["how"];
-    assert_eq!((&how["method"], &how["note"]), (&"manual".into(), &"logged in again".into()));
+    assert_eq!(
+        (&how["method"], &how["note"]),
+        (&"manual".into(), &"logged in again".into())
+    );
     assert_eq!(how["who"], "test");
     let again = ground.post(Scope::Answer, &path, given).await;
     assert_eq!(again.status, 409);
-    assert!(again.json()["detail"].as_str().unwrap().contains("resolved by hand by test"));
+    assert!(
+        again.json()["detail"]
+            .as_str()
+            .unwrap()
+            .contains("resolved by hand by test")
+    );
     assert_eq!(ground.json("/api/escalations").await["items"], json!([]));
     let all = ground.json("/api/escalations?answered=true").await;
     assert_eq!(all["items"].as_array().unwrap().len(), 1);
@@ -58,7 +78,9 @@ async fn only_what_was_shown_is_answered_and_only_with_what_makes_sense() {
     }
     assert_eq!(ground.json(QUESTION).await["answered"], Value::Null);
     let none = json!({"answer": "resolve"});
-    let reply = ground.post(Scope::Answer, "/api/escalations/none/answer", none).await;
+    let reply = ground
+        .post(Scope::Answer, "/api/escalations/none/answer", none)
+        .await;
     assert_eq!(reply.status, 404);
 }
 
@@ -67,7 +89,9 @@ async fn each_answer_that_is_offered_can_be_given() {
     for answer in ["resolve", "retry", "skip", "abort"] {
         let ground = Ground::filled().await;
         let given = json!({"answer": answer, "note": "my words"});
-        let reply = ground.post(Scope::Answer, &format!("{QUESTION}/answer"), given).await;
+        let reply = ground
+            .post(Scope::Answer, &format!("{QUESTION}/answer"), given)
+            .await;
         assert_eq!(reply.status, 200, "{answer}: {}", reply.body);
     }
 }
@@ -75,6 +99,8 @@ async fn each_answer_that_is_offered_can_be_given() {
 #[tokio::test]
 async fn without_a_command_there_is_nothing_to_try_out() {
     let ground = Ground::filled().await;
-    let reply = ground.post(Scope::Answer, &format!("{QUESTION}/preview"), json!({})).await;
+    let reply = ground
+        .post(Scope::Answer, &format!("{QUESTION}/preview"), json!({}))
+        .await;
     assert_eq!(reply.status, 409);
 }

@@ -15,18 +15,30 @@ async fn a_session_is_tried_again_as_the_options_say() {
     assert_eq!(reply.status, 202, "{}", reply.body);
     assert_eq!(reply.json()["session"], "r000000002-1");
     let done = ground.doer.done.lock().unwrap().clone();
-    assert!(done[0].starts_with("retry r000000002-1 ") && done[0].contains("use staging"), "{done:?}");
+    assert!(
+        done[0].starts_with("retry r000000002-1 ") && done[0].contains("use staging"),
+        "{done:?}"
+    );
 }
 
 #[tokio::test]
 async fn what_makes_no_sense_is_not_tried() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000002-1/retry";
-    let reply = ground.post(Scope::Answer, path, json!({"timeout": "soon"})).await;
-    assert_eq!((reply.status.as_u16(), &reply.json()["errors"][0]["field"]), (422, &"timeout".into()));
-    let reply = ground.post(Scope::Answer, path, json!({"wihtContext": true})).await;
+    let reply = ground
+        .post(Scope::Answer, path, json!({"timeout": "soon"}))
+        .await;
+    assert_eq!(
+        (reply.status.as_u16(), &reply.json()["errors"][0]["field"]),
+        (422, &"timeout".into())
+    );
+    let reply = ground
+        .post(Scope::Answer, path, json!({"wihtContext": true}))
+        .await;
     assert_eq!(reply.status, 422);
-    let reply = ground.post(Scope::Answer, "/api/sessions/r000000009-1/retry", json!({})).await;
+    let reply = ground
+        .post(Scope::Answer, "/api/sessions/r000000009-1/retry", json!({}))
+        .await;
     assert_eq!(reply.status, 404);
     assert!(ground.doer.done.lock().unwrap().is_empty());
 }
@@ -36,7 +48,9 @@ async fn what_makes_no_sense_is_not_tried() {
 async fn what_a_retry_would_send_is_shown_first() {
     let ground = Ground::filled().await;
     let path = "/api/sessions/r000000002-1/retry-prompt";
-    let reply = ground.post(Scope::Answer, path, json!({"words": "use staging"})).await;
+    let reply = ground
+        .post(Scope::Answer, path, json!({"words": "use staging"}))
+        .await;
     assert_eq!(reply.json()["prompt"], "fix the tests use staging");
     assert!(ground.doer.done.lock().unwrap().is_empty());
 }
@@ -51,11 +65,22 @@ async fn a_stronger_model_is_estimated_first_and_taken_when_it_is_confirmed() {
     assert_eq!(asked["estimate"]["fromModel"], "claude-sonnet-5-5");
     assert_eq!(asked["estimate"]["toModel"], "claude-opus-5-5");
     assert!(asked["estimate"]["usd"].as_f64().unwrap() > 0.0);
-    assert!(asked["estimate"]["formula"].as_str().unwrap().contains("output tokens"));
+    assert!(
+        asked["estimate"]["formula"]
+            .as_str()
+            .unwrap()
+            .contains("output tokens")
+    );
     assert_eq!(asked["change"], Value::Null);
     assert_eq!(ground.json("/api/sessions/r000000003-1").await, before);
-    let done = ground.post(Scope::Answer, path, json!({"confirm": true})).await.json();
-    assert_eq!((&done["change"]["toModel"], &done["change"]["reason"]), (&"claude-opus-5-5".into(), &"manual".into()));
+    let done = ground
+        .post(Scope::Answer, path, json!({"confirm": true}))
+        .await
+        .json();
+    assert_eq!(
+        (&done["change"]["toModel"], &done["change"]["reason"]),
+        (&"claude-opus-5-5".into(), &"manual".into())
+    );
     let after = ground.json("/api/sessions/r000000003-1").await;
     assert_eq!(after["modelChanges"].as_array().unwrap().len(), 2);
 }
@@ -63,9 +88,13 @@ async fn a_stronger_model_is_estimated_first_and_taken_when_it_is_confirmed() {
 #[tokio::test]
 async fn a_run_that_goes_on_is_stopped_and_one_that_ended_is_not() {
     let ground = Ground::filled().await;
-    let reply = ground.post(Scope::Answer, "/api/runs/r000000003/stop", json!({})).await;
+    let reply = ground
+        .post(Scope::Answer, "/api/runs/r000000003/stop", json!({}))
+        .await;
     assert_eq!(reply.status, 202);
-    let reply = ground.post(Scope::Answer, "/api/runs/r000000001/stop", json!({})).await;
+    let reply = ground
+        .post(Scope::Answer, "/api/runs/r000000001/stop", json!({}))
+        .await;
     assert_eq!(reply.status, 409);
     assert_eq!(*ground.doer.done.lock().unwrap(), ["stop r000000003"]);
 }
@@ -74,8 +103,17 @@ async fn a_run_that_goes_on_is_stopped_and_one_that_ended_is_not() {
 async fn a_webhook_is_tried_out_by_who_may_change_settings() {
     let ground = Ground::new().await;
     let path = "/api/webhooks/escalation-1/test";
-    assert_eq!(ground.post(Scope::Answer, path, json!({})).await.status, 403);
+    assert_eq!(
+        ground.post(Scope::Answer, path, json!({})).await.status,
+        403
+    );
     let reply = ground.post(Scope::Admin, path, json!({})).await;
     assert_eq!(reply.json()["arrived"], true);
-    assert_eq!(ground.post(Scope::Admin, "/api/webhooks/none/test", json!({})).await.status, 404);
+    assert_eq!(
+        ground
+            .post(Scope::Admin, "/api/webhooks/none/test", json!({}))
+            .await
+            .status,
+        404
+    );
 }

@@ -30,11 +30,22 @@ async fn every_route_is_in_the_document_and_the_other_way_round() {
     let token = ground.token(unstuck_web::guard::Scope::Admin);
     for (method, path, _) in &all {
         let path = path.replace("{id}", "none").replace("{index}", "1");
-        let reply = ground.ask(method, &path).token(&token).header("accept", "application/json");
+        let reply = ground
+            .ask(method, &path)
+            .token(&token)
+            .header("accept", "application/json");
         let reply = reply.send().await;
         let unknown = reply.body.contains("there is nothing here");
-        assert!(!unknown && reply.status != 405, "{method} {path}: {}", reply.body);
-        assert!(!reply.status.is_server_error() || reply.status == 503, "{method} {path}: {}", reply.body);
+        assert!(
+            !unknown && reply.status != 405,
+            "{method} {path}: {}",
+            reply.body
+        );
+        assert!(
+            !reply.status.is_server_error() || reply.status == 503,
+            "{method} {path}: {}",
+            reply.body
+        );
     }
     let told: BTreeSet<_> = all.iter().map(|(_, path, _)| path.as_str()).collect();
     for routed in ROUTED {
@@ -78,10 +89,18 @@ fn every_type_of_the_model_has_a_schema_of_its_own() {
     }
     let sources = concat_sources();
     let derived = sources.matches("ToSchema)]").count() + sources.matches("ToSchema,\n)]").count();
-    let told = schemas.keys().filter(|name| !name.starts_with("Page_")).count();
+    let told = schemas
+        .keys()
+        .filter(|name| !name.starts_with("Page_"))
+        .count();
     // Page is told once for each thing that is listed; an enum of a query stands in its place.
     let in_place = ["Page", "By", "Format", "PolicyOrigin"].len();
-    assert_eq!(told + in_place, derived, "{:?}", schemas.keys().collect::<Vec<_>>());
+    assert_eq!(
+        told + in_place,
+        derived,
+        "{:?}",
+        schemas.keys().collect::<Vec<_>>()
+    );
 }
 
 fn concat_sources() -> String {
@@ -109,7 +128,10 @@ fn every_operation_tells_its_problems_and_has_a_name_of_its_own() {
             let kind = &responses[status]["content"]["application/problem+json"];
             assert!(kind.is_object(), "{method} {path} {status}");
         }
-        assert!(!path.contains('{') || responses.contains_key("404"), "{path}");
+        assert!(
+            !path.contains('{') || responses.contains_key("404"),
+            "{path}"
+        );
         let has_body = operation.get("requestBody").is_some();
         assert!(!has_body || responses.contains_key("413"), "{path}");
         let name = operation["operationId"].as_str().unwrap().to_owned();

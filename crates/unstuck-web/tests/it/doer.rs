@@ -65,7 +65,10 @@ impl Doer {
         let run = run_of(&escalating.session);
         let story = self.store.story(&run).await?;
         let story = story.ok_or_else(|| DeedError::NotFound("there is no such run".to_owned()))?;
-        let session = story.sessions.iter().find(|one| one.id == escalating.session);
+        let session = story
+            .sessions
+            .iter()
+            .find(|one| one.id == escalating.session);
         let from = session.and_then(|one| one.model.clone());
         let from = from.ok_or_else(|| DeedError::Conflict("its model is not known".to_owned()))?;
         let catalog = Catalog::embedded();
@@ -126,7 +129,9 @@ impl Deeds for Doer {
         let question = question.to_owned();
         Box::pin(async move {
             self.note(format!("preview {question}"));
-            Err(DeedError::Unavailable("nothing can be tried out here".to_owned()))
+            Err(DeedError::Unavailable(
+                "nothing can be tried out here".to_owned(),
+            ))
         })
     }
 
@@ -280,4 +285,3 @@ impl Deeds for Doer {
         Box::pin(async { Ok(Vec::new()) })
     }
 }
-

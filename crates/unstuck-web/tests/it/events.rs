@@ -19,7 +19,9 @@ struct Follower {
 
 impl Follower {
     async fn new(ground: &Ground, path: &str, last: Option<u64>) -> Self {
-        let asking = ground.ask("GET", path).header("accept", "text/event-stream");
+        let asking = ground
+            .ask("GET", path)
+            .header("accept", "text/event-stream");
         let asking = match last {
             Some(last) => asking.header("last-event-id", &last.to_string()),
             None => asking,
@@ -41,7 +43,9 @@ impl Follower {
                 self.text = rest;
                 let field = |name: &str| {
                     let mut lines = block.lines();
-                    lines.find_map(|line| line.strip_prefix(name)).map(str::trim)
+                    lines
+                        .find_map(|line| line.strip_prefix(name))
+                        .map(str::trim)
                 };
                 let Some(id) = field("id:") else {
                     continue;
@@ -50,7 +54,10 @@ impl Follower {
                 return (id.parse().unwrap(), data);
             }
             let frame = tokio::time::timeout(Duration::from_secs(20), self.body.frame());
-            let frame = frame.await.expect("the stream goes on").expect("it has not ended");
+            let frame = frame
+                .await
+                .expect("the stream goes on")
+                .expect("it has not ended");
             let data = frame.unwrap().into_data().unwrap();
             self.text.push_str(std::str::from_utf8(&data).unwrap());
         }
@@ -67,16 +74,20 @@ impl Follower {
 
     /// Whether the stream ends.
     async fn ends(mut self) -> bool {
-        let end = async {
-            while let Some(Ok(_)) = self.body.frame().await {}
-        };
-        tokio::time::timeout(Duration::from_secs(20), end).await.is_ok()
+        let end = async { while let Some(Ok(_)) = self.body.frame().await {} };
+        tokio::time::timeout(Duration::from_secs(20), end)
+            .await
+            .is_ok()
     }
 }
 
 async fn begin(ground: &Ground, number: u32) {
     let run = samples::run(number);
-    let append = Append::new(run.clone(), samples::later(200), [samples::started(&run, "/p")]);
+    let append = Append::new(
+        run.clone(),
+        samples::later(200),
+        [samples::started(&run, "/p")],
+    );
     ground.store.append(append).await.unwrap();
 }
 
@@ -93,7 +104,13 @@ async fn what_happens_is_told_as_it_happens() {
         let event = follower.event().await;
         names.push(event["event"].as_str().unwrap().to_owned());
     }
-    for name in ["attempt_failed", "decision_made", "waiting_until", "recovery_escalated", "model_escalated"] {
+    for name in [
+        "attempt_failed",
+        "decision_made",
+        "waiting_until",
+        "recovery_escalated",
+        "model_escalated",
+    ] {
         assert!(names.iter().any(|one| one == name), "{name}: {names:?}");
     }
 }
@@ -133,7 +150,10 @@ async fn a_stream_can_be_narrowed_to_a_run_a_session_and_names() {
     let ground = Ground::filled().await;
     for (query, event) in [
         ("run=r000000002", "run_started"),
-        ("session=r000000001-1&names=attempt_succeeded", "attempt_succeeded"),
+        (
+            "session=r000000001-1&names=attempt_succeeded",
+            "attempt_succeeded",
+        ),
         ("names=recovery_escalated,run_finished", "run_finished"),
     ] {
         let path = format!("/api/events?after=0&{query}");
@@ -146,11 +166,17 @@ async fn a_stream_can_be_narrowed_to_a_run_a_session_and_names() {
 async fn the_stream_holds_no_secret() {
     let ground = Ground::new().await;
     let run = samples::run(1);
-    let events = vec![samples::started(&run, &format!("/home/{SECRET}")), samples::finished(Outcome::Failed)];
+    let events = vec![
+        samples::started(&run, &format!("/home/{SECRET}")),
+        samples::finished(Outcome::Failed),
+    ];
     samples::write(&ground.store, &run, events).await;
     let mut follower = Follower::new(&ground, "/api/events?after=0", None).await;
     let event = follower.event().await.to_string();
-    assert!(event.contains("[redacted:environment]") && !event.contains(SECRET), "{event}");
+    assert!(
+        event.contains("[redacted:environment]") && !event.contains(SECRET),
+        "{event}"
+    );
 }
 
 #[tokio::test]
@@ -178,7 +204,9 @@ async fn many_who_follow_while_others_write_see_everything_once() {
         for _ in 0..30 {
             seen.push(follower.event().await["run"].as_str().unwrap().to_owned());
         }
-        let expected: Vec<_> = (1..=30).map(|number| samples::run(number).to_string()).collect();
+        let expected: Vec<_> = (1..=30)
+            .map(|number| samples::run(number).to_string())
+            .collect();
         assert_eq!(seen, expected);
     }
 }
@@ -187,7 +215,9 @@ async fn many_who_follow_while_others_write_see_everything_once() {
 async fn events_also_come_in_pages() {
     let ground = Ground::filled().await;
     let page = |path: String| {
-        let asking = ground.ask("GET", &path).header("accept", "application/json");
+        let asking = ground
+            .ask("GET", &path)
+            .header("accept", "application/json");
         async move { asking.send().await.json() }
     };
     let mut seen = Vec::new();
@@ -206,6 +236,10 @@ async fn events_also_come_in_pages() {
     let of_run = page("/api/events?run=r000000003".to_owned()).await;
     assert_eq!(of_run["items"].as_array().unwrap().len(), 3);
     assert_eq!(of_run["items"][0]["data"]["project"], "/home/me/blog");
-    let wrong = ground.ask("GET", "/api/events").header("last-event-id", "x").send().await;
+    let wrong = ground
+        .ask("GET", "/api/events")
+        .header("last-event-id", "x")
+        .send()
+        .await;
     assert_eq!(wrong.status, 400);
 }

@@ -111,7 +111,12 @@ impl Ground {
         let (one, two, three) = (samples::run(1), samples::run(2), samples::run(3));
         samples::write(&self.store, &one, samples::recovered(&one, "/home/me/shop")).await;
         samples::write(&self.store, &two, samples::asking(&two, "/home/me/shop")).await;
-        samples::write(&self.store, &three, samples::running(&three, "/home/me/blog")).await;
+        samples::write(
+            &self.store,
+            &three,
+            samples::running(&three, "/home/me/blog"),
+        )
+        .await;
     }
 
     /// A token that allows this.
@@ -155,7 +160,11 @@ impl Ground {
     /// Sends JSON with a token that allows this.
     pub(crate) async fn post(&self, scope: Scope, path: &str, body: Value) -> Reply {
         let token = self.token(scope);
-        self.ask("POST", path).token(&token).json(&body).send().await
+        self.ask("POST", path)
+            .token(&token)
+            .json(&body)
+            .send()
+            .await
     }
 }
 

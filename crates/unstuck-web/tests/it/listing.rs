@@ -15,10 +15,22 @@ async fn runs_are_listed_with_all_that_a_list_shows() {
     let page = ground.json("/api/runs?status=recovered,failed").await;
     let run = &page["items"][0];
     assert_eq!(run["id"], "r000000001");
-    assert_eq!((&run["status"], &run["kind"]), (&"recovered".into(), &"rate_limit".into()));
-    assert_eq!((&run["attemptCount"], &run["retryCount"]), (&2.into(), &1.into()));
-    assert_eq!((&run["costUsd"], &run["started"]), (&0.5.into(), &"2026-11-15T21:20:09Z".into()));
-    assert_eq!((&run["driven"], &run["project"]), (&false.into(), &"/home/me/shop".into()));
+    assert_eq!(
+        (&run["status"], &run["kind"]),
+        (&"recovered".into(), &"rate_limit".into())
+    );
+    assert_eq!(
+        (&run["attemptCount"], &run["retryCount"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(
+        (&run["costUsd"], &run["started"]),
+        (&0.5.into(), &"2026-11-15T21:20:09Z".into())
+    );
+    assert_eq!(
+        (&run["driven"], &run["project"]),
+        (&false.into(), &"/home/me/shop".into())
+    );
 }
 
 #[tokio::test]
@@ -31,14 +43,23 @@ async fn a_run_tells_its_sessions_and_each_attempt_what_was_decided_and_why() {
     let first = &attempts["items"][0];
     assert_eq!(first["outcome"], "failed");
     assert_eq!(first["diagnosis"]["line"], "429 slow down");
-    assert_eq!(first["decision"]["reason"], "It passes by itself, so it is tried again.");
-    assert_eq!((&first["decision"]["delayMs"], &first["decision"]["of"]), (&1000.into(), &3.into()));
+    assert_eq!(
+        first["decision"]["reason"],
+        "It passes by itself, so it is tried again."
+    );
+    assert_eq!(
+        (&first["decision"]["delayMs"], &first["decision"]["of"]),
+        (&1000.into(), &3.into())
+    );
     assert_eq!(first["wait"]["stated"], true);
     let second = ground.json("/api/runs/r000000001/attempts/2").await;
     assert_eq!(*second, attempts["items"][1]);
     let texts = ground.json("/api/runs/r000000001/attempts/2/texts").await;
     assert_eq!(texts["stdout"], "output of r000000001/2");
-    assert_eq!(ground.get("/api/runs/r000000001/attempts/9").await.status, 404);
+    assert_eq!(
+        ground.get("/api/runs/r000000001/attempts/9").await.status,
+        404
+    );
 }
 
 /// S4-04, S4-10, S4-20: how often and why a session was tried again stays in its history.
@@ -46,7 +67,10 @@ async fn a_run_tells_its_sessions_and_each_attempt_what_was_decided_and_why() {
 async fn a_session_tells_its_retries() {
     let ground = Ground::filled().await;
     let session = ground.json("/api/sessions/r000000001-1").await;
-    assert_eq!((&session["attemptCount"], &session["maxAttempts"]), (&2.into(), &4.into()));
+    assert_eq!(
+        (&session["attemptCount"], &session["maxAttempts"]),
+        (&2.into(), &4.into())
+    );
     assert_eq!(
         session["retries"],
         serde_json::json!([{
@@ -76,11 +100,18 @@ async fn a_session_tells_the_changes_of_its_model() {
 async fn only_sessions_that_go_on_are_listed() {
     let ground = Ground::filled().await;
     let page = ground.json("/api/sessions").await;
-    let ids: Vec<_> = page["items"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    let ids: Vec<_> = page["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["id"])
+        .collect();
     assert_eq!(ids, ["r000000003-1", "r000000002-1"]);
     let first = ground.json("/api/sessions?limit=1").await;
     let next = first["next"].as_str().unwrap();
-    let second = ground.json(&format!("/api/sessions?limit=1&after={next}")).await;
+    let second = ground
+        .json(&format!("/api/sessions?limit=1&after={next}"))
+        .await;
     assert_eq!(second["items"][0]["id"], "r000000002-1");
     assert_eq!(second["next"], Value::Null);
 }
@@ -91,13 +122,19 @@ async fn projects_are_told_with_how_their_runs_stand() {
     let page = ground.json("/api/projects").await;
     let all = page["items"].as_array().unwrap();
     let shop = all.iter().find(|one| one["name"] == "shop").unwrap();
-    assert_eq!(shop["runs"], serde_json::json!({"awaiting_human": 1, "recovered": 1}));
+    assert_eq!(
+        shop["runs"],
+        serde_json::json!({"awaiting_human": 1, "recovered": 1})
+    );
     let id = shop["id"].as_str().unwrap();
     assert_eq!(ground.json(&format!("/api/projects/{id}")).await, *shop);
     let runs = ground.json(&format!("/api/runs?project={id}")).await;
     assert_eq!(runs["items"].as_array().unwrap().len(), 2);
     assert_eq!(ground.get("/api/projects/000000000000").await.status, 404);
-    assert_eq!(ground.get("/api/runs?project=000000000000").await.status, 404);
+    assert_eq!(
+        ground.get("/api/runs?project=000000000000").await.status,
+        404
+    );
 }
 
 #[tokio::test]
@@ -129,13 +166,32 @@ async fn the_program_tells_what_it_is_and_what_it_knows() {
     assert_eq!(ground.json("/api/version").await["version"], "0.1.0");
     let agents = ground.json("/api/agents").await;
     let agents = agents["items"].as_array().unwrap();
-    assert!(agents.iter().any(|one| one["id"] == "claude" && one["resumes"] == true));
+    assert!(
+        agents
+            .iter()
+            .any(|one| one["id"] == "claude" && one["resumes"] == true)
+    );
     let models = ground.json("/api/models").await;
-    assert!(models["models"].as_array().unwrap().iter().any(|one| one["price"]["output"].is_number()));
+    assert!(
+        models["models"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["price"]["output"].is_number())
+    );
     assert_eq!(ground.json("/api/budgets").await["budgets"][0]["usd"], 20.0);
-    assert_eq!(ground.json("/api/upstreams").await["items"], serde_json::json!([]));
-    assert_eq!(ground.json("/api/spending?by=model").await["items"], serde_json::json!([]));
-    assert_eq!(ground.json("/api/learned").await["items"], serde_json::json!([]));
+    assert_eq!(
+        ground.json("/api/upstreams").await["items"],
+        serde_json::json!([])
+    );
+    assert_eq!(
+        ground.json("/api/spending?by=model").await["items"],
+        serde_json::json!([])
+    );
+    assert_eq!(
+        ground.json("/api/learned").await["items"],
+        serde_json::json!([])
+    );
     let templates = ground.json("/api/policy-templates").await;
     assert_eq!(templates["items"][0]["id"], "standard");
 }

@@ -10,7 +10,11 @@ async fn logged_in(ground: &Ground, scope: Scope) -> (String, String) {
     let link = ground.web.link(scope).unwrap();
     let (address, code) = link.split_once('#').unwrap();
     assert_eq!(address, format!("http://{}/login", ground.address));
-    let reply = ground.ask("POST", "/api/login").json(&json!({"code": code})).send().await;
+    let reply = ground
+        .ask("POST", "/api/login")
+        .json(&json!({"code": code}))
+        .send()
+        .await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     let cookie = reply.header("set-cookie");
     for word in ["HttpOnly", "SameSite=Strict", "Path=/"] {
@@ -25,9 +29,20 @@ async fn a_link_is_good_once() {
     let ground = Ground::new().await;
     let link = ground.web.link(Scope::Admin).unwrap();
     let body = json!({"code": link.split_once('#').unwrap().1});
-    assert_eq!(ground.ask("POST", "/api/login").json(&body).send().await.status, 200);
+    assert_eq!(
+        ground
+            .ask("POST", "/api/login")
+            .json(&body)
+            .send()
+            .await
+            .status,
+        200
+    );
     let again = ground.ask("POST", "/api/login").json(&body).send().await;
-    assert_eq!((again.status.as_u16(), again.header("set-cookie")), (401, ""));
+    assert_eq!(
+        (again.status.as_u16(), again.header("set-cookie")),
+        (401, "")
+    );
 }
 
 /// Every server of this machine gets the cookies of this machine, and agents run servers: one that has seen the cookie
@@ -41,10 +56,17 @@ async fn a_cookie_changes_something_only_with_its_key_from_a_page_of_this_server
     let post = || ground.ask("POST", path).header("cookie", &cookie);
     assert_eq!(post().send().await.status, 403);
     assert_eq!(post().header("origin", &own).send().await.status, 403);
-    assert_eq!(post().header("x-unstuck-key", &key).send().await.status, 403);
-    let wrong = post().header("origin", &own).header("x-unstuck-key", "guessed");
+    assert_eq!(
+        post().header("x-unstuck-key", &key).send().await.status,
+        403
+    );
+    let wrong = post()
+        .header("origin", &own)
+        .header("x-unstuck-key", "guessed");
     assert_eq!(wrong.send().await.status, 403);
-    let other = post().header("origin", "http://127.0.0.1:3000").header("x-unstuck-key", &key);
+    let other = post()
+        .header("origin", "http://127.0.0.1:3000")
+        .header("x-unstuck-key", &key);
     assert_eq!(other.send().await.status, 403);
     assert!(ground.doer.done.lock().unwrap().is_empty());
     let right = post().header("origin", &own).header("x-unstuck-key", &key);
@@ -57,10 +79,16 @@ async fn a_login_opens_what_is_locked_from_elsewhere_until_it_is_ended() {
     let (cookie, key) = logged_in(&ground, Scope::Answer).await;
     let get = || {
         let asking = ground.ask("GET", "/api/runs").header("via", "x");
-        asking.header("cookie", &format!("other=1; {cookie}")).send()
+        asking
+            .header("cookie", &format!("other=1; {cookie}"))
+            .send()
     };
     assert_eq!(get().await.status, 200);
-    let me = ground.ask("GET", "/api/me").header("cookie", &cookie).send().await;
+    let me = ground
+        .ask("GET", "/api/me")
+        .header("cookie", &cookie)
+        .send()
+        .await;
     assert_eq!(me.json()["scope"], "answer");
     let own = format!("http://{}", ground.address);
     let logout = ground.ask("POST", "/api/logout").header("cookie", &cookie);
@@ -73,6 +101,13 @@ async fn a_login_opens_what_is_locked_from_elsewhere_until_it_is_ended() {
 async fn a_cookie_of_a_server_that_has_ended_is_as_none() {
     let ground = Ground::new().await;
     let name = format!("unstuck_{}=old", ground.address.port());
-    let reply = ground.ask("GET", "/api/me").header("cookie", &name).send().await;
-    assert_eq!((reply.status.as_u16(), &reply.json()["scope"]), (200, &serde_json::Value::Null));
+    let reply = ground
+        .ask("GET", "/api/me")
+        .header("cookie", &name)
+        .send()
+        .await;
+    assert_eq!(
+        (reply.status.as_u16(), &reply.json()["scope"]),
+        (200, &serde_json::Value::Null)
+    );
 }

@@ -22,12 +22,21 @@ async fn put(ground: &Ground, path: &str, etag: Option<&str>, body: serde_json::
 async fn the_default_policy_is_shown_and_set() {
     let ground = Ground::new().await;
     let before = ground.get(DEFAULT).await;
-    assert_eq!((&before.json()["maxRetries"], before.header("x-unstuck-origin")), (&3.into(), "built_in"));
+    assert_eq!(
+        (
+            &before.json()["maxRetries"],
+            before.header("x-unstuck-origin")
+        ),
+        (&3.into(), "built_in")
+    );
     let body = json!({"template": "patient", "maxRetries": 7, "retryableErrors": ["rate_limit"]});
     let reply = put(&ground, DEFAULT, Some(before.header("etag")), body).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     let after = ground.get(DEFAULT).await;
-    assert_eq!((&after.json()["maxRetries"], &after.json()["backoffBase"]), (&7.into(), &5.0.into()));
+    assert_eq!(
+        (&after.json()["maxRetries"], &after.json()["backoffBase"]),
+        (&7.into(), &5.0.into())
+    );
     assert_eq!(after.header("etag"), reply.header("etag"));
     assert_eq!(after.header("x-unstuck-origin"), "set");
     assert_ne!(after.header("etag"), before.header("etag"));
@@ -40,10 +49,19 @@ async fn a_project_has_a_policy_of_its_own() {
     let id = unstuck_web::model::project_id("/home/me/shop");
     let path = format!("/api/projects/{id}/retry-policy");
     let before = ground.get(&path).await;
-    let reply = put(&ground, &path, Some(before.header("etag")), json!({"maxRetries": 1})).await;
+    let reply = put(
+        &ground,
+        &path,
+        Some(before.header("etag")),
+        json!({"maxRetries": 1}),
+    )
+    .await;
     assert_eq!(reply.json()["maxRetries"], 1);
     assert_eq!(ground.json(DEFAULT).await["maxRetries"], 3);
-    assert_eq!(ground.get("/api/projects/none/retry-policy").await.status, 404);
+    assert_eq!(
+        ground.get("/api/projects/none/retry-policy").await.status,
+        404
+    );
 }
 
 #[tokio::test]
@@ -51,9 +69,24 @@ async fn whoever_changes_an_old_policy_is_told_so() {
     let ground = Ground::new().await;
     let seen = ground.get(DEFAULT).await;
     let etag = seen.header("etag");
-    assert_eq!(put(&ground, DEFAULT, None, json!({"maxRetries": 1})).await.status, 428);
-    assert_eq!(put(&ground, DEFAULT, Some(etag), json!({"maxRetries": 1})).await.status, 200);
-    assert_eq!(put(&ground, DEFAULT, Some(etag), json!({"maxRetries": 2})).await.status, 412);
+    assert_eq!(
+        put(&ground, DEFAULT, None, json!({"maxRetries": 1}))
+            .await
+            .status,
+        428
+    );
+    assert_eq!(
+        put(&ground, DEFAULT, Some(etag), json!({"maxRetries": 1}))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        put(&ground, DEFAULT, Some(etag), json!({"maxRetries": 2}))
+            .await
+            .status,
+        412
+    );
     assert_eq!(ground.json(DEFAULT).await["maxRetries"], 1);
 }
 
@@ -61,11 +94,20 @@ async fn whoever_changes_an_old_policy_is_told_so() {
 async fn what_was_set_can_be_taken_away_again() {
     let ground = Ground::new().await;
     let first = ground.get(DEFAULT).await;
-    let set = put(&ground, DEFAULT, Some(first.header("etag")), json!({"maxRetries": 1})).await;
+    let set = put(
+        &ground,
+        DEFAULT,
+        Some(first.header("etag")),
+        json!({"maxRetries": 1}),
+    )
+    .await;
     let token = ground.token(Scope::Admin);
     let asking = ground.ask("DELETE", DEFAULT).token(&token);
     let reply = asking.header("if-match", set.header("etag")).send().await;
-    assert_eq!((reply.status.as_u16(), &reply.json()["maxRetries"]), (200, &3.into()));
+    assert_eq!(
+        (reply.status.as_u16(), &reply.json()["maxRetries"]),
+        (200, &3.into())
+    );
     // It is not the one from before: whoever looked at that has seen nothing of what happened since.
     assert_ne!(reply.header("etag"), first.header("etag"));
 }
@@ -78,15 +120,27 @@ async fn a_policy_that_cannot_be_is_told_field_by_field() {
     let reply = put(&ground, DEFAULT, Some(etag.header("etag")), body).await;
     assert_eq!(reply.status, 422);
     let problem = reply.json();
-    let fields: Vec<_> = problem["errors"].as_array().unwrap().iter().map(|one| &one["field"]).collect();
-    assert!(fields.contains(&&json!("maxRetry")) && fields.contains(&&json!("backoffBase")), "{problem}");
+    let fields: Vec<_> = problem["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["field"])
+        .collect();
+    assert!(
+        fields.contains(&&json!("maxRetry")) && fields.contains(&&json!("backoffBase")),
+        "{problem}"
+    );
 }
 
 #[tokio::test]
 async fn a_policy_that_is_known_already_is_not_sent_again() {
     let ground = Ground::new().await;
     let etag = ground.get(DEFAULT).await;
-    let reply = ground.ask("GET", DEFAULT).header("if-none-match", etag.header("etag")).send().await;
+    let reply = ground
+        .ask("GET", DEFAULT)
+        .header("if-none-match", etag.header("etag"))
+        .send()
+        .await;
     assert_eq!((reply.status.as_u16(), reply.body.as_str()), (304, ""));
 }
 
@@ -94,9 +148,16 @@ async fn a_policy_that_is_known_already_is_not_sent_again() {
 async fn only_who_may_change_settings_sets_policies() {
     let ground = Ground::new().await;
     let etag = ground.get(DEFAULT).await;
-    for (scope, status) in [(Scope::Read, 403), (Scope::Answer, 403), (Scope::Admin, 200)] {
+    for (scope, status) in [
+        (Scope::Read, 403),
+        (Scope::Answer, 403),
+        (Scope::Admin, 200),
+    ] {
         let token = ground.token(scope);
-        let asking = ground.ask("PUT", DEFAULT).token(&token).json(&json!({"maxRetries": 1}));
+        let asking = ground
+            .ask("PUT", DEFAULT)
+            .token(&token)
+            .json(&json!({"maxRetries": 1}));
         let reply = asking.header("if-match", etag.header("etag")).send().await;
         assert_eq!(reply.status, status, "{scope}: {}", reply.body);
     }

@@ -7,10 +7,22 @@ use crate::ground::{Ground, Reply};
 
 fn is_problem(reply: &Reply, status: u16, path: &str) {
     assert_eq!(reply.status, status, "{path}: {}", reply.body);
-    assert_eq!(reply.header("content-type"), "application/problem+json", "{path}");
+    assert_eq!(
+        reply.header("content-type"),
+        "application/problem+json",
+        "{path}"
+    );
     let problem = reply.json();
-    assert_eq!((&problem["status"], &problem["instance"]), (&status.into(), &path.into()));
-    assert!(problem["type"].as_str().unwrap().starts_with("urn:unstuck:problem:"));
+    assert_eq!(
+        (&problem["status"], &problem["instance"]),
+        (&status.into(), &path.into())
+    );
+    assert!(
+        problem["type"]
+            .as_str()
+            .unwrap()
+            .starts_with("urn:unstuck:problem:")
+    );
     for key in ["title", "detail"] {
         assert!(!problem[key].as_str().unwrap().is_empty(), "{problem}");
     }
@@ -31,7 +43,16 @@ async fn what_is_not_there_and_what_cannot_be_read_is_a_problem() {
     ] {
         is_problem(&ground.get(path).await, status, path);
     }
-    for query in ["limit=0", "limit=501", "limit=x", "status=lost", "kind=none2", "since=soon", "what=1", "after=x"] {
+    for query in [
+        "limit=0",
+        "limit=501",
+        "limit=x",
+        "status=lost",
+        "kind=none2",
+        "since=soon",
+        "what=1",
+        "after=x",
+    ] {
         let reply = ground.get(&format!("/api/runs?{query}")).await;
         is_problem(&reply, 400, "/api/runs");
     }
@@ -41,7 +62,11 @@ async fn what_is_not_there_and_what_cannot_be_read_is_a_problem() {
 async fn a_method_that_a_path_does_not_know_is_a_problem_that_tells_those_that_it_knows() {
     let ground = Ground::new().await;
     let token = ground.token(Scope::Admin);
-    let reply = ground.ask("PATCH", "/api/retry-policy").token(&token).send().await;
+    let reply = ground
+        .ask("PATCH", "/api/retry-policy")
+        .token(&token)
+        .send()
+        .await;
     is_problem(&reply, 405, "/api/retry-policy");
     assert!(reply.header("allow").contains("PUT"), "{reply:?}");
 }
@@ -52,7 +77,11 @@ async fn a_body_that_is_not_what_it_should_be_is_a_problem() {
     let token = ground.token(Scope::Answer);
     let path = "/api/sessions/r000000002-1/retry";
     let post = || ground.ask("POST", path).token(&token);
-    is_problem(&post().text("application/json", "{").send().await, 400, path);
+    is_problem(
+        &post().text("application/json", "{").send().await,
+        400,
+        path,
+    );
     is_problem(&post().text("text/plain", "{}").send().await, 415, path);
     is_problem(&post().json(&json!({"words": 5})).send().await, 422, path);
     let long = json!({"words": "x".repeat(1 << 20)});
@@ -65,7 +94,10 @@ async fn every_answer_carries_what_keeps_pages_safe() {
     for path in ["/api/health", "/api/nothing", "/nothing"] {
         let reply = ground.get(path).await;
         let policy = reply.header("content-security-policy");
-        assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{path}");
+        assert!(
+            policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"),
+            "{path}"
+        );
         assert!(!policy.contains("unsafe"), "{policy}");
         assert_eq!(reply.header("x-content-type-options"), "nosniff");
         assert_eq!(reply.header("referrer-policy"), "no-referrer");

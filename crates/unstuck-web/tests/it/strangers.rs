@@ -18,9 +18,17 @@ async fn on_this_machine_everybody_looks_and_nobody_changes_anything_without_a_t
     let reply = ground.ask("POST", ANSWER).json(&body).send().await;
     assert_eq!(reply.status, 401);
     assert!(reply.header("www-authenticate").starts_with("Bearer"));
-    let reply = ground.ask("POST", ANSWER).token("unstuck_guessed").json(&body).send().await;
+    let reply = ground
+        .ask("POST", ANSWER)
+        .token("unstuck_guessed")
+        .json(&body)
+        .send()
+        .await;
     assert_eq!(reply.status, 401);
-    assert_eq!(ground.post(Scope::Read, ANSWER, body.clone()).await.status, 403);
+    assert_eq!(
+        ground.post(Scope::Read, ANSWER, body.clone()).await.status,
+        403
+    );
     assert_eq!(ground.post(Scope::Answer, ANSWER, body).await.status, 200);
 }
 
@@ -28,7 +36,11 @@ async fn on_this_machine_everybody_looks_and_nobody_changes_anything_without_a_t
 async fn a_wrong_token_is_wrong_also_where_none_is_needed() {
     let ground = Ground::new().await;
     for value in ["Bearer unstuck_guessed", "Basic dTpw", "Bearer", "nonsense"] {
-        let reply = ground.ask("GET", "/api/runs").header("authorization", value).send().await;
+        let reply = ground
+            .ask("GET", "/api/runs")
+            .header("authorization", value)
+            .send()
+            .await;
         assert_eq!(reply.status, 401, "{value}");
     }
 }
@@ -36,14 +48,29 @@ async fn a_wrong_token_is_wrong_also_where_none_is_needed() {
 #[tokio::test]
 async fn a_name_that_somebody_points_at_this_machine_does_not_reach_it() {
     let ground = Ground::new().await;
-    for host in ["evil.example", "evil.example:4141", "127.0.0.1.evil.example"] {
-        let reply = ground.ask("GET", "/api/runs").header("host", host).send().await;
+    for host in [
+        "evil.example",
+        "evil.example:4141",
+        "127.0.0.1.evil.example",
+    ] {
+        let reply = ground
+            .ask("GET", "/api/runs")
+            .header("host", host)
+            .send()
+            .await;
         assert_eq!(reply.status, 403, "{host}");
     }
-    let reply = ground.ask("GET", "/api/runs").header("host", "localhost:1").send().await;
+    let reply = ground
+        .ask("GET", "/api/runs")
+        .header("host", "localhost:1")
+        .send()
+        .await;
     assert_eq!(reply.status, 200);
     let token = ground.token(Scope::Read);
-    let named = ground.ask("GET", "/api/runs").header("host", "box.lan").token(&token);
+    let named = ground
+        .ask("GET", "/api/runs")
+        .header("host", "box.lan")
+        .token(&token);
     assert_eq!(named.send().await.status, 200);
 }
 
@@ -52,18 +79,62 @@ async fn pages_of_other_origins_reach_nothing_not_even_with_a_token() {
     let ground = Ground::filled().await;
     let token = ground.token(Scope::Admin);
     let own = format!("http://{}", ground.address);
-    for origin in ["http://evil.example", "null", "http://127.0.0.1:3000", "http://localhost"] {
-        let reply = ground.ask("GET", "/api/runs").header("origin", origin).send().await;
+    for origin in [
+        "http://evil.example",
+        "null",
+        "http://127.0.0.1:3000",
+        "http://localhost",
+    ] {
+        let reply = ground
+            .ask("GET", "/api/runs")
+            .header("origin", origin)
+            .send()
+            .await;
         assert_eq!(reply.status, 403, "{origin}");
         assert_eq!(reply.header("access-control-allow-origin"), "");
-        let asking = ground.ask("POST", ANSWER).token(&token).header("origin", origin);
-        assert_eq!(asking.json(&json!({"answer": "resolve"})).send().await.status, 403);
+        let asking = ground
+            .ask("POST", ANSWER)
+            .token(&token)
+            .header("origin", origin);
+        assert_eq!(
+            asking
+                .json(&json!({"answer": "resolve"}))
+                .send()
+                .await
+                .status,
+            403
+        );
     }
-    assert_eq!(ground.ask("GET", "/api/runs").header("origin", &own).send().await.status, 200);
-    let image = ground.ask("GET", "/api/runs").header("sec-fetch-site", "cross-site");
-    assert_eq!(image.header("sec-fetch-mode", "no-cors").send().await.status, 403);
-    let link = ground.ask("GET", "/api/runs").header("sec-fetch-site", "cross-site");
-    assert_eq!(link.header("sec-fetch-mode", "navigate").send().await.status, 200);
+    assert_eq!(
+        ground
+            .ask("GET", "/api/runs")
+            .header("origin", &own)
+            .send()
+            .await
+            .status,
+        200
+    );
+    let image = ground
+        .ask("GET", "/api/runs")
+        .header("sec-fetch-site", "cross-site");
+    assert_eq!(
+        image
+            .header("sec-fetch-mode", "no-cors")
+            .send()
+            .await
+            .status,
+        403
+    );
+    let link = ground
+        .ask("GET", "/api/runs")
+        .header("sec-fetch-site", "cross-site");
+    assert_eq!(
+        link.header("sec-fetch-mode", "navigate")
+            .send()
+            .await
+            .status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -71,14 +142,27 @@ async fn whoever_comes_through_a_proxy_counts_as_being_elsewhere() {
     let ground = Ground::new().await;
     let token = ground.token(Scope::Read);
     for name in ["x-forwarded-for", "forwarded", "via"] {
-        let reply = ground.ask("GET", "/api/runs").header(name, "203.0.113.5").send().await;
+        let reply = ground
+            .ask("GET", "/api/runs")
+            .header(name, "203.0.113.5")
+            .send()
+            .await;
         assert_eq!(reply.status, 401, "{name}");
-        let with = ground.ask("GET", "/api/runs").header(name, "203.0.113.5").token(&token);
+        let with = ground
+            .ask("GET", "/api/runs")
+            .header(name, "203.0.113.5")
+            .token(&token);
         assert_eq!(with.send().await.status, 200, "{name}");
     }
-    let page = ground.ask("GET", "/").header("via", "x").header("accept", "text/html");
+    let page = ground
+        .ask("GET", "/")
+        .header("via", "x")
+        .header("accept", "text/html");
     let reply = page.send().await;
-    assert_eq!((reply.status.as_u16(), reply.header("location")), (303, "/login"));
+    assert_eq!(
+        (reply.status.as_u16(), reply.header("location")),
+        (303, "/login")
+    );
 }
 
 /// Without the address of the client it counts as being elsewhere, so that a listener that forgets it opens nothing.
@@ -92,7 +176,15 @@ async fn a_client_of_unknown_address_needs_a_token() {
     let token = ground.token(Scope::Read);
     let url = format!("http://{address}/api/runs");
     assert_eq!(ground.ask_url("GET", &url).send().await.status, 401);
-    assert_eq!(ground.ask_url("GET", &url).token(&token).send().await.status, 200);
+    assert_eq!(
+        ground
+            .ask_url("GET", &url)
+            .token(&token)
+            .send()
+            .await
+            .status,
+        200
+    );
     serving.abort();
 }
 
@@ -100,7 +192,10 @@ async fn a_client_of_unknown_address_needs_a_token() {
 async fn who_asks_too_often_is_told_when_to_come_back() {
     let ground = Ground::with(|options| {
         options.rates = RateLimits {
-            here: Rate { burst: 5, per_second: 0.1 },
+            here: Rate {
+                burst: 5,
+                per_second: 0.1,
+            },
             ..RateLimits::default()
         };
     })
@@ -118,11 +213,18 @@ async fn who_asks_too_often_is_told_when_to_come_back() {
 #[tokio::test]
 async fn who_guesses_tokens_is_stopped() {
     let ground = Ground::with(|options| {
-        options.rates.wrong = Rate { burst: 3, per_second: 0.01 };
+        options.rates.wrong = Rate {
+            burst: 3,
+            per_second: 0.01,
+        };
     })
     .await;
     for _ in 0..3 {
-        let reply = ground.ask("GET", "/api/runs").token("unstuck_guessed").send().await;
+        let reply = ground
+            .ask("GET", "/api/runs")
+            .token("unstuck_guessed")
+            .send()
+            .await;
         assert_eq!(reply.status, 401);
     }
     let token = ground.token(Scope::Admin);
