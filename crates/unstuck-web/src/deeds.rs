@@ -98,7 +98,7 @@ pub struct PolicyChange {
     pub of: PolicyOf,
     /// The policy; none takes away what was set.
     pub policy: Option<RetryPolicy>,
-    /// How often it had been set when whoever changes it looked at it; none where that does not matter.
+    /// The version that whoever changes it has looked at, 0 where none was set; none where that does not matter.
     pub seen: Option<u64>,
     /// Who changes it.
     pub who: Option<String>,

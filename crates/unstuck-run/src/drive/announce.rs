@@ -5,7 +5,7 @@ use unstuck_core::{Event, Recorded, Timestamp};
 use unstuck_store::{Append, Outgoing, Store, StoreError};
 
 /// Knows what people are to be told.
-pub trait Announcer {
+pub trait Announcer: Send + Sync {
     /// The messages about events that are about to be written; `run` is what was known before them.
     fn announce(&self, run: &RunFold, events: &[Event], at: Timestamp) -> Vec<Outgoing>;
 }

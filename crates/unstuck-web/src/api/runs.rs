@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use super::extract::{Asked, Named, each, limit, one};
 use crate::guard::Who;
 use crate::model::{Attempt, AttemptTexts, Page, Problem, Run, RunDetail};
-use crate::reading::{self, RunQuery};
+use crate::reading;
 use crate::web::Web;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
@@ -70,19 +70,17 @@ async fn list_runs(
         Some(id) => Some(reading::project_root(&web, id).await?),
         None => None,
     };
-    let query = RunQuery {
-        filter: RunFilter {
-            project,
-            status: each("status", asked.status.as_deref(), Status::named)?,
-            kind: one("kind", asked.kind.as_deref())?,
-            since: asked.since,
-            until: asked.until,
-            limit: Some(limit(asked.limit)?),
-            ..RunFilter::default()
-        },
-        after: asked.after,
+    let filter = RunFilter {
+        project,
+        status: each("status", asked.status.as_deref(), Status::named)?,
+        kind: one("kind", asked.kind.as_deref())?,
+        since: asked.since,
+        until: asked.until,
+        after: one("after", asked.after.as_deref())?,
+        limit: Some(limit(asked.limit)?),
+        ..RunFilter::default()
     };
-    web.told(&reading::runs(&web, &query).await?)
+    web.told(&reading::runs(&web, &filter).await?)
 }
 
 /// Show a run with its sessions

@@ -43,7 +43,7 @@ pub use money::rounded;
 pub use page::Page;
 pub use policy::{Override, Policy, PolicyKept, PolicyOrigin, PolicyTemplate};
 pub use problem::{FieldProblem, Problem};
-pub use project::{Project, project_id, project_name};
+pub use project::{Project, project_id};
 pub use run::{Run, RunDetail, Spending};
 pub use session::{
     EscalateSession, Escalated, ModelChange, RetryOptions, RetryPrompt, RetryStarted, RetryTold,

@@ -129,7 +129,7 @@ pub struct PolicyKept {
     pub policy: RetryPolicy,
     /// Where it comes from.
     pub origin: PolicyOrigin,
-    /// How often it was set over the API; 0 where it never was.
+    /// The version of what was set over the API; 0 where nothing is.
     pub version: u64,
 }
 

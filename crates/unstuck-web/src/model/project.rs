@@ -6,7 +6,10 @@ use data_encoding::HEXLOWER;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use unstuck_core::Timestamp;
+use unstuck_store::ProjectView;
 use utoipa::ToSchema;
+
+use super::money::rounded;
 
 /// How many bytes of the hash make an id.
 const ID_BYTES: usize = 6;
@@ -25,10 +28,26 @@ pub struct Project {
     /// How many runs there are, by where they stand.
     pub runs: BTreeMap<String, u64>,
     /// When something last happened in it.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub last_activity: Option<Timestamp>,
+    #[schema(value_type = String, format = DateTime)]
+    pub last_activity: Timestamp,
     /// What its runs cost, in USD, as far as is known.
     pub cost_usd: f64,
+}
+
+impl From<ProjectView> for Project {
+    fn from(view: ProjectView) -> Self {
+        let runs = view.runs.into_iter();
+        Self {
+            id: project_id(&view.root),
+            name: view.name,
+            root: view.root,
+            runs: runs
+                .map(|(status, count)| (status.name().to_owned(), count))
+                .collect(),
+            last_activity: view.last_activity,
+            cost_usd: rounded(view.cost_usd),
+        }
+    }
 }
 
 /// The id of the project with this root: the same for the same path.
@@ -36,29 +55,9 @@ pub fn project_id(root: &str) -> String {
     HEXLOWER.encode(&Sha256::digest(root)[..ID_BYTES])
 }
 
-/// What the project with this root is called.
-pub fn project_name(root: &str) -> String {
-    let last = root.trim_end_matches('/').rsplit('/').next();
-    match last {
-        None | Some("") if root.is_empty() => "(no project)".to_owned(),
-        None | Some("") => root.to_owned(),
-        Some(name) => name.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_project_is_named_after_its_folder() {
-        assert_eq!(project_name("/home/me/shop"), "shop");
-        assert_eq!(project_name("/home/me/shop/"), "shop");
-        assert_eq!(
-            (project_name("/"), project_name("")),
-            ("/".into(), "(no project)".into())
-        );
-    }
 
     #[test]
     fn the_id_of_a_project_is_short_and_follows_from_its_root() {

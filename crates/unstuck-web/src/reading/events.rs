@@ -2,8 +2,28 @@
 
 use unstuck_store::{EventFilter, Order, Position};
 
-use crate::model::Problem;
+use crate::model::{EventLine, Page, Problem};
 use crate::web::Web;
+
+/// The events that are asked for; the filter's limit is how many a page has.
+pub async fn events(web: &Web, filter: &EventFilter) -> Result<Page<EventLine>, Problem> {
+    let limit = filter.limit.unwrap_or(50);
+    let one_more = EventFilter {
+        limit: Some(limit.saturating_add(1)),
+        ..filter.clone()
+    };
+    let found = web.store().placed(&one_more).await?;
+    let is_more = found.len() > limit;
+    let items = found.into_iter().take(limit);
+    let items: Vec<_> = items
+        .map(|placed| EventLine::of(placed.place.number(), &placed.recorded))
+        .collect();
+    let last = items.last().filter(|_| is_more);
+    Ok(Page {
+        next: last.map(|last| last.id.to_string()),
+        items,
+    })
+}
 
 /// The place of the newest event.
 pub async fn newest_event(web: &Web) -> Result<Position, Problem> {

@@ -9,33 +9,19 @@ use super::sessions::told_session;
 use crate::model::{ApiCall, Attempt, ModelChange, Page, Problem, Run, RunDetail, Spending};
 use crate::web::Web;
 
-/// Which runs are asked for.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct RunQuery {
-    /// What they must be; its limit is how many a page has.
-    pub filter: RunFilter,
-    /// What `next` of the page before said.
-    pub after: Option<String>,
-}
-
-/// The runs that are asked for, the newest first.
-pub async fn runs(web: &Web, query: &RunQuery) -> Result<Page<Run>, Problem> {
-    let limit = query.filter.limit.unwrap_or(50);
-    let filter = RunFilter {
-        limit: Some(limit.saturating_add(1)),
-        ..query.filter.clone()
-    };
-    let mut views = web.store().runs(&filter).await?;
+/// The runs that are asked for, the newest first; the filter's limit is how many a page has.
+pub async fn runs(web: &Web, filter: &RunFilter) -> Result<Page<Run>, Problem> {
+    let page = web.store().run_page(filter).await?;
     let leases = web.store().leases().await?;
-    let more = views.len() > limit;
-    views.truncate(limit);
-    let _ = (&query.after, more);
     let now = web.now();
-    let items = views.into_iter().map(|view| {
+    let items = page.runs.into_iter().map(|view| {
         let driven = is_driven(&leases, &view.id, now);
         Run::of(view, driven)
     });
-    Ok(Page::whole(items.collect()))
+    Ok(Page {
+        items: items.collect(),
+        next: page.next.map(|next| next.to_string()),
+    })
 }
 
 /// One run with its sessions.

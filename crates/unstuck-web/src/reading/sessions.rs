@@ -3,7 +3,7 @@
 use unstuck_core::episode::{AttemptOutcome, SessionView, Status, Timeline};
 use unstuck_store::RunFilter;
 
-use super::runs::{self, RunQuery};
+use super::runs;
 use crate::model::{Attempt, ModelChange, Problem, RetryTold, Run, Session};
 use crate::web::Web;
 
@@ -12,16 +12,13 @@ const GOING_ON: [Status; 3] = [Status::Running, Status::Waiting, Status::Awaitin
 
 /// The sessions that run, wait or need a person, those of the newest runs first; of so many runs at most.
 pub async fn active_sessions(web: &Web, most_runs: usize) -> Result<Vec<Session>, Problem> {
-    let query = RunQuery {
-        filter: RunFilter {
-            status: GOING_ON.to_vec(),
-            limit: Some(most_runs),
-            ..RunFilter::default()
-        },
-        after: None,
+    let filter = RunFilter {
+        status: GOING_ON.to_vec(),
+        limit: Some(most_runs),
+        ..RunFilter::default()
     };
     let mut active = Vec::new();
-    for run in runs::runs(web, &query).await?.items {
+    for run in runs::runs(web, &filter).await?.items {
         let (timeline, run) = runs::told(web, &run.id).await?;
         let sessions = timeline.sessions.iter();
         let going_on = sessions.filter(|one| GOING_ON.contains(&one.status));

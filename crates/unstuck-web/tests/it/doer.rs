@@ -1,6 +1,5 @@
 //! Deeds on a real store; what would start a process is only noted.
 
-use std::collections::HashMap;
 use std::sync::Mutex;
 
 use unstuck_core::agent::Agents;
@@ -18,6 +17,7 @@ use unstuck_web::model::{
     Agent, AnswerTaken, AttemptTexts, Budget, Budgets, Estimate, Lane, ModelChange, Models,
     PolicyKept, PolicyOrigin, Preview, RetryPrompt, RetryStarted, Webhook, WebhookTested,
 };
+use unstuck_web::reading::{policy_set, set_policy};
 
 /// What a session of samples has used.
 const USED: Tokens = Tokens {
@@ -31,7 +31,6 @@ const USED: Tokens = Tokens {
 pub(crate) struct Doer {
     store: Store,
     now: fn() -> Timestamp,
-    policies: Mutex<HashMap<String, (u64, Option<RetryPolicy>)>>,
     /// What would have started a process.
     pub(crate) done: Mutex<Vec<String>>,
 }
@@ -41,7 +40,6 @@ impl Doer {
         Self {
             store,
             now,
-            policies: Mutex::default(),
             done: Mutex::default(),
         }
     }
@@ -86,13 +84,6 @@ impl Doer {
 fn run_of(session: &unstuck_core::SessionId) -> RunId {
     let (run, _) = session.as_str().rsplit_once('-').unwrap();
     RunId::new(run)
-}
-
-fn key(of: &PolicyOf) -> String {
-    match of {
-        PolicyOf::Everybody => "policy".to_owned(),
-        PolicyOf::Project(root) => format!("policy:{root}"),
-    }
 }
 
 impl Deeds for Doer {
@@ -206,30 +197,19 @@ impl Deeds for Doer {
     }
 
     fn policy(&self, of: PolicyOf) -> Doing<'_, PolicyKept> {
-        let kept = self.policies.lock().unwrap().get(&key(&of)).cloned();
-        let (version, set) = kept.unwrap_or_default();
         Box::pin(async move {
-            Ok(PolicyKept {
-                origin: match set {
-                    Some(_) => PolicyOrigin::Set,
-                    None => PolicyOrigin::BuiltIn,
-                },
-                policy: set.unwrap_or_else(|| template("standard").unwrap().clone()),
-                version,
-            })
+            let set = policy_set(&self.store, &of).await?;
+            Ok(set.unwrap_or_else(|| PolicyKept {
+                policy: template("standard").unwrap().clone(),
+                origin: PolicyOrigin::BuiltIn,
+                version: 0,
+            }))
         })
     }
 
     fn put_policy(&self, change: PolicyChange) -> Doing<'_, PolicyKept> {
         Box::pin(async move {
-            {
-                let mut policies = self.policies.lock().unwrap();
-                let kept = policies.entry(key(&change.of)).or_default();
-                if change.seen.is_some_and(|seen| seen != kept.0) {
-                    return Err(DeedError::Stale("it was changed meanwhile".to_owned()));
-                }
-                *kept = (kept.0 + 1, change.policy);
-            }
+            set_policy(&self.store, &change, (self.now)()).await?;
             self.policy(change.of).await
         })
     }

@@ -53,7 +53,7 @@ async fn a_run_tells_its_sessions_and_each_attempt_what_was_decided_and_why() {
     );
     assert_eq!(first["wait"]["stated"], true);
     let second = ground.json("/api/runs/r000000001/attempts/2").await;
-    assert_eq!(*second, attempts["items"][1]);
+    assert_eq!(second, attempts["items"][1]);
     let texts = ground.json("/api/runs/r000000001/attempts/2/texts").await;
     assert_eq!(texts["stdout"], "output of r000000001/2");
     assert_eq!(

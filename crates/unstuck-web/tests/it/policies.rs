@@ -108,8 +108,11 @@ async fn what_was_set_can_be_taken_away_again() {
         (reply.status.as_u16(), &reply.json()["maxRetries"]),
         (200, &3.into())
     );
-    // It is not the one from before: whoever looked at that has seen nothing of what happened since.
-    assert_ne!(reply.header("etag"), first.header("etag"));
+    let stale = ground
+        .ask("DELETE", DEFAULT)
+        .token(&token)
+        .header("if-match", set.header("etag"));
+    assert_eq!(stale.send().await.status, 412);
 }
 
 #[tokio::test]
