@@ -57,6 +57,7 @@ mod outbox;
 mod projects;
 mod query;
 mod question;
+mod recoveries;
 pub mod rollup;
 mod settings;
 mod spending;
@@ -82,6 +83,7 @@ pub use query::{
     EventFilter, EventPage, NotACursor, Order, Placed, Position, RunCursor, RunFilter, RunPage,
 };
 pub use question::{Answered, Answers, Question, QuestionFilter};
+pub use recoveries::{AnswerCount, RecoveryDay, RecoveryQuery, RecoveryReport};
 pub use settings::{Expected, PutSetting, Setting, SettingChange, settings_at};
 pub use spending::{SpendingQuery, Spent, SpentBy};
 pub use stats::{Counted, Dimension, StatsLine, StatsQuery};

@@ -1,12 +1,15 @@
 //! What is counted, by the hour: a pure function from one event to the lines that it adds to.
 //!
-//! Three things are counted, told apart by their outcome:
+//! Four things are counted, told apart by their outcome:
 //! - each attempt that ended: `succeeded`, `failed` or `interrupted`;
 //! - each attempt that answered a failure: `helped`, if it succeeded or failed in another way, or `did_not_help`;
+//! - each session that did what it should after it had failed: `recovered`, with the time since its first failure;
 //! - each run that ended or stopped: `run_` and how.
 
+use std::collections::HashMap;
+
 use unstuck_core::episode::RunView;
-use unstuck_core::event::{Answering, AttemptEnd, Event, Recorded, RunFinished};
+use unstuck_core::event::{Answering, AttemptEnd, Event, Recorded, RunFinished, SessionId};
 use unstuck_core::{Kind, Timestamp};
 
 /// How many buckets the histogram of durations has.
@@ -22,6 +25,9 @@ pub const HELPED: &str = "helped";
 /// The same failure came again.
 pub const DID_NOT_HELP: &str = "did_not_help";
 
+/// A session did what it should after it had failed.
+pub const RECOVERED: &str = "recovered";
+
 const SUCCEEDED: &str = "succeeded";
 const FAILED: &str = "failed";
 const INTERRUPTED: &str = "interrupted";
@@ -30,6 +36,8 @@ const INTERRUPTED: &str = "interrupted";
 pub(crate) const OF_ATTEMPTS: &[&str] = &[SUCCEEDED, FAILED, INTERRUPTED];
 /// What answers to failures can come to.
 pub(crate) const OF_ANSWERS: &[&str] = &[HELPED, DID_NOT_HELP];
+/// What sessions that failed before can come to.
+pub(crate) const OF_RECOVERIES: &[&str] = &[RECOVERED];
 
 const HOUR_MS: i64 = 3_600_000;
 
@@ -105,15 +113,75 @@ pub fn beginning(hour: i64) -> Timestamp {
     Timestamp::from_millis(hour.saturating_mul(HOUR_MS))
 }
 
-/// The lines that an event adds to, given its run as it stands after the event.
-pub fn lines(recorded: &Recorded, view: Option<&RunView>) -> Vec<Line> {
+/// The session that does what it should by this event after it had failed.
+pub fn recovers(event: &Event) -> Option<&SessionId> {
+    match event {
+        Event::AttemptSucceeded(attempt) => {
+            let end = &attempt.end;
+            end.answering.as_ref().map(|_| &end.session)
+        }
+        _ => None,
+    }
+}
+
+/// Since when sessions of a run have been failing, as its events tell.
+#[derive(Debug, Default)]
+pub(crate) struct Failing(HashMap<SessionId, Timestamp>);
+
+impl Failing {
+    /// Takes in the next event; tells since when its session had been failing, if it ends that.
+    pub(crate) fn record(&mut self, recorded: &Recorded) -> Option<Timestamp> {
+        match &recorded.event {
+            Event::AttemptFailed(attempt) => {
+                let session = attempt.end.session.clone();
+                self.0.entry(session).or_insert(recorded.at);
+                None
+            }
+            Event::AttemptSucceeded(attempt) => {
+                let since = self.0.remove(&attempt.end.session);
+                since.filter(|_| recovers(&recorded.event).is_some())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The lines that an event adds to, given its run as it stands after the event, and since when its session has been
+/// failing if it [ends](recovers) that.
+pub fn lines(
+    recorded: &Recorded,
+    view: Option<&RunView>,
+    failing_since: Option<Timestamp>,
+) -> Vec<Line> {
     let here = Here { recorded, view };
-    match &recorded.event {
-        Event::AttemptSucceeded(attempt) => here.ended(&attempt.end, None),
-        Event::AttemptFailed(attempt) => here.ended(&attempt.end, Some(attempt.diagnosis.kind)),
-        Event::AttemptInterrupted(_) => vec![here.line(Counting::new(Kind::None, INTERRUPTED))],
-        Event::RunFinished(end) => vec![here.finished(end)],
-        _ => Vec::new(),
+    let mut lines = here.lines();
+    lines.extend(failing_since.and_then(|since| here.recovered(since)));
+    lines
+}
+
+impl Here<'_> {
+    fn lines(&self) -> Vec<Line> {
+        match &self.recorded.event {
+            Event::AttemptSucceeded(attempt) => self.ended(&attempt.end, None),
+            Event::AttemptFailed(attempt) => self.ended(&attempt.end, Some(attempt.diagnosis.kind)),
+            Event::AttemptInterrupted(_) => vec![self.line(Counting::new(Kind::None, INTERRUPTED))],
+            Event::RunFinished(end) => vec![self.finished(end)],
+            _ => Vec::new(),
+        }
+    }
+
+    fn recovered(&self, since: Timestamp) -> Option<Line> {
+        let Event::AttemptSucceeded(attempt) = &self.recorded.event else {
+            return None;
+        };
+        let answering = attempt.end.answering.as_ref()?;
+        let took = self.recorded.at.since(since);
+        Some(self.line(Counting {
+            strategy: strategy(answering),
+            model: attempt.end.model.as_ref(),
+            duration_ms: unstuck_core::duration::in_millis(took),
+            ..Counting::new(answering.kind, RECOVERED)
+        }))
     }
 }
 

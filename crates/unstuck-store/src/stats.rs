@@ -13,6 +13,8 @@ pub enum Counted {
     Attempts,
     /// Attempts that answered a failure, by `helped` and `did_not_help`.
     Answers,
+    /// Sessions that did what they should after they had failed; how long that took is the time since their first failure.
+    Recoveries,
     /// Runs that ended or stopped, by `run_succeeded` and the like.
     Runs,
 }
@@ -23,6 +25,7 @@ impl Counted {
         match self {
             Self::Attempts => Some(rollup::OF_ATTEMPTS),
             Self::Answers => Some(rollup::OF_ANSWERS),
+            Self::Recoveries => Some(rollup::OF_RECOVERIES),
             Self::Runs => None,
         }
     }
@@ -41,8 +44,10 @@ pub enum Dimension {
     Kind,
     /// The model.
     Model,
-    /// The strategy.
+    /// The strategy; the level where the answer was none of a chain.
     Strategy,
+    /// The level of the answer; nothing where no answers are counted.
+    Level,
     /// What came of it.
     Outcome,
 }
@@ -58,6 +63,8 @@ pub struct StatsQuery {
     pub project: Option<String>,
     /// Only this kind.
     pub kind: Option<Kind>,
+    /// Only this model.
+    pub model: Option<String>,
     /// From the hour of this moment on.
     pub since: Option<Timestamp>,
     /// Before the hour of this moment.
@@ -82,6 +89,9 @@ pub struct StatsLine {
     /// The strategy, where they are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
+    /// The level, where they are told apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
     /// The outcome, where they are told apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
@@ -126,6 +136,7 @@ mod tests {
             kind: None,
             model: None,
             strategy: None,
+            level: None,
             outcome: None,
             count: 10,
             duration_ms: 5000,

@@ -188,7 +188,7 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
         Command::Trust(args) => trust::run(args, &config, out),
-        Command::Token(args) => token::run(args, out),
+        Command::Token(args) => token::run(args, &config, out),
         other => return with_store(cli, other, &config, out),
     };
     done.map(|()| ExitCode::SUCCESS)

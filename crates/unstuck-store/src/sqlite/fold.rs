@@ -218,7 +218,8 @@ impl Folds {
             None => run.view = RunView::begin(&recorded),
         }
         questions::record(connection, &recorded, run.view.as_ref())?;
-        for line in rollup::lines(&recorded, run.view.as_ref()) {
+        let failing_since = hourly::failing_since(connection, &recorded)?;
+        for line in rollup::lines(&recorded, run.view.as_ref(), failing_since) {
             self.cells.entry(line.key.clone()).or_default().add(&line);
         }
         if let Some(view) = &run.view {

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use unstuck_core::Timestamp;
+use unstuck_core::event::Recorded;
 
 use super::read::Conditions;
 use crate::rollup::{self, BUCKETS, Cell, Key};
@@ -17,6 +18,12 @@ const ADD: &str = "INSERT INTO hourly
         b0 = b0 + excluded.b0, b1 = b1 + excluded.b1, b2 = b2 + excluded.b2, b3 = b3 + excluded.b3,
         b4 = b4 + excluded.b4, b5 = b5 + excluded.b5, b6 = b6 + excluded.b6, b7 = b7 + excluded.b7,
         b8 = b8 + excluded.b8, b9 = b9 + excluded.b9, b10 = b10 + excluded.b10, b11 = b11 + excluded.b11";
+
+/// The first failure of a session since it last did what it should, before an event.
+const FAILING_SINCE: &str = "SELECT at FROM events
+    WHERE run = ?1 AND session = ?2 AND event = 'attempt_failed' AND seq < ?3 AND seq > coalesce((
+        SELECT max(seq) FROM events WHERE run = ?1 AND session = ?2 AND event = 'attempt_succeeded' AND seq < ?3
+    ), 0) ORDER BY seq LIMIT 1";
 
 const SUMS: &str = "sum(count), sum(duration_ms), sum(cost_nanos),
     sum(b0), sum(b1), sum(b2), sum(b3), sum(b4), sum(b5), sum(b6), sum(b7), sum(b8), sum(b9), sum(b10), sum(b11)";
@@ -41,6 +48,34 @@ pub(super) fn add(connection: &Connection, key: &Key, cell: &Cell) -> rusqlite::
         .prepare_cached(ADD)?
         .execute(params_from_iter(values))?;
     Ok(())
+}
+
+/// Since when the session of an event has been failing, if it does what it should by this event.
+pub(super) fn failing_since(
+    connection: &Connection,
+    recorded: &Recorded,
+) -> rusqlite::Result<Option<Timestamp>> {
+    let Some(session) = rollup::recovers(&recorded.event) else {
+        return Ok(None);
+    };
+    let mut statement = connection.prepare_cached(FAILING_SINCE)?;
+    let row = params![recorded.run.as_str(), session.as_str(), recorded.seq as i64];
+    let at = statement.query_row(row, |row| row.get(0)).optional()?;
+    Ok(at.map(Timestamp::from_millis))
+}
+
+/// Counts anew how sessions recovered.
+pub(super) fn fill_recoveries(
+    connection: &Connection,
+    cells: &HashMap<Key, Cell>,
+) -> rusqlite::Result<()> {
+    // A store of the first schema has counted them on its way to here.
+    let sql = "DELETE FROM hourly WHERE outcome = ?1";
+    connection.execute(sql, [rollup::RECOVERED])?;
+    let mut recovered = cells
+        .iter()
+        .filter(|(key, _)| key.outcome == rollup::RECOVERED);
+    recovered.try_for_each(|(key, cell)| add(connection, key, cell))
 }
 
 /// Adds all that was counted.
@@ -81,6 +116,7 @@ pub(super) fn stats(
         None => conditions.add("outcome LIKE 'run_%'", []),
     }
     conditions.equal("project", query.project.as_deref());
+    conditions.equal("model", query.model.as_deref());
     conditions.equal("kind", query.kind.map(|kind| kind.name()));
     let hour = |at: Option<Timestamp>| at.map(rollup::hour);
     conditions.compare("hour >= ?", hour(query.since));
@@ -112,6 +148,10 @@ const fn column(by: Dimension) -> &'static str {
         Dimension::Kind => "kind",
         Dimension::Model => "model",
         Dimension::Strategy => "strategy",
+        // Only answers of the second level have strategies of a chain.
+        Dimension::Level => {
+            "iif(strategy IN ('', 'same', 'alternative', 'clarify', 'escalate'), strategy, 'alternative')"
+        }
         Dimension::Outcome => "outcome",
     }
 }
@@ -133,6 +173,7 @@ fn line(row: &Row<'_>, by: &[Dimension]) -> rusqlite::Result<StatsLine> {
         kind: text(Dimension::Kind)?,
         model: text(Dimension::Model)?,
         strategy: text(Dimension::Strategy)?,
+        level: text(Dimension::Level)?,
         outcome: text(Dimension::Outcome)?,
         count: sums.count,
         duration_ms: sums.duration_ms,

@@ -10,7 +10,7 @@ use unstuck_core::event::{Event, Recorded, SessionId};
 use super::projects::Projects;
 use super::tries::Tries;
 use super::{calls, hourly, read};
-use crate::rollup::{self, Cell, Key};
+use crate::rollup::{self, Cell, Failing, Key};
 use crate::tried::{self, Attempt};
 
 /// What was counted.
@@ -48,13 +48,15 @@ impl Recount {
     /// Counts the events of one run.
     pub(super) fn run(&mut self, events: &[Recorded]) {
         let mut view: Option<RunView> = None;
+        let mut failing = Failing::default();
         let mut roles: HashMap<&SessionId, PromptPattern> = HashMap::new();
         for recorded in events {
             match &mut view {
                 Some(view) => view.record(recorded),
                 None => view = RunView::begin(recorded),
             }
-            for line in rollup::lines(recorded, view.as_ref()) {
+            let failing_since = failing.record(recorded);
+            for line in rollup::lines(recorded, view.as_ref(), failing_since) {
                 self.cells.entry(line.key.clone()).or_default().add(&line);
             }
             if let Some(view) = &view {
@@ -84,6 +86,7 @@ pub(super) fn fill_hourly(connection: &Connection) -> rusqlite::Result<()> {
 pub(super) fn fill_dashboard(connection: &Connection) -> rusqlite::Result<()> {
     calls::find_alone(connection)?;
     let mut recount = Recount::of_all(connection)?;
+    hourly::fill_recoveries(connection, &recount.cells)?;
     recount.tries.flush(connection)?;
     recount.projects.flush(connection)
 }

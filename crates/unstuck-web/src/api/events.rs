@@ -60,7 +60,7 @@ struct EventsAsked {
     tag = "events",
     params(
         EventsAsked,
-        ("last-event-id" = Option<String>, Header, description = "The id of the last event that was seen; counts before `after`."),
+        ("last-event-id" = Option<u64>, Header, description = "The id of the last event that was seen; counts before `after`."),
     ),
     responses((status = OK, description = "Events.", content(
         (Page<EventLine> = "application/json"),

@@ -10,6 +10,7 @@ mod health;
 mod login;
 mod policies;
 mod projects;
+mod recovery;
 mod runs;
 mod sessions;
 mod settings;
@@ -58,6 +59,7 @@ fn described() -> OpenApiRouter<Arc<Web>> {
         .merge(escalations::routes())
         .merge(events::routes())
         .merge(failures::routes())
+        .merge(recovery::routes())
         .merge(policies::routes())
         .merge(settings::routes())
         .merge(spending::routes())

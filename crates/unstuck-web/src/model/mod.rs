@@ -17,6 +17,7 @@ mod page;
 mod policy;
 mod problem;
 mod project;
+mod recovery;
 mod run;
 mod schema;
 mod session;
@@ -44,6 +45,7 @@ pub use page::Page;
 pub use policy::{Override, Policy, PolicyKept, PolicyOrigin, PolicyTemplate};
 pub use problem::{FieldProblem, Problem};
 pub use project::{Project, project_id};
+pub use recovery::{AnswerCount, RecoveryAnalytics, RecoveryCount};
 pub use run::{Run, RunDetail, Spending};
 pub use session::{
     EscalateSession, Escalated, ModelChange, RetryOptions, RetryPrompt, RetryStarted, RetryTold,

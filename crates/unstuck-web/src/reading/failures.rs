@@ -1,8 +1,8 @@
-//! Failures together, and one by one.
+//! Failures together and one by one, and how recovery went.
 
-use unstuck_store::FailureQuery;
+use unstuck_store::{FailureQuery, RecoveryQuery};
 
-use crate::model::{Failure, FailureAnalytics, Page, Problem};
+use crate::model::{Failure, FailureAnalytics, Page, Problem, RecoveryAnalytics};
 use crate::web::Web;
 
 /// What failures say together.
@@ -11,6 +11,14 @@ pub async fn failure_analytics(
     query: &FailureQuery,
 ) -> Result<FailureAnalytics, Problem> {
     Ok(web.store().failures(query).await?.into())
+}
+
+/// How recovery went.
+pub async fn recovery_analytics(
+    web: &Web,
+    query: &RecoveryQuery,
+) -> Result<RecoveryAnalytics, Problem> {
+    Ok(web.store().recoveries(query).await?.into())
 }
 
 /// Failures one by one, the newest first.

@@ -13,7 +13,7 @@ mod spending;
 
 pub use escalations::{EscalationQuery, escalation, escalations};
 pub use events::{events, newest_event};
-pub use failures::{failure_analytics, failures};
+pub use failures::{failure_analytics, failures, recovery_analytics};
 pub use learned::learned;
 pub use policies::{policy_key, policy_set, set_policy};
 pub use projects::{project, project_root, projects};

@@ -118,3 +118,17 @@ async fn failures_come_in_pages() {
     );
     assert_eq!(ground.get("/api/failures?after=nonsense").await.status, 400);
 }
+
+#[tokio::test]
+async fn how_recovery_went_is_told_with_what_was_saved_and_how_long_it_took() {
+    let ground = Ground::filled().await;
+    let told = ground.json("/api/analytics/recovery").await;
+    assert_eq!(
+        (&told["recoveries"], &told["runsSaved"]),
+        (&1.into(), &1.into())
+    );
+    assert!(told["medianMs"].as_u64().unwrap() >= 4_000, "{told}");
+    assert_eq!(told["byDay"]["2026-11-15"]["runsSaved"], 1);
+    let other = ground.json("/api/analytics/recovery?kind=timeout").await;
+    assert_eq!(other["recoveries"], 0);
+}

@@ -1,5 +1,7 @@
 //! The API as clients meet it: over real sockets, on a real store.
 
+#![cfg(test)]
+
 mod doer;
 mod ground;
 mod samples;

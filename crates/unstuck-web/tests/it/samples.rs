@@ -7,7 +7,7 @@ use unstuck_core::decision::{
 };
 use unstuck_core::diagnosis::{Diagnosis, Evidence};
 use unstuck_core::event::{
-    AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, Choice, DecisionMade,
+    Answering, AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, Choice, DecisionMade,
     EscalationKind, Event, Excerpt, LimitsInForce, MadeFrom, Measured, ModelEscalated, Outcome,
     RecoveryEscalated, RunFinished, RunId, RunStarted, SessionSpec, Shown, WaitingUntil, Work,
 };
@@ -174,8 +174,16 @@ pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event 
 }
 
 pub(crate) fn succeeded(run: &RunId, number: u32) -> Event {
+    let answering = Answering {
+        kind: Kind::RateLimit,
+        level: Level::Same,
+        strategy: None,
+    };
     Event::from(Box::new(AttemptSucceeded {
-        end: end(run, number, 0),
+        end: AttemptEnd {
+            answering: Some(answering),
+            ..end(run, number, 0)
+        },
         truncated: false,
     }))
 }

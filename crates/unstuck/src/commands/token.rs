@@ -1,15 +1,17 @@
 //! `unstuck token`: who may change something over REST and in the dashboard.
 
 use std::io::Write;
+use std::net::SocketAddr;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 use unstuck_web::guard::{Scope, Token, TokenError, Tokens};
 
+use crate::config::Config;
 use crate::output::{BOLD, DIM, Output};
 use crate::report::{forbidden, hinted, refused};
-use crate::{answering, clock, trusting, web};
+use crate::{address, answering, clock, trusting, web};
 
 /// Make, list and take back the tokens by which the REST API is used
 ///
@@ -20,6 +22,7 @@ use crate::{answering, clock, trusting, web};
     after_help = "Examples:
   unstuck token                                   (makes one that may answer)
   unstuck token create --scope admin --name laptop
+  unstuck token link                              (logs a browser in to the dashboard, once)
   unstuck token list
   unstuck token revoke 3f9a2c81
   curl -H \"Authorization: Bearer $TOKEN\" -X POST http://127.0.0.1:4141/api/runs/RUN/stop
@@ -43,6 +46,15 @@ enum TokenCommand {
         /// Print a JSON array
         #[arg(long)]
         json: bool,
+    },
+    /// Print a link that logs a browser in to the dashboard of a server that runs, once and within 10 minutes
+    Link {
+        /// Where it listens [default: what the configuration says, else 127.0.0.1:4141]
+        #[arg(long, value_name = "ADDR:PORT", value_parser = address::listened)]
+        listen: Option<SocketAddr>,
+        /// What it allows
+        #[arg(long, value_enum, default_value_t = Allows::Admin, value_name = "SCOPE")]
+        scope: Allows,
     },
     /// Take a token back
     Revoke {
@@ -87,7 +99,7 @@ impl From<Allows> for Scope {
     }
 }
 
-pub(crate) fn run(args: &TokenArgs, out: &mut Output) -> Result<()> {
+pub(crate) fn run(args: &TokenArgs, config: &Config, out: &mut Output) -> Result<()> {
     if let Some(why) = trusting::inside_an_agent() {
         return Err(forbidden(
             format!("only a person has tokens: {why}"),
@@ -99,6 +111,13 @@ pub(crate) fn run(args: &TokenArgs, out: &mut Output) -> Result<()> {
         None => create(&args.create, &tokens, out),
         Some(TokenCommand::Create(args)) => create(args, &tokens, out),
         Some(TokenCommand::List { json }) => list(*json, &tokens, out),
+        Some(TokenCommand::Link { listen, scope }) => {
+            let listen = listen.unwrap_or(config.gateway().listen);
+            let code = tokens.login_code((*scope).into(), clock::now().at);
+            let code = code.map_err(explained)?;
+            writeln!(out, "{}", unstuck_web::login_link(listen, &code))?;
+            Ok(())
+        }
         Some(TokenCommand::Revoke { id }) => revoke(id, &tokens, out),
     }
 }

@@ -74,7 +74,8 @@ pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, DeedError> {
         ..SpendingQuery::default()
     };
     let days = doer.0.store.spending(&query).await?;
-    let today: f64 = days.iter().map(|day| day.cost_usd).sum();
+    // The sum of nothing would be told as -0.
+    let today = days.iter().fold(0.0, |sum, day| sum + day.cost_usd);
     doer.beside(move |desk| {
         let config = desk.configured()?;
         let (runs, gateway) = (config.budget(), config.gateway().budgets.clone());

@@ -6,11 +6,13 @@ use proptest::prelude::*;
 use unstuck_core::decision::Tally;
 use unstuck_core::event::{Event, Outcome};
 use unstuck_core::{Kind, Timestamp};
-use unstuck_store::{Append, Counted, Dimension, Report, StatsLine, StatsQuery, Store, Task};
+use unstuck_store::{
+    Append, Counted, Dimension, RecoveryQuery, Report, StatsLine, StatsQuery, Store, Task,
+};
 
 use super::Place;
 use crate::samples::{
-    START, answering, append, end, failed, finished, interrupted, run, started_in, succeeded,
+    START, answering, append, end, failed, finished, interrupted, later, run, started_in, succeeded,
 };
 
 pub(crate) async fn strategies_that_helped_are_learned(place: &Place) {
@@ -87,6 +89,75 @@ pub(crate) async fn statistics_are_told_by_what_is_asked(place: &Place) {
     assert_eq!(store.stats(&nothing).await.unwrap(), []);
 }
 
+pub(crate) async fn recoveries_are_told_by_level_strategy_and_day(place: &Place) {
+    let store = place.open().await;
+    let day = 86_400;
+    for (number, second, took) in [(1, 0, 2), (2, day, 20), (3, day, 20)] {
+        let run = run(number);
+        let again = |strategy| {
+            let answer = answering(Kind::Timeout, strategy);
+            end(&run, 50, None, Some(answer))
+        };
+        let began = [
+            started_in(&run, "/p"),
+            failed(end(&run, 50, None, None), Kind::Timeout),
+        ];
+        let log = [
+            (second, began.to_vec()),
+            (second + 1, vec![failed(again(None), Kind::Timeout)]),
+            (
+                second + took,
+                vec![
+                    succeeded(again(Some("simplify"))),
+                    finished(Outcome::Recovered),
+                ],
+            ),
+        ];
+        for (second, events) in log {
+            let append = Append::new(run.clone(), later(second), events);
+            store.append(append).await.unwrap();
+        }
+    }
+    let (run, fails) = (run(4), Outcome::Failed);
+    let never = failed(end(&run, 50, None, None), Kind::RateLimit);
+    let events = [started_in(&run, "/q"), never, finished(fails)];
+    store.append(append(&run, events)).await.unwrap();
+
+    let report = store.recoveries(&RecoveryQuery::default()).await.unwrap();
+    assert_eq!(
+        serde_json::to_value(&report).unwrap(),
+        serde_json::json!({
+            "byLevel": [
+                {"name": "alternative", "helped": 3, "didNotHelp": 0},
+                {"name": "same", "helped": 0, "didNotHelp": 3},
+            ],
+            "byStrategy": [
+                {"name": "same", "helped": 0, "didNotHelp": 3},
+                {"name": "simplify", "helped": 3, "didNotHelp": 0},
+            ],
+            "byDay": {
+                "2026-11-15": {
+                    "recoveries": 1, "medianMs": 3_000, "p90Ms": 3_000, "runsSaved": 1, "runsFailed": 1
+                },
+                "2026-11-16": {
+                    "recoveries": 2, "medianMs": 30_000, "p90Ms": 30_000, "runsSaved": 2, "runsFailed": 0
+                },
+            },
+            "recoveries": 3,
+            "medianMs": 30_000,
+            "p90Ms": 30_000,
+            "runsSaved": 3,
+            "runsFailed": 1,
+        })
+    );
+    let query = RecoveryQuery {
+        project: Some("/q".into()),
+        ..RecoveryQuery::default()
+    };
+    let other = store.recoveries(&query).await.unwrap();
+    assert_eq!((other.total.recoveries, other.total.runs_failed), (0, 1));
+}
+
 /// Something that happens to one of a few runs, written by one of a few connections.
 #[derive(Debug, Clone)]
 struct Step {
@@ -148,6 +219,7 @@ type Counts = BTreeMap<(i64, String, String, String, String), (u64, u64, i64, [u
 fn count_by_hand(steps: &[Step]) -> Counts {
     let mut counts = Counts::new();
     let mut newest: BTreeMap<u32, &str> = BTreeMap::new();
+    let mut failing: BTreeMap<u32, i64> = BTreeMap::new();
     for step in steps {
         let mut count = |kind: &str, strategy: &str, outcome: String, ms: u64, nanos: i64| {
             let key = (
@@ -200,6 +272,18 @@ fn count_by_hand(steps: &[Step]) -> Counts {
                         nanos,
                     );
                 }
+                let since = match failure {
+                    Some(_) => {
+                        failing.entry(step.run).or_insert(step.hour);
+                        None
+                    }
+                    None => failing.remove(&step.run),
+                };
+                if let (Some(since), Some((kind, strategy))) = (since, answering) {
+                    let ms = (step.hour - since).max(0) as u64 * 3_600_000;
+                    let strategy = strategy.unwrap_or("same");
+                    count(kind.name(), strategy, "recovered".into(), ms, 0);
+                }
                 if let Some(kind) = failure {
                     newest.insert(step.run, kind.name());
                 }
@@ -245,7 +329,12 @@ fn at(hour: i64) -> Timestamp {
 
 async fn counted(store: &Store) -> Counts {
     let mut counts = Counts::new();
-    for counted in [Counted::Attempts, Counted::Answers, Counted::Runs] {
+    for counted in [
+        Counted::Attempts,
+        Counted::Answers,
+        Counted::Recoveries,
+        Counted::Runs,
+    ] {
         use Dimension::{Hour, Kind, Outcome, Project, Strategy};
         let query = StatsQuery {
             counted,

@@ -116,6 +116,7 @@ contract! {
     counting {
         strategies_that_helped_are_learned
         statistics_are_told_by_what_is_asked
+        recoveries_are_told_by_level_strategy_and_day
     }
     failures {
         failures_are_told_by_what_is_asked

@@ -8,7 +8,7 @@ use rusqlite::{Connection, params};
 use unstuck_core::Kind;
 use unstuck_core::episode::RunView;
 use unstuck_core::event::{CallOutcome, CallRecord, Event, Recorded};
-use unstuck_store::{Dimension, FailureQuery, Report, StatsQuery, Task};
+use unstuck_store::{Dimension, FailureQuery, RecoveryQuery, Report, StatsQuery, Task};
 
 use super::bare;
 use crate::contract::{Place, wait};
@@ -102,7 +102,7 @@ fn fifth_store(present: &Place) -> Place {
             "INSERT INTO events SELECT * FROM present.events;
             INSERT INTO sessions SELECT * FROM present.sessions;
             INSERT INTO runs SELECT * FROM present.runs;
-            INSERT INTO hourly SELECT * FROM present.hourly;
+            INSERT INTO hourly SELECT * FROM present.hourly WHERE outcome <> 'recovered';
             INSERT INTO questions SELECT * FROM present.questions;
             INSERT INTO calls {old} FROM present.calls;
             INSERT INTO spent SELECT * FROM present.spent;
@@ -142,6 +142,8 @@ fn failures_from_before_they_were_counted_are_told() {
     let expected = wait(store.failures(&query)).unwrap();
     assert_eq!(expected.total_failures, 2);
     let listed = wait(store.failure_page(&query, None, 9)).unwrap();
+    let recovered = wait(store.recoveries(&RecoveryQuery::default())).unwrap();
+    assert_eq!(recovered.total.recoveries, 1);
     let projects = wait(store.projects()).unwrap();
     assert_eq!(projects[0].cost_usd, 0.5);
     wait(store.close()).unwrap();
@@ -151,6 +153,8 @@ fn failures_from_before_they_were_counted_are_told() {
     assert_eq!(wait(store.failures(&query)).unwrap(), expected);
     assert_eq!(wait(store.failure_page(&query, None, 9)).unwrap(), listed);
     assert_eq!(wait(store.projects()).unwrap(), projects);
+    let filled = wait(store.recoveries(&RecoveryQuery::default())).unwrap();
+    assert_eq!(filled, recovered);
     let checked = wait(store.maintain(Task::Check)).unwrap();
     assert!(matches!(checked, Report::Checked { findings, .. } if findings.is_empty()));
 }

@@ -37,10 +37,9 @@ fn what_ran_is_seen_at_the_address_of_the_gateway() {
     client.get("/health").is(200);
     client.get("/openai/v2/x").is(404);
     client.get("/api/openapi.json").is(200);
-    assert!(
-        client.get("/").body.contains("<"),
-        "the dashboard is at the root"
-    );
+    let root = client.get("/");
+    let policy = root.header("content-security-policy");
+    assert!(policy.is_some(), "the dashboard is at the root");
     for path in [
         "agents",
         "models",
@@ -60,6 +59,19 @@ fn the_link_that_is_printed_logs_in_once() {
     let place = Place::new();
     let (_, told, _) = Serving::start(&place, &[]).stop();
     assert!(told.contains("dashboard  http://127.0.0.1:"), "{told}");
+    let client = Client::of(&place, "read");
+    let listen = format!("127.0.0.1:{}", client.serving.port);
+    let link = place.run(&["token", "link", "--listen", &listen], "").stdout;
+    let (address, code) = link.trim().split_once('#').unwrap();
+    assert_eq!(address, format!("http://{listen}/login"));
+    let login = serde_json::json!({ "code": code });
+    let client = Client {
+        token: None,
+        ..client
+    };
+    let opened = client.post("/api/login", &login).is(200);
+    assert!(opened.header("set-cookie").unwrap().contains("HttpOnly"));
+    client.post("/api/login", &login).is(401);
     let (_, quiet, _) = Serving::start(&place, &["--quiet"]).stop();
     assert_eq!(quiet, "");
     let mut inside = place.command(&["serve", "--listen", "127.0.0.1:0"]);

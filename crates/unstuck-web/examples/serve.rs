@@ -1,0 +1,78 @@
+//! The API on a store with a little history, for whoever wants to try it out or to test a client.
+//!
+//! `cargo run -p unstuck-web --example serve -- FOLDER` keeps everything in that folder, and writes there where it
+//! listens (`port`) and a token that may do everything (`token`). It ends with its process.
+
+#[expect(clippy::unwrap_used, reason = "it is a part of the tests")]
+#[path = "../tests/it/doer.rs"]
+mod doer;
+#[expect(clippy::unwrap_used, reason = "it is a part of the tests")]
+#[path = "../tests/it/samples.rs"]
+mod samples;
+
+use std::error::Error;
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use unstuck_core::redact::Redactor;
+use unstuck_run::clock::Clock;
+use unstuck_store::{Location, Options, RunFilter, Store};
+use unstuck_web::guard::{Rate, RateLimits, Scope, Tokens};
+use unstuck_web::{Web, WebOptions, router};
+
+use doer::Doer;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args_os().nth(1);
+    let folder = PathBuf::from(folder.ok_or("which folder? serve FOLDER")?);
+    fs::create_dir_all(&folder)?;
+    let location = Location::file(folder.join("unstuck.db"));
+    let store = Store::open(&location, Options::default()).await?;
+    fill(&store).await?;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?;
+    let tokens = Arc::new(Tokens::open(folder.join("tokens.jsonl")));
+    let (_, secret) = tokens.create("example", Scope::Admin, Clock::System.at())?;
+    let often = Rate {
+        burst: 1_000_000,
+        per_second: 1_000_000.0,
+    };
+    let web = Web::new(WebOptions {
+        deeds: Arc::new(Doer::new(store.clone(), || Clock::System.at())),
+        store,
+        tokens,
+        redactor: Arc::new(Redactor::new([])),
+        clock: Clock::System,
+        listen: address,
+        hosts: Vec::new(),
+        // Who tests a client asks often, and is wrong on purpose.
+        rates: RateLimits {
+            here: often,
+            elsewhere: often,
+            wrong: often,
+        },
+        version: env!("CARGO_PKG_VERSION").into(),
+    });
+    fs::write(folder.join("token"), secret)?;
+    fs::write(folder.join("port"), address.port().to_string())?;
+    writeln!(std::io::stdout(), "{}", web.link(Scope::Admin)?)?;
+    let service = router(web).into_make_service_with_connect_info::<SocketAddr>();
+    axum::serve(listener, service).await?;
+    Ok(())
+}
+
+/// Writes a little history, once.
+async fn fill(store: &Store) -> Result<(), Box<dyn Error>> {
+    if !store.runs(&RunFilter::default()).await?.is_empty() {
+        return Ok(());
+    }
+    let (one, two, three) = (samples::run(1), samples::run(2), samples::run(3));
+    samples::write(store, &one, samples::recovered(&one, "/home/me/shop")).await;
+    samples::write(store, &two, samples::asking(&two, "/home/me/shop")).await;
+    samples::write(store, &three, samples::running(&three, "/home/me/blog")).await;
+    Ok(())
+}

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The REST API against its own OpenAPI document: schemathesis makes up requests, good ones and bad ones, and looks at the
+# answers. No server error, no status, media type or body that the document does not tell of.
+#
+#   UNSTUCK_SCHEMATHESIS_DIR  where schemathesis is installed  (default target/schemathesis)
+#   UNSTUCK_CASES             requests for each operation      (default 100)
+#
+# Nothing leaves the machine but the download of schemathesis.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+tools=${UNSTUCK_SCHEMATHESIS_DIR:-$target/schemathesis}
+package=schemathesis==4.32.5
+
+skip() { echo "skipped: $*"; exit 0; }
+
+command -v python3 > /dev/null || skip "python3 is not installed"
+mkdir -p "$tools"
+if [[ $(cat "$tools/is" 2> /dev/null) != "$package" ]]; then
+  echo "installing $package into $tools" >&2
+  python3 -m venv "$tools/python" > "$tools/log" 2>&1 || skip "python3 cannot make a venv, see $tools/log"
+  "$tools/python/bin/pip" install --quiet --disable-pip-version-check "$package" >> "$tools/log" 2>&1 ||
+    skip "pip could not download $package, see $tools/log"
+  echo "$package" > "$tools/is"
+fi
+
+cargo build --quiet --locked --manifest-path "$root/Cargo.toml" --package unstuck-web --example serve
+state=$(mktemp -d)
+"$target/debug/examples/serve" "$state" > "$state/log" 2>&1 &
+server=$!
+trap 'kill "$server" 2> /dev/null || true; rm -rf "$state"' EXIT
+for _ in $(seq 100); do
+  [[ -s $state/port ]] && break
+  sleep 0.1
+done
+[[ -s $state/port ]] || { cat "$state/log" >&2; echo "error: the server did not start" >&2; exit 2; }
+url=http://127.0.0.1:$(cat "$state/port")
+
+# Events as pages: their stream has no end.
+cd "$state"
+"$tools/python/bin/schemathesis" run "$url/api/openapi.json" \
+  --url "$url" \
+  --header "Authorization: Bearer $(cat "$state/token")" \
+  --header "Accept: application/json" \
+  --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,unsupported_method \
+  --max-examples "${UNSTUCK_CASES:-100}" \
+  --seed 8 \
+  --workers 2 \
+  --request-timeout 20 \
+  --no-color
