@@ -61,7 +61,9 @@ fn the_link_that_is_printed_logs_in_once() {
     assert!(told.contains("dashboard  http://127.0.0.1:"), "{told}");
     let client = Client::of(&place, "read");
     let listen = format!("127.0.0.1:{}", client.serving.port);
-    let link = place.run(&["token", "link", "--listen", &listen], "").stdout;
+    let link = place
+        .run(&["token", "link", "--listen", &listen], "")
+        .stdout;
     let (address, code) = link.trim().split_once('#').unwrap();
     assert_eq!(address, format!("http://{listen}/login"));
     let login = serde_json::json!({ "code": code });
