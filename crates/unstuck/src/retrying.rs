@@ -121,12 +121,12 @@ impl Subject {
             let is_driven = history.drives(&found.id, clock::now().at).await?;
             Ok((found, events, is_driven))
         })?;
-        let sessions = SessionView::all(&events).into_iter();
+        let mut sessions = SessionView::all(&events).into_iter();
         let is_success =
             |one: &SessionView| matches!(one.status, Status::Succeeded | Status::Recovered);
         let meant = match id {
-            Some(id) => sessions.into_iter().find(|one| one.id == *id),
-            None => sessions.filter(|one| !is_success(one)).next_back(),
+            Some(id) => sessions.find(|one| one.id == *id),
+            None => sessions.rfind(|one| !is_success(one)),
         };
         let none = || {
             refused(

@@ -78,7 +78,7 @@ pub(super) async fn budgets(doer: &Doer) -> Result<Budgets, DeedError> {
     let today = days.iter().fold(0.0, |sum, day| sum + day.cost_usd);
     doer.beside(move |desk| {
         let config = desk.configured()?;
-        let (runs, gateway) = (config.budget(), config.gateway().budgets.clone());
+        let (runs, gateway) = (config.budget(), config.gateway().budgets);
         let limit = |id: &str, usd, tokens, spent_usd| Budget {
             id: id.to_owned(),
             usd,
