@@ -109,5 +109,6 @@ fn nothing_is_answered_without_a_token() {
     );
     client.token = Some("unstuck_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned());
     client.post(&path, &answer).is(401);
+    client.token = None;
     assert_eq!(client.run()["status"], "awaiting_human");
 }

@@ -120,7 +120,7 @@ fn a_run_is_stopped_from_elsewhere_and_taken_up_again() {
     let place = Place::new();
     place.tool(
         "claude",
-        "#!/bin/sh\n[ -f enough ] && exit 0; touch began; while :; do sleep 0.1; done\n",
+        "#!/bin/sh\n[ -f enough ] && echo done && exit 0; touch began; while :; do sleep 0.1; done\n",
     );
     let mut child = place.command(&["exec", "--", "claude", "-p", "x"]);
     let mut child = child
