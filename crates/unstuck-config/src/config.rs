@@ -221,6 +221,7 @@ impl Config {
     pub fn policy_origin(&self) -> String {
         match self.origin("policy") {
             Some(Origin::File { path, .. }) => format!("[policy] in {}", path.display()),
+            Some(Origin::Named(name)) => name,
             _ => "the template `standard`".to_owned(),
         }
     }

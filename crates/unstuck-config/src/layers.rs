@@ -39,8 +39,30 @@ pub struct Layers {
     pub here: Option<PathBuf>,
     /// A file that was named.
     pub named: Option<PathBuf>,
+    /// Policies that people have set elsewhere than in files.
+    pub set: Vec<SetPolicy>,
     /// What the environment and then flags set.
     pub settings: Vec<Setting>,
+}
+
+/// A policy that somebody has set elsewhere than in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetPolicy {
+    /// Whose it is.
+    pub of: SetFor,
+    /// The policy, as JSON; it counts in the place of `[policy]`, as a whole.
+    pub policy: serde_json::Value,
+    /// Where it comes from, in words.
+    pub origin: String,
+}
+
+/// Whose a policy is that somebody has set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetFor {
+    /// That of all projects whose files have none: it counts after the user's file, and before the project's.
+    Everybody,
+    /// That of the project which is worked in: it counts after all files.
+    Project,
 }
 
 /// One value that the environment or a flag sets.

@@ -1,7 +1,8 @@
 //! What `unstuck.toml` and its like say, and where each value comes from.
 //!
 //! A configuration is read in layers, later ones win: built-in values, the user's file, the project's file, a file that
-//! was named, the environment, flags. Files are TOML, JSON or YAML with the same keys. Tables are laid over each other
+//! was named, the environment, flags. A policy that was set elsewhere than in files counts before the project's file if it is that of
+//! all projects, and after all files if it is the project's own. Files are TOML, JSON or YAML with the same keys. Tables are laid over each other
 //! by key, roles by their id; everything else is replaced as a whole.
 //!
 //! ```
@@ -49,7 +50,10 @@ mod whose_word;
 
 pub use config::Config;
 pub use effective::{Effective, Leaf};
-pub use layers::{Layers, POLICY, PROJECT_FILES, Setting, USER_FILES, VARIABLES, has_project_file};
+pub use layers::{
+    Layers, POLICY, PROJECT_FILES, SetFor, SetPolicy, Setting, USER_FILES, VARIABLES,
+    has_project_file,
+};
 pub use load::Loaded;
 pub use problem::{ConfigError, Place, Problem};
 pub use project_commands::ProjectCommand;

@@ -8,7 +8,7 @@ use unstuck_core::nearest;
 use crate::config::{Config, Unread};
 use crate::file::File;
 use crate::gateway_words;
-use crate::layers::{Layers, Owner, POLICY, Setting, Text};
+use crate::layers::{Layers, Owner, POLICY, SetFor, SetPolicy, Setting, Text};
 use crate::policies::{Forced, Policies};
 use crate::problem::{ConfigError, Problem};
 use crate::repairs::{Class, Distrusted, RepairWords};
@@ -44,9 +44,16 @@ impl Loaded {
     pub fn read(layers: &Layers) -> Result<Self, ConfigError> {
         let files = layers.read()?;
         let mut reader = Reader::new(layers.here.as_deref());
+        let mut everybodys = layers.set.iter().filter(|one| one.of == SetFor::Everybody);
         for (owner, path, text) in files {
+            if owner != Owner::User {
+                everybodys.by_ref().for_each(|one| reader.set(one));
+            }
             reader.file(owner, path, text);
         }
+        everybodys.for_each(|one| reader.set(one));
+        let own = layers.set.iter().filter(|one| one.of == SetFor::Project);
+        own.for_each(|one| reader.set(one));
         for setting in &layers.settings {
             reader.setting(setting);
         }
@@ -82,7 +89,7 @@ impl Reader {
         let Text { text, class } = text;
         let format = Format::of(&path);
         self.files.push(path.clone());
-        let id = SourceId(u16::try_from(self.files.len() - 1).unwrap_or(u16::MAX));
+        let id = self.sources.next();
         let parsed = parse(format, &text, id);
         let name = path.clone();
         let id = self.sources.add(Source::File { path, text });
@@ -174,6 +181,26 @@ impl Reader {
                 self.tell("trust_project_config", at, why.to_owned());
             }
         }
+    }
+
+    /// Takes over a policy that was set elsewhere than in files.
+    fn set(&mut self, set: &SetPolicy) {
+        let source = self.sources.add(Source::Named(set.origin.clone()));
+        let text = serde_json::json!({ POLICY: set.policy }).to_string();
+        let mut tree = match parse(Format::Json, &text, source) {
+            Ok(tree) => tree,
+            Err(errors) => {
+                for error in errors {
+                    self.tell(POLICY, error.at, error.why);
+                }
+                return;
+            }
+        };
+        for (path, fault) in spelling::settle(&mut tree, None) {
+            self.fault(&path, &fault);
+        }
+        self.tree.remove(POLICY);
+        merge::merge(&mut self.tree, tree);
     }
 
     fn setting(&mut self, setting: &Setting) {

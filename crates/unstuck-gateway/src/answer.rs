@@ -6,10 +6,11 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
+use crate::elsewhere::{Page, PageError};
 use crate::upstream::Arriving;
 
 /// A body that is made while it is passed on.
-pub(crate) type Made = dyn Body<Data = Bytes, Error = hyper::Error> + Send;
+pub(crate) type Made = dyn Body<Data = Bytes, Error = PageError> + Send;
 
 /// What a client gets.
 pub(crate) enum Answer {
@@ -19,6 +20,8 @@ pub(crate) enum Answer {
     Made(Pin<Box<Made>>),
     /// Passed through untouched.
     Passing(Box<Arriving>),
+    /// What somebody else answers who listens at the same address.
+    Elsewhere(Page),
 }
 
 impl Answer {
@@ -30,16 +33,20 @@ impl Answer {
 
 impl Body for Answer {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = PageError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, PageError>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Self::Made(made) => made.as_mut().poll_frame(context),
-            Self::Passing(arriving) => Pin::new(arriving).poll_frame(context),
+            Self::Passing(arriving) => {
+                let frame = Pin::new(arriving).poll_frame(context);
+                frame.map_err(PageError::from)
+            }
+            Self::Elsewhere(page) => page.as_mut().poll_frame(context),
         }
     }
 
@@ -48,6 +55,7 @@ impl Body for Answer {
             Self::Whole(bytes) => bytes.is_none(),
             Self::Made(_) => false,
             Self::Passing(arriving) => arriving.is_end_stream(),
+            Self::Elsewhere(page) => page.is_end_stream(),
         }
     }
 
@@ -58,6 +66,7 @@ impl Body for Answer {
             }
             Self::Made(_) => SizeHint::default(),
             Self::Passing(arriving) => arriving.size_hint(),
+            Self::Elsewhere(page) => page.size_hint(),
         }
     }
 }

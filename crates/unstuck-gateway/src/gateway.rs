@@ -1,7 +1,7 @@
 //! A gateway that runs: the handle by which it is steered.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
@@ -122,10 +122,12 @@ impl Gateway {
 
     /// How the upstreams stand: name, model and state of each lane.
     pub fn lanes(&self, now: Timestamp) -> Vec<(String, String, LaneState)> {
-        let states = self.shared.lanes.states(now).into_iter();
-        states
-            .map(|(key, state)| (key.upstream, key.model, state))
-            .collect()
+        lanes(&self.shared, now)
+    }
+
+    /// The same for somebody who does not keep the gateway.
+    pub fn standing(&self) -> Standing {
+        Standing(Arc::downgrade(&self.shared))
     }
 
     /// What happens from now on.
@@ -150,4 +152,23 @@ impl Gateway {
         let _ = self.stop.send(Stopping::AtOnce);
         let _ = self.serving.await;
     }
+}
+
+/// How the upstreams of a gateway stand, for as long as it runs.
+#[derive(Clone)]
+pub struct Standing(Weak<Shared>);
+
+impl Standing {
+    /// Name, model and state of each lane; none once the gateway has ended.
+    pub fn lanes(&self, now: Timestamp) -> Vec<(String, String, LaneState)> {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Vec::new, |shared| lanes(&shared, now))
+    }
+}
+
+fn lanes(shared: &Shared, now: Timestamp) -> Vec<(String, String, LaneState)> {
+    let states = shared.lanes.states(now).into_iter();
+    states
+        .map(|(key, state)| (key.upstream, key.model, state))
+        .collect()
 }

@@ -27,6 +27,7 @@ mod books;
 mod call;
 mod clock;
 mod counted;
+mod elsewhere;
 mod error;
 mod gateway;
 mod identity;
@@ -43,8 +44,9 @@ pub mod watch;
 
 pub use books::{BooksOptions, StoreLedger};
 pub use counted::Counted;
+pub use elsewhere::{Answering, Elsewhere, Page, PageError};
 pub use error::GatewayError;
-pub use gateway::Gateway;
+pub use gateway::{Gateway, Standing};
 pub use ledger::{Forgetful, Ledger, Notice, Noticed};
 pub use session::{Session, SessionSetup};
 pub use settings::{

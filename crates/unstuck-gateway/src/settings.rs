@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
 use unstuck_core::RetryPolicy;
 use unstuck_core::traffic::LaneSettings;
 
+use crate::elsewhere::Elsewhere;
 use crate::error::GatewayError;
 use crate::protocol::Protocol;
 use crate::watch::WatchLimits;
@@ -41,6 +43,8 @@ pub struct Settings {
     pub watch: WatchRules,
     /// What may be spent.
     pub budgets: Budgets,
+    /// Who answers what is not meant for LLM APIs; where it is nobody, the gateway says so.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 impl Settings {
@@ -59,6 +63,7 @@ impl Settings {
             retry_bad_output: false,
             watch: WatchRules::default(),
             budgets: Budgets::default(),
+            elsewhere: None,
         }
     }
 }

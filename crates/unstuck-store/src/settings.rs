@@ -5,6 +5,9 @@ use serde_json::Value;
 use unstuck_core::Timestamp;
 
 use crate::append::Redact;
+use crate::error::StoreError;
+use crate::location::Location;
+use crate::sqlite::settings;
 
 /// A value that somebody has set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,6 +22,11 @@ pub struct Setting {
     pub at: Timestamp,
     /// Who set it.
     pub by: String,
+}
+
+/// What people have set in a store that nobody has to open for it; nothing where there is no store yet.
+pub fn settings_at(store: &Location, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+    settings::peek(store.path(), prefix)
 }
 
 /// What must be there for a change to be made.

@@ -45,4 +45,4 @@ pub mod reading;
 mod web;
 
 pub use api::{openapi, router};
-pub use web::{Web, WebOptions};
+pub use web::{Web, WebOptions, login_link};

@@ -60,6 +60,16 @@ pub struct Web {
     listen: SocketAddr,
 }
 
+/// A link to the dashboard of a server that listens there, which logs in by a code.
+pub fn login_link(listen: SocketAddr, code: &str) -> String {
+    let address = match listen.ip().is_unspecified() {
+        true => SocketAddr::from(([127, 0, 0, 1], listen.port())),
+        false => listen,
+    };
+    // What stands behind the # is not sent to the server, and so is in no log.
+    format!("http://{address}/login#{code}")
+}
+
 impl Web {
     /// A server of these parts.
     pub fn new(options: WebOptions) -> Arc<Self> {
@@ -98,12 +108,7 @@ impl Web {
     /// A link to the dashboard that logs in whoever opens it, once and soon.
     pub fn link(&self, scope: Scope) -> Result<String, NoChance> {
         let code = self.logins.code(scope, self.now())?;
-        let address = match self.listen.ip().is_unspecified() {
-            true => SocketAddr::from(([127, 0, 0, 1], self.listen.port())),
-            false => self.listen,
-        };
-        // What stands behind the # is not sent to the server, and so is in no log.
-        Ok(format!("http://{address}/login#{code}"))
+        Ok(login_link(self.listen, &code))
     }
 
     /// Ends all streams, so that a server that stops need not wait for those who follow them.

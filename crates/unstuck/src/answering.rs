@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use unstuck_core::decision::Changed;
 use unstuck_core::event::RunId;
 use unstuck_core::guard::show;
 use unstuck_core::question::Answer;
@@ -14,7 +15,7 @@ use crate::config::Config;
 use crate::history::History;
 use crate::notifying::Notifying;
 use crate::place::project_of;
-use crate::report::refused;
+use crate::report::{forbidden, refused};
 use crate::session::Session;
 use crate::{clock, environment, runtime, trusting};
 
@@ -119,7 +120,7 @@ fn nothing_waits(id: &str, session: &Session<'_>) -> Result<anyhow::Error> {
     })
 }
 
-/// Gives an answer; the first one counts.
+/// Gives the answer of who is at the keyboard; the first one counts.
 pub(crate) fn give(
     question: &Question,
     answer: Answer,
@@ -127,12 +128,37 @@ pub(crate) fn give(
     config: &Config,
     session: &Session<'_>,
 ) -> Result<Given> {
-    let who = user();
-    may_answer(question, answer, &who, config, session)?;
-    let said = Said {
+    let giving = Giving {
         answer,
         note,
-        who: Some(&who),
+        who: &user(),
+        changes: &[],
+    };
+    give_as(question, &giving, config, session)
+}
+
+/// An answer, and whose it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Giving<'a> {
+    pub(crate) answer: Answer,
+    pub(crate) note: &'a str,
+    pub(crate) who: &'a str,
+    /// What is to be different beside what the answer itself says.
+    pub(crate) changes: &'a [Changed],
+}
+
+/// Gives somebody's answer; the first one counts.
+pub(crate) fn give_as(
+    question: &Question,
+    giving: &Giving<'_>,
+    config: &Config,
+    session: &Session<'_>,
+) -> Result<Given> {
+    may_answer(question, giving.answer, giving.who, config, session)?;
+    let said = Said {
+        answer: giving.answer,
+        note: giving.note,
+        who: Some(giving.who),
     };
     runtime::block_on(async {
         let redactor = Arc::new(environment::redactor());
@@ -142,7 +168,8 @@ pub(crate) fn give(
             store: &store,
             announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
         };
-        let given = drive::answer(&scribe, question, &said, clock::now().at).await;
+        let now = clock::now().at;
+        let given = drive::answer_with(&scribe, question, &said, giving.changes, now).await;
         let heard = is_driven(session, &question.run).await;
         store.close().await?;
         given.map_err(|error| told(error, question))?;
@@ -168,7 +195,7 @@ fn may_answer(
     session: &Session<'_>,
 ) -> Result<()> {
     if let Some(why) = trusting::inside_an_agent() {
-        return Err(refused(
+        return Err(forbidden(
             format!("only a person can answer: {why}"),
             "answer in a terminal of your own",
         ));
@@ -189,14 +216,14 @@ fn may_answer(
     let config = match project_of(&here) == project {
         true => config,
         false => {
-            own = crate::config::load_in(project, session.config)?;
+            own = crate::config::load_in(project, session.sources())?;
             &own
         }
     };
     let people = config.escalations().answerers(answer);
     match people.filter(|people| people.iter().all(|one| one != who)) {
         None => Ok(()),
-        Some(people) => Err(refused(
+        Some(people) => Err(forbidden(
             format!("{who} may not answer with {answer} here"),
             format!("[escalations.answerers] names {}", people.join(", ")),
         )),

@@ -1,42 +1,97 @@
 //! The configuration that counts here, or what is wrong with it and what to do about that.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::Value;
 pub(crate) use unstuck_config::Config;
 use unstuck_config::section::{ExpectJson, Loop, Role, Until};
-use unstuck_config::{ConfigError, Layers, Problem, Setting};
+use unstuck_config::{ConfigError, Layers, POLICY, Problem, SetFor, SetPolicy, Setting};
 use unstuck_notify::check_template;
 use unstuck_run::expect::Schema;
 use unstuck_run::prompt::{Names, ProjectFiles, PromptSource};
+use unstuck_store::{Location, settings_at};
 
 use crate::environment;
+use crate::place::project_of;
 use crate::report::hinted;
 
+/// Where configuration comes from beside the files of the user and of the project.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sources<'a> {
+    /// The file that was named.
+    pub(crate) named: Option<&'a Path>,
+    /// The store, in which is kept what people set over REST and in the dashboard.
+    pub(crate) store: Option<&'a Location>,
+}
+
+impl<'a> Sources<'a> {
+    /// The same with another file.
+    pub(crate) fn with_file(self, named: Option<&'a Path>) -> Self {
+        Self { named, ..self }
+    }
+}
+
 /// Reads every configuration file that there is.
-pub(crate) fn load(named: Option<&Path>) -> Result<Config> {
-    Config::load(&layers(named)).map_err(explained)
+pub(crate) fn load(sources: Sources<'_>) -> Result<Config> {
+    Config::load(&layers(sources)).map_err(explained)
 }
 
 /// Reads every configuration file that counts in a folder.
-pub(crate) fn load_in(folder: &Path, named: Option<&Path>) -> Result<Config> {
-    let layers = Layers {
-        here: Some(folder.to_owned()),
-        ..layers(named)
-    };
-    Config::load(&layers).map_err(explained)
+pub(crate) fn load_in(folder: &Path, sources: Sources<'_>) -> Result<Config> {
+    Config::load(&layers_in(Some(folder.to_owned()), sources)).map_err(explained)
+}
+
+/// Reads what counts where no project says anything else.
+pub(crate) fn load_nowhere(sources: Sources<'_>) -> Result<Config> {
+    Config::load(&layers_in(None, sources)).map_err(explained)
 }
 
 /// Where configuration is looked for.
-pub(crate) fn layers(named: Option<&Path>) -> Layers {
+pub(crate) fn layers(sources: Sources<'_>) -> Layers {
+    layers_in(std::env::current_dir().ok(), sources)
+}
+
+fn layers_in(here: Option<PathBuf>, sources: Sources<'_>) -> Layers {
     Layers {
         user: environment::user_config(),
-        here: std::env::current_dir().ok(),
-        named: named.map(Path::to_owned),
+        set: set_policies(here.as_deref(), sources.store),
+        here,
+        named: sources.named.map(Path::to_owned),
         settings: Setting::from_environment(environment::variable),
     }
+}
+
+/// The key under which the store keeps the policy of a project, or that of all of them.
+pub(crate) fn policy_key(project: Option<&str>) -> String {
+    match project {
+        Some(root) => format!("{POLICY}:{root}"),
+        None => POLICY.to_owned(),
+    }
+}
+
+/// The policies that people have set over REST or in the dashboard, and that count in a folder.
+fn set_policies(here: Option<&Path>, store: Option<&Location>) -> Vec<SetPolicy> {
+    // What is wrong with the store is told by whoever needs it.
+    let kept = store.and_then(|store| settings_at(store, POLICY).ok());
+    let Some(kept) = kept.filter(|kept| !kept.is_empty()) else {
+        return Vec::new();
+    };
+    let root = here.map(|here| project_of(here).display().to_string());
+    let own = root.map(|root| policy_key(Some(&root)));
+    let of = |key: &str| match own.as_deref() == Some(key) {
+        true => Some(SetFor::Project),
+        false => (key == POLICY).then_some(SetFor::Everybody),
+    };
+    let set = kept.into_iter().filter_map(|one| {
+        Some(SetPolicy {
+            of: of(&one.key)?,
+            origin: format!("set over REST by {} at {}", one.by, one.at),
+            policy: one.value,
+        })
+    });
+    set.collect()
 }
 
 /// A configuration error with what to do next.

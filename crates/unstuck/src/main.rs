@@ -10,6 +10,8 @@ mod config;
 mod environment;
 mod gateway;
 mod history;
+mod installed;
+mod moving;
 mod named;
 mod notifying;
 mod output;
@@ -18,13 +20,16 @@ mod place;
 mod repair_words;
 mod repairs;
 mod report;
+mod retrying;
 mod run_words;
 mod runtime;
 mod session;
 mod show_text;
+mod started;
 mod store;
 mod supervise;
 mod trusting;
+mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,10 +43,10 @@ use crate::commands::config as config_command;
 use crate::commands::store as store_command;
 use crate::commands::{
     agents, answer, classify, cost, demo, diff, escalate, exec, explain, faults, guard, inbox,
-    kinds, logs, plan, policy, preview, propose, repair, resume, run as run_command, runs, serve,
-    show, trust, webhook,
+    kinds, logs, plan, policy, preview, propose, repair, resume, retry, run as run_command, runs,
+    serve, show, token, trust, webhook,
 };
-use crate::config::Config;
+use crate::config::{Config, Sources};
 use crate::output::{Color, Output};
 use crate::session::Session;
 
@@ -96,8 +101,7 @@ enum Command {
     Reject(answer::AnswerArgs),
     /// Say that you have seen to it by hand, and go on
     Resolve(answer::AnswerArgs),
-    /// Try again, with your words as new context
-    Retry(answer::AnswerArgs),
+    Retry(retry::RetryArgs),
     Escalate(escalate::EscalateArgs),
     /// Leave out the part that asks, and go on without it
     Skip(answer::AnswerArgs),
@@ -126,6 +130,7 @@ enum Command {
     Guard(guard::GuardArgs),
     Config(config_command::ConfigArgs),
     Trust(trust::TrustArgs),
+    Token(token::TokenArgs),
     Webhook(webhook::WebhookArgs),
     Faults(faults::FaultsArgs),
 }
@@ -143,7 +148,7 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let cli = Cli::parse_from(inbox::started::detached(arguments));
+    let cli = Cli::parse_from(started::detached(arguments));
     let mut out = Output::new(cli.color);
     let done = run(&cli, &mut out).and_then(|code| out.finish().map(|()| code));
     match done {
@@ -165,12 +170,17 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     }
     // What is wrong with a configuration is the business of this command.
     if let Command::Config(args) = &cli.command {
-        return config_command::run(args, cli.config.as_deref(), out).map(|()| ExitCode::SUCCESS);
+        return configure(cli, args, out);
     }
     if let Command::Guard(args) = &cli.command {
         return guard::run(args, cli.config.as_deref(), out);
     }
-    let config = config::load(cli.config.as_deref())?;
+    let store = location(cli).ok();
+    let sources = Sources {
+        named: cli.config.as_deref(),
+        store: store.as_ref(),
+    };
+    let config = config::load(sources)?;
     let done = match &cli.command {
         Command::Classify(args) => classify::run(args, &config, out),
         Command::Plan(args) => plan::run(args, &config, out),
@@ -178,9 +188,24 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
         Command::Trust(args) => trust::run(args, &config, out),
+        Command::Token(args) => token::run(args, &config, out),
         other => return with_store(cli, other, &config, out),
     };
     done.map(|()| ExitCode::SUCCESS)
+}
+
+/// What is wrong with a configuration, or counts.
+fn configure(
+    cli: &Cli,
+    args: &config_command::ConfigArgs,
+    out: &mut Output,
+) -> anyhow::Result<ExitCode> {
+    let store = location(cli).ok();
+    let sources = Sources {
+        named: cli.config.as_deref(),
+        store: store.as_ref(),
+    };
+    config_command::run(args, sources, out).map(|()| ExitCode::SUCCESS)
 }
 
 /// The commands that run something or look at what ran.
@@ -208,6 +233,7 @@ fn with_store(
         Command::Repair(args) => return repair::run(args, config, &session, out),
         Command::Inbox(args) => return inbox::run(args, config, &session, out),
         Command::Approve(args) => return answer::approve(args, config, &session, out),
+        Command::Retry(args) => return retry::run(args, config, &session, out),
         Command::Escalate(args) => return escalate::run(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
         Command::Webhook(args) => return webhook::run(args, config, &session, out),
@@ -224,7 +250,6 @@ fn answered(command: &Command) -> Option<(Answer, AnswerArgs)> {
     Some(match command {
         Command::Reject(args) => (Answer::Reject, args.clone()),
         Command::Resolve(args) => (Answer::Resolve, args.clone()),
-        Command::Retry(args) => (Answer::Retry, args.clone()),
         Command::Skip(args) => (Answer::Skip, args.clone()),
         Command::Abort(args) => (Answer::Abort, args.clone()),
         Command::ApproveRecovery(args) => (Answer::Approve, args.into()),

@@ -42,7 +42,7 @@ impl Notifying {
     /// Those whom the configuration of another project names.
     pub(crate) fn of_project(project: &str, session: &Session<'_>) -> Option<Self> {
         // What is wrong with it is told where something is run with it.
-        let config = config::load_in(Path::new(project), session.config).ok()?;
+        let config = config::load_in(Path::new(project), session.sources()).ok()?;
         Self::new(&config, session)
     }
 }

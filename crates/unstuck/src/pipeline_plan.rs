@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use unstuck_config::section::{self, Expect, ExpectJson, OnFailedAttempt, Role};
@@ -15,7 +15,7 @@ use unstuck_run::drive::{Allowance, Budget, Options, RepairWish};
 use unstuck_run::expect::{Expectations, JsonExpectation, Schema};
 use unstuck_run::prompt::PromptSource;
 
-use crate::config::{self, Config};
+use crate::config::{self, Config, Sources};
 use crate::place::project_of;
 use crate::repairs;
 use crate::report::hinted;
@@ -248,14 +248,13 @@ fn budget(budget: &section::Budget) -> Budget {
 }
 
 /// The configuration that a run was started with, read again; another one if a person names it.
-pub(crate) fn config_of(path: Option<&str>, named: Option<&Path>) -> Result<Config> {
-    match (named, path) {
-        (Some(named), _) => config::load(Some(named)),
+pub(crate) fn config_of(path: Option<&str>, sources: Sources<'_>) -> Result<Config> {
+    match (sources.named, path) {
+        (Some(_), _) | (None, None) => config::load(sources),
         (None, Some(path)) if !Path::new(path).is_file() => Err(hinted(
             format!("the configuration {path}, by which it was run, is not there any more"),
             "--config FILE names another one",
         )),
-        (None, Some(path)) => config::load(Some(&PathBuf::from(path))),
-        (None, None) => config::load(None),
+        (None, Some(path)) => config::load(sources.with_file(Some(Path::new(path)))),
     }
 }

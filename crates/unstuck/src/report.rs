@@ -17,23 +17,52 @@ pub(crate) struct Hinted {
     message: String,
     hint: String,
     code: u8,
+    blame: Blame,
+}
+
+/// Why something was not done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blame {
+    /// Something is wrong: usage, configuration, files.
+    Ours,
+    /// It does not fit how things stand.
+    Circumstances,
+    /// Whoever asks may not.
+    Asker,
 }
 
 /// An error that says what to do next.
 pub(crate) fn hinted(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-    with_code(message.into(), hint.into(), OUR_ERROR)
+    with_code(message.into(), hint.into(), OUR_ERROR, Blame::Ours)
 }
 
 /// What was asked for cannot be done, and what to do next.
 pub(crate) fn refused(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-    with_code(message.into(), hint.into(), REFUSED)
+    with_code(message.into(), hint.into(), REFUSED, Blame::Circumstances)
 }
 
-fn with_code(message: String, hint: String, code: u8) -> anyhow::Error {
+/// Whoever asks may not, and what to do next.
+pub(crate) fn forbidden(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    with_code(message.into(), hint.into(), REFUSED, Blame::Asker)
+}
+
+/// An error in one sentence with what to do next, and why it is one.
+pub(crate) fn in_one_sentence(error: &anyhow::Error) -> (String, Blame) {
+    let hinted = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Hinted>());
+    match hinted {
+        Some(hinted) => (format!("{error:#}; {}", hinted.hint), hinted.blame),
+        None => (format!("{error:#}"), Blame::Ours),
+    }
+}
+
+fn with_code(message: String, hint: String, code: u8, blame: Blame) -> anyhow::Error {
     anyhow::Error::new(Hinted {
         message,
         hint,
         code,
+        blame,
     })
 }
 

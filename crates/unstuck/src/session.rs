@@ -5,6 +5,7 @@ use std::path::Path;
 use unstuck_core::action::shell_quote;
 use unstuck_store::Location;
 
+use crate::config::Sources;
 use crate::environment;
 use crate::output::Color;
 use crate::place::homely;
@@ -19,6 +20,14 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// Where configuration comes from.
+    pub(crate) fn sources(&self) -> Sources<'_> {
+        Sources {
+            named: self.config,
+            store: Some(self.store),
+        }
+    }
+
     /// A command line of unstuck that finds this very store when a person copies it.
     pub(crate) fn line(&self, words: &str) -> String {
         format!("unstuck {words}{}", self.store_option())

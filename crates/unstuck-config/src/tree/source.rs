@@ -62,8 +62,13 @@ impl Sources {
         }
     }
 
+    /// The id that the next source gets.
+    pub(crate) fn next(&self) -> SourceId {
+        SourceId(u16::try_from(self.list.len()).unwrap_or(u16::MAX))
+    }
+
     pub(crate) fn add(&mut self, source: Source) -> SourceId {
-        let id = SourceId(u16::try_from(self.list.len()).unwrap_or(u16::MAX));
+        let id = self.next();
         self.list.push(source);
         id
     }

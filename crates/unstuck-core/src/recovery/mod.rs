@@ -365,6 +365,11 @@ impl Recovery {
         matches!(self.phase, Phase::Asked | Phase::PassedOn)
     }
 
+    /// Whether a person wants it to be tried again, though it had come to its end.
+    pub fn is_wanted_again(&self) -> bool {
+        self.finished.is_some() && self.phase == Phase::Ready
+    }
+
     /// Whether a person has been asked and has not seen to it.
     pub fn is_asked(&self) -> bool {
         self.phase == Phase::Asked

@@ -23,6 +23,8 @@ pub struct AttemptPlan {
     pub prompt: Option<String>,
     /// What a person said, to be added to the prompt.
     pub words: Option<String>,
+    /// The prompt as a person has written it, in the place of what would be sent.
+    pub text: Option<String>,
     /// What the allowed length of the output is multiplied by.
     pub output_limit: Option<f64>,
     /// The agent's conversation to go on in.
@@ -47,6 +49,7 @@ pub(super) struct Course {
     model: Option<String>,
     prompt: Option<String>,
     words: Option<String>,
+    text: Option<String>,
     output_limit: Option<f64>,
     session: Option<SessionChoice>,
     agent_session: Option<String>,
@@ -71,6 +74,7 @@ impl Course {
             model: None,
             prompt: None,
             words: None,
+            text: None,
             output_limit: None,
             session: None,
             agent_session: None,
@@ -182,6 +186,10 @@ impl Course {
                 self.words = Some(words.clone());
                 self.say("a person's words".into());
             }
+            Changed::Text(text) => {
+                self.text = Some(text.clone());
+                self.say("a prompt that a person has written".into());
+            }
             Changed::OutputLimit { factor, .. } => {
                 self.output_limit = Some(self.output_limit.unwrap_or(1.0) * factor);
                 self.say("asks for less".into());
@@ -231,6 +239,16 @@ impl Course {
             level: Level::Clarify,
             strategy: None,
         });
+        let is_about_prompt = |one: &Changed| {
+            matches!(
+                one,
+                Changed::Prompt(_) | Changed::Words(_) | Changed::Text(_)
+            )
+        };
+        if changes.iter().any(is_about_prompt) {
+            // Nothing is left of what was tried with it before.
+            (self.prompt, self.words, self.text) = (None, None, None);
+        }
         changes.iter().for_each(|change| self.change(change));
     }
 
@@ -265,6 +283,7 @@ impl Course {
             model: self.model.clone(),
             prompt: self.prompt.clone(),
             words: self.words.clone(),
+            text: self.text.clone(),
             output_limit: self.output_limit,
             resume: self.agent_session.clone().filter(|_| resumes),
             fresh: self.session == Some(SessionChoice::Fresh),

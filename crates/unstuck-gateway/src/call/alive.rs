@@ -13,6 +13,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
 use super::{Call, Told};
 use crate::answer::Answer;
+use crate::elsewhere::PageError;
 use crate::protocol::{Endpoint, Reading, error_event, keep_alive};
 
 type Running = Pin<Box<dyn Future<Output = Response<Answer>> + Send>>;
@@ -92,12 +93,12 @@ impl Alive {
 
 impl Body for Alive {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = PageError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, PageError>>> {
         let alive = self.get_mut();
         loop {
             if let Some(answer) = &mut alive.answer {

@@ -15,6 +15,7 @@ use tokio::time::{Instant, Sleep};
 use super::account::{Account, Ending};
 use super::attempt::Opened;
 use super::broken::Broken;
+use crate::elsewhere::PageError;
 use crate::protocol::{Frame, Frames, Protocol, Reading, error_event};
 use crate::upstream::Arriving;
 
@@ -143,7 +144,7 @@ impl Relay {
         self.state = State::Over;
     }
 
-    fn give(&mut self) -> Poll<Option<Result<BodyFrame<Bytes>, hyper::Error>>> {
+    fn give(&mut self) -> Poll<Option<Result<BodyFrame<Bytes>, PageError>>> {
         self.looks = 0;
         let bytes = self.ready.split().freeze();
         // What is passed on at the end was counted when the account was closed.
@@ -156,12 +157,12 @@ impl Relay {
 
 impl Body for Relay {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = PageError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<BodyFrame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, PageError>>> {
         let relay = self.get_mut();
         loop {
             if relay.state == State::Over {

@@ -65,7 +65,8 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Rece
         tokio::select! {
             _ = stop.changed() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, from)) => {
+                    let stream = (stream, from);
                     connections.spawn(connection(stream, Arc::clone(&shared), stop.clone()));
                 }
                 Err(_) => tokio::time::sleep(BREATHER).await,
@@ -85,7 +86,11 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Rece
     connections.shutdown().await;
 }
 
-async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: watch::Receiver<Stopping>) {
+async fn connection(
+    (stream, from): (TcpStream, SocketAddr),
+    shared: Arc<Shared>,
+    stop: watch::Receiver<Stopping>,
+) {
     // Without it small pieces of a stream wait for each other.
     let _ = stream.set_nodelay(true);
     let limit = shared.settings.limits.request;
@@ -93,7 +98,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, stop: watch::Receive
         return;
     };
     let stream = TokioIo::new(stream);
-    let service = service_fn(move |request| answered(Arc::clone(&shared), request));
+    let service = service_fn(move |request| answered(Arc::clone(&shared), request, from));
     if is_http2 {
         let connection = http2::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -168,7 +173,14 @@ async fn until_stopped<C: Future>(
 async fn answered(
     shared: Arc<Shared>,
     request: Request<Incoming>,
+    from: SocketAddr,
 ) -> Result<Response<Answer>, Infallible> {
+    if let Some(elsewhere) = &shared.settings.elsewhere
+        && !route::is_gateways(request.uri().path())
+    {
+        let answer = elsewhere.answer(request, from).await;
+        return Ok(answer.map(Answer::Elsewhere));
+    }
     if let Some(refused) = doorkeeper::refused(&shared, &request) {
         return Ok(refused);
     }

@@ -37,6 +37,13 @@ impl<'a> Route<'a> {
     }
 }
 
+/// Whether an address is the gateway's to answer, be it that it means nothing there.
+pub(crate) fn is_gateways(path: &str) -> bool {
+    let first = path.strip_prefix('/').unwrap_or(path);
+    let first = first.split('/').next().unwrap_or_default();
+    matches!(first, "s" | "health" | "anthropic" | "openai" | "gemini")
+}
+
 /// Whether a text can be the name of a session.
 pub(crate) fn is_name(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':');
@@ -67,6 +74,19 @@ mod tests {
             ))
         );
         assert_eq!(route("/openai/v1"), Some((None, Protocol::OpenAi, "")));
+    }
+
+    #[test]
+    fn what_is_mistyped_below_a_base_url_is_still_the_gateways_to_tell() {
+        for protocol in Protocol::ALL {
+            assert!(is_gateways(protocol.prefix()), "{}", protocol.name());
+        }
+        for path in ["/s/", "/s/a/anthropic/v1", "/openai/v2/x", "/health"] {
+            assert!(is_gateways(path), "{path}");
+        }
+        for path in ["/", "", "/api/runs", "/settings", "/sessions/a", "/healthy"] {
+            assert!(!is_gateways(path), "{path}");
+        }
     }
 
     #[test]

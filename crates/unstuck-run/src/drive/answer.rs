@@ -5,7 +5,7 @@ use unstuck_core::event::{
     ApprovalSource, Event, ModelEscalated, RecoveryApproved, RecoveryEscalated, RecoveryResolved,
 };
 use unstuck_core::question::Answer;
-use unstuck_core::{RunId, Timestamp};
+use unstuck_core::{RunId, SessionId, Timestamp};
 use unstuck_store::{Answers, Append, Question, QuestionFilter, StoreError};
 
 use super::announce::Scribe;
@@ -29,8 +29,58 @@ pub async fn answer(
     said: &Said<'_>,
     now: Timestamp,
 ) -> Result<(), RunError> {
-    let resolved = resolved(&question.asked, said);
+    answer_with(scribe, question, said, &[], now).await
+}
+
+/// The same, where more is to be different afterwards than the answer itself says.
+pub async fn answer_with(
+    scribe: &Scribe<'_>,
+    question: &Question,
+    said: &Said<'_>,
+    changes: &[Changed],
+    now: Timestamp,
+) -> Result<(), RunError> {
+    let mut resolved = resolved(&question.asked, said);
+    resolved.changes.extend_from_slice(changes);
     give(scribe, &question.run, &question.asked, resolved, now).await
+}
+
+/// A person wants a session to be tried again that has come to its end.
+#[derive(Debug, Clone, Copy)]
+pub struct WantedAgain<'a> {
+    /// Its run.
+    pub run: &'a RunId,
+    /// The session.
+    pub session: &'a SessionId,
+    /// What is to be different.
+    pub changes: &'a [Changed],
+    /// Their words about it.
+    pub note: &'a str,
+    /// Who they are, where that is known.
+    pub who: Option<&'a str>,
+}
+
+/// Writes down that a session is to be tried again; whoever takes the run up makes the attempt.
+pub async fn want_again(
+    scribe: &Scribe<'_>,
+    wanted: &WantedAgain<'_>,
+    now: Timestamp,
+) -> Result<(), RunError> {
+    let session = Some(wanted.session.clone());
+    let models = wanted.changes.iter().find_map(Changed::model);
+    let moved = models.map(|models| moved_event(session.clone(), models, None, now));
+    let resolved = RecoveryResolved {
+        method: Answer::Retry.method().into(),
+        note: wanted.note.to_owned(),
+        who: wanted.who.map(str::to_owned),
+        changes: wanted.changes.to_vec(),
+        ..RecoveryResolved::by_hand(session)
+    };
+    let events = [Event::from(resolved)].into_iter().chain(moved);
+    scribe
+        .append(Append::new(wanted.run.clone(), now, events))
+        .await?;
+    Ok(())
 }
 
 /// Lets what counts without an answer count for every question whose time is over, and tells which they were.
@@ -121,16 +171,25 @@ fn approved(asked: &RecoveryEscalated) -> Option<RecoveryApproved> {
 
 /// The model that is used from now on, where that is another one.
 fn moved(asked: &RecoveryEscalated, resolved: &RecoveryResolved, now: Timestamp) -> Option<Event> {
-    let (from, to) = resolved.changes.iter().find_map(Changed::model)?;
+    let models = resolved.changes.iter().find_map(Changed::model)?;
     let mut choices = asked.shown.choices.iter();
     let choice = choices.find(|choice| Some(choice.answer) == resolved.answer());
+    let cost = choice.and_then(|choice| choice.cost);
+    Some(moved_event(asked.session.clone(), models, cost, now))
+}
+
+fn moved_event(
+    session: Option<SessionId>,
+    (from, to): (&str, &str),
+    cost_estimate: Option<f64>,
+    now: Timestamp,
+) -> Event {
     let change = EscalationRecord {
         from_model: from.to_owned(),
         to_model: to.to_owned(),
         reason: EscalationReason::Manual,
         timestamp: now,
-        cost_estimate: choice.and_then(|choice| choice.cost),
+        cost_estimate,
     };
-    let session = asked.session.clone();
-    Some(Event::from(ModelEscalated { session, change }))
+    Event::from(ModelEscalated { session, change })
 }

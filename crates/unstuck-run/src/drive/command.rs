@@ -5,7 +5,7 @@ use std::path::Path;
 use unstuck_core::action::{PromptContext, PromptLimits, Prompts};
 use unstuck_core::agent::{Agent, Changes, Invocation, Prompt, Session};
 use unstuck_core::decision::{Capabilities, Capability, Draw};
-use unstuck_core::event::AttemptFailed;
+use unstuck_core::event::{AttemptFailed, SessionSpec};
 use unstuck_core::recovery::AttemptPlan;
 use unstuck_core::{Failure, Layer, Recovery};
 
@@ -17,6 +17,8 @@ const CONTINUE: &str = "continue";
 const STEPS: &str = "steps";
 /// The template of what an agent is told when nobody knows what the attempt before had done.
 const CUT_OFF: &str = "cut_off";
+/// The template of what went wrong, which holds a person's words as well.
+const ERROR_CONTEXT: &str = "error_context";
 
 /// What can be changed about a command: of a plain one only the time that it gets.
 pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabilities {
@@ -71,18 +73,15 @@ impl Changer<'_> {
             stdin: None,
             session: None,
         };
-        let Some(agent) = self.agent.filter(|_| spec.policy.enabled) else {
+        // Where nothing is tried again by itself, only a person has changed something.
+        let is_changed = spec.policy.enabled || !plan.changes.is_empty();
+        let Some(agent) = self.agent.filter(|_| is_changed) else {
             return Ok(as_it_is());
         };
         let invocation = Invocation::read(agent, &spec.command);
         let given =
             (plan.resume.is_none() && invocation.takes_new_session()).then(|| conversation(draw));
-        let original = match invocation.prompt() {
-            Prompt::Text(text) => Some(text),
-            Prompt::Stdin => input.map(str::to_owned),
-            Prompt::File(path) => std::fs::read_to_string(Path::new(&spec.cwd).join(path)).ok(),
-            Prompt::Elsewhere => None,
-        };
+        let original = original(&invocation, spec, input);
         let changes = Changes {
             prompt: match (&plan.resume, original) {
                 (None, Some(original)) => {
@@ -114,9 +113,15 @@ impl Changer<'_> {
 
     /// What the agent is told when it goes on in its conversation.
     pub(super) fn message(&self) -> Result<String, RunError> {
+        if let Some(text) = &self.plan.text {
+            return Ok(text.clone());
+        }
         let context = self.context();
         let limits = PromptLimits::default();
-        let message = self.prompts.message(CONTINUE, &context, &limits)?;
+        let mut message = self.prompts.message(CONTINUE, &context, &limits)?;
+        if let Some(words) = &self.plan.words {
+            message = format!("{}\n\nA person says: {words}\n", message.trim_end());
+        }
         Ok(self.with_refusals(message))
     }
 
@@ -132,14 +137,18 @@ impl Changer<'_> {
     /// A prompt with the additions that the plan asks for.
     pub(super) fn prompt(&self, original: &str) -> Result<String, RunError> {
         let (plan, limits) = (self.plan, PromptLimits::default());
+        if let Some(text) = &plan.text {
+            return Ok(text.clone());
+        }
         let mut prompt = original.to_owned();
         let template = match (&plan.words, &self.steps, &plan.prompt) {
+            (Some(_), _, Some(template)) if template == ERROR_CONTEXT => Some(ERROR_CONTEXT),
             (Some(_), ..) => Some("clarify"),
             (None, Some(_), _) => Some(STEPS),
             (None, None, template) => template.as_deref(),
         };
-        let failed = self.recovery.failure();
-        if let Some(template) = template.filter(|_| failed.is_some()) {
+        let is_told = self.recovery.failure().is_some() || plan.words.is_some();
+        if let Some(template) = template.filter(|_| is_told) {
             let own = self.context();
             let context = PromptContext {
                 words: plan.words.clone().unwrap_or_default(),
@@ -159,6 +168,20 @@ impl Changer<'_> {
 
     fn context(&self) -> PromptContext {
         self.recovery.failure().map(context).unwrap_or_default()
+    }
+}
+
+/// The prompt that a command line names, as far as it can be had.
+pub(super) fn original(
+    invocation: &Invocation<'_>,
+    spec: &SessionSpec,
+    input: Option<&str>,
+) -> Option<String> {
+    match invocation.prompt() {
+        Prompt::Text(text) => Some(text),
+        Prompt::Stdin => input.map(str::to_owned),
+        Prompt::File(path) => std::fs::read_to_string(Path::new(&spec.cwd).join(path)).ok(),
+        Prompt::Elsewhere => None,
     }
 }
 

@@ -113,6 +113,12 @@ pub fn is_alive(lease: &Lease, now: Timestamp) -> bool {
     !lease.is_expired(now) && !is_dead(lease, &ourselves())
 }
 
+/// Whether a lease is held by a process of this machine that is there at this moment.
+pub fn is_ours(lease: &Lease) -> bool {
+    let ours = ourselves();
+    ours.started != 0 && is_here_and_alive(lease, &ours)
+}
+
 fn request(run: &RunId, clock: Clock) -> ClaimRequest {
     ClaimRequest {
         run: run.clone(),

@@ -155,6 +155,7 @@ fn why_not(recovery: &Recovery) -> Option<String> {
     let unrepeatable = recovery.spec().unrepeatable.as_deref();
     if let Some(end) = recovery.finished()
         && !end.outcome.is_resumable()
+        && !recovery.is_wanted_again()
     {
         return Some(match end.outcome {
             Outcome::Failed if unrepeatable.is_some() => {

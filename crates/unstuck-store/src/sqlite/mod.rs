@@ -18,7 +18,7 @@ mod questions;
 mod read;
 mod readers;
 mod recount;
-mod settings;
+pub(crate) mod settings;
 mod spending;
 mod tries;
 mod watch;

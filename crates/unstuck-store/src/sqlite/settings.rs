@@ -1,13 +1,19 @@
 //! What people have set, in the file.
 
+use std::path::Path;
+use std::time::Duration;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 use unstuck_core::Timestamp;
 
-use super::failure;
 use super::read::limit;
+use super::{connect, failure};
 use crate::error::StoreError;
 use crate::settings::{Expected, PutSetting, Setting, SettingChange};
+
+/// How long is waited for others by who only looks.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 const FIND: &str = "SELECT key, value, version, at, author FROM settings WHERE key = ?1";
 
@@ -16,6 +22,21 @@ const PUT: &str =
 
 const KEEP: &str = "INSERT INTO setting_changes (key, version, at, author, before, after)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+/// All values whose keys begin like this, of a store that is not opened for it; none where there is none yet.
+pub(crate) fn peek(path: &Path, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+    if !path.is_file() {
+        return Ok(Vec::new());
+    }
+    let connection = connect::reader(path, PATIENCE)?;
+    let told = |error| failure::told(path, error);
+    let known = connection.table_exists(None, "settings").map_err(told)?;
+    match known {
+        true => list(&connection, prefix).map_err(told),
+        // It was made by an older program.
+        false => Ok(Vec::new()),
+    }
+}
 
 /// The value of a key, if it has one.
 pub(super) fn find(connection: &Connection, key: &str) -> rusqlite::Result<Option<Setting>> {

@@ -33,10 +33,17 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
     responses((status = OK, description = "Logged in.", body = LoggedIn))
 )]
 async fn login(State(web): State<Arc<Web>>, Body(login): Body<Login>) -> Result<Response, Problem> {
-    let opened = web
-        .logins
-        .login(&login.code, web.now())
-        .map_err(no_chance)?;
+    let now = web.now();
+    let opened = web.logins.login(&login.code, now).map_err(no_chance)?;
+    let opened = match opened {
+        Some(opened) => Some(opened),
+        None => {
+            // What cannot be read lets nobody in.
+            let scope = web.tokens.login(&login.code, now).ok().flatten();
+            let opened = scope.map(|scope| web.logins.open(scope, now));
+            opened.transpose().map_err(no_chance)?
+        }
+    };
     let Some(opened) = opened else {
         return Err(Problem::new(
             StatusCode::UNAUTHORIZED,

@@ -67,25 +67,25 @@ impl Logins {
 
     /// Exchanges a code, once.
     pub(crate) fn login(&self, code: &str, now: Timestamp) -> Result<Option<Opened>, NoChance> {
+        let granted = self.kept(now).codes.remove(&Hash::of(code).text());
+        let granted = granted.map(|granted| self.open(granted.scope, now));
+        granted.transpose()
+    }
+
+    /// Lets somebody in.
+    pub(crate) fn open(&self, scope: Scope, now: Timestamp) -> Result<Opened, NoChance> {
         let (cookie, key) = (drawn()?, drawn()?);
-        let mut kept = self.kept(now);
-        let Some(granted) = kept.codes.remove(&Hash::of(code).text()) else {
-            return Ok(None);
-        };
         let open = Open {
             granted: Granted {
+                scope,
                 until: now.after(LOGIN_LASTS),
-                ..granted
             },
             key: Hash::of(&key),
         };
+        let mut kept = self.kept(now);
         make_room(&mut kept.logins, |one| one.granted.until);
         kept.logins.insert(Hash::of(&cookie).text(), open);
-        Ok(Some(Opened {
-            cookie,
-            key,
-            scope: granted.scope,
-        }))
+        Ok(Opened { cookie, key, scope })
     }
 
     /// What a cookie allows.

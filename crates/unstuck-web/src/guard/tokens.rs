@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
 
+use super::logins::CODE_LASTS;
 use super::scope::Scope;
 use super::secret::{Hash, NoChance, drawn};
 
@@ -63,6 +64,9 @@ pub struct Token {
     pub created: Timestamp,
     /// What it is called.
     pub name: String,
+    /// Until when it is good to log a browser in, once, and for nothing else; none where it is a token like others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login_until: Option<Timestamp>,
 }
 
 /// A token that was taken back.
@@ -131,22 +135,48 @@ impl Tokens {
         now: Timestamp,
     ) -> Result<(Token, String), TokenError> {
         let secret = format!("{PREFIX}{}", drawn()?);
-        let hash = Hash::of(&secret).text();
-        let token = Token {
-            id: hash.chars().take(ID).collect(),
-            scope,
-            hash,
-            created: now,
-            name: name.to_owned(),
-        };
+        let token = token(name, scope, &secret, now);
         self.add(&token)?;
         Ok((token, secret))
+    }
+
+    /// Makes a code that logs a browser in at a server which runs already, once and soon.
+    pub fn login_code(&self, scope: Scope, now: Timestamp) -> Result<String, TokenError> {
+        let code = drawn()?;
+        self.add(&Token {
+            login_until: Some(now.after(CODE_LASTS)),
+            ..token("login", scope, &code, now)
+        })?;
+        Ok(code)
+    }
+
+    /// Exchanges such a code, once.
+    pub(crate) fn login(&self, code: &str, now: Timestamp) -> Result<Option<Scope>, TokenError> {
+        let mut read = self.fresh()?;
+        let asked = Hash::of(code);
+        let is_good = |token: &Token| token.login_until.is_some_and(|until| until > now);
+        let place = read
+            .tokens
+            .iter()
+            .position(|(hash, token)| hash.is(&asked) && is_good(token));
+        let Some(place) = place else {
+            return Ok(None);
+        };
+        // Nobody else gets in with it while this is written down, or afterwards.
+        let (_, token) = read.tokens.remove(place);
+        self.add(&Revoked {
+            id: token.id,
+            revoked: now,
+        })?;
+        Ok(Some(token.scope))
     }
 
     /// All tokens that count, the oldest first.
     pub fn list(&self) -> Result<Vec<Token>, TokenError> {
         let read = self.fresh()?;
-        Ok(read.tokens.iter().map(|(_, token)| token.clone()).collect())
+        let all = read.tokens.iter().map(|(_, token)| token);
+        let all = all.filter(|token| token.login_until.is_none());
+        Ok(all.cloned().collect())
     }
 
     /// Takes a token back.
@@ -166,7 +196,7 @@ impl Tokens {
         // All are looked at, whichever it is.
         let mut found = None;
         for (hash, token) in &read.tokens {
-            if hash.is(&asked) {
+            if hash.is(&asked) && token.login_until.is_none() {
                 found = Some(token);
             }
         }
@@ -240,6 +270,18 @@ impl Tokens {
     }
 }
 
+fn token(name: &str, scope: Scope, secret: &str, now: Timestamp) -> Token {
+    let hash = Hash::of(secret).text();
+    Token {
+        id: hash.chars().take(ID).collect(),
+        scope,
+        hash,
+        created: now,
+        name: name.to_owned(),
+        login_until: None,
+    }
+}
+
 /// The tokens that count; a line that is neither a token nor takes one back is passed over.
 fn fold(text: &str) -> Vec<(Hash, Token)> {
     let mut tokens: Vec<(Hash, Token)> = Vec::new();
@@ -290,6 +332,21 @@ mod tests {
         let elsewhere = Tokens::open(tokens.path());
         let (_, secret) = elsewhere.create("laptop", Scope::Read, NOW).unwrap();
         assert!(tokens.check(&secret).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_code_of_the_file_logs_in_once_and_soon_and_does_nothing_else() {
+        let (_folder, tokens) = tokens();
+        let elsewhere = Tokens::open(tokens.path());
+        let code = elsewhere.login_code(Scope::Answer, NOW).unwrap();
+        assert_eq!(tokens.check(&code).unwrap(), None);
+        assert!(tokens.list().unwrap().is_empty());
+        assert_eq!(tokens.login(&code, NOW).unwrap(), Some(Scope::Answer));
+        assert_eq!(tokens.login(&code, NOW).unwrap(), None);
+        let late = elsewhere.login_code(Scope::Answer, NOW).unwrap();
+        assert_eq!(tokens.login(&late, NOW.after(CODE_LASTS)).unwrap(), None);
+        let (_, secret) = elsewhere.create("laptop", Scope::Admin, NOW).unwrap();
+        assert_eq!(tokens.login(&secret, NOW).unwrap(), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use unstuck_core::guard::show;
 use unstuck_repair::guard_files::GuardFiles;
 use unstuck_repair::place::Root;
 
+use crate::config::Sources;
 use crate::place::homely;
 use crate::report::hinted;
 use crate::{clock, config, environment, trusting};
@@ -42,7 +43,7 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
             homely(&path.to_string_lossy())
         ));
     };
-    let before = config::load_in(project, None)?;
+    let before = config::load_in(project, Sources::default())?;
     let was_trusted = trusting::standing(&before, project) == ProjectTrust::Trusted;
     let beside = path.with_extension("toml.new");
     fs::write(&beside, changed)
@@ -66,7 +67,7 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
 
 /// Trusts what the owner has just added, with the files that decide what it does as they are now.
 fn trust(project: &Path, command: &str) -> Result<()> {
-    let config = config::load_in(project, None)?;
+    let config = config::load_in(project, Sources::default())?;
     let root = Root::open(project)?;
     let committed = trusting::committed(Some(project));
     let own = GuardFiles::new(&root, &*committed).baseline(&[command.to_owned()]);

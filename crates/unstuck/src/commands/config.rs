@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use unstuck_config::{Layers, Leaf, Loaded, Problem};
 
-use crate::config;
+use crate::config::{self, Sources};
 use crate::output::{DIM, GREEN, Output, YELLOW};
 use crate::place;
 use crate::report::hinted;
@@ -49,15 +49,17 @@ enum ConfigCommand {
 const LAYERS: &str = "Layers, later ones win:
   1. what is built in
   2. the user's file: ~/.config/unstuck/config.toml (or .json, .yaml)
-  3. the project's file: unstuck.toml (or .json, .yaml, .yml), here or in a folder above
-  4. the file named by --config or UNSTUCK_CONFIG
-  5. the environment:
+  3. the policy of all projects that was set over REST or in the dashboard
+  4. the project's file: unstuck.toml (or .json, .yaml, .yml), here or in a folder above
+  5. the file named by --config or UNSTUCK_CONFIG
+  6. the policy of this project that was set over REST or in the dashboard
+  7. the environment:
        UNSTUCK_TASK            run.task
        UNSTUCK_PARALLEL        run.parallel
        UNSTUCK_MAX_ITERATIONS  loop.max_iterations, where there is a [loop]
        UNSTUCK_POLICY          the policy of every role
        UNSTUCK_WEBHOOKS_ALLOW_PRIVATE  webhooks.allow_private
-  6. flags
+  8. flags
 Tables are laid over each other by key, roles by their id; everything else is replaced.";
 
 const SCHEMA: &str = "An editor uses it by a line in the file:
@@ -65,10 +67,10 @@ const SCHEMA: &str = "An editor uses it by a line in the file:
   unstuck.yaml   # yaml-language-server: $schema=./unstuck.schema.json
   unstuck.json   \"$schema\": \"./unstuck.schema.json\"";
 
-pub(crate) fn run(args: &ConfigArgs, named: Option<&Path>, out: &mut Output) -> Result<()> {
+pub(crate) fn run(args: &ConfigArgs, sources: Sources<'_>, out: &mut Output) -> Result<()> {
     match &args.command {
         ConfigCommand::Show { origin, json } => {
-            let effective = config::load(named)?.effective();
+            let effective = config::load(sources)?.effective();
             match (*origin, *json) {
                 (true, true) => {
                     out.json(&effective.leaves().iter().map(row).collect::<Vec<_>>())?
@@ -86,7 +88,7 @@ pub(crate) fn run(args: &ConfigArgs, named: Option<&Path>, out: &mut Output) -> 
             };
             check(&alone, out)
         }
-        ConfigCommand::Check { file: None } => check(&config::layers(named), out),
+        ConfigCommand::Check { file: None } => check(&config::layers(sources), out),
         ConfigCommand::Schema => out.json(&unstuck_config::schema()),
     }
 }

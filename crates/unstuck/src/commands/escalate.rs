@@ -6,31 +6,19 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use unstuck_core::decision::{
-    Catalog, CostEstimate, EscalationReason, EscalationRecord, NoModel, Tokens,
-};
-use unstuck_core::episode::{RunView, SessionView};
-use unstuck_core::event::{Event, ModelEscalated, Recorded};
+use unstuck_core::decision::CostEstimate;
 use unstuck_core::question::Answer;
 use unstuck_run::inside::supervised_agent;
-use unstuck_store::{Append, CallFilter, QuestionFilter, Store};
+use unstuck_store::QuestionFilter;
 
 use super::answer::{self, AnswerArgs};
 use crate::config::Config;
-use crate::history::History;
+use crate::moving::{Meant, To};
 use crate::output::{BOLD, Output};
 use crate::report::{hinted, refused};
 use crate::session::Session;
 use crate::show_text::signed_usd;
 use crate::{answering, clock, environment, runtime};
-
-/// What a call is taken to use where nothing is known of the session's.
-const USUAL: Tokens = Tokens {
-    input: 10_000,
-    cached: 0,
-    output: 1_000,
-    requests: 1,
-};
 
 /// Go on with a stronger model
 ///
@@ -109,195 +97,27 @@ fn moved(
         ));
     }
     let now = clock::now().at;
-    let meant = runtime::block_on(Meant::find(id, session))?;
-    let (from, to) = meant.models(args, config.catalog())?;
-    let cost = config.catalog().difference(&from, &to, meant.tokens);
+    let meant = runtime::block_on(Meant::find(id, session.store))?;
+    let to = match (&args.to, args.back) {
+        (_, true) => To::Back,
+        (Some(to), false) => To::Named(to),
+        (None, false) => To::Next,
+    };
+    let (from, to) = meant.models(to, config.catalog())?;
+    let cost = meant.dearer((&from, &to), config.catalog());
     show(&meant, (&from, &to), &cost, out)?;
     if !args.yes && !agrees(out)? {
         return Err(refused("nothing was changed", "--yes does not ask"));
     }
-    let change = EscalationRecord {
-        from_model: from,
-        to_model: to.clone(),
-        reason: EscalationReason::Manual,
-        timestamp: now,
-        cost_estimate: cost.usd(),
-    };
-    let event = ModelEscalated {
-        session: Some(meant.session.id.clone()),
-        change,
-    };
     runtime::block_on(async {
         let redactor = Arc::new(environment::redactor());
         let store = crate::store::open(session.store, redactor).await?;
-        let append = Append::new(meant.run.id.clone(), now, [Event::from(event)]);
-        store
-            .append(append)
-            .await
-            .map_err(crate::store::explained)?;
+        let models = (from, to.clone());
+        meant.record(&store, models, &cost, now).await?;
         store.close().await.map_err(crate::store::explained)
     })?;
     writeln!(out, "its calls go to {to} from now on")?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The session that is meant.
-struct Meant {
-    run: RunView,
-    session: SessionView,
-    /// The model in use, as far as is known.
-    model: Option<String>,
-    /// The model that it had before it was moved.
-    before: Option<String>,
-    /// What its calls used so far.
-    tokens: Tokens,
-}
-
-impl Meant {
-    async fn find(id: &str, session: &Session<'_>) -> Result<Self> {
-        let (letters, number) = match id.rsplit_once('-') {
-            Some((run, number)) if number.parse::<u32>().is_ok() => (run, Some(number)),
-            _ => (id, None),
-        };
-        let history = History::open(session.store).await?;
-        let run = history.find(Some(letters)).await?;
-        let events = history.events(&run.id).await?;
-        let mut sessions = SessionView::all(&events);
-        if let Some(number) = number {
-            let id = format!("{}-{number}", run.id);
-            sessions.retain(|one| one.id.as_str() == id);
-        }
-        sessions.retain(|one| one.finished.is_none());
-        let found = match (sessions.len(), sessions.pop()) {
-            (1, Some(found)) => found,
-            (0, _) => {
-                return Err(refused(
-                    format!("no session of run {} is going on", run.id.short()),
-                    "`unstuck runs` lists the runs; a finished one is not moved",
-                ));
-            }
-            (_, last) => {
-                let ids = sessions.iter().chain(&last).map(|one| one.id.as_str());
-                return Err(refused(
-                    format!("run {} has several sessions", run.id.short()),
-                    format!("one of {}", ids.collect::<Vec<_>>().join(", ")),
-                ));
-            }
-        };
-        let (asked, tokens) = used(session, &found).await?;
-        let moves = moves(&events, &found);
-        Ok(Self {
-            model: moves
-                .last()
-                .map(|one| one.to_model.clone())
-                .or(asked)
-                .or(found.model.clone()),
-            before: moves.first().map(|one| one.from_model.clone()),
-            run,
-            session: found,
-            tokens,
-        })
-    }
-
-    /// From which model to which.
-    fn models(&self, args: &EscalateArgs, catalog: &Catalog) -> Result<(String, String)> {
-        let unknown = || {
-            refused(
-                "nothing is known of the model of this session yet",
-                "wait for its first call, or name one with --to",
-            )
-        };
-        if args.back {
-            let (Some(from), Some(to)) = (&self.model, &self.before) else {
-                return Err(refused(
-                    "this session was not moved",
-                    "`unstuck escalate ID` moves it to a stronger model",
-                ));
-            };
-            return match from == to {
-                true => Err(refused(
-                    "this session is back at its model",
-                    "nothing is to be done",
-                )),
-                false => Ok((from.clone(), to.clone())),
-            };
-        }
-        match (&args.to, &self.model) {
-            (Some(to), Some(from)) if to == from => Err(refused(
-                format!("this session uses {to} already"),
-                "nothing is to be done",
-            )),
-            (Some(to), from) => {
-                let from = from.clone().unwrap_or_else(|| "unknown".to_owned());
-                Ok((from, to.clone()))
-            }
-            (None, None) => Err(unknown()),
-            (None, Some(from)) => match catalog.next(from) {
-                Ok(to) => Ok((from.clone(), to.to_owned())),
-                Err(NoModel::AtTheTop) => Err(refused(
-                    format!("Already at most capable model: {from}"),
-                    "--to names any other; [[models.ladder]] says what comes after what",
-                )),
-                Err(why) => Err(refused(
-                    format!("there is no stronger model after {from}: {why}"),
-                    "--to names one; [[models.ladder]] says what comes after what",
-                )),
-            },
-        }
-    }
-}
-
-/// The changes of a session's model that count: those since it was last moved back.
-fn moves<'e>(events: &'e [Recorded], session: &SessionView) -> Vec<&'e EscalationRecord> {
-    let mut moves: Vec<&EscalationRecord> = Vec::new();
-    for recorded in events {
-        let Event::ModelEscalated(moved) = &recorded.event else {
-            continue;
-        };
-        if moved.session.as_ref().is_some_and(|id| *id != session.id) {
-            continue;
-        }
-        let own = moves.first().map(|first| first.from_model.as_str());
-        match own == Some(moved.change.to_model.as_str()) {
-            true => moves.clear(),
-            false => moves.push(&moved.change),
-        }
-    }
-    moves
-}
-
-/// The model of the newest call, and what all of them used.
-async fn used(session: &Session<'_>, of: &SessionView) -> Result<(Option<String>, Tokens)> {
-    let store = crate::store::open_existing(session.store).await?;
-    let calls = match &store {
-        Some(store) => calls(store, of).await?,
-        None => Vec::new(),
-    };
-    let model = calls.iter().find_map(|call| call.asked_model.clone());
-    let mut sum = Tokens::default();
-    for tokens in calls.iter().filter_map(|call| call.tokens) {
-        sum.input += tokens.input;
-        sum.cached += tokens.cached;
-        sum.output += tokens.output;
-        sum.requests += 1;
-    }
-    let sum = match sum.requests {
-        0 => USUAL,
-        _ => sum,
-    };
-    Ok((model, sum))
-}
-
-async fn calls(store: &Store, of: &SessionView) -> Result<Vec<unstuck_core::event::CallRecord>> {
-    let filter = CallFilter {
-        session: Some(of.id.clone()),
-        ..CallFilter::default()
-    };
-    let calls = store
-        .calls(&filter)
-        .await
-        .map_err(crate::store::explained)?;
-    Ok(calls.into_iter().map(|call| call.record).collect())
 }
 
 fn show(

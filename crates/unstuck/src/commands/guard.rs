@@ -16,7 +16,7 @@ use unstuck_repair::place::Root;
 use unstuck_repair::{Weighed, weigh};
 
 use super::line_input;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Sources};
 use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
 use crate::place::project_of;
 use crate::report::hinted;
@@ -75,7 +75,14 @@ struct CheckArgs {
 
 pub(crate) fn run(args: &GuardArgs, named: Option<&Path>, out: &mut Output) -> Result<ExitCode> {
     match (&args.command, &args.root) {
-        (Some(GuardCommand::Check(check)), _) => check_one(check, &config::load(named)?, out),
+        (Some(GuardCommand::Check(check)), _) => check_one(
+            check,
+            &config::load(Sources {
+                named,
+                ..Sources::default()
+            })?,
+            out,
+        ),
         (None, Some(root)) => each_line(root, args.file.as_deref(), out),
         (None, None) => Err(hinted(
             "nothing to do",

@@ -204,7 +204,7 @@ fn repairs_of(run: &RunView, config: &Config, session: &Session<'_>) -> Result<(
         true => repairs::terms(config, &project, wish)?,
         // What counts is what the project itself says.
         false => repairs::terms(
-            &crate::config::load_in(&project, session.config)?,
+            &crate::config::load_in(&project, session.sources())?,
             &project,
             wish,
         )?,
@@ -220,7 +220,7 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
     })?;
     let then = timeline.run.pipeline();
     let path = then.and_then(|then| then.config_path.as_deref());
-    let config = pipeline_plan::config_of(path, session.config)?;
+    let config = pipeline_plan::config_of(path, session.sources())?;
     let wanted = Wanted {
         task: task(taken, then, &config),
         ..taken.wanted.clone()
@@ -234,7 +234,7 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         pipeline_plan::has_task(&plan)?;
         Ok(plan)
     };
-    let reload = || planned(&pipeline_plan::config_of(path, session.config)?);
+    let reload = || planned(&pipeline_plan::config_of(path, session.sources())?);
     let again = Again {
         restart: taken.restart.to_vec(),
         accept_changes: taken.accept_changes,

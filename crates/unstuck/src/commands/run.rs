@@ -156,7 +156,7 @@ pub(crate) fn run(
     )?;
     let (plan, selection) = selected(args, config, &here)?;
     let reload = || {
-        let config = config::load(session.config)?;
+        let config = config::load(session.sources())?;
         selected(args, &config, &here).map(|(plan, _)| plan)
     };
     let pipeline = Pipelined {

@@ -1,4 +1,4 @@
-//! `unstuck serve`: a gateway for all agents of this machine.
+//! `unstuck serve`: a gateway for all agents of this machine, the REST API and the dashboard, at one address.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,6 +18,8 @@ use unstuck_core::RetryPolicy;
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{Gateway, GatewayError, Notice, Secret, Settings, Upstream};
 use unstuck_run::process::Stop;
+use unstuck_web::Web;
+use unstuck_web::guard::Scope;
 
 use super::exec::gateway_policy;
 use crate::address;
@@ -30,6 +32,8 @@ use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
 use crate::session::Session;
 use crate::supervise::listen;
+use crate::trusting;
+use crate::web::{self, Door, Parts};
 
 /// What a token is read from where no file is named.
 const TOKEN: &str = "UNSTUCK_TOKEN";
@@ -37,13 +41,15 @@ const TOKEN: &str = "UNSTUCK_TOKEN";
 /// What has not ended after so long is told about.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// Run a gateway in front of LLM APIs: every call that fails is tried again, for any program that can be given a base URL
+/// Serve the dashboard, the REST API, and a gateway in front of LLM APIs that tries again what fails
 ///
-/// Programs use it when their base URL is set to one of those that are printed. `unstuck exec` and `unstuck run` start one
-/// for their agents by themselves.
+/// Open the link that is printed to see what runs and what waits for you. Programs use the gateway when their base URL is
+/// set to one of those that are printed; `unstuck exec` and `unstuck run` start one for their agents by themselves.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck serve
+  unstuck serve                       (open the link that it prints; it logs you in once)
+  unstuck token create                (for the REST API: curl -H \"Authorization: Bearer $TOKEN\" …/api/runs)
+  curl http://127.0.0.1:4141/api/runs                           (looking needs no token on this machine)
   export ANTHROPIC_BASE_URL=http://127.0.0.1:4141/anthropic     (in the terminal of the agent)
 
   unstuck serve --upstream anthropic=https://api.anthropic.com --upstream anthropic=https://spare.example
@@ -71,6 +77,10 @@ pub(crate) struct ServeArgs {
     /// Read the token that clients must send from this file (or set UNSTUCK_TOKEN); needed beyond this machine
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+
+    /// A name by which this server is reached, such as that of this machine; may be given several times
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
 
     /// The policy: standard, patient, critical, thrifty, off, or one of yours
     #[arg(
@@ -165,26 +175,37 @@ fn token(file: Option<&Path>) -> Result<Option<Secret>> {
 
 async fn serve(
     args: &ServeArgs,
-    settings: Settings,
+    mut settings: Settings,
     knowledge: Configured,
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<()> {
     let needs_token = settings.token.is_some();
     let redactor = Arc::new(environment::redactor());
-    let store = crate::store::open(session.store, redactor).await?;
+    let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
+    let door = Arc::new(Door::default());
+    settings.elsewhere = Some(Arc::clone(&door) as _);
     let books = books(store.clone(), String::new());
     let counting = Arc::new(Counting::new(Arc::clone(&books) as _));
     let started = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&counting) as _).await;
     let gateway = started.map_err(explained)?;
     count_spent(&gateway, &store).await;
+    let web = web::open(Parts {
+        store: store.clone(),
+        session,
+        redactor,
+        listen: gateway.address(),
+        hosts: args.host.clone(),
+        standing: gateway.standing(),
+    })?;
+    door.open(unstuck_web::router(Arc::clone(&web)));
     let (stop, mut stopped) = watch::channel(Stop::No);
     listen(stop, None)?;
     if let Some(file) = &args.port_file {
         write_port(file, gateway.address().port())?;
     }
     if !args.quiet {
-        welcome(&gateway, needs_token, out)?;
+        welcome(&gateway, &web, needs_token, out)?;
         out.finish()?;
     }
     let mut teller = Teller::new(session, args.quiet);
@@ -203,6 +224,8 @@ async fn serve(
     while let Ok(notice) = notices.try_recv() {
         teller.tell(&notice);
     }
+    // Who follows the events would be waited for.
+    web.close();
     let in_a_hurry = async {
         tokio::select! {
             _ = stopped.wait_for(|stop| *stop == Stop::AtOnce) => return,
@@ -246,8 +269,16 @@ fn write_port(file: &Path, port: u16) -> Result<()> {
 }
 
 /// What programs have to be told.
-fn welcome(gateway: &Gateway, needs_token: bool, out: &mut Output) -> Result<()> {
+fn welcome(gateway: &Gateway, web: &Web, needs_token: bool, out: &mut Output) -> Result<()> {
     let url = |protocol| gateway.base_url(protocol, None);
+    // An agent that serves is not to decide about itself.
+    if trusting::inside_an_agent().is_none() {
+        writeln!(out, "{BOLD}dashboard{BOLD:#}  {}", web.link(Scope::Admin)?)?;
+        writeln!(
+            out,
+            "{DIM}The link logs in one browser, within 10 minutes.{DIM:#}"
+        )?;
+    }
     writeln!(
         out,
         "{BOLD}unstuck gateway{BOLD:#} on http://{}; tell your agents:",

@@ -95,14 +95,14 @@ struct Setting<'a> {
 }
 
 /// What is known, with the user's own additions.
-struct ConfiguredKnown<'a> {
+pub(crate) struct ConfiguredKnown<'a> {
     config: &'a Config,
     agents: &'a Agents,
     prompts: OnceCell<Prompts>,
 }
 
 impl<'a> ConfiguredKnown<'a> {
-    fn new(config: &'a Config, agents: &'a Agents) -> Self {
+    pub(crate) fn new(config: &'a Config, agents: &'a Agents) -> Self {
         Self {
             config,
             agents,

@@ -26,6 +26,7 @@ mod run;
 mod store;
 mod trust;
 mod views;
+mod web;
 mod webhook;
 
 use std::path::{Path, PathBuf};

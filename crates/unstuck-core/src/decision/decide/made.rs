@@ -180,6 +180,8 @@ pub enum Changed {
     },
     /// A person's words are added.
     Words(String),
+    /// The prompt becomes this text, as a person has written it.
+    Text(String),
 }
 
 impl Changed {

@@ -1,6 +1,5 @@
 //! `unstuck agents`: which agents are known, which are here, and how they are called.
 
-mod installed;
 mod show;
 
 use std::io::Write;
@@ -11,8 +10,8 @@ use serde_json::{Value, json};
 use unstuck_core::agent::{Agent, Call, PromptWay};
 use unstuck_core::decision::Capability;
 
-use self::installed::{Installed, Version};
 use crate::config::Config;
+use crate::installed::{self, Installed, Version};
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
 use crate::report::hinted;
 use crate::show_text::cut;

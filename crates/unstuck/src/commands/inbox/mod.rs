@@ -2,7 +2,6 @@
 
 mod columns;
 mod list;
-pub(crate) mod started;
 mod told;
 mod view;
 mod watch;

@@ -82,6 +82,7 @@ fn changed(changes: &[Changed], cost: Option<&CostEstimate>, prompts: &Prompts) 
         Changed::OutputLimit { to: None, .. } => "asking for a shorter output".to_owned(),
         Changed::Repair { command, .. } => format!("repairing with `{command}` first"),
         Changed::Words(_) => "adding a person's words".to_owned(),
+        Changed::Text(_) => "with a prompt that a person has written".to_owned(),
     });
     format!("{}…", words.collect::<Vec<_>>().join(", "))
 }
@@ -102,7 +103,7 @@ const fn place(change: &Changed) -> u8 {
         Changed::Timeout { .. } => 1,
         Changed::Model { .. } => 2,
         Changed::Session(_) => 3,
-        Changed::Prompt(_) | Changed::Words(_) => 4,
+        Changed::Prompt(_) | Changed::Words(_) | Changed::Text(_) => 4,
         Changed::OutputLimit { .. } => 5,
     }
 }

@@ -22,7 +22,7 @@ const QUICK: &str =
     "[policy]\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\nmaxRetries = 2\n";
 
 /// An API that plays a script.
-fn api(script: &str) -> FaultServer {
+pub(crate) fn api(script: &str) -> FaultServer {
     let script: Script = script.parse().unwrap();
     FaultServer::start(script).unwrap()
 }
@@ -52,7 +52,7 @@ FAULTS_API_URL="$ANTHROPIC_BASE_URL" exec "{unstuck}" __demo-agent --output-form
 }
 
 /// What the user's own configuration says.
-fn by_user(place: &Place, text: &str) {
+pub(crate) fn by_user(place: &Place, text: &str) {
     let folder = place.folder.path().join(".config/unstuck");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("config.toml"), text).unwrap();
@@ -75,18 +75,18 @@ fn ended(command: &mut std::process::Command) -> crate::Ended {
 }
 
 /// A gateway that serves, and is ended with the test.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    port: String,
+    pub(crate) port: String,
     file: PathBuf,
 }
 
 impl Serving {
-    fn start(place: &Place, args: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
         Self::start_with(place, args, &[])
     }
 
-    fn start_with(place: &Place, args: &[&str], env: &[(&str, &str)]) -> Self {
+    pub(crate) fn start_with(place: &Place, args: &[&str], env: &[(&str, &str)]) -> Self {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let name = format!("port-{}", STARTED.fetch_add(1, Ordering::Relaxed));
         let file = place.project().join(&name);
@@ -115,7 +115,7 @@ impl Serving {
     }
 
     /// Ends it by a signal, and gives its code, standard output and standard error.
-    fn stop(mut self) -> (Option<i32>, String, String) {
+    pub(crate) fn stop(mut self) -> (Option<i32>, String, String) {
         self.signal(rustix::process::Signal::TERM);
         let code = self.child.wait().unwrap().code();
         let (mut out, mut err) = (String::new(), String::new());
@@ -156,7 +156,7 @@ impl Drop for Serving {
     clippy::disallowed_methods,
     reason = "a test waits for another process"
 )]
-fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
         if let Some(found) = found() {

@@ -14,10 +14,11 @@ use unstuck_core::guard::show;
 use unstuck_core::question::Answer;
 use unstuck_store::{Question, QuestionFilter};
 
-use super::super::{started, watch};
+use super::super::watch;
 use crate::answering::{self, Given};
 use crate::config::Config;
 use crate::session::Session;
+use crate::started;
 
 /// How often is looked for what comes and goes.
 const LOOK: Duration = Duration::from_millis(400);
@@ -194,7 +195,7 @@ impl<'a> Desk<'a> {
 
     /// What counts is what the project itself says.
     fn owner_wants_previews(&self, project: &Path) -> Result<bool> {
-        let config = crate::config::load_in(project, self.session.config)?;
+        let config = crate::config::load_in(project, self.session.sources())?;
         Ok(config.value("recovery.preview") != Some(false.into()))
     }
 

@@ -26,7 +26,7 @@ const LONGEST_REASON: usize = 60;
 
 /// What was found of a program.
 #[derive(Debug, PartialEq)]
-pub(super) enum Installed {
+pub(crate) enum Installed {
     No,
     At {
         path: PathBuf,
@@ -37,14 +37,14 @@ pub(super) enum Installed {
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Version {
+pub(crate) enum Version {
     Told(String),
     /// Why it is not known.
     Unknown(String),
 }
 
 /// What is found of each program, asked side by side; none where any program will do.
-pub(super) async fn all(calls: Vec<&CallFile>) -> Result<Vec<Option<Installed>>> {
+pub(crate) async fn all(calls: Vec<&CallFile>) -> Result<Vec<Option<Installed>>> {
     let mut asked = FuturesUnordered::new();
     let mut all = Vec::new();
     for (at, call) in calls.into_iter().enumerate() {

@@ -1,0 +1,22 @@
+//! Whoever else listens at the address of a gateway: it answers all that is not meant for LLM APIs.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
+use hyper::{Request, Response};
+
+/// Why an answer broke off.
+pub type PageError = Box<dyn std::error::Error + Send + Sync>;
+/// What is answered.
+pub type Page = Pin<Box<dyn Body<Data = Bytes, Error = PageError> + Send>>;
+/// What is being answered.
+pub type Answering = Pin<Box<dyn Future<Output = Response<Page>> + Send>>;
+
+/// Answers what is not meant for LLM APIs. Who may ask for what is its own business: the gateway has not looked.
+pub trait Elsewhere: fmt::Debug + Send + Sync {
+    /// Answers a request that came from this address.
+    fn answer(&self, request: Request<Incoming>, from: SocketAddr) -> Answering;
+}

@@ -1,0 +1,194 @@
+//! `unstuck retry`: again, with what a person says about it, for a run that waits or has failed.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
+use unstuck_core::episode::RunView;
+use unstuck_core::event::SessionId;
+use unstuck_core::question::Answer;
+use unstuck_core::{RunId, duration};
+
+use super::resume::{self, Taken};
+use crate::config::Config;
+use crate::gateway::Wish;
+use crate::history::History;
+use crate::output::{DIM, Output};
+use crate::pipeline_plan::Wanted;
+use crate::report::refused;
+use crate::retrying::{Different, Follows, Subject};
+use crate::session::Session;
+use crate::supervise::Told;
+use crate::{answering, completion, runtime};
+
+/// Try again, with your words as new context
+///
+/// Where a run asks, this is the answer. A run that has failed is tried again in its own folder: what was tried before
+/// stays in its history.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck retry k3v9 --say \"use the staging database\"
+  unstuck retry k3v9 --context                   (tells the agent the error, the stack trace and its output)
+  unstuck retry k3v9 --model claude-opus-5-5 --timeout 40m
+  unstuck retry k3v9-2 --context --show          (what would be sent; nothing is done)
+  unstuck retry --last --say \"skip the slow tests\"
+
+Exit codes: as of `unstuck exec`; 1 when there is nothing to try again, it was answered, it is being driven, or inside a
+supervised agent.")]
+pub(crate) struct RetryArgs {
+    /// The question, the run or the session: the first letters of its id [default: the newest question]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion::runs())]
+    id: Option<String>,
+
+    /// The newest question
+    #[arg(long, conflicts_with = "id")]
+    last: bool,
+
+    /// What is to be done otherwise; it is added to the prompt
+    #[arg(long, value_name = "TEXT", visible_alias = "note", default_value = "")]
+    say: String,
+
+    /// Tell what went wrong: the error, the stack trace, the output that failed
+    #[arg(long)]
+    context: bool,
+
+    /// Send this file as the prompt, in the place of what would be sent
+    #[arg(long, value_name = "FILE")]
+    prompt_file: Option<PathBuf>,
+
+    /// Use another model
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+
+    /// How long an attempt may take, such as 40m
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+
+    /// Only show what would be sent
+    #[arg(long)]
+    show: bool,
+
+    /// Say nothing but what the command says
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(
+    args: &RetryArgs,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    let different = args.different()?;
+    let subject = args.subject(session)?;
+    if args.show {
+        let would = subject.would_send(&different, session)?;
+        writeln!(out, "{}", would.prompt.trim_end())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if different == Different::default() && subject.question().is_some() {
+        return Err(refused(
+            "retry needs your words",
+            "unstuck retry ID --say \"what is to be done otherwise\", or --context, --model, --timeout; `unstuck resolve` tries the same again",
+        ));
+    }
+    let run = subject.run.clone();
+    if !args.quiet {
+        let id = subject.session.id.as_str();
+        writeln!(out, "{DIM}{id} is tried again{DIM:#}")?;
+        // What follows may write by itself, and take long.
+        out.flush()?;
+    }
+    match subject.retry(&different, &answering::user(), session)? {
+        Follows::Heard => {
+            let id = &run.id;
+            writeln!(out, "run {id} goes on in the process that waits for it")?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Follows::Waits { restart } => go_on(run, &restart, args.quiet, config, session, out),
+    }
+}
+
+/// The run is taken up here.
+fn go_on(
+    run: RunView,
+    restart: &[String],
+    quiet: bool,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    let taken = Taken {
+        accept_changes: false,
+        restart,
+        wanted: Wanted::default(),
+        told: if quiet { Told::Nothing } else { Told::All },
+        json: false,
+        gateway: Wish::Configured,
+    };
+    let run = runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        history.find(Some(run.id.as_str())).await
+    })?;
+    resume::first_of(vec![run], &taken, config, session, out)
+}
+
+impl RetryArgs {
+    fn different(&self) -> Result<Different> {
+        let prompt = match &self.prompt_file {
+            None => None,
+            Some(file) => {
+                let text = std::fs::read_to_string(file);
+                Some(text.with_context(|| format!("cannot read {}", file.display()))?)
+            }
+        };
+        Ok(Different {
+            context: self.context,
+            words: self.say.clone(),
+            prompt,
+            model: self.model.clone(),
+            timeout: self.timeout,
+        })
+    }
+
+    /// What is meant: the newest question, a question, a session or a run.
+    fn subject(&self, session: &Session<'_>) -> Result<Subject> {
+        let Some(id) = &self.id else {
+            let question = answering::find(None, Answer::Retry, session)?;
+            return Subject::of_run(&question.run, question.asked.session.as_ref(), session);
+        };
+        let (letters, number) = match id.rsplit_once('-') {
+            Some((run, number)) if number.parse::<u32>().is_ok() => (run, Some(number)),
+            // The id of a question.
+            Some(_) => {
+                let question = answering::find(Some(id), Answer::Retry, session)?;
+                return Subject::of_run(&question.run, question.asked.session.as_ref(), session);
+            }
+            None => (id.as_str(), None),
+        };
+        let run = runtime::block_on(async {
+            let history = History::open(session.store).await?;
+            history.find(Some(letters)).await
+        })?;
+        let asked = number.map(|number| SessionId::new(format!("{}-{number}", run.id)));
+        let asking = || self.asking(&run.id, session);
+        match asked {
+            Some(asked) => Subject::find(&asked, session),
+            None => Subject::of_run(&run.id, asking()?.as_ref(), session),
+        }
+    }
+
+    /// The session of a run that asks something.
+    fn asking(&self, run: &RunId, session: &Session<'_>) -> Result<Option<SessionId>> {
+        let filter = unstuck_store::QuestionFilter {
+            run: Some(run.clone()),
+            ..Default::default()
+        };
+        let newest = answering::open(&filter, session)?.pop();
+        Ok(newest.and_then(|one| one.asked.session))
+    }
+}

@@ -1,0 +1,199 @@
+//! `unstuck token`: who may change something over REST and in the dashboard.
+
+use std::io::Write;
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use unstuck_web::guard::{Scope, Token, TokenError, Tokens};
+
+use crate::config::Config;
+use crate::output::{BOLD, DIM, Output};
+use crate::report::{forbidden, hinted, refused};
+use crate::{address, answering, clock, trusting, web};
+
+/// Make, list and take back the tokens by which the REST API is used
+///
+/// Without anything else one is made. Its secret is shown once: only its hash is kept.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  unstuck token                                   (makes one that may answer)
+  unstuck token create --scope admin --name laptop
+  unstuck token link                              (logs a browser in to the dashboard, once)
+  unstuck token list
+  unstuck token revoke 3f9a2c81
+  curl -H \"Authorization: Bearer $TOKEN\" -X POST http://127.0.0.1:4141/api/runs/RUN/stop
+
+Exit codes: 0 done; 1 no such token, or inside a supervised agent; 2 an error of our own."
+)]
+pub(crate) struct TokenArgs {
+    #[command(subcommand)]
+    command: Option<TokenCommand>,
+
+    #[command(flatten)]
+    create: CreateArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Make a token, and show its secret once
+    Create(CreateArgs),
+    /// List the tokens that count, without their secrets
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a link that logs a browser in to the dashboard of a server that runs, once and within 10 minutes
+    Link {
+        /// Where it listens [default: what the configuration says, else 127.0.0.1:4141]
+        #[arg(long, value_name = "ADDR:PORT", value_parser = address::listened)]
+        listen: Option<SocketAddr>,
+        /// What it allows
+        #[arg(long, value_enum, default_value_t = Allows::Admin, value_name = "SCOPE")]
+        scope: Allows,
+    },
+    /// Take a token back
+    Revoke {
+        /// Its id
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct CreateArgs {
+    /// What it allows
+    #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
+    scope: Allows,
+
+    /// What it is called, which is written down with all that is done with it [default: your user name]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Allows {
+    /// To look, from other machines as well
+    Read,
+    /// Also to answer, to try again, to stop and to change models
+    #[default]
+    Answer,
+    /// Also to set policies and to try webhooks
+    Admin,
+}
+
+impl From<Allows> for Scope {
+    fn from(allows: Allows) -> Self {
+        match allows {
+            Allows::Read => Self::Read,
+            Allows::Answer => Self::Answer,
+            Allows::Admin => Self::Admin,
+        }
+    }
+}
+
+pub(crate) fn run(args: &TokenArgs, config: &Config, out: &mut Output) -> Result<()> {
+    if let Some(why) = trusting::inside_an_agent() {
+        return Err(forbidden(
+            format!("only a person has tokens: {why}"),
+            "run it in a terminal of your own",
+        ));
+    }
+    let tokens = web::tokens()?;
+    match &args.command {
+        None => create(&args.create, &tokens, out),
+        Some(TokenCommand::Create(args)) => create(args, &tokens, out),
+        Some(TokenCommand::List { json }) => list(*json, &tokens, out),
+        Some(TokenCommand::Link { listen, scope }) => {
+            let listen = listen.unwrap_or(config.gateway().listen);
+            let code = tokens.login_code((*scope).into(), clock::now().at);
+            let code = code.map_err(explained)?;
+            writeln!(out, "{}", unstuck_web::login_link(listen, &code))?;
+            Ok(())
+        }
+        Some(TokenCommand::Revoke { id }) => revoke(id, &tokens, out),
+    }
+}
+
+fn create(args: &CreateArgs, tokens: &Tokens, out: &mut Output) -> Result<()> {
+    let name = args.name.clone().unwrap_or_else(answering::user);
+    let now = clock::now().at;
+    let (token, secret) = tokens
+        .create(&name, args.scope.into(), now)
+        .map_err(explained)?;
+    if args.json {
+        return out.json(&json!({
+            "id": token.id,
+            "scope": token.scope,
+            "name": token.name,
+            "created": token.created,
+            "token": secret,
+        }));
+    }
+    writeln!(out, "{secret}")?;
+    out.finish()?;
+    writeln!(
+        anstream::stderr(),
+        "{DIM}token {} of {name} ({}); it is shown only now, keep it. `unstuck token revoke {}` takes it back.{DIM:#}",
+        token.id,
+        token.scope,
+        token.id
+    )?;
+    Ok(())
+}
+
+fn list(json: bool, tokens: &Tokens, out: &mut Output) -> Result<()> {
+    let all = tokens.list().map_err(explained)?;
+    if json {
+        let all: Vec<_> = all.iter().map(told).collect();
+        return out.json(&all);
+    }
+    if all.is_empty() {
+        writeln!(out, "there are no tokens; `unstuck token create` makes one")?;
+    }
+    for token in all {
+        let made = clock::shown(token.created);
+        writeln!(
+            out,
+            "{BOLD}{}{BOLD:#}  {:<6}  {}  {DIM}made {made}{DIM:#}",
+            token.id, token.scope, token.name
+        )?;
+    }
+    Ok(())
+}
+
+fn told(token: &Token) -> serde_json::Value {
+    json!({
+        "id": token.id,
+        "scope": token.scope,
+        "name": token.name,
+        "created": token.created,
+    })
+}
+
+fn revoke(id: &str, tokens: &Tokens, out: &mut Output) -> Result<()> {
+    let token = tokens.revoke(id, clock::now().at).map_err(explained)?;
+    writeln!(out, "token {} of {} counts no more", token.id, token.name)?;
+    Ok(())
+}
+
+fn explained(error: TokenError) -> anyhow::Error {
+    match &error {
+        TokenError::Unknown { .. } => {
+            refused(error.to_string(), "`unstuck token list` tells their ids")
+        }
+        TokenError::Open { .. } => hinted(error.to_string(), "others may have read it"),
+        TokenError::File { .. } => hinted(
+            error.to_string(),
+            "make the file and its folder writable for you",
+        ),
+        TokenError::NoChance(_) => error.into(),
+    }
+}

@@ -1,0 +1,122 @@
+//! Processes of unstuck itself that an inbox or a dashboard starts: a run that goes on by itself, and a preview.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, PipeReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use unstuck_core::RunId;
+use unstuck_run::folder;
+use unstuck_store::Location;
+
+use crate::session::Session;
+
+/// The first argument of a process that is to outlive the terminal it was started from.
+const DETACHED: &str = "__detached";
+
+/// Leaves the terminal if the arguments say so, and returns those that are left.
+pub(crate) fn detached(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.get(1).is_some_and(|first| first == DETACHED) {
+        arguments.remove(1);
+        // It fails only for who has left already.
+        let _ = rustix::process::setsid();
+    }
+    arguments
+}
+
+/// Lets a run go on in a process of its own.
+pub(crate) fn resume(run: &RunId, project: &Path, session: &Session<'_>) -> io::Result<Child> {
+    let mut command = own(project, session)?;
+    command
+        .args(["resume", run.as_str(), "--quiet"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn()
+}
+
+/// Lets a run go on in a process of its own, whose words are kept in the folder of the run; gives the process.
+///
+/// Roles that are named are run again, with all that depend on them.
+pub(crate) fn resume_telling(
+    run: &RunId,
+    project: &Path,
+    restart: &[String],
+    session: &Session<'_>,
+) -> io::Result<u32> {
+    let mut command = own(project, session)?;
+    command.args(["--color", "never", "resume", run.as_str()]);
+    for role in restart {
+        command.args(["--restart", role]);
+    }
+    let words = words(&folder::path_of(project, run));
+    let (stdout, stderr) = match words.and_then(|file| Ok((file.try_clone()?, file))) {
+        Ok((stdout, stderr)) => (Stdio::from(stdout), Stdio::from(stderr)),
+        // It goes on all the same, and its events tell what it does.
+        Err(_) => (Stdio::null(), Stdio::null()),
+    };
+    command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+    let mut child = command.spawn()?;
+    let pid = child.id();
+    std::thread::spawn(move || {
+        // How it went is told by its events.
+        let _ = child.wait();
+    });
+    Ok(pid)
+}
+
+/// Where the words of a run are kept that nobody sits in front of.
+fn words(folder: &Path) -> io::Result<File> {
+    std::fs::create_dir_all(folder)?;
+    let mut open = OpenOptions::new();
+    open.append(true).create(true);
+    open.open(folder.join("resumed.log"))
+}
+
+/// Tries out what a repair that waits would change, and gives all that the process wrote: a report as JSON.
+pub(crate) fn preview_told(id: &str, project: &Path, session: &Session<'_>) -> io::Result<Output> {
+    let mut command = own(project, session)?;
+    command
+        .args(["--color", "never", "preview", id, "--drop", "--json"])
+        .stdin(Stdio::null());
+    command.output()
+}
+
+/// Shows what a repair that waits would change; what is written there is all that the process says.
+pub(crate) fn preview(
+    id: &str,
+    project: &Path,
+    session: &Session<'_>,
+) -> io::Result<(Child, PipeReader)> {
+    let (reader, writer) = io::pipe()?;
+    let mut command = own(project, session)?;
+    command
+        .args(["preview", id, "--drop", "--color", "never"])
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    Ok((command.spawn()?, reader))
+}
+
+/// This very program in a project, with the same store and configuration.
+fn own(project: &Path, session: &Session<'_>) -> io::Result<Command> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it is unstuck itself, and supervises what it starts"
+    )]
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(DETACHED).current_dir(project);
+    // What opens a gateway is nothing for agents.
+    command.env_remove("UNSTUCK_TOKEN");
+    command.arg("--store").arg(place(session.store)?);
+    if let Some(config) = session.config {
+        command.arg("--config").arg(std::path::absolute(config)?);
+    }
+    Ok(command)
+}
+
+/// The store by a name that holds in every folder.
+fn place(store: &Location) -> io::Result<PathBuf> {
+    std::path::absolute(store.path())
+}

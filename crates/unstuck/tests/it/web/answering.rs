@@ -1,0 +1,114 @@
+//! Questions that are answered over REST.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::{Client, asking};
+
+const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "x"];
+
+/// S3-44: a question is answered with a token, and its run goes on although nobody held it.
+#[test]
+fn an_answer_lets_a_run_go_on_that_nobody_holds() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    place.write("login", "");
+    let client = Client::of(&place, "answer");
+    let asked = client.get("/api/escalations").is(200).json();
+    let (asked, id) = (
+        &asked["items"][0],
+        asked["items"][0]["id"].as_str().unwrap(),
+    );
+    assert!(
+        asked["evidence"]
+            .as_str()
+            .unwrap()
+            .contains("Not logged in")
+    );
+    let path = format!("/api/escalations/{id}/answer");
+    let stale = json!({"answer": "resolve", "hash": "another"});
+    client.post(&path, &stale).is(412);
+    client.post(&path, &json!({"answer": "approve"})).is(422);
+    let answer =
+        json!({"answer": "retry", "note": "use the staging account", "hash": asked["hash"]});
+    let taken = client.post(&path, &answer).is(200).json();
+    assert_eq!(taken["escalation"]["answered"]["how"]["who"], "laptop");
+    assert!(
+        taken["doing"]
+            .as_str()
+            .unwrap()
+            .contains("goes on in process"),
+        "{taken}"
+    );
+    let run = client.run_that("recovered");
+    assert!(
+        place
+            .lines("calls")
+            .join("\n")
+            .contains("use the staging account")
+    );
+    assert!(place.of_run("resumed.log").contains("recovered"));
+    client.post(&path, &answer).is(409);
+    let attempts = format!("/api/runs/{}/attempts", run["id"].as_str().unwrap());
+    let attempts = client.get(&attempts).json();
+    assert_eq!(attempts["items"].as_array().map(Vec::len), Some(2));
+}
+
+/// A run that waits in another process hears the answer there.
+#[test]
+fn an_answer_is_heard_by_the_process_that_waits() {
+    let place = asking();
+    let mut waiting = place.command(&["exec", "--wait", "--", "claude", "-p", "x"]);
+    let mut child = waiting
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let client = Client::of(&place, "answer");
+    crate::gateway::until("it asks", || {
+        let asked = client.get("/api/escalations").json();
+        asked["items"][0]["id"].as_str().map(str::to_owned)
+    });
+    place.write("login", "");
+    let asked = client.get("/api/escalations").json();
+    let id = asked["items"][0]["id"].as_str().unwrap();
+    let taken = client.post(
+        &format!("/api/escalations/{id}/answer"),
+        &json!({"answer": "resolve"}),
+    );
+    assert!(
+        taken.is(200).json()["doing"]
+            .as_str()
+            .unwrap()
+            .contains("process that waits")
+    );
+    assert!(child.wait().unwrap().success());
+}
+
+/// Agents live on this machine, too: nothing changes without a token that allows it.
+#[test]
+fn nothing_is_answered_without_a_token() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    let mut client = Client::of(&place, "read");
+    let asked = client.get("/api/escalations").json();
+    let path = format!(
+        "/api/escalations/{}/answer",
+        asked["items"][0]["id"].as_str().unwrap()
+    );
+    let answer = json!({"answer": "abort"});
+    client.post(&path, &answer).is(403);
+    client.token = None;
+    let refused = client.post(&path, &answer).is(401);
+    assert!(
+        refused
+            .header("content-type")
+            .unwrap()
+            .contains("problem+json")
+    );
+    client.token = Some("unstuck_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA".to_owned());
+    client.post(&path, &answer).is(401);
+    client.token = None;
+    assert_eq!(client.run()["status"], "awaiting_human");
+}

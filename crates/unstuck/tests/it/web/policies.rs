@@ -1,0 +1,93 @@
+//! Policies that are set over REST, and counts what they say.
+
+use serde_json::json;
+
+use super::Client;
+use crate::Place;
+use crate::gateway::by_user;
+
+/// A command that fails for a moment, and counts how often it was tried.
+const EXEC: [&str; 5] = [
+    "exec",
+    "--",
+    "sh",
+    "-c",
+    "echo x >> tries; echo 'connect: connection refused' >&2; exit 1",
+];
+
+/// S4-16, S4-26: what is set counts for the next run and is told with where it comes from; nobody overwrites another.
+#[test]
+fn a_policy_that_was_set_counts_for_the_next_run() {
+    let place = Place::new();
+    by_user(
+        &place,
+        "[policy]\nmaxRetries = 2\nbackoffBase = 0.01\nmaxBackoff = 0.02\n",
+    );
+    let client = Client::of(&place, "admin");
+    let got = client.get("/api/retry-policy").is(200);
+    assert_eq!(
+        (&got.json()["maxRetries"], got.header("x-unstuck-origin")),
+        (&2.into(), Some("configured"))
+    );
+    let etag = got.header("etag").unwrap().to_owned();
+    let policy = json!({"template": "standard", "maxRetries": 1, "backoffBase": 0.01, "maxBackoff": 0.02, "jitter": "none"});
+    client
+        .ask("PUT", "/api/retry-policy", &policy.to_string(), &[])
+        .is(428);
+    let wrong = json!({"maxRetries": -1});
+    let wrong = client
+        .put("/api/retry-policy", &wrong, &etag)
+        .is(422)
+        .json();
+    assert_eq!(wrong["errors"][0]["field"], "maxRetries", "{wrong}");
+    let set = client.put("/api/retry-policy", &policy, &etag).is(200);
+    assert_eq!(set.header("x-unstuck-origin"), Some("set"));
+    client.put("/api/retry-policy", &policy, &etag).is(412);
+    let shown = place.run(&["config", "show", "--origin"], "").stdout;
+    let line = shown
+        .lines()
+        .find(|line| line.starts_with("maxRetries = 1"));
+    assert!(
+        line.is_some_and(|line| line.contains("set over REST by laptop")),
+        "{shown}"
+    );
+    place.run(&EXEC, "");
+    assert_eq!(place.lines("tries").len(), 2, "one retry");
+    let off = ["exec", "--policy", "off", "--", "sh", "-c", EXEC[4]];
+    place.run(&off, "");
+    assert_eq!(place.lines("tries").len(), 3, "flags count more");
+    let etag = set.header("etag").unwrap();
+    client
+        .ask("DELETE", "/api/retry-policy", "", &[("if-match", etag)])
+        .is(200);
+    place.run(&EXEC, "");
+    assert_eq!(place.lines("tries").len(), 6, "the file counts again");
+}
+
+/// S4-27: a project's own counts more than its file, and only there.
+#[test]
+fn a_project_has_a_policy_of_its_own() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\nmaxRetries = 2\nbackoffBase = 0.01\nmaxBackoff = 0.02\n",
+    );
+    place.run(&EXEC, "");
+    assert_eq!(place.lines("tries").len(), 3);
+    let client = Client::of(&place, "admin");
+    let projects = client.get("/api/projects").is(200).json();
+    let path = format!(
+        "/api/projects/{}/retry-policy",
+        projects["items"][0]["id"].as_str().unwrap()
+    );
+    let got = client.get(&path).is(200);
+    assert_eq!(got.header("x-unstuck-origin"), Some("configured"));
+    let policy = json!({"maxRetries": 0});
+    client
+        .put(&path, &policy, got.header("etag").unwrap())
+        .is(200);
+    place.run(&EXEC, "");
+    assert_eq!(place.lines("tries").len(), 4, "no retry");
+    let got = client.get("/api/retry-policy").is(200);
+    assert_eq!(got.header("x-unstuck-origin"), Some("built_in"));
+}

@@ -1,0 +1,183 @@
+//! Sessions that are tried again over REST and by hand.
+
+use serde_json::json;
+
+use super::Client;
+use crate::Place;
+
+/// An agent whose work fails until a file is there, and that says what went wrong.
+const CLAUDE: &str = "#!/bin/sh\necho \"$@\" >> calls; [ -f fixed ] && echo done && exit 0\n\
+    echo 'halfway through'; echo 'error: the database is locked by migration 7' >&2; exit 9\n";
+
+/// A run that failed, and is over: nothing was tried again by itself.
+fn failed() -> Place {
+    let place = Place::new();
+    place.tool("claude", CLAUDE);
+    let exec = [
+        "exec",
+        "--policy",
+        "off",
+        "--",
+        "claude",
+        "-p",
+        "fix the tests",
+    ];
+    place.run(&exec, "").told(9, &[]);
+    place
+}
+
+/// S4-06, S4-07, S4-08, S4-10, S4-28: with the error, in the same run, and nothing of the history is lost.
+#[test]
+fn a_failed_session_is_tried_again_with_its_error_and_words() {
+    let place = failed();
+    let client = Client::of(&place, "answer");
+    let session = format!("/api/sessions/{}-1", client.run()["id"].as_str().unwrap());
+    let options = json!({"withContext": true, "words": "wait for the migration", "timeout": "20m"});
+    let told = client
+        .post(&format!("{session}/retry-prompt"), &options)
+        .is(200)
+        .json();
+    assert_eq!(
+        (&told["original"], &told["timeoutMs"]),
+        (&"fix the tests".into(), &1_200_000.into())
+    );
+    let prompt = told["prompt"].as_str().unwrap();
+    for part in [
+        "locked by migration 7",
+        "halfway through",
+        "do not repeat",
+        "wait for the migration",
+        "fix the tests",
+    ] {
+        assert!(prompt.contains(part), "{part} in {prompt}");
+    }
+    place.write("fixed", "");
+    let started = client
+        .post(&format!("{session}/retry"), &options)
+        .is(202)
+        .json();
+    assert_eq!(started["run"], client.run()["id"]);
+    client.run_that("recovered");
+    let calls = place.lines("calls").join("\n");
+    for part in ["locked by migration 7", "wait for the migration"] {
+        assert!(calls.contains(part), "{part} in {calls}");
+    }
+    let told = client.get(&session).is(200).json();
+    assert_eq!(
+        (&told["attemptCount"], &told["errorCount"]),
+        (&2.into(), &1.into())
+    );
+    client.post(&format!("{session}/retry"), &json!({})).is(409);
+}
+
+/// S4-06: a person may write the whole prompt, and gets exactly that.
+#[test]
+fn a_prompt_that_a_person_has_edited_is_sent_as_it_is() {
+    let place = failed();
+    let client = Client::of(&place, "answer");
+    let session = format!("/api/sessions/{}-1", client.run()["id"].as_str().unwrap());
+    place.write("fixed", "");
+    let options = json!({"prompt": "only fix the first test"});
+    client.post(&format!("{session}/retry"), &options).is(202);
+    client.run_that("recovered");
+    let calls = place.lines("calls");
+    assert!(
+        calls[1].ends_with("-p only fix the first test"),
+        "{calls:?}"
+    );
+    client
+        .post(&format!("{session}/retry"), &json!({"timeout": "soon"}))
+        .is(422);
+}
+
+/// S4-06: the same by one command.
+#[test]
+fn a_failed_run_is_tried_again_by_hand() {
+    let place = failed();
+    let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
+    let run = run.as_str().unwrap();
+    let shown = place.run(&["retry", run, "--context", "--show"], "");
+    assert!(
+        shown.stdout.contains("locked by migration 7"),
+        "{}",
+        shown.stdout
+    );
+    assert_eq!(place.lines("calls").len(), 1, "nothing was done");
+    place.write("fixed", "");
+    let again = ["retry", &run[..5], "--say", "wait for the migration"];
+    place.run(&again, "").told(0, &["recovered"]);
+    assert!(
+        place
+            .lines("calls")
+            .join("\n")
+            .contains("wait for the migration")
+    );
+    place.run(&again, "").told(1, &["nothing to try again"]);
+    let mut inside = place.command(&["retry", run, "--context"]);
+    let inside = inside.env("UNSTUCK_RUN", "x").output().unwrap();
+    assert_eq!(inside.status.code(), Some(1));
+}
+
+/// What is no agent has no prompt to add anything to, but can be run again.
+#[test]
+fn a_plain_command_is_tried_again_as_it_is() {
+    let place = Place::new();
+    let exec = [
+        "exec",
+        "--policy",
+        "off",
+        "--",
+        "sh",
+        "-c",
+        "[ -f fixed ] || exit 9",
+    ];
+    place.run(&exec, "").told(9, &[]);
+    let client = Client::of(&place, "answer");
+    let session = format!("/api/sessions/{}-1", client.run()["id"].as_str().unwrap());
+    client
+        .post(&format!("{session}/retry"), &json!({"words": "be nice"}))
+        .is(409);
+    place.write("fixed", "");
+    client
+        .post(&format!("{session}/retry"), &json!({"timeout": "5m"}))
+        .is(202);
+    client.run_that("recovered");
+}
+
+/// S4-28: a role of a pipeline goes on where it failed, with a person's words, and what succeeded is not run again.
+#[test]
+fn a_role_is_tried_again_with_words() {
+    let place = Place::new();
+    let role = |id: &str, needs: &str, line: &str| {
+        format!(
+            "[[role]]\nid = \"{id}\"\nneeds = [{needs}]\ncommand = [\"sh\", \"-c\", '''{line}''']\nprompt = \"Do it.\"\n"
+        )
+    };
+    let fine = "cat >/dev/null; echo a >> calls; echo ok";
+    let fails = "cat >> told; echo b >> calls; [ -f fixed ] && echo ok && exit 0; echo 'error: no such table' >&2; exit 9";
+    let roles = [role("a", "", fine), role("b", "\"a\"", fails)].concat();
+    place.write(
+        "unstuck.toml",
+        &format!("[policy]\nenabled = false\n{roles}"),
+    );
+    place.run(&["run", "--no-gateway"], "");
+    let client = Client::of(&place, "answer");
+    let run = client.run();
+    let told = client.get(&format!("/api/runs/{}", run["id"].as_str().unwrap()));
+    let told = told.is(200).json();
+    let sessions = told["sessions"].as_array().unwrap();
+    let failed = sessions.iter().find(|one| one["role"] == "b").unwrap();
+    let session = format!("/api/sessions/{}", failed["id"].as_str().unwrap());
+    place.write("fixed", "");
+    let options = json!({"withContext": true, "words": "create the table first"});
+    let prompt = client.post(&format!("{session}/retry-prompt"), &options);
+    let prompt = prompt.is(200).json();
+    assert!(prompt["original"].as_str().unwrap().starts_with("Do it."));
+    client.post(&format!("{session}/retry"), &options).is(202);
+    client.run_that("recovered");
+    assert_eq!(place.lines("calls"), ["a", "b", "b"]);
+    let told = place.text("told");
+    for part in ["create the table first", "no such table"] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+}

@@ -1,0 +1,56 @@
+//! Tokens: made by people, kept as hashes, taken back.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::{Client, token};
+use crate::{Place, anywhere};
+
+/// A token is told once, kept outside of projects for its owner alone, and counts until it is taken back.
+#[test]
+fn a_token_is_told_once_and_counts_until_it_is_taken_back() {
+    let place = Place::new();
+    let client = Client::of(&place, "admin");
+    let secret = client.token.clone().unwrap();
+    assert!(!anywhere(place.folder.path(), &secret), "it is on disk");
+    let file = place
+        .folder
+        .path()
+        .join(".local/state/unstuck/tokens.jsonl");
+    let mode = std::fs::metadata(file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let me = client.get("/api/me").is(200).json();
+    assert_eq!(
+        (&me["scope"], &me["name"]),
+        (&"admin".into(), &"laptop".into())
+    );
+    let listed = place.json(&["token", "list", "--json"], "");
+    assert_eq!(
+        (&listed[0]["scope"], &listed[0]["name"]),
+        (&"admin".into(), &"laptop".into())
+    );
+    let id = listed[0]["id"].as_str().unwrap();
+    assert_eq!(place.run(&["token", "revoke", id], "").code, 0);
+    client.get("/api/me").is(401);
+    place
+        .run(&["token", "revoke", id], "")
+        .told(1, &["there is no token"]);
+}
+
+/// Whoever runs inside a supervised agent gets none.
+#[test]
+fn an_agent_gets_no_token() {
+    let place = Place::new();
+    let mut inside = place.command(&["token", "create"]);
+    let inside = inside
+        .env("UNSTUCK_SESSION", "k3v9x0m2qa-1")
+        .output()
+        .unwrap();
+    assert_eq!((inside.status.code(), inside.stdout.len()), (Some(1), 0));
+    let said = String::from_utf8_lossy(&inside.stderr);
+    assert!(said.contains("only a person has tokens"), "{said}");
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    let line = format!("env -u UNSTUCK_RUN -u UNSTUCK_SESSION {unstuck} token create > stolen");
+    place.run(&["exec", "--policy", "off", "--", "sh", "-c", &line], "");
+    assert_eq!(place.lines("stolen").len(), 0);
+    assert!(token(&place, "read").starts_with("unstuck_"));
+}
