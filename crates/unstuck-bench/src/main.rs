@@ -2,6 +2,7 @@
 //!
 //! The machine is never quiet, so every round measures each side once, and what counts is the ratio of the two.
 
+mod asking;
 mod baseline;
 mod conducting;
 mod confining;

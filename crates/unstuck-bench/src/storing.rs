@@ -12,6 +12,7 @@ use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{Append, Location, Options, Store, StoreError};
 
+use crate::asking;
 use crate::measure::{ROUNDS, Samples, moment};
 use crate::starting::millis;
 use crate::table::{Table, Target};
@@ -62,7 +63,8 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
         &cold.map(millis),
         "ms",
         Target::Open,
-    )
+    )?;
+    asking::measure(table)
 }
 
 async fn concurrent(path: &Path) -> Result<f64> {
@@ -107,7 +109,7 @@ async fn recorded_calls(path: &Path) -> Result<f64> {
     Ok(rate)
 }
 
-fn call(number: u32) -> CallRecord {
+pub(crate) fn call(number: u32) -> CallRecord {
     let run = RunId::new(format!("r{:09}", number % 100));
     CallRecord {
         call: format!("{number:016x}"),

@@ -1,14 +1,12 @@
 //! How recovery went over many runs; answered from the hourly counts alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 use unstuck_core::{Kind, Timestamp};
 
-use crate::error::StoreError;
-use crate::rollup;
-use crate::stats::{Counted, Dimension, StatsLine, StatsQuery};
-use crate::store::Store;
+use crate::rollup::{self, BUCKETS, Cell};
+use crate::stats::quantile_ms;
 
 /// A question about recovery; all that is left out does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,79 +66,105 @@ pub struct RecoveryReport {
     pub total: RecoveryDay,
 }
 
-impl Store {
-    /// How recovery went: which levels and strategies helped, how long it took, how many runs were saved.
-    pub async fn recoveries(&self, query: &RecoveryQuery) -> Result<RecoveryReport, StoreError> {
-        use Dimension::{Day, Level, Outcome, Strategy};
-        let ask = async |counted, by: &[Dimension]| self.stats(&asked(query, counted, by)).await;
-        let mut report = RecoveryReport {
-            by_level: answers(ask(Counted::Answers, &[Level, Outcome]).await?),
-            by_strategy: answers(ask(Counted::Answers, &[Strategy, Outcome]).await?),
-            ..RecoveryReport::default()
-        };
-        for line in ask(Counted::Recoveries, &[]).await? {
-            report.total.recovered(&line);
-        }
-        for line in ask(Counted::Recoveries, &[Day]).await? {
-            report.day(&line).recovered(&line);
-        }
-        for line in ask(Counted::Runs, &[Day, Outcome]).await? {
-            report.total.ended(&line);
-            report.day(&line).ended(&line);
-        }
-        Ok(report)
-    }
+/// What was counted so far.
+#[derive(Default)]
+pub(crate) struct Sums {
+    levels: HashMap<&'static str, AnswerCount>,
+    strategies: HashMap<String, AnswerCount>,
+    days: BTreeMap<i64, DaySum>,
 }
 
-fn asked(query: &RecoveryQuery, counted: Counted, by: &[Dimension]) -> StatsQuery {
-    StatsQuery {
-        counted,
-        by: by.to_vec(),
-        project: query.project.clone(),
-        kind: query.kind,
-        model: query.model.clone(),
-        since: query.since,
-        until: query.until,
-    }
+#[derive(Clone, Default)]
+struct DaySum {
+    told: RecoveryDay,
+    histogram: [u64; BUCKETS],
 }
 
-fn answers(lines: Vec<StatsLine>) -> Vec<AnswerCount> {
-    let mut answers: BTreeMap<String, AnswerCount> = BTreeMap::new();
-    for line in lines {
-        let name = line.level.or(line.strategy).unwrap_or_default();
-        let answer = answers.entry(name.clone()).or_insert(AnswerCount {
-            name,
-            ..AnswerCount::default()
-        });
-        match line.outcome.as_deref() {
-            Some(rollup::HELPED) => answer.helped += line.count,
-            _ => answer.did_not_help += line.count,
-        }
-    }
-    answers.into_values().collect()
-}
-
-impl RecoveryReport {
-    fn day(&mut self, line: &StatsLine) -> &mut RecoveryDay {
-        // The day of an RFC 3339 moment is its first ten letters.
-        let mut day = line.from.map(|from| from.to_string()).unwrap_or_default();
-        day.truncate(10);
-        self.by_day.entry(day).or_default()
-    }
-}
-
-impl RecoveryDay {
-    fn recovered(&mut self, line: &StatsLine) {
-        self.recoveries = line.count;
-        self.median_ms = line.quantile_ms(0.5);
-        self.p90_ms = line.quantile_ms(0.9);
+impl Sums {
+    /// Takes in sessions that did what they should, on that day since the Unix epoch.
+    pub(crate) fn recovered(&mut self, day: i64, cell: &Cell) {
+        let sum = self.days.entry(day).or_default();
+        sum.told.recoveries += cell.count;
+        sum.add(&cell.histogram);
     }
 
-    fn ended(&mut self, line: &StatsLine) {
-        match line.outcome.as_deref() {
-            Some("run_recovered") => self.runs_saved += line.count,
-            Some("run_failed") => self.runs_failed += line.count,
+    /// Takes in anything else.
+    pub(crate) fn count(&mut self, day: i64, strategy: &str, outcome: &str, count: u64) {
+        match outcome {
+            rollup::HELPED | rollup::DID_NOT_HELP => {
+                let helped = outcome == rollup::HELPED;
+                let level = self.levels.entry(rollup::level(strategy)).or_default();
+                level.add(helped, count);
+                match self.strategies.get_mut(strategy) {
+                    Some(known) => known.add(helped, count),
+                    None => {
+                        let new = self.strategies.entry(strategy.to_owned()).or_default();
+                        new.add(helped, count);
+                    }
+                }
+            }
+            "run_recovered" => self.days.entry(day).or_default().told.runs_saved += count,
+            "run_failed" => self.days.entry(day).or_default().told.runs_failed += count,
             _ => {}
+        }
+    }
+
+    /// What they say together.
+    pub(crate) fn report(self) -> RecoveryReport {
+        let mut total = DaySum::default();
+        for day in self.days.values() {
+            total.told.recoveries += day.told.recoveries;
+            total.told.runs_saved += day.told.runs_saved;
+            total.told.runs_failed += day.told.runs_failed;
+            total.add(&day.histogram);
+        }
+        let days = self.days.into_iter();
+        RecoveryReport {
+            by_level: named(self.levels),
+            by_strategy: named(self.strategies),
+            by_day: days.map(|(day, sum)| (date(day), sum.told())).collect(),
+            total: total.told(),
+        }
+    }
+}
+
+/// The day as it is written, `2026-11-15`: the first ten letters of an RFC 3339 moment.
+fn date(day: i64) -> String {
+    let mut date = rollup::beginning(day.saturating_mul(24)).to_string();
+    date.truncate(10);
+    date
+}
+
+fn named(answers: HashMap<impl Into<String>, AnswerCount>) -> Vec<AnswerCount> {
+    let named = answers.into_iter().map(|(name, answer)| AnswerCount {
+        name: name.into(),
+        ..answer
+    });
+    let mut named: Vec<_> = named.collect();
+    named.sort_by(|a, b| a.name.cmp(&b.name));
+    named
+}
+
+impl AnswerCount {
+    fn add(&mut self, helped: bool, count: u64) {
+        match helped {
+            true => self.helped += count,
+            false => self.did_not_help += count,
+        }
+    }
+}
+
+impl DaySum {
+    fn add(&mut self, histogram: &[u64; BUCKETS]) {
+        let buckets = self.histogram.iter_mut().zip(histogram);
+        buckets.for_each(|(sum, count)| *sum += count);
+    }
+
+    fn told(self) -> RecoveryDay {
+        RecoveryDay {
+            median_ms: quantile_ms(&self.histogram, 0.5),
+            p90_ms: quantile_ms(&self.histogram, 0.9),
+            ..self.told
         }
     }
 }

@@ -8,9 +8,10 @@
 
 use std::collections::HashMap;
 
+use unstuck_core::duration::in_millis;
 use unstuck_core::episode::RunView;
 use unstuck_core::event::{Answering, AttemptEnd, Event, Recorded, RunFinished, SessionId};
-use unstuck_core::{Kind, Timestamp};
+use unstuck_core::{Kind, Level, Timestamp};
 
 /// How many buckets the histogram of durations has.
 pub const BUCKETS: usize = 12;
@@ -159,32 +160,6 @@ pub fn lines(
     lines
 }
 
-impl Here<'_> {
-    fn lines(&self) -> Vec<Line> {
-        match &self.recorded.event {
-            Event::AttemptSucceeded(attempt) => self.ended(&attempt.end, None),
-            Event::AttemptFailed(attempt) => self.ended(&attempt.end, Some(attempt.diagnosis.kind)),
-            Event::AttemptInterrupted(_) => vec![self.line(Counting::new(Kind::None, INTERRUPTED))],
-            Event::RunFinished(end) => vec![self.finished(end)],
-            _ => Vec::new(),
-        }
-    }
-
-    fn recovered(&self, since: Timestamp) -> Option<Line> {
-        let Event::AttemptSucceeded(attempt) = &self.recorded.event else {
-            return None;
-        };
-        let answering = attempt.end.answering.as_ref()?;
-        let took = self.recorded.at.since(since);
-        Some(self.line(Counting {
-            strategy: strategy(answering),
-            model: attempt.end.model.as_ref(),
-            duration_ms: unstuck_core::duration::in_millis(took),
-            ..Counting::new(answering.kind, RECOVERED)
-        }))
-    }
-}
-
 /// What an event says that something cost, in billionths of a USD.
 pub(crate) fn cost_nanos(event: &Event) -> i64 {
     let used = match event {
@@ -234,6 +209,30 @@ impl<'a> Counting<'a> {
 }
 
 impl Here<'_> {
+    fn lines(&self) -> Vec<Line> {
+        match &self.recorded.event {
+            Event::AttemptSucceeded(attempt) => self.ended(&attempt.end, None),
+            Event::AttemptFailed(attempt) => self.ended(&attempt.end, Some(attempt.diagnosis.kind)),
+            Event::AttemptInterrupted(_) => vec![self.line(Counting::new(Kind::None, INTERRUPTED))],
+            Event::RunFinished(end) => vec![self.finished(end)],
+            _ => Vec::new(),
+        }
+    }
+
+    fn recovered(&self, since: Timestamp) -> Option<Line> {
+        let Event::AttemptSucceeded(attempt) = &self.recorded.event else {
+            return None;
+        };
+        let answering = attempt.end.answering.as_ref()?;
+        let took = self.recorded.at.since(since);
+        Some(self.line(Counting {
+            strategy: strategy(answering),
+            model: attempt.end.model.as_ref(),
+            duration_ms: in_millis(took),
+            ..Counting::new(answering.kind, RECOVERED)
+        }))
+    }
+
     fn ended(&self, end: &AttemptEnd, failure: Option<Kind>) -> Vec<Line> {
         let outcome = if failure.is_some() { FAILED } else { SUCCEEDED };
         let kind = failure.unwrap_or(Kind::None);
@@ -275,6 +274,13 @@ impl Here<'_> {
             cost_nanos: nanos(counting.cost_usd),
         }
     }
+}
+
+/// The level of an answer that was counted under this strategy: only those of the second level have one of a chain.
+pub(crate) fn level(strategy: &str) -> &'static str {
+    let others = [Level::Same, Level::Clarify, Level::Escalate];
+    let known = others.into_iter().find(|level| level.name() == strategy);
+    known.unwrap_or(Level::Alternative).name()
 }
 
 fn strategy(answering: &Answering) -> &str {

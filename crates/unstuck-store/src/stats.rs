@@ -114,14 +114,20 @@ impl StatsLine {
     /// The duration that this share of them (from 0 to 1) did not exceed, as the upper bound of its bucket;
     /// none if it is longer than all bounds, or if there are none.
     pub fn quantile_ms(&self, share: f64) -> Option<u64> {
-        let wanted = (share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64;
-        let mut seen = 0;
-        let bucket = self.histogram.iter().position(|count| {
-            seen += count;
-            seen >= wanted.max(1)
-        });
-        rollup::BOUNDS_MS.get(bucket?).copied()
+        quantile_ms(&self.histogram, share)
     }
+}
+
+/// The duration that this share of those in a histogram did not exceed, as the upper bound of its bucket.
+pub(crate) fn quantile_ms(histogram: &[u64; BUCKETS], share: f64) -> Option<u64> {
+    let count: u64 = histogram.iter().sum();
+    let wanted = (share.clamp(0.0, 1.0) * count as f64).ceil() as u64;
+    let mut seen = 0;
+    let bucket = histogram.iter().position(|count| {
+        seen += count;
+        seen >= wanted.max(1)
+    });
+    rollup::BOUNDS_MS.get(bucket?).copied()
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::outbox::{Letter, OutboxChange, OutboxFilter, Sent};
 use crate::projects::ProjectView;
 use crate::query::{EventFilter, EventPage, Placed, Position, RunCursor, RunFilter, RunPage};
 use crate::question::{Question, QuestionFilter};
+use crate::recoveries::{RecoveryQuery, RecoveryReport};
 use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::sqlite::Sqlite;
@@ -237,6 +238,12 @@ impl Store {
     pub async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.stats(query).await
+    }
+
+    /// How recovery went: which levels and strategies helped, how long it took, how many runs were saved.
+    pub async fn recoveries(&self, query: &RecoveryQuery) -> Result<RecoveryReport, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.recoveries(query).await
     }
 
     /// What failures say together, from the hourly counts of tries alone.

@@ -66,4 +66,4 @@ CREATE TABLE projects (
     updated    INTEGER NOT NULL, -- when something last happened in it
     cost_nanos INTEGER NOT NULL  -- what its attempts cost, and its calls where nobody drives; billionths of a USD
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX runs_by_standing ON runs (project, status);
+CREATE INDEX runs_by_standing ON runs (project, status, started);

@@ -8,6 +8,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::Recorded;
 
 use super::read::Conditions;
+use crate::recoveries::{RecoveryQuery, RecoveryReport, Sums as RecoverySums};
 use crate::rollup::{self, BUCKETS, Cell, Key};
 use crate::stats::{Dimension, StatsLine, StatsQuery};
 
@@ -137,6 +138,38 @@ pub(super) fn stats(
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map(conditions.values(), |row| line(row, &query.by))?;
     rows.collect()
+}
+
+/// How recovery went. It is summed up here and not by SQLite: a report needs sums by level, by strategy and by day, and
+/// the counts are read only once for all of them.
+pub(super) fn recoveries(
+    connection: &Connection,
+    query: &RecoveryQuery,
+) -> rusqlite::Result<RecoveryReport> {
+    let mut conditions = Conditions::default();
+    conditions.add("outcome NOT IN ('succeeded', 'failed', 'interrupted')", []);
+    conditions.equal("project", query.project.as_deref());
+    conditions.equal("model", query.model.as_deref());
+    conditions.equal("kind", query.kind.map(|kind| kind.name()));
+    conditions.compare("hour >= ?", query.since.map(rollup::hour));
+    conditions.compare("hour < ?", query.until.map(rollup::hour));
+    let sql = format!(
+        "SELECT hour, strategy, outcome, count, duration_ms, cost_nanos,
+            b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11 FROM hourly {}",
+        conditions.sql()
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(conditions.values())?;
+    let mut sums = RecoverySums::default();
+    while let Some(row) = rows.next()? {
+        let day = row.get::<_, i64>(0)?.div_euclid(24);
+        let strategy = row.get_ref(1)?.as_str()?;
+        match row.get_ref(2)?.as_str()? {
+            rollup::RECOVERED => sums.recovered(day, &cell(row, 3)?),
+            outcome => sums.count(day, strategy, outcome, row.get::<_, i64>(3)? as u64),
+        }
+    }
+    Ok(sums.report())
 }
 
 const fn column(by: Dimension) -> &'static str {

@@ -49,6 +49,7 @@ use crate::outbox::{Letter, OutboxChange, OutboxFilter};
 use crate::projects::ProjectView;
 use crate::query::{EventFilter, EventPage, Placed, RunFilter};
 use crate::question::{Question, QuestionFilter};
+use crate::recoveries::{RecoveryQuery, RecoveryReport};
 use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::stats::{StatsLine, StatsQuery};
@@ -227,6 +228,15 @@ impl Sqlite {
     pub(crate) async fn stats(&self, query: &StatsQuery) -> Result<Vec<StatsLine>, StoreError> {
         let query = query.clone();
         self.read(move |connection| hourly::stats(connection, &query))
+            .await
+    }
+
+    pub(crate) async fn recoveries(
+        &self,
+        query: &RecoveryQuery,
+    ) -> Result<RecoveryReport, StoreError> {
+        let query = query.clone();
+        self.read(move |connection| hourly::recoveries(connection, &query))
             .await
     }
 
