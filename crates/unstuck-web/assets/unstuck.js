@@ -251,6 +251,35 @@
     says.textContent = text;
   }
 
+  // What is wrong with single values stands at their fields.
+  function mark(form, errors) {
+    for (const old of all(".wrong", form)) old.remove();
+    for (const field of all("[aria-invalid]", form)) field.removeAttribute("aria-invalid");
+    const left = [];
+    for (const error of errors) {
+      const field = form.querySelector(`[name="${CSS.escape(String(error.field))}"]`);
+      if (!field || !field.id) { left.push(`${error.field}: ${error.why}`); continue; }
+      const line = document.createElement("p");
+      line.className = "wrong";
+      line.id = `${field.id}-wrong`;
+      line.textContent = error.why;
+      field.after(line);
+      field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-errormessage", line.id);
+    }
+    form.querySelector("[aria-invalid]")?.focus();
+    return left;
+  }
+
+  async function refused(form, answer) {
+    const copy = answer.clone();
+    let errors = [];
+    try { errors = (await copy.json()).errors || []; } catch { /* It says no more than its status. */ }
+    const left = mark(form, errors);
+    if (left.length) return `Not done. ${left.join("; ")}`;
+    return errors.length ? "Not done. See the fields above." : problem(answer);
+  }
+
   async function problem(answer) {
     try {
       const said = await answer.json();
@@ -274,7 +303,8 @@
     const headers = keyed({ "Content-Type": "application/json", Accept: "application/json" });
     if (form.dataset.etag) headers["If-Match"] = form.dataset.etag;
     const answer = await fetch(form.dataset.api, { method: form.dataset.method || "POST", headers, body: JSON.stringify(said) });
-    if (!answer.ok) throw new Error(await problem(answer));
+    if (!answer.ok) throw new Error(await refused(form, answer));
+    mark(form, []);
     if (answer.headers.get("ETag")) form.dataset.etag = answer.headers.get("ETag");
     const told = form.dataset.tell && (await answer.json())[form.dataset.tell];
     return told ? String(told) : "";

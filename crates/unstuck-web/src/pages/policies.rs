@@ -46,9 +46,24 @@ pub(crate) fn page(view: &Policies) -> Markup {
     layout::page(&view.frame, Place::Policies, "Policies", body)
 }
 
-/// Nothing of it changes by itself: two people who change it at once are told apart when they save.
-pub(crate) fn part(_: &Policies, _: &str) -> Option<Markup> {
-    None
+/// One part of the page; two people who change a policy at once are told apart when they save.
+pub(crate) fn part(view: &Policies, name: &str) -> Option<Markup> {
+    (name == "words").then(|| words(view))
+}
+
+/// What the policy comes to.
+fn words(view: &Policies) -> Markup {
+    let policy = &view.kept.policy;
+    html! {
+        div class="stack" data-part="words" data-about="config_reloaded" {
+            div class="row" {
+                h2 id="policy-title" { (text::one_line(&policy.name, 80)) }
+                span class="tag" { (origin(&view.kept)) }
+            }
+            @if !policy.description.is_empty() { p class="dim" { (text::one_line(&policy.description, 300)) } }
+            p { (in_words(policy)) }
+        }
+    }
 }
 
 fn whose(view: &Policies) -> Markup {
@@ -146,12 +161,7 @@ fn form(view: &Policies) -> Markup {
     html! {
         section aria-labelledby="policy-title" {
             form id="policy" class="card stack" data-api=(api) data-method="PUT" data-etag=(view.kept.etag()) data-base=(base(&wire)) data-done="Saved. It counts for every decision from now on." {
-                div class="row" {
-                    h2 id="policy-title" { (text::one_line(&view.kept.policy.name, 80)) }
-                    span class="tag" { (origin(&view.kept)) }
-                }
-                @if !view.kept.policy.description.is_empty() { p class="dim" { (text::one_line(&view.kept.policy.description, 300)) } }
-                p { (in_words(&view.kept.policy)) }
+                (words(view))
                 fieldset disabled[refused.is_some()] {
                     legend class="hidden-visually" { "Values" }
                     label class="check" { input type="checkbox" name="enabled" checked[view.kept.policy.enabled]; span { "Recover at all" span class="hint dim small" { " – off passes every failure through" } } }

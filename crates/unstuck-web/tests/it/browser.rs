@@ -266,7 +266,7 @@ async fn a_policy_is_changed_on_its_page() {
         .await;
     browser.click("#policy button[type=submit]").await;
     browser
-        .until("document.querySelector('#policy .says').classList.contains('is-bad')")
+        .until("document.getElementById('maxElapsed-wrong') !== null")
         .await;
     browser.picture("policy-refused").await;
     browser.close().await;

@@ -99,7 +99,9 @@ pub(crate) fn line(series: Series<'_>) -> Markup {
                 .collect::<Vec<_>>().join(" L");
             path class=(series.tone.class("under", "under is-bad"))
                 d={ "M" (number(from)) "," (number(HIGH)) " L" (path) " L" (number(to)) "," (number(HIGH)) " Z" } {}
-            path class=(series.tone.class("curve", "curve is-bad")) d={ "M" (path) } {}
+            // A value without neighbours is a point.
+            @let alone = piece.len() == 1;
+            path class={ (series.tone.class("curve", "curve is-bad")) @if alone { " is-point" } } d={ "M" (path) @if alone { " h0.01" } } {}
         }
         // Each value can be pointed at.
         @for (at, point) in series.points.iter().enumerate() {

@@ -46,7 +46,8 @@ fn a_line_is_broken_where_nothing_is_known() {
         point("d", Some(0.3)),
     ];
     let shown = line(series(&points)).into_string();
-    assert_eq!(shown.matches("class=\"curve is-bad\"").count(), 2);
+    assert_eq!(shown.matches("class=\"curve is-bad\"").count(), 1);
+    assert_eq!(shown.matches("class=\"curve is-bad is-point\"").count(), 1);
     assert!(shown.contains("<title>b: –</title>"), "{shown}");
 }
 

@@ -93,7 +93,7 @@ pub(super) fn section(view: &Failures) -> Markup {
             div class="two" {
                 (helped("What helped, by level", "Level", &recovery.levels))
                 (helped("What helped, by strategy", "Strategy", &recovery.strategies))
-                (times(recovery))
+                (times(view))
                 (saved(view))
             }
         }
@@ -123,17 +123,22 @@ fn helped(title: &str, head: &str, all: &[Helped]) -> Markup {
     }
 }
 
-fn times(recovery: &Recovery) -> Markup {
-    let points: Vec<_> = recovery
-        .times
-        .iter()
-        .map(|day| Point {
-            label: super::short_day(&day.day),
-            value: day.median.map(|time| time.as_secs_f64()),
-            note: day
-                .most
-                .map(|time| format!("nine of ten within {}", time::took(time)))
-                .unwrap_or_default(),
+fn times(view: &Failures) -> Markup {
+    let recovery = &view.recovery;
+    let days = super::days(view).into_iter();
+    let points: Vec<_> = days
+        .map(|(day, _)| {
+            let told = recovery.times.iter().find(|one| one.day == day);
+            let most = told.and_then(|one| one.most);
+            Point {
+                label: super::short_day(&day),
+                value: told
+                    .and_then(|one| one.median)
+                    .map(|time| time.as_secs_f64()),
+                note: most.map_or_else(String::new, |time| {
+                    format!("nine of ten within {}", time::took(time))
+                }),
+            }
         })
         .collect();
     html! {
