@@ -63,7 +63,10 @@ mod tests {
 
     #[test]
     fn the_same_prompt_for_other_work_has_the_same_pattern() {
-        let one = template(&["claude", "-p", "Fix issue 17 in src/a.rs"], Some("claude"));
+        let one = template(
+            &["claude", "-p", "Fix issue 17 in src/a.rs"],
+            Some("claude"),
+        );
         let other = template(
             &["claude", "--model", "opus", "-p", "Fix issue 4 in src/b.rs"],
             Some("claude"),
