@@ -43,13 +43,14 @@ fn main() -> Result<ExitCode> {
 type Section = fn(&mut Table) -> Result<()>;
 
 /// What can be measured, by the names that `./bench NAME…` takes; all of it where none is named.
-const SECTIONS: [(&str, Section); 11] = [
+const SECTIONS: [(&str, Section); 12] = [
     ("diagnosing", diagnosing::measure),
     ("growing", growing::measure),
     ("starting", starting::measure),
     ("deciding", deciding::measure),
     ("supervising", supervising::measure),
     ("storing", storing::measure),
+    ("asking", asking::measure),
     ("watching", watching::measure),
     ("conducting", conducting::measure),
     ("confining", confining::measure),

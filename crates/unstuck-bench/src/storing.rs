@@ -12,7 +12,6 @@ use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_store::{Append, Location, Options, Store, StoreError};
 
-use crate::asking;
 use crate::measure::{ROUNDS, Samples, moment};
 use crate::starting::millis;
 use crate::table::{Table, Target};
@@ -63,8 +62,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
         &cold.map(millis),
         "ms",
         Target::Open,
-    )?;
-    asking::measure(table)
+    )
 }
 
 async fn concurrent(path: &Path) -> Result<f64> {

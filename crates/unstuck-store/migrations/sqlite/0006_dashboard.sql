@@ -35,7 +35,8 @@ ALTER TABLE calls ADD COLUMN fingerprint TEXT;
 ALTER TABLE calls ADD COLUMN message TEXT;
 CREATE INDEX calls_failed ON calls (at) WHERE alone = 1 AND outcome IN ('failed', 'cut');
 
-CREATE INDEX events_failed ON events (at) WHERE event = 'attempt_failed';
+-- With all that is asked about single failures, so that those of others are passed over without being read.
+CREATE INDEX events_failed ON events (at, kind, run) WHERE event = 'attempt_failed';
 CREATE INDEX events_of_failed_calls ON events (run, seq) WHERE event = 'call_failed';
 CREATE INDEX events_of_roles ON events (run, session) WHERE event = 'session_started';
 
