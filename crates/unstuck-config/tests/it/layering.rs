@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use unstuck_config::{Config, Layers};
+use unstuck_config::{Config, Layers, SetFor, SetPolicy};
 use unstuck_core::Kind;
 
 use crate::{Place, role};
@@ -194,4 +194,48 @@ fn a_project_adds_to_whom_the_user_tells_and_silences_nobody() {
     assert_eq!(place.config().webhooks().on_escalation.len(), 1);
     let allowed = place.config_with(&[("UNSTUCK_WEBHOOKS_ALLOW_PRIVATE", "true")]);
     assert!(allowed.webhooks().allow_private);
+}
+
+/// S4-16: what was set for all projects counts before a project's own file, what was set for the project after it.
+#[test]
+fn a_policy_that_was_set_elsewhere_counts_in_its_layer() {
+    let place = Place::new();
+    place.user(
+        "config.toml",
+        "[policy]\nmaxRetries = 1\njitter = \"none\"\n",
+    );
+    let set = |of, retries: u32| SetPolicy {
+        of,
+        policy: serde_json::json!({"maxRetries": retries, "maxCost": null}),
+        origin: "set over REST by anna".to_owned(),
+    };
+    let counted = |set: Vec<SetPolicy>| {
+        let layers = Layers {
+            set,
+            ..place.layers()
+        };
+        let config = Config::load(&layers).unwrap();
+        let from = origin(&config, "policy.maxRetries");
+        (config.policy().unwrap().max_retries, from)
+    };
+    let (everybody, own) = (set(SetFor::Everybody, 5), set(SetFor::Project, 7));
+    let from_rest = "set over REST by anna".to_owned();
+    assert_eq!(counted(vec![everybody.clone()]), (5, from_rest.clone()));
+    place.project("unstuck.toml", "[policy]\nmaxRetries = 2\n");
+    let of_file = (2, "unstuck.toml:2".to_owned());
+    assert_eq!(counted(vec![everybody.clone()]), of_file);
+    assert_eq!(counted(vec![own, everybody]), (7, from_rest));
+    let broken = SetPolicy {
+        policy: serde_json::json!({"maxRetries": "many"}),
+        ..set(SetFor::Project, 0)
+    };
+    let layers = Layers {
+        set: vec![broken],
+        ..place.layers()
+    };
+    let told = Config::load(&layers).unwrap_err().to_string();
+    assert!(
+        told.contains("set over REST by anna: `policy.maxRetries`"),
+        "{told}"
+    );
 }
