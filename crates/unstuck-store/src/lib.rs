@@ -84,7 +84,7 @@ pub use query::{
 };
 pub use question::{Answered, Answers, Question, QuestionFilter};
 pub use recoveries::{AnswerCount, RecoveryDay, RecoveryQuery, RecoveryReport};
-pub use settings::{Expected, PutSetting, Setting, SettingChange, settings_at};
+pub use settings::{Expected, PutSetting, Setting, SettingChange};
 pub use spending::{SpendingQuery, Spent, SpentBy};
 pub use stats::{Counted, Dimension, StatsLine, StatsQuery};
-pub use store::Store;
+pub use store::{Store, settings_at};

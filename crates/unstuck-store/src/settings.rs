@@ -4,11 +4,6 @@ use serde::Serialize;
 use serde_json::Value;
 use unstuck_core::Timestamp;
 
-use crate::append::Redact;
-use crate::error::StoreError;
-use crate::location::Location;
-use crate::sqlite::settings;
-
 /// A value that somebody has set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setting {
@@ -22,11 +17,6 @@ pub struct Setting {
     pub at: Timestamp,
     /// Who set it.
     pub by: String,
-}
-
-/// What people have set in a store that nobody has to open for it; nothing where there is no store yet.
-pub fn settings_at(store: &Location, prefix: &str) -> Result<Vec<Setting>, StoreError> {
-    settings::peek(store.path(), prefix)
 }
 
 /// What must be there for a change to be made.
@@ -54,16 +44,6 @@ pub struct PutSetting {
     pub at: Timestamp,
     /// Who changes it.
     pub by: String,
-}
-
-impl PutSetting {
-    /// Secrets do not reach the disk.
-    pub(crate) fn redacted(mut self, redact: Option<&Redact>) -> Self {
-        if let (Some(redact), Some(value)) = (redact, &mut self.value) {
-            redact.apply(value);
-        }
-        self
-    }
 }
 
 /// A change that was made.

@@ -21,7 +21,7 @@ use crate::question::{Question, QuestionFilter};
 use crate::recoveries::{RecoveryQuery, RecoveryReport};
 use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
-use crate::sqlite::Sqlite;
+use crate::sqlite::{self, Sqlite};
 use crate::stats::{StatsLine, StatsQuery};
 
 /// The log of all runs, and what can be asked about it; clones share one connection.
@@ -29,6 +29,11 @@ use crate::stats::{StatsLine, StatsQuery};
 pub enum Store {
     /// A file on this machine.
     Sqlite(Sqlite),
+}
+
+/// What people have set in a store that nobody has to open for it; nothing where there is no store yet.
+pub fn settings_at(store: &Location, prefix: &str) -> Result<Vec<Setting>, StoreError> {
+    sqlite::settings::peek(store.path(), prefix)
 }
 
 impl Store {
@@ -279,9 +284,12 @@ impl Store {
     ///
     /// Else the error is [`StoreError::SettingChanged`], which tells what is there. A value that is there already keeps
     /// its version.
-    pub async fn put_setting(&self, put: PutSetting) -> Result<Setting, StoreError> {
+    pub async fn put_setting(&self, mut put: PutSetting) -> Result<Setting, StoreError> {
         let Self::Sqlite(sqlite) = self;
-        let put = put.redacted(sqlite.redact());
+        // Secrets do not reach the disk.
+        if let (Some(redact), Some(value)) = (sqlite.redact(), &mut put.value) {
+            redact.apply(value);
+        }
         sqlite.put_setting(put).await
     }
 

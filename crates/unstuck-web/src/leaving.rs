@@ -3,9 +3,9 @@
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use unstuck_core::redact::Redactor;
 
 use crate::model::Problem;
-use crate::web::Web;
 
 /// Marks an answer whose texts hold no secrets, or only such as the client is meant to get.
 #[derive(Debug, Clone, Copy)]
@@ -15,24 +15,24 @@ pub(crate) struct Clean;
 const LONGEST: usize = 64 << 20;
 
 /// Finishes an answer.
-pub(crate) async fn finish(web: &Web, mut response: Response, path: &str) -> Response {
+pub(crate) async fn finish(redactor: &Redactor, mut response: Response, path: &str) -> Response {
     if let Some(problem) = response.extensions_mut().remove::<Box<Problem>>() {
         let headers = std::mem::take(response.headers_mut());
         let status = response.status();
-        response = told(web, *problem, path);
+        response = told(redactor, *problem, path);
         *response.status_mut() = status;
         response.headers_mut().extend(headers);
     }
     match response.extensions().get::<Clean>() {
         Some(_) => response,
-        None if is_text(response.headers()) => cleaned(web, response).await,
+        None if is_text(response.headers()) => cleaned(redactor, response).await,
         None => response,
     }
 }
 
-fn told(web: &Web, mut problem: Problem, path: &str) -> Response {
-    problem.instance = Some(web.redactor.redact(path).into_owned());
-    problem.detail = web.redactor.redact(&problem.detail).into_owned();
+fn told(redactor: &Redactor, mut problem: Problem, path: &str) -> Response {
+    problem.instance = Some(redactor.redact(path).into_owned());
+    problem.detail = redactor.redact(&problem.detail).into_owned();
     let body = serde_json::to_vec(&problem).unwrap_or_default();
     let mut response = body.into_response();
     response.headers_mut().clear();
@@ -46,7 +46,7 @@ fn is_text(headers: &HeaderMap) -> bool {
     media_type.is_some_and(|one| one.starts_with("text/html") || one.contains("json"))
 }
 
-async fn cleaned(web: &Web, response: Response) -> Response {
+async fn cleaned(redactor: &Redactor, response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
     let Ok(bytes) = to_bytes(body, LONGEST).await else {
         return Problem::new(
@@ -55,7 +55,7 @@ async fn cleaned(web: &Web, response: Response) -> Response {
         )
         .into_response();
     };
-    let clean = web.redactor.redact_bytes(&bytes).into_owned();
+    let clean = redactor.redact_bytes(&bytes).into_owned();
     parts.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(parts, Body::from(clean))
 }

@@ -37,6 +37,7 @@
 
 mod api;
 pub mod deeds;
+mod door;
 pub mod guard;
 mod leaving;
 pub mod model;

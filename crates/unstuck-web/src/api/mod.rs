@@ -28,7 +28,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::model::Problem;
 use crate::web::Web;
-use crate::{guard, pages};
+use crate::{door, pages};
 
 /// The longest body that is read.
 const LONGEST_BODY: usize = 1 << 20;
@@ -40,7 +40,7 @@ pub fn router(web: Arc<Web>) -> Router {
         .fallback(not_found)
         .method_not_allowed_fallback(not_allowed)
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
-        .layer(from_fn_with_state(Arc::clone(&web), guard::keep))
+        .layer(from_fn_with_state(Arc::clone(&web), door::keep))
         .with_state(web)
 }
 

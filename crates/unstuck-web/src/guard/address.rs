@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, Method, Uri, header};
 const PASSED_ON: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
 /// The host, with its port, that was asked for.
-pub(super) fn host(parts: &Parts) -> Option<&str> {
+pub(crate) fn host(parts: &Parts) -> Option<&str> {
     let named = parts.headers.get(header::HOST);
     match named {
         Some(named) => named.to_str().ok(),
@@ -19,7 +19,7 @@ pub(super) fn host(parts: &Parts) -> Option<&str> {
 }
 
 /// Whether a host cannot be a name that somebody else has pointed here: an address, or a name that is ours.
-pub(super) fn is_ours(host: &str, names: &[String]) -> bool {
+pub(crate) fn is_ours(host: &str, names: &[String]) -> bool {
     let name = name_of(host);
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok()
@@ -35,12 +35,12 @@ fn name_of(host: &str) -> &str {
 }
 
 /// Whether a request was passed on by somebody else.
-pub(super) fn is_passed_on(headers: &HeaderMap) -> bool {
+pub(crate) fn is_passed_on(headers: &HeaderMap) -> bool {
     PASSED_ON.iter().any(|name| headers.contains_key(*name))
 }
 
 /// Whether a request comes from a page of another origin, as far as the browser tells.
-pub(super) fn is_foreign(parts: &Parts, host: &str) -> bool {
+pub(crate) fn is_foreign(parts: &Parts, host: &str) -> bool {
     let text = |name: &str| {
         let value = parts.headers.get(name)?;
         Some(value.to_str().unwrap_or_default())
@@ -54,7 +54,7 @@ pub(super) fn is_foreign(parts: &Parts, host: &str) -> bool {
 }
 
 /// Whether a request is said to come from a page of this very origin.
-pub(super) fn is_from_own_page(parts: &Parts, host: &str) -> bool {
+pub(crate) fn is_from_own_page(parts: &Parts, host: &str) -> bool {
     let origin = parts.headers.get(header::ORIGIN);
     let origin = origin.and_then(|origin| origin.to_str().ok());
     origin.is_some_and(|origin| is_same_origin(origin, host))

@@ -27,7 +27,7 @@ const ALWAYS: [(HeaderName, &str); 7] = [
 ];
 
 /// Adds them; what an answer says about its cache counts, and nothing else is kept.
-pub(super) fn add(headers: &mut HeaderMap) {
+pub(crate) fn add(headers: &mut HeaderMap) {
     for (name, value) in ALWAYS {
         headers.insert(name, HeaderValue::from_static(value));
     }

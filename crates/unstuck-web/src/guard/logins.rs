@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use unstuck_core::Timestamp;
 
-use super::scope::Scope;
 use super::secret::{Hash, NoChance, drawn};
+use crate::model::Scope;
 
 /// How long a code can be exchanged.
 pub const CODE_LASTS: Duration = Duration::from_secs(10 * 60);

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
 
 use super::logins::CODE_LASTS;
-use super::scope::Scope;
 use super::secret::{Hash, NoChance, drawn};
+use crate::model::Scope;
 
 /// What every token begins with, so that it is known for what it is.
 const PREFIX: &str = "unstuck_";

@@ -5,11 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use unstuck_core::Timestamp;
 
 use super::address;
-use super::scope::Scope;
-use crate::model::Problem;
-use crate::web::Web;
+use super::logins::Logins;
+use super::tokens::Tokens;
+use crate::model::{Problem, Scope};
 
 /// The header with the key of a login.
 const KEY: &str = "x-unstuck-key";
@@ -23,6 +24,15 @@ pub struct Who {
     pub name: Option<String>,
     /// Whether what they brought allows to change something: a token, or a cookie with its key from our own page.
     pub may_change: bool,
+}
+
+/// What is known of those who may come in.
+pub(crate) struct Papers<'a> {
+    pub(crate) tokens: &'a Tokens,
+    pub(crate) logins: &'a Logins,
+    /// What the cookie of a login is called.
+    pub(crate) cookie: &'a str,
+    pub(crate) now: Timestamp,
 }
 
 impl Who {
@@ -42,20 +52,20 @@ impl Who {
         self.name.clone()
     }
 
-    pub(super) fn of(web: &Web, parts: &Parts, host: &str) -> Result<Self, Problem> {
-        let now = web.now();
+    pub(crate) fn of(papers: &Papers<'_>, parts: &Parts, host: &str) -> Result<Self, Problem> {
+        let now = papers.now;
         if let Some(given) = parts.headers.get(header::AUTHORIZATION) {
-            return Self::of_token(web, given);
+            return Self::of_token(papers.tokens, given);
         }
-        let Some(cookie) = cookie(&parts.headers, &web.cookie_name()) else {
+        let Some(cookie) = cookie(&parts.headers, papers.cookie) else {
             return Ok(Self::NOBODY);
         };
         // A cookie of a server that has ended is nobody's fault.
-        let Some(scope) = web.logins.check(&cookie, now) else {
+        let Some(scope) = papers.logins.check(&cookie, now) else {
             return Ok(Self::NOBODY);
         };
         let key = parts.headers.get(KEY).and_then(|key| key.to_str().ok());
-        let has_key = key.is_some_and(|key| web.logins.is_key(&cookie, key, now));
+        let has_key = key.is_some_and(|key| papers.logins.is_key(&cookie, key, now));
         Ok(Self {
             scope: Some(scope),
             name: Some("dashboard".to_owned()),
@@ -63,12 +73,12 @@ impl Who {
         })
     }
 
-    fn of_token(web: &Web, given: &HeaderValue) -> Result<Self, Problem> {
+    fn of_token(tokens: &Tokens, given: &HeaderValue) -> Result<Self, Problem> {
         let secret = given.to_str().ok().and_then(bearer);
         let Some(secret) = secret else {
             return Err(wrong("the header Authorization needs `Bearer` and a token"));
         };
-        let found = web.tokens.check(secret).map_err(|error| {
+        let found = tokens.check(secret).map_err(|error| {
             // Where the file is, is nobody's business.
             let _ = error;
             Problem::new(
@@ -93,7 +103,7 @@ fn bearer(text: &str) -> Option<&str> {
 }
 
 /// Somebody who is not who they should be.
-pub(super) fn wrong(detail: &str) -> Problem {
+pub(crate) fn wrong(detail: &str) -> Problem {
     Problem::new(StatusCode::UNAUTHORIZED, detail).with_header(
         header::WWW_AUTHENTICATE,
         HeaderValue::from_static("Bearer realm=\"unstuck\""),
@@ -101,7 +111,7 @@ pub(super) fn wrong(detail: &str) -> Problem {
 }
 
 /// Somebody who may not do that.
-pub(super) fn needs(scope: Scope, own: Scope) -> Problem {
+pub(crate) fn needs(scope: Scope, own: Scope) -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         format!(
@@ -122,7 +132,7 @@ pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// The address that a request came from; none where the listener does not tell.
-pub(super) fn peer(parts: &Parts) -> Option<IpAddr> {
+pub(crate) fn peer(parts: &Parts) -> Option<IpAddr> {
     let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
     info.map(|ConnectInfo(peer)| peer.ip().to_canonical())
 }

@@ -8,9 +8,9 @@ use unstuck_core::{Kind, Level, Timestamp, diagnosis};
 use utoipa::ToSchema;
 
 use super::call::ApiCall;
+use super::model_change::ModelChange;
 use super::money::rounded;
 use super::schema;
-use super::session::ModelChange;
 
 /// One try of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

@@ -6,12 +6,14 @@ mod agent;
 mod attempt;
 mod call;
 mod escalation;
+mod estimate;
 mod event;
 mod failures;
 mod health;
 mod lane;
 mod learned;
 mod llm_model;
+mod model_change;
 mod money;
 mod page;
 mod policy;
@@ -19,7 +21,9 @@ mod problem;
 mod project;
 mod recovery;
 mod run;
+mod run_detail;
 mod schema;
+mod scope;
 mod session;
 mod token;
 mod webhook;
@@ -31,25 +35,28 @@ pub use attempt::{
 };
 pub use call::{ApiCall, ApiTry};
 pub use escalation::{
-    Answer, AnswerGiven, AnswerTaken, Answered, Deadline, Escalation, Estimate, Offered, Preview,
+    Answer, AnswerGiven, AnswerTaken, Answered, Deadline, Escalation, Offered, Preview,
     PreviewedFile, Tried,
 };
+pub use estimate::Estimate;
 pub use event::EventLine;
 pub use failures::{DayCount, Failure, FailureAnalytics, MessageCount, PatternCount};
 pub use health::{Health, Ready, Version};
 pub use lane::{Breaker, Lane, LaneCounts, Plan, Window};
 pub use learned::Learned;
 pub use llm_model::{Budget, Budgets, Ladder, LongPrice, Model, Models, Price};
+pub use model_change::ModelChange;
 pub use money::rounded;
 pub use page::Page;
 pub use policy::{Override, Policy, PolicyKept, PolicyOrigin, PolicyTemplate};
 pub use problem::{FieldProblem, Problem};
 pub use project::{Project, project_id};
 pub use recovery::{AnswerCount, RecoveryAnalytics, RecoveryCount};
-pub use run::{Run, RunDetail, Spending};
+pub use run::{Run, Spending};
+pub use run_detail::RunDetail;
+pub use scope::Scope;
 pub use session::{
-    EscalateSession, Escalated, ModelChange, RetryOptions, RetryPrompt, RetryStarted, RetryTold,
-    Session,
+    EscalateSession, Escalated, RetryOptions, RetryPrompt, RetryStarted, RetryTold, Session,
 };
 pub use token::{LoggedIn, Login, Me};
 pub use webhook::{Webhook, WebhookTested};

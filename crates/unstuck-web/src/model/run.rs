@@ -6,11 +6,9 @@ use unstuck_core::{Kind, Level, Timestamp};
 use unstuck_store::Spent;
 use utoipa::ToSchema;
 
-use super::call::ApiCall;
 use super::money::rounded;
 use super::project::project_id;
 use super::schema;
-use super::session::{ModelChange, Session};
 
 /// A run at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -115,27 +113,6 @@ impl Run {
     pub fn is_cut_off(&self) -> bool {
         self.finished.is_none() && !self.driven
     }
-}
-
-/// A run with all that is in it but its attempts.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RunDetail {
-    /// The run at a glance.
-    #[serde(flatten)]
-    pub run: Run,
-    /// The folder that it works in.
-    pub cwd: String,
-    /// The configuration file that its roles come from.
-    pub config_path: Option<String>,
-    /// Its sessions, in the order in which they began.
-    pub sessions: Vec<Session>,
-    /// The calls of LLM APIs that did not simply work and belong to no attempt.
-    pub calls: Vec<ApiCall>,
-    /// The changes of the model that belong to no attempt.
-    pub model_changes: Vec<ModelChange>,
-    /// What its calls used, as the gateway counted it; null if it has made none.
-    pub spent: Option<Spending>,
 }
 
 /// What calls of LLM APIs used.

@@ -1,13 +1,14 @@
 //! A session: one agent's conversation within a run, or of a gateway client; and what people can do about it.
 
 use serde::{Deserialize, Serialize};
-use unstuck_core::decision::{EscalationReason, EscalationRecord, RetryAttempt};
+use unstuck_core::decision::RetryAttempt;
 use unstuck_core::episode::{SessionView, Status};
 use unstuck_core::event::SessionSpec;
 use unstuck_core::{Kind, Level, Timestamp};
 use utoipa::ToSchema;
 
-use super::escalation::Estimate;
+use super::estimate::Estimate;
+use super::model_change::ModelChange;
 use super::money::rounded;
 use super::project::project_id;
 use super::run::Run;
@@ -154,40 +155,6 @@ impl From<RetryAttempt> for RetryTold {
             timestamp: told.timestamp,
             delay_ms: told.delay_ms,
             succeeded: told.succeeded,
-        }
-    }
-}
-
-/// One change of a session's model.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ModelChange {
-    /// The model before.
-    pub from_model: String,
-    /// The model after.
-    pub to_model: String,
-    /// Why: `manual`, `auto_after_retries` or `context_limit`.
-    pub reason: String,
-    /// When.
-    #[schema(value_type = String, format = DateTime)]
-    pub timestamp: Timestamp,
-    /// What it is expected to cost more, in USD; null where a price is unknown.
-    pub cost_estimate: Option<f64>,
-}
-
-impl From<EscalationRecord> for ModelChange {
-    fn from(change: EscalationRecord) -> Self {
-        let reason = match change.reason {
-            EscalationReason::Manual => "manual",
-            EscalationReason::AutoAfterRetries => "auto_after_retries",
-            EscalationReason::ContextLimit => "context_limit",
-        };
-        Self {
-            from_model: change.from_model,
-            to_model: change.to_model,
-            reason: reason.to_owned(),
-            timestamp: change.timestamp,
-            cost_estimate: change.cost_estimate.map(rounded),
         }
     }
 }

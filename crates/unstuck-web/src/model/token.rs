@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::guard::Scope;
+use super::scope::Scope;
 
 /// A one-time code, as the dashboard's link carries it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]

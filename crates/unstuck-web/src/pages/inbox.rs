@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::layout::{self, Frame, Place};
+use super::parts::controls::doing_dialog;
 use super::parts::{empty, pill, question, text};
 use crate::model::{Escalation, Preview};
 
@@ -101,7 +102,7 @@ pub(crate) fn question_page(view: &QuestionPage) -> Markup {
         div class="page-head" { div class="titles" { (layout::crumbs(&[("/inbox", "Inbox")])) h1 { (title) } } }
         (asked(view))
         @if view.asked.answered.is_none() { section aria-label="Answer" { (question::answers(&view.asked, view.frame.may)) } }
-        (layout::doing_dialog("preview", "Preview of file changes", &format!("/inbox/{}/preview", view.asked.id)))
+        (doing_dialog("preview", "Preview of file changes", &format!("/inbox/{}/preview", view.asked.id)))
     };
     layout::page(&view.frame, Place::Inbox, title, body)
 }

@@ -5,6 +5,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::Event;
 
 use super::assets;
+use super::parts::controls::May;
 use super::parts::icon::{self, Icon};
 
 /// A page of the navigation.
@@ -34,28 +35,6 @@ const PLACES: [(Place, &str, &str, Icon); 6] = [
     (Place::Policies, "/policies", "Policies", Icon::Policies),
     (Place::Settings, "/settings", "Settings", Icon::Settings),
 ];
-
-/// What whoever looks at a page may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct May {
-    /// Answer questions, retry, stop.
-    pub(crate) answer: bool,
-    /// Change policies and settings.
-    pub(crate) change: bool,
-}
-
-impl May {
-    /// Why a button that answers does nothing; none where it works.
-    pub(crate) fn not_answer(self) -> Option<&'static str> {
-        (!self.answer).then_some("You can only read. Open the link that `unstuck serve` prints.")
-    }
-
-    /// Why a button that changes something does nothing; none where it works.
-    pub(crate) fn not_change(self) -> Option<&'static str> {
-        (!self.change)
-            .then_some("Only an admin can change this. Open the link that `unstuck serve` prints.")
-    }
-}
 
 /// What is the same on all pages, as it is at this moment.
 #[derive(Debug, Clone)]
@@ -140,44 +119,6 @@ fn read_only(frame: &Frame, place: Place) -> Markup {
         noscript { p class="banner" { "Script is off: you can read everything, but not answer, and nothing updates by itself." } }
         @if !frame.may.answer && place != Place::Elsewhere {
             p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints." } }
-        }
-    }
-}
-
-/// A button, or why there is none to press.
-pub(crate) fn button(class: &str, kind: &str, refused: Option<&str>, words: Markup) -> Markup {
-    html! {
-        button type=(kind) class=(class) disabled[refused.is_some()] title=[refused] { (words) }
-    }
-}
-
-/// A button that opens a dialog.
-pub(crate) fn opener(class: &str, dialog: &str, refused: Option<&str>, words: &str) -> Markup {
-    html! {
-        button type="button" id={ "open-" (dialog) } class=(class) data-dialog=(dialog) disabled[refused.is_some()] title=[refused] aria-haspopup="dialog" { (words) }
-    }
-}
-
-/// A dialog whose content is fetched when it is opened.
-pub(crate) fn dialog(id: &str, title: &str, part: &str) -> Markup {
-    html! {
-        dialog id=(id) aria-labelledby={ (id) "-title" } {
-            div class="inside" {
-                h2 id={ (id) "-title" } { (title) }
-                div data-load=(part) { p class="dim" { "Loading…" } }
-            }
-        }
-    }
-}
-
-/// A dialog whose content is worked out when it is opened: not by looking, but by doing something.
-pub(crate) fn doing_dialog(id: &str, title: &str, path: &str) -> Markup {
-    html! {
-        dialog id=(id) aria-labelledby={ (id) "-title" } {
-            div class="inside" {
-                h2 id={ (id) "-title" } { (title) }
-                div data-load=(id) data-post=(path) { p class="dim" { "Trying it on a copy…" } }
-            }
         }
     }
 }

@@ -14,8 +14,9 @@ use unstuck_store::{
 };
 
 use super::inbox::{Inbox, QuestionPage};
-use super::layout::{Frame, May};
+use super::layout::Frame;
 use super::now::Now;
+use super::parts::controls::May;
 use super::policies::{self, Policies};
 use super::run::RunPage;
 use super::runs::{self, Runs};

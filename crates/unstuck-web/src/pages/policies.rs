@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use unstuck_core::failure::Category;
 use unstuck_core::{Kind, RetryPolicy};
 
-use super::layout::{self, Frame, Place, button};
+use super::layout::{self, Frame, Place};
+use super::parts::controls::button;
 use super::parts::{empty, text, time};
 use crate::model::{PolicyKept, PolicyOrigin, Project};
 

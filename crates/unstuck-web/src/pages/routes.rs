@@ -13,7 +13,8 @@ use serde::Deserialize;
 use unstuck_core::SessionId;
 use unstuck_core::Timestamp;
 
-use super::layout::{self, Frame, May};
+use super::layout::{self, Frame};
+use super::parts::controls::May;
 use super::{assets, failures, inbox, login, looking, now, policies, run, runs, session, settings};
 use crate::deeds::{Escalating, Retrying};
 use crate::guard::Who;

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::chart;
-use super::layout::{self, Frame, Place, button};
+use super::layout::{self, Frame, Place};
+use super::parts::controls::button;
 use super::parts::icon::Icon;
 use super::parts::{empty, money, pill, text};
 use crate::model::{Agent, Budget, Budgets, Model, Models, Webhook};

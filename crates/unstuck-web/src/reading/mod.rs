@@ -10,6 +10,7 @@ mod projects;
 mod runs;
 mod sessions;
 mod spending;
+mod told_session;
 
 pub use escalations::{EscalationQuery, escalation, escalations};
 pub use events::{events, newest_event};

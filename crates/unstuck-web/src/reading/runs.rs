@@ -5,7 +5,7 @@ use unstuck_core::{RunId, Timestamp};
 use unstuck_run::drive::is_alive;
 use unstuck_store::{Lease, RunFilter};
 
-use super::sessions::told_session;
+use super::told_session::told_session;
 use crate::model::{ApiCall, Attempt, ModelChange, Page, Problem, Run, RunDetail, Spending};
 use crate::web::Web;
 

@@ -1,10 +1,11 @@
 //! Sessions: one agent's conversation each.
 
-use unstuck_core::episode::{AttemptOutcome, SessionView, Status, Timeline};
+use unstuck_core::episode::{Status, Timeline};
 use unstuck_store::RunFilter;
 
 use super::runs;
-use crate::model::{Attempt, ModelChange, Problem, RetryTold, Run, Session};
+use super::told_session::told_session;
+use crate::model::{Attempt, Problem, Run, Session};
 use crate::web::Web;
 
 /// Where runs stand whose sessions may go on.
@@ -61,38 +62,4 @@ fn unknown(id: &str) -> Problem {
     Problem::not_found(format!(
         "there is no session `{id}`; GET /api/runs/{{run}} lists those of a run"
     ))
-}
-
-/// A session with its retries and the changes of its model.
-pub(super) fn told_session(timeline: &Timeline, session: &SessionView, run: &Run) -> Session {
-    let own = || {
-        timeline
-            .attempts
-            .iter()
-            .filter(|one| one.session == session.id)
-    };
-    let mut retries = Vec::new();
-    for (at, story) in own().enumerate() {
-        let (Some(made), Some(found)) = (&story.decision, &story.diagnosis) else {
-            continue;
-        };
-        let told = made.decision.told(story.number, &found.message);
-        let next = own().nth(at + 1);
-        retries.push(RetryTold {
-            succeeded: next.is_some_and(|next| next.outcome == AttemptOutcome::Succeeded),
-            ..RetryTold::from(told)
-        });
-    }
-    let changes = own().flat_map(|one| one.moved.iter().chain(&one.model_change));
-    // What belongs to no attempt belongs to a client's only session.
-    let loose = timeline
-        .moved
-        .iter()
-        .filter(|_| timeline.sessions.len() == 1);
-    let model_changes = changes.chain(loose).cloned().map(ModelChange::from);
-    Session {
-        retries,
-        model_changes: model_changes.collect(),
-        ..Session::of(session.clone(), timeline.specs.get(&session.id), run)
-    }
 }

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 use unstuck_core::duration::Human;
 use unstuck_core::episode::Status;
 
+use super::controls::{May, button, dialog, opener};
 use super::{money, session, text};
 use crate::model::{Estimate, RetryPrompt, Run, Session};
-use crate::pages::layout::{self, May, button, opener};
 
 /// Why something that goes on cannot be tried again.
 fn not_again(status: Status, driven: bool, may: May) -> Option<&'static str> {
@@ -49,8 +49,8 @@ const fn goes_on(status: Status) -> bool {
 /// The dialogs of a session; what needs to be worked out is fetched when they are opened.
 pub(crate) fn session_dialogs(it: &Session, may: May) -> Markup {
     html! {
-        (layout::dialog("retry", "Retry with error context", "retry-form"))
-        (layout::dialog("escalate", "Go on with a stronger model", "escalate-form"))
+        (dialog("retry", "Retry with error context", "retry-form"))
+        (dialog("escalate", "Go on with a stronger model", "escalate-form"))
         dialog id="retry-plain" aria-labelledby="retry-plain-title" {
             form class="inside" data-api={ "/api/sessions/" (it.id) "/retry" } data-done="The retry has begun." {
                 h2 id="retry-plain-title" { "Retry" }

@@ -1,6 +1,7 @@
 //! What pages are made of.
 
 pub(crate) mod attempts;
+pub(crate) mod controls;
 pub(crate) mod deeds;
 pub(crate) mod diff;
 pub(crate) mod empty;

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 use unstuck_core::Timestamp;
 
+use super::controls::{May, opener};
 use super::icon::Icon;
 use super::{evidence, money, pill, text, time};
 use crate::model::{Answer, Escalation, Offered, Preview, PreviewedFile};
-use crate::pages::layout::{self, May};
 
 /// A question in short: what happened, who asks, and a way to answer.
 pub(crate) fn short(asked: &Escalation, now: Timestamp) -> Markup {
@@ -195,7 +195,7 @@ fn unified(diff: &str) -> Markup {
 pub(crate) fn preview_opener(asked: &Escalation, may: May) -> Markup {
     html! {
         @if asked.can_preview && asked.answered.is_none() {
-            div class="row" { (layout::opener("", "preview", may.not_answer(), "Preview of file changes")) span class="small dim" { "Tries the command on a copy." } }
+            div class="row" { (opener("", "preview", may.not_answer(), "Preview of file changes")) span class="small dim" { "Tries the command on a copy." } }
         }
     }
 }

@@ -4,7 +4,8 @@ mod sample;
 
 use sample::Sample;
 
-use super::layout::{self, May};
+use super::layout;
+use super::parts::controls::May;
 use super::{failures, inbox, login, now, policies, run, runs, session, settings};
 
 const ALL: May = May {

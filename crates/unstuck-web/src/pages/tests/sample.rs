@@ -6,7 +6,8 @@ use unstuck_core::episode::Status;
 use unstuck_core::{Kind, Level, Timestamp};
 
 use crate::model::*;
-use crate::pages::layout::{Frame, May};
+use crate::pages::layout::Frame;
+use crate::pages::parts::controls::May;
 
 mod pages;
 

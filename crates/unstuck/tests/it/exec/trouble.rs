@@ -113,10 +113,10 @@ fn a_full_disk_is_told_and_nothing_is_lost() {
     std::fs::create_dir(&disk).unwrap();
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     let script = format!(
-        "mount -t tmpfs -o size=400k none {disk} 2>/dev/null || exit 77\n\
+        "mount -t tmpfs -o size=4m none {disk} 2>/dev/null || exit 77\n\
          export UNSTUCK_STORE={disk}/u.db\n\
          {unstuck} exec -- echo first || exit 78\n\
-         head -c 1000000 /dev/zero > {disk}/filler 2>/dev/null\n\
+         head -c 8000000 /dev/zero > {disk}/filler 2>/dev/null\n\
          {unstuck} exec -- echo second; echo code $?\n\
          rm {disk}/filler; {unstuck} runs; {unstuck} exec -- echo third",
         disk = disk.display()
