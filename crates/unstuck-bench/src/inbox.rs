@@ -66,7 +66,7 @@ async fn fill(path: &Path) -> Result<()> {
 }
 
 /// A question of the usual length.
-fn asked(run: &RunId) -> Event {
+pub(crate) fn asked(run: &RunId) -> Event {
     let fields = serde_json::json!({
         "event": "recovery_escalated", "id": format!("{run}-e1"), "session": run.session(1),
         "type": "recovery_approval_required", "trigger": "RECOVERY", "kind": "lockfile_drift", "why": "repair",

@@ -11,7 +11,9 @@ mod diagnosing;
 mod gateway;
 mod growing;
 mod inbox;
+mod load;
 mod measure;
+mod processes;
 mod resources;
 mod starting;
 mod storing;
@@ -63,7 +65,7 @@ fn measure() -> Result<()> {
     match named.first().map(String::as_str) {
         Some(starting::COLD) => return starting::cold(),
         Some(conducting::BARE) => return conducting::bare(),
-        Some(gateway::BARE) => return gateway::bare(),
+        Some(processes::FORWARDER) => return gateway::bare(),
         _ => {}
     }
     let is_known = |name: &String| SECTIONS.iter().any(|(known, _)| known == name);

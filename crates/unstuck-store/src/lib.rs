@@ -82,7 +82,7 @@ pub use projects::ProjectView;
 pub use query::{
     EventFilter, EventPage, NotACursor, Order, Placed, Position, RunCursor, RunFilter, RunPage,
 };
-pub use question::{Answered, Answers, Question, QuestionFilter};
+pub use question::{Answered, Answers, Question, QuestionFilter, Standing};
 pub use recoveries::{AnswerCount, RecoveryDay, RecoveryQuery, RecoveryReport};
 pub use settings::{Expected, PutSetting, Setting, SettingChange};
 pub use spending::{SpendingQuery, Spent, SpentBy};

@@ -27,6 +27,18 @@ pub struct Answered {
     pub answer: Option<RecoveryResolved>,
 }
 
+/// Whether questions wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// They wait for an answer; the oldest comes first.
+    #[default]
+    Waiting,
+    /// They were answered or came to nothing; the one that was answered last comes first.
+    Answered,
+    /// Whether they wait or not; the oldest comes first.
+    Any,
+}
+
 /// Which questions are asked for; all that wait by default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QuestionFilter {
@@ -36,8 +48,10 @@ pub struct QuestionFilter {
     pub prefix: Option<String>,
     /// Those of this project.
     pub project: Option<String>,
-    /// Also those that were answered.
-    pub with_answered: bool,
+    /// Those that wait, were answered, or both.
+    pub standing: Standing,
+    /// Those behind the one with this id; none where there is no such question.
+    pub after: Option<String>,
     /// So many at most.
     pub limit: Option<usize>,
 }

@@ -126,10 +126,16 @@ impl Store {
         sqlite.follow(after).await
     }
 
-    /// The questions to people that are asked for, the oldest first.
+    /// The questions to people that are asked for, in the order that [`Standing`](crate::Standing) says.
     pub async fn questions(&self, filter: &QuestionFilter) -> Result<Vec<Question>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.questions(filter).await
+    }
+
+    /// How many questions wait for an answer.
+    pub async fn waiting_questions(&self) -> Result<usize, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.waiting_questions().await
     }
 
     /// Whether a question still waits for an answer.

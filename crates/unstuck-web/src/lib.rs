@@ -40,6 +40,7 @@ pub mod deeds;
 mod door;
 pub mod guard;
 mod leaving;
+mod lines;
 pub mod model;
 mod pages;
 pub mod reading;

@@ -15,6 +15,7 @@ use unstuck_store::Store;
 use crate::deeds::Deeds;
 use crate::guard::{Logins, NoChance, RateLimits, Rates, Scope, Tokens};
 use crate::leaving::Clean;
+use crate::lines::Lines;
 use crate::model::Problem;
 
 /// So many can follow the events at once.
@@ -53,6 +54,7 @@ pub struct Web {
     pub(crate) hosts: Vec<String>,
     pub(crate) version: String,
     pub(crate) since: Timestamp,
+    pub(crate) lines: Lines,
     /// Places for those who follow the events.
     pub(crate) streams: Arc<Semaphore>,
     closing: watch::Sender<bool>,
@@ -83,6 +85,7 @@ impl Web {
             hosts: options.hosts,
             version: options.version,
             since: options.clock.at(),
+            lines: Lines::default(),
             streams: Arc::new(Semaphore::new(MOST_STREAMS)),
             closing: watch::Sender::new(false),
             clock: options.clock,

@@ -9,7 +9,7 @@ use unstuck_core::event::RunId;
 use unstuck_core::guard::show;
 use unstuck_core::question::Answer;
 use unstuck_run::drive::{self, Announcer, RunError, Said, Scribe};
-use unstuck_store::{Answered, Question, QuestionFilter, StoreError};
+use unstuck_store::{Answered, Question, QuestionFilter, Standing, StoreError};
 
 use crate::config::Config;
 use crate::history::History;
@@ -105,7 +105,7 @@ fn one_of(mut found: Vec<Question>, id: &str, session: &Session<'_>) -> Result<Q
 fn nothing_waits(id: &str, session: &Session<'_>) -> Result<anyhow::Error> {
     let filter = QuestionFilter {
         prefix: Some(id.to_owned()),
-        with_answered: true,
+        standing: Standing::Any,
         ..QuestionFilter::default()
     };
     let all = open(&filter, session)?;

@@ -12,9 +12,6 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
 
-/// The word by which the benchmark starts itself as a forwarder.
-pub(crate) const BARE: &str = "__forward";
-
 type Sender = Client<HttpConnector, Incoming>;
 
 /// Forwards until it is killed; the arguments are the upstream and the file that gets the port.

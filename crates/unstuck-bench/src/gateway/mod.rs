@@ -1,11 +1,9 @@
 //! The gateway against a forwarder that only forwards, and against nginx, in front of the same upstream.
 
 mod forwarder;
-mod load;
-mod processes;
 mod storm;
 
-pub(crate) use forwarder::{BARE, bare};
+pub(crate) use forwarder::bare;
 
 use std::time::Duration;
 
@@ -13,10 +11,10 @@ use anyhow::Result;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
+use crate::load::{Client, Wanted, most, paced, request};
 use crate::measure::{ROUNDS, Samples};
+use crate::processes::{Listening, Stage};
 use crate::table::{Table, Target};
-use load::{Client, Wanted, most, paced, request};
-use processes::{Listening, Stage};
 
 const CONNECTIONS: usize = 64;
 const BURST: Duration = Duration::from_secs(2);

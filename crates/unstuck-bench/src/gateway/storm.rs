@@ -9,10 +9,10 @@ use anyhow::Result;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-use super::load::{Client, Got, Wanted, request};
-use super::processes::Stage;
 use super::{PLAIN, PREFIXED};
+use crate::load::{Client, Got, Wanted, request};
 use crate::measure::{Samples, moment};
+use crate::processes::Stage;
 use crate::table::{Table, Target};
 
 const CLIENTS: u64 = 500;

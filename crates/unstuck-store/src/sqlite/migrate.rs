@@ -43,6 +43,10 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../migrations/sqlite/0006_dashboard.sql"),
         then: recount::fill_dashboard,
     },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0007_many_questions.sql"),
+        then: |_| Ok(()),
+    },
 ];
 
 /// The newest schema that is known here.

@@ -174,6 +174,10 @@ impl Sqlite {
             .await
     }
 
+    pub(crate) async fn waiting_questions(&self) -> Result<usize, StoreError> {
+        self.read(questions::waiting).await
+    }
+
     pub(crate) async fn waits(&self, run: &RunId, question: &str) -> Result<bool, StoreError> {
         let (run, question) = (run.clone(), question.to_owned());
         self.read(move |connection| questions::waits(connection, &run, &question))

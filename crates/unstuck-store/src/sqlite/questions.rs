@@ -1,14 +1,15 @@
 //! Keeps the questions to people beside the events that ask and answer them.
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::RunView;
 use unstuck_core::event::{Event, Recorded, RecoveryEscalated, RecoveryResolved, RunId};
 
-use super::{failure, read};
+use super::failure;
+use super::read::{self, Conditions};
 use crate::error::StoreError;
-use crate::question::{Answered, Answers, Question, QuestionFilter};
+use crate::question::{Answered, Answers, Question, QuestionFilter, Standing};
 
 const ASK: &str =
     "INSERT OR REPLACE INTO questions (run, id, session, project, at, hash, asked, answered, answer)
@@ -70,7 +71,7 @@ pub(super) fn refuse(
     let filter = QuestionFilter {
         run: Some(run.clone()),
         prefix: Some(answers.question.clone()),
-        with_answered: true,
+        standing: Standing::Any,
         ..QuestionFilter::default()
     };
     let id = || answers.question.clone();
@@ -92,41 +93,39 @@ pub(super) fn refuse(
     })
 }
 
-/// The questions that are asked for, the oldest first.
+/// The questions that are asked for, in the order of their standing.
 pub(super) fn list(
     connection: &Connection,
     filter: &QuestionFilter,
 ) -> rusqlite::Result<Vec<Question>> {
-    let mut conditions = Vec::new();
-    let mut values: Vec<Value> = Vec::new();
-    if !filter.with_answered {
-        conditions.push("answered IS NULL");
-    }
-    if let Some(run) = &filter.run {
-        conditions.push("run = ?");
-        values.push(run.as_str().to_owned().into());
-    }
-    if let Some(prefix) = &filter.prefix {
-        conditions.push("id >= ? AND id < ?");
-        values.push(prefix.clone().into());
-        values.push(format!("{prefix}\u{10FFFF}").into());
-    }
-    if let Some(project) = &filter.project {
-        conditions.push("project = ?");
-        values.push(project.clone().into());
-    }
-    let condition = match conditions.is_empty() {
-        true => String::new(),
-        false => format!("WHERE {}", conditions.join(" AND ")),
+    let mut conditions = Conditions::default();
+    let (place, sign, direction) = match filter.standing {
+        Standing::Answered => ("answered, run, id", "<", "DESC"),
+        Standing::Waiting | Standing::Any => ("at, run, id", ">", "ASC"),
     };
-    let limit = filter.limit.and_then(|limit| i64::try_from(limit).ok());
+    match filter.standing {
+        Standing::Waiting => conditions.add("answered IS NULL", []),
+        Standing::Answered => conditions.add("answered IS NOT NULL", []),
+        Standing::Any => {}
+    }
+    conditions.equal("run", filter.run.as_ref().map(RunId::as_str));
+    if let Some(prefix) = &filter.prefix {
+        let end = format!("{prefix}\u{10FFFF}");
+        conditions.add("id >= ? AND id < ?", [prefix.clone().into(), end.into()]);
+    }
+    conditions.equal("project", filter.project.as_deref());
+    if let Some(after) = &filter.after {
+        let behind = format!("({place}) {sign} (SELECT {place} FROM questions WHERE id = ?)");
+        conditions.add(&behind, [Value::from(after.clone())]);
+    }
     let sql = format!(
-        "SELECT run, project, at, asked, answered, answer FROM questions {condition}
-         ORDER BY at, run, id LIMIT {}",
-        limit.unwrap_or(-1)
+        "SELECT run, project, at, asked, answered, answer FROM questions {} ORDER BY {} LIMIT {}",
+        conditions.sql(),
+        place.replace(", ", &format!(" {direction}, ")) + " " + direction,
+        read::limit(filter.limit)
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params_from_iter(values), question)?;
+    let rows = statement.query_map(conditions.values(), question)?;
     rows.collect()
 }
 
@@ -147,6 +146,15 @@ fn question(row: &Row<'_>) -> rusqlite::Result<Question> {
             answer,
         }),
     })
+}
+
+/// How many wait.
+pub(super) fn waiting(connection: &Connection) -> rusqlite::Result<usize> {
+    let sql = "SELECT count(*) FROM questions WHERE answered IS NULL";
+    let count: i64 = connection
+        .prepare_cached(sql)?
+        .query_row([], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(0))
 }
 
 /// Whether one question still waits; cheap enough to be asked ten times a second.

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use unstuck_core::{RunId, question};
-use unstuck_store::QuestionFilter;
+use unstuck_store::{QuestionFilter, Standing};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,7 +16,7 @@ use super::extract::{Asked, Body, Named, limit};
 use crate::deeds::Answering;
 use crate::guard::Who;
 use crate::model::{AnswerGiven, AnswerTaken, Escalation, Page, Preview, Problem};
-use crate::reading::{self, EscalationQuery};
+use crate::reading;
 use crate::web::Web;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
@@ -61,17 +61,18 @@ async fn list_escalations(
         Some(id) => Some(reading::project_root(&web, id).await?),
         None => None,
     };
-    let query = EscalationQuery {
-        filter: QuestionFilter {
-            run: asked.run.map(RunId::new),
-            project,
-            with_answered: asked.answered,
-            limit: Some(limit(asked.limit)?),
-            ..QuestionFilter::default()
+    let filter = QuestionFilter {
+        run: asked.run.map(RunId::new),
+        project,
+        standing: match asked.answered {
+            true => Standing::Any,
+            false => Standing::Waiting,
         },
+        limit: Some(limit(asked.limit)?),
         after: asked.after,
+        ..QuestionFilter::default()
     };
-    web.told(&reading::escalations(&web, &query).await?)
+    web.told(&reading::escalations(&web, &filter).await?)
 }
 
 /// Show a question whole

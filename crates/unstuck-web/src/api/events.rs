@@ -151,7 +151,6 @@ fn line(web: &Web, filter: &EventFilter, placed: &Placed) -> Option<Event> {
         return None;
     }
     let id = placed.place.number();
-    let mut line = serde_json::to_value(EventLine::of(id, recorded)).ok()?;
-    web.redactor.redact_value(&mut line);
-    Some(Event::default().id(id.to_string()).data(line.to_string()))
+    let line = web.lines.of(placed, &web.redactor)?;
+    Some(Event::default().id(id.to_string()).data(line))
 }

@@ -45,9 +45,10 @@ const ABOUT: &str = "recovery_escalated recovery_resolved run_finished run_resum
 fn open(view: &Inbox) -> Markup {
     html! {
         section data-part="open" data-about=(ABOUT) aria-labelledby="open-title" {
-            div class="section-head" { h2 id="open-title" { "Waiting for you" } @if !view.open.is_empty() { span class="count" { (view.open.len()) } } }
+            div class="section-head" { h2 id="open-title" { "Waiting for you" } @if !view.open.is_empty() { span class="count" { (view.frame.open) } } }
             @if view.open.is_empty() { (empty::empty("Nothing waits for you.", "Questions appear here by themselves. On a terminal:", Some("unstuck inbox --watch"))) }
             @else { div class="cards" { @for asked in &view.open { (question::short(asked, view.frame.now)) } } }
+            @if view.frame.open > view.open.len() { p { "The oldest are shown first; " (view.frame.open - view.open.len()) " more come when these are answered." } }
         }
     }
 }

@@ -10,7 +10,7 @@ use unstuck_core::RunId;
 use unstuck_core::episode::Status;
 use unstuck_core::event::{Recorded, SessionId};
 use unstuck_store::{
-    Counted, Dimension, EventFilter, Order, QuestionFilter, RunFilter, StatsQuery,
+    Counted, Dimension, EventFilter, Order, QuestionFilter, RunFilter, Standing, StatsQuery,
 };
 
 use super::inbox::{Inbox, QuestionPage};
@@ -25,7 +25,7 @@ use super::settings::Settings;
 use crate::deeds::PolicyOf;
 use crate::guard::{Scope, Who};
 use crate::model::{Escalation, EventLine, Problem};
-use crate::reading::{self, EscalationQuery};
+use crate::reading;
 use crate::web::Web;
 
 /// Of so many runs the sessions that go on are shown.
@@ -40,15 +40,16 @@ const ATTEMPTS: usize = 60;
 const TEXTS: usize = 20;
 /// So many events are shown.
 const EVENTS: usize = 60;
+/// So many questions that wait are shown.
+const QUESTIONS: usize = 200;
 /// So many answered questions are shown.
 const ANSWERED: usize = 25;
 
 /// What stands around a page.
 async fn frame(web: &Web, who: &Who) -> Result<Frame, Problem> {
-    let open = web.store().questions(&QuestionFilter::default()).await?;
     Ok(Frame {
         now: web.now(),
-        open: open.len(),
+        open: web.store().waiting_questions().await?,
         may: May {
             answer: who.has(Scope::Answer),
             change: who.has(Scope::Admin),
@@ -58,7 +59,7 @@ async fn frame(web: &Web, who: &Who) -> Result<Frame, Problem> {
 }
 
 pub(super) async fn now(web: &Web, who: &Who) -> Result<Now, Problem> {
-    let questions = open_questions(web, QuestionFilter::default()).await?;
+    let waiting = questions(web, QuestionFilter::default()).await?;
     let ended = RunFilter {
         status: vec![
             Status::Succeeded,
@@ -71,7 +72,7 @@ pub(super) async fn now(web: &Web, who: &Who) -> Result<Now, Problem> {
     };
     Ok(Now {
         frame: frame(web, who).await?,
-        questions,
+        questions: waiting,
         sessions: reading::active_sessions(web, ACTIVE_RUNS).await?,
         lanes: web.deeds().lanes().await?,
         ended: reading::runs(web, &ended).await?.items,
@@ -80,15 +81,12 @@ pub(super) async fn now(web: &Web, who: &Who) -> Result<Now, Problem> {
     })
 }
 
-async fn open_questions(web: &Web, filter: QuestionFilter) -> Result<Vec<Escalation>, Problem> {
-    let query = EscalationQuery {
-        filter: QuestionFilter {
-            limit: Some(filter.limit.unwrap_or(200)),
-            ..filter
-        },
-        after: None,
+async fn questions(web: &Web, filter: QuestionFilter) -> Result<Vec<Escalation>, Problem> {
+    let some = QuestionFilter {
+        limit: Some(filter.limit.unwrap_or(QUESTIONS)),
+        ..filter
     };
-    Ok(reading::escalations(web, &query).await?.items)
+    Ok(reading::escalations(web, &some).await?.items)
 }
 
 /// How many tries failed in each of the last 24 hours, the oldest first.
@@ -154,7 +152,7 @@ pub(super) async fn run(web: &Web, who: &Who, id: &str) -> Result<RunPage, Probl
         run,
         attempts,
         earlier,
-        questions: open_questions(web, asked).await?,
+        questions: questions(web, asked).await?,
         events: newest(web, of_run).await?,
     })
 }
@@ -195,31 +193,27 @@ pub(super) async fn session(web: &Web, who: &Who, id: &str) -> Result<SessionPag
         run: Some(RunId::new(&session.run)),
         ..QuestionFilter::default()
     };
-    let mut questions = open_questions(web, asked).await?;
-    questions.retain(|asked| asked.session.as_ref().is_none_or(|own| own == id));
+    let mut own = questions(web, asked).await?;
+    own.retain(|asked| asked.session.as_ref().is_none_or(|own| own == id));
     Ok(SessionPage {
         frame: frame(web, who).await?,
         attempts: told,
-        questions,
+        questions: own,
         events: newest(web, of_session).await?,
         session,
     })
 }
 
 pub(super) async fn inbox(web: &Web, who: &Who) -> Result<Inbox, Problem> {
-    let all = QuestionFilter {
-        with_answered: true,
-        limit: Some(usize::MAX),
+    let answered = QuestionFilter {
+        standing: Standing::Answered,
+        limit: Some(ANSWERED),
         ..QuestionFilter::default()
     };
-    let mut answered = open_questions(web, all).await?;
-    answered.retain(|asked| asked.answered.is_some());
-    answered.sort_by_key(|asked| std::cmp::Reverse(asked.answered.as_ref().map(|one| one.at)));
-    answered.truncate(ANSWERED);
     Ok(Inbox {
         frame: frame(web, who).await?,
-        open: open_questions(web, QuestionFilter::default()).await?,
-        answered,
+        open: questions(web, QuestionFilter::default()).await?,
+        answered: questions(web, answered).await?,
     })
 }
 

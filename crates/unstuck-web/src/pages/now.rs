@@ -62,10 +62,10 @@ fn needs(now: &Now) -> Markup {
             @if questions.is_empty() {
                 h2 id="needs-title" class="hidden-visually" { "Needs you" }
             } @else {
-                div class="section-head" { h2 id="needs-title" { "Needs you" } span class="count" { (questions.len()) } a class="more" href="/inbox" { "Inbox" } }
+                div class="section-head" { h2 id="needs-title" { "Needs you" } span class="count" { (now.frame.open) } a class="more" href="/inbox" { "Inbox" } }
                 div class="cards" {
                     @for asked in questions.iter().take(5) { (question::short(asked, now.frame.now)) }
-                    @if questions.len() > 5 { p { a href="/inbox" { (questions.len() - 5) " more in the inbox" } } }
+                    @if now.frame.open > 5 { p { a href="/inbox" { (now.frame.open - 5) " more in the inbox" } } }
                 }
             }
         }
@@ -90,7 +90,7 @@ fn tiles(now: &Now) -> Markup {
             div class="tiles" {
                 (tile("", &count(Status::Running).to_string(), "running"))
                 (tile("", &count(Status::Waiting).to_string(), "waiting to retry"))
-                (tile(if now.questions.is_empty() { "" } else { "is-human" }, &now.questions.len().to_string(), "need you"))
+                (tile(if now.questions.is_empty() { "" } else { "is-human" }, &now.frame.open.to_string(), "need you"))
                 div class="card tile" {
                     div class="beside" { span class="big" { (failed) } (chart::spark(&format!("{} in the last 24 hours, hour by hour", money::counted(failed, "failure")), &values)) }
                     span class="name" { "failures in 24 h" }

@@ -1,58 +1,52 @@
 //! Questions to people.
 
-use unstuck_store::QuestionFilter;
+use unstuck_store::{Question, QuestionFilter, Standing};
 
 use crate::model::{Escalation, Page, Problem};
 use crate::web::Web;
 
-/// Which questions are asked for.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct EscalationQuery {
-    /// What they must be; its limit is how many a page has.
-    pub filter: QuestionFilter,
-    /// The id of the last one of the page before.
-    pub after: Option<String>,
-}
-
-/// The questions that are asked for, the oldest first.
-pub async fn escalations(web: &Web, query: &EscalationQuery) -> Result<Page<Escalation>, Problem> {
-    let limit = query.filter.limit.unwrap_or(50);
-    let filter = QuestionFilter {
-        limit: None,
-        ..query.filter.clone()
+/// The questions that are asked for, a page of them.
+pub async fn escalations(web: &Web, filter: &QuestionFilter) -> Result<Page<Escalation>, Problem> {
+    if let Some(after) = &filter.after
+        && found(web, after).await?.is_none()
+    {
+        let detail = format!("`after` names no question: {after}");
+        return Err(Problem::bad_request(detail));
+    }
+    let most = filter.limit.unwrap_or(50);
+    let one_more = QuestionFilter {
+        limit: Some(most.saturating_add(1)),
+        ..filter.clone()
     };
-    let found = web.store().questions(&filter).await?;
-    let from = match &query.after {
-        None => 0,
-        Some(after) => {
-            let place = found.iter().position(|one| one.asked.id == *after);
-            let unknown = || Problem::bad_request(format!("`after` names no question: {after}"));
-            place.ok_or_else(unknown)? + 1
-        }
-    };
-    let left = found.len() - from;
-    let items: Vec<_> = found.into_iter().skip(from).take(limit).collect();
-    let items: Vec<_> = items.into_iter().map(Escalation::from).collect();
-    let next = items.last().filter(|_| left > limit);
+    let mut found = web.store().questions(&one_more).await?;
+    let is_more = found.len() > most;
+    found.truncate(most);
+    let last = found.last().filter(|_| is_more);
     Ok(Page {
-        next: next.map(|last| last.id.clone()),
-        items,
+        next: last.map(|last| last.asked.id.clone()),
+        items: found.into_iter().map(Escalation::from).collect(),
     })
 }
 
 /// One question.
 pub async fn escalation(web: &Web, id: &str) -> Result<Escalation, Problem> {
-    let filter = QuestionFilter {
-        prefix: Some(id.to_owned()),
-        with_answered: true,
-        ..QuestionFilter::default()
-    };
-    let found = web.store().questions(&filter).await?;
-    let found = found.into_iter().find(|one| one.asked.id == id);
     let unknown = || {
         Problem::not_found(format!(
             "there is no question `{id}`; GET /api/escalations lists what waits"
         ))
     };
-    found.map(Escalation::from).ok_or_else(unknown)
+    found(web, id)
+        .await?
+        .map(Escalation::from)
+        .ok_or_else(unknown)
+}
+
+async fn found(web: &Web, id: &str) -> Result<Option<Question>, Problem> {
+    let filter = QuestionFilter {
+        prefix: Some(id.to_owned()),
+        standing: Standing::Any,
+        ..QuestionFilter::default()
+    };
+    let found = web.store().questions(&filter).await?;
+    Ok(found.into_iter().find(|one| one.asked.id == id))
 }

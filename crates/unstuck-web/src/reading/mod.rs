@@ -12,7 +12,7 @@ mod sessions;
 mod spending;
 mod told_session;
 
-pub use escalations::{EscalationQuery, escalation, escalations};
+pub use escalations::{escalation, escalations};
 pub use events::{events, newest_event};
 pub use failures::{failure_analytics, failures, recovery_analytics};
 pub use learned::learned;

@@ -9,7 +9,7 @@ use unstuck_core::decision::{
 use unstuck_core::event::{Event, ModelEscalated, RunId};
 use unstuck_core::{RetryPolicy, Timestamp};
 use unstuck_run::drive::{RunError, Said, Scribe, answer};
-use unstuck_store::{Append, Question, QuestionFilter, Store};
+use unstuck_store::{Append, Question, QuestionFilter, Standing, Store};
 use unstuck_web::deeds::{
     Answering, DeedError, Deeds, Doing, Escalating, PolicyChange, PolicyOf, Retrying,
 };
@@ -51,7 +51,7 @@ impl Doer {
     async fn question(&self, id: &str) -> Result<Question, DeedError> {
         let filter = QuestionFilter {
             prefix: Some(id.to_owned()),
-            with_answered: true,
+            standing: Standing::Any,
             ..QuestionFilter::default()
         };
         let found = self.store.questions(&filter).await?;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::ground::Ground;
 
-/// S4-30, S4-22, S4-17: all that the analytics tell, in the agreed names.
+/// S4-30, S4-22, S4-17, S2-27: all that the analytics tell, in the agreed names.
 #[tokio::test]
 async fn failures_are_told_by_kind_model_project_prompt_message_and_day() {
     let ground = Ground::filled().await;
@@ -119,6 +119,7 @@ async fn failures_come_in_pages() {
     assert_eq!(ground.get("/api/failures?after=nonsense").await.status, 400);
 }
 
+/// S3-52: what recoveries came to, over all runs.
 #[tokio::test]
 async fn how_recovery_went_is_told_with_what_was_saved_and_how_long_it_took() {
     let ground = Ground::filled().await;

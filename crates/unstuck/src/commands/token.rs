@@ -162,7 +162,7 @@ fn list(json: bool, tokens: &Tokens, out: &mut Output) -> Result<()> {
         let made = clock::shown(token.created);
         writeln!(
             out,
-            "{BOLD}{}{BOLD:#}  {:<6}  {}  {DIM}made {made}{DIM:#}",
+            "{BOLD}{}{BOLD:#}  {:<6}  {DIM}made {made:<16}{DIM:#}  {}",
             token.id, token.scope, token.name
         )?;
     }

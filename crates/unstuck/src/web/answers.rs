@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use unstuck_core::event::RunId;
-use unstuck_store::{Question, QuestionFilter};
+use unstuck_store::{Question, QuestionFilter, Standing};
 use unstuck_web::deeds::{Answering, DeedError};
 use unstuck_web::model::AnswerTaken;
 
@@ -69,7 +69,7 @@ pub(super) fn go_on(desk: &Desk, run: &RunId, project: PathBuf, restart: &[Strin
 pub(super) async fn find(doer: &Doer, id: &str) -> Result<Question, DeedError> {
     let filter = QuestionFilter {
         prefix: Some(id.to_owned()),
-        with_answered: true,
+        standing: Standing::Any,
         ..QuestionFilter::default()
     };
     let found = doer.0.store.questions(&filter).await?;

@@ -108,6 +108,7 @@ contract! {
     }
     questions {
         what_waits_is_listed_the_oldest_first
+        many_questions_are_listed_in_parts
         the_first_answer_counts
         of_many_answers_at_once_one_counts
         an_answer_binds_to_what_was_shown

@@ -6,7 +6,7 @@ use unstuck_core::event::{
 };
 use unstuck_core::question::{Answer, Shown};
 use unstuck_core::{Kind, Timestamp};
-use unstuck_store::{Answers, Append, QuestionFilter, StoreError};
+use unstuck_store::{Answers, Append, QuestionFilter, Standing, StoreError};
 
 use super::Place;
 use crate::samples::{append, finished, later, resumed, run, started, started_in};
@@ -72,6 +72,47 @@ pub(crate) async fn what_waits_is_listed_the_oldest_first(place: &Place) {
     };
     assert_eq!(store.questions(&filter).await.unwrap().len(), 1);
     assert!(store.waits(&one, &format!("{one}-e1")).await.unwrap());
+}
+
+pub(crate) async fn many_questions_are_listed_in_parts(place: &Place) {
+    let store = place.open().await;
+    for number in 1..=5 {
+        let run = run(number);
+        let asking = append(&run, [started(&run), asked(&run, 1)]);
+        store.append(asking).await.unwrap();
+    }
+    for (number, seconds) in [(2, 30), (4, 20), (5, 40)] {
+        let answer = answer(&run(number), 1, "me", later(seconds));
+        store.append(answer).await.unwrap();
+    }
+    assert_eq!(store.waiting_questions().await.unwrap(), 2);
+    for (standing, order) in [
+        (Standing::Waiting, vec![1, 3]),
+        (Standing::Answered, vec![5, 2, 4]),
+        (Standing::Any, vec![1, 2, 3, 4, 5]),
+    ] {
+        let ids: Vec<_> = order
+            .iter()
+            .map(|one| format!("{}-e1", run(*one)))
+            .collect();
+        let mut seen = Vec::new();
+        let mut after = None;
+        // One at a time, until there is none.
+        loop {
+            let filter = QuestionFilter {
+                standing,
+                after,
+                limit: Some(1),
+                ..QuestionFilter::default()
+            };
+            let Some(one) = store.questions(&filter).await.unwrap().pop() else {
+                break;
+            };
+            after = Some(one.asked.id.clone());
+            seen.push(one.asked.id);
+        }
+        assert_eq!(seen, ids, "{standing:?}");
+    }
 }
 
 pub(crate) async fn the_first_answer_counts(place: &Place) {

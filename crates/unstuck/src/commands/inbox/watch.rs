@@ -8,7 +8,7 @@ use serde::Serialize;
 use unstuck_core::Timestamp;
 use unstuck_core::guard::show;
 use unstuck_core::question::Answer;
-use unstuck_store::{Question, QuestionFilter};
+use unstuck_store::{Question, QuestionFilter, Standing};
 
 use super::columns::cut;
 use super::list::gist;
@@ -116,7 +116,7 @@ fn settled(question: &Question, json: bool, session: &Session<'_>, out: &mut Out
     let filter = QuestionFilter {
         run: Some(question.run.clone()),
         prefix: Some(question.asked.id.clone()),
-        with_answered: true,
+        standing: Standing::Any,
         ..QuestionFilter::default()
     };
     let found = answering::open(&filter, session)?;

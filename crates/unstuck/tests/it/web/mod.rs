@@ -2,6 +2,7 @@
 
 mod answering;
 mod escalating;
+mod following;
 mod looking;
 mod policies;
 mod retrying;

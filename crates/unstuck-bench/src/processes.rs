@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::forwarder::BARE;
 use crate::resources;
 use crate::starting::{beside, command};
+
+/// The word by which the benchmark starts itself as a forwarder.
+pub(crate) const FORWARDER: &str = "__forward";
 
 /// A process that listens, and ends with this value.
 pub(crate) struct Listening {
@@ -73,11 +75,17 @@ impl Stage {
         self.listening(&mut line)
     }
 
+    /// The dashboard as a user starts it, on a store that is there.
+    pub(crate) fn dashboard(&self, store: &Path) -> Result<Listening> {
+        let store = store.display().to_string();
+        self.gateway(&[], &["--store", &store])
+    }
+
     /// The forwarder that does nothing but forward.
     pub(crate) fn forwarder(&self, upstream: SocketAddr) -> Result<Listening> {
         let file = self.file("port");
         let mut line = command(&std::env::current_exe()?);
-        line.args([BARE, &upstream.to_string()]).arg(&file);
+        line.args([FORWARDER, &upstream.to_string()]).arg(&file);
         Self::started(&mut line, &file)
     }
 

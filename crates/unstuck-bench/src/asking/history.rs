@@ -1,26 +1,21 @@
-//! How long what pages ask of the store takes with a million events in it.
+//! What is in the store: runs of the last 90 days that failed, recovered, go on, and ask.
 
 use std::path::Path;
 
 use anyhow::Result;
 use futures_util::future::try_join_all;
-use unstuck_core::episode::Status;
 use unstuck_core::event::{CallOutcome, CallRecord, Event, RunId};
 use unstuck_core::{Kind, Timestamp};
-use unstuck_store::{
-    Append, EventFilter, FailureQuery, Location, Options, Order, RecoveryQuery, RunFilter, Store,
-};
+use unstuck_store::{Append, Location, Options, Store};
 
-use crate::measure::{ROUNDS, Samples, moment};
-use crate::starting::millis;
-use crate::storing::{START, call, started};
-use crate::table::{Table, Target};
+use crate::inbox::asked;
+use crate::storing::{call, started};
 
 const RUNS: u32 = 40_000;
 const EVENTS: u32 = 25;
 const CALLS: u32 = 100_000;
 const DAYS: i64 = 90;
-const DAY_MS: i64 = 86_400_000;
+pub(super) const DAY_MS: i64 = 86_400_000;
 
 /// The kinds that fail here, with a line that says so.
 const FAILS: [(&str, &str); 6] = [
@@ -35,106 +30,33 @@ const FAILS: [(&str, &str); 6] = [
     ("cli_crash", "thread 'main' panicked at src/main.rs:17"),
 ];
 
-pub(crate) fn measure(table: &mut Table) -> Result<()> {
-    table.section("7a. What pages ask, with 1 000 000 events of 90 days and 100 000 calls")?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    let folder = tempfile::tempdir()?;
-    let store = runtime.block_on(filled(&folder.path().join("store.db")))?;
-    for (what, question) in QUESTIONS {
-        let mut times = Samples::default();
-        for _ in 0..ROUNDS {
-            let began = moment();
-            runtime.block_on(answer(&store, question))?;
-            times.push(began.elapsed().as_secs_f64());
-        }
-        table.row(what, &times.map(millis), "ms", Target::Open)?;
-    }
-    runtime.block_on(store.close())?;
-    Ok(())
+/// The last runs ask a person, and some before them go on.
+const ASKING: u32 = 30;
+const GOING_ON: u32 = 30;
+
+/// A run that asks.
+pub(super) fn asking() -> RunId {
+    run(RUNS - 1)
 }
 
-#[derive(Clone, Copy)]
-enum Question {
-    Failures,
-    FailuresOfWeek,
-    FailuresOfProject,
-    FailureList,
-    Recoveries,
-    Projects,
-    Runs,
-    RunsThatFailed,
-    Events,
+fn run(number: u32) -> RunId {
+    RunId::new(format!("p{number:09}"))
 }
 
-const QUESTIONS: [(&str, Question); 9] = [
-    ("failures, all", Question::Failures),
-    ("failures, the last 7 days", Question::FailuresOfWeek),
-    (
-        "failures, one project and kind",
-        Question::FailuresOfProject,
-    ),
-    ("100 single failures", Question::FailureList),
-    ("recoveries", Question::Recoveries),
-    ("projects", Question::Projects),
-    ("50 runs", Question::Runs),
-    (
-        "50 runs of one project that failed",
-        Question::RunsThatFailed,
-    ),
-    ("100 newest events", Question::Events),
-];
-
-async fn answer(store: &Store, question: Question) -> Result<()> {
-    let week = Timestamp::from_millis(START.millis() + (DAYS - 7) * DAY_MS);
-    let of_project = FailureQuery {
-        project: Some(project(7)),
-        kind: Some(Kind::Timeout),
-        ..FailureQuery::default()
-    };
-    match question {
-        Question::Failures => drop(store.failures(&FailureQuery::default()).await?),
-        Question::FailuresOfWeek => {
-            let query = FailureQuery {
-                since: Some(week),
-                ..FailureQuery::default()
-            };
-            store.failures(&query).await?;
-        }
-        Question::FailuresOfProject => drop(store.failures(&of_project).await?),
-        Question::FailureList => drop(store.failure_page(&of_project, None, 100).await?),
-        Question::Recoveries => drop(store.recoveries(&RecoveryQuery::default()).await?),
-        Question::Projects => drop(store.projects().await?),
-        Question::Runs => drop(store.run_page(&RunFilter::default()).await?),
-        Question::RunsThatFailed => {
-            let filter = RunFilter {
-                project: Some(project(7)),
-                status: vec![Status::Failed, Status::Interrupted],
-                ..RunFilter::default()
-            };
-            store.run_page(&filter).await?;
-        }
-        Question::Events => {
-            let filter = EventFilter {
-                order: Order::NewestFirst,
-                limit: Some(100),
-                ..EventFilter::default()
-            };
-            store.placed(&filter).await?;
-        }
-    }
-    Ok(())
-}
-
-async fn filled(path: &Path) -> Result<Store> {
+/// A store with the history of the days before this moment.
+pub(super) async fn filled(path: &Path, now: Timestamp) -> Result<Store> {
+    let start = now.millis() - DAYS * DAY_MS;
     let store = Store::open(&Location::file(path), Options::default()).await?;
     let numbers: Vec<u32> = (0..RUNS).collect();
     for some in numbers.chunks(500) {
-        let appends = some.iter().map(|number| store.append(history(*number)));
+        let appends = some
+            .iter()
+            .map(|number| store.append(history(*number, start)));
         try_join_all(appends).await?;
     }
-    let calls: Vec<_> = (0..CALLS).map(client_call).collect();
+    let calls: Vec<_> = (0..CALLS)
+        .map(|number| client_call(number, start))
+        .collect();
     for some in calls.chunks(1000) {
         store.record_calls(some.to_vec()).await?;
     }
@@ -142,9 +64,9 @@ async fn filled(path: &Path) -> Result<Store> {
 }
 
 /// One run: a few failures, a recovery each, and an end.
-fn history(number: u32) -> Append {
-    let run = RunId::new(format!("p{number:09}"));
-    let at = START.millis() + i64::from(number) * (DAYS * DAY_MS / i64::from(RUNS));
+fn history(number: u32, start: i64) -> Append {
+    let run = run(number);
+    let at = start + i64::from(number) * (DAYS * DAY_MS / i64::from(RUNS));
     let model = format!("model-{}", number % 5);
     let mut events = vec![begun(&run, number)];
     for attempt in 1..EVENTS {
@@ -160,6 +82,11 @@ fn history(number: u32) -> Append {
             })),
             even => ended(&run, &model, number, even),
         });
+    }
+    match RUNS - number {
+        ..=ASKING => events[EVENTS as usize - 1] = asked(&run),
+        left if left <= ASKING + GOING_ON => drop(events.pop()),
+        _ => {}
     }
     Append::new(run, Timestamp::from_millis(at), events)
 }
@@ -212,8 +139,8 @@ fn ended(run: &RunId, model: &str, number: u32, attempt: u32) -> Event {
     json(end)
 }
 
-fn client_call(number: u32) -> CallRecord {
-    let at = START.millis() + i64::from(number) * (DAYS * DAY_MS / i64::from(CALLS));
+fn client_call(number: u32, start: i64) -> CallRecord {
+    let at = start + i64::from(number) * (DAYS * DAY_MS / i64::from(CALLS));
     CallRecord {
         at: Timestamp::from_millis(at),
         outcome: match number % 20 {
@@ -226,7 +153,7 @@ fn client_call(number: u32) -> CallRecord {
     }
 }
 
-fn project(number: u32) -> String {
+pub(super) fn project(number: u32) -> String {
     format!("/home/me/project-{}", number % 20)
 }
 

@@ -1,0 +1,151 @@
+//! Many dashboards at once, while many runs write.
+
+use std::io::{BufRead, BufReader, ErrorKind};
+use std::net::TcpStream;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::Client;
+use crate::Place;
+
+const DASHBOARDS: u64 = 100;
+const RUNS: usize = 50;
+/// Where nothing comes for so many looks, nothing comes any more.
+const LOOKS: u32 = 600;
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Fails twice, then does what it should.
+const AGENT: &str = "echo x >> \"$1\"; [ $(wc -l < \"$1\") -gt 2 ] && exit 0; echo 'API Error: 529 overloaded_error'; exit 1";
+
+/// A dashboard that follows what happens, and whose connection breaks again and again.
+struct Dashboard<'a> {
+    client: &'a Client,
+    /// It is cut off after so many events.
+    patience: usize,
+    seen: Vec<u64>,
+}
+
+impl Dashboard<'_> {
+    /// Follows until the event with the id that `end` holds by then.
+    fn follow(mut self, end: &AtomicU64) -> Vec<u64> {
+        let is_done = |seen: &[u64]| seen.last() == Some(&end.load(Ordering::Relaxed));
+        while !is_done(&self.seen) {
+            let before = self.seen.len();
+            let mut lines = self.connect();
+            while !is_done(&self.seen) && self.seen.len() < before + self.patience {
+                assert!(lines.quiet < LOOKS, "saw only {:?}", self.seen);
+                self.seen.extend(lines.next_id());
+            }
+        }
+        self.seen
+    }
+
+    fn connect(&self) -> Lines {
+        let last = self.seen.last().copied().unwrap_or(0).to_string();
+        let headers = [("accept", "text/event-stream"), ("last-event-id", &last)];
+        let stream = self.client.send("GET", "/api/events", "", &headers);
+        stream.set_read_timeout(Some(LOOK)).unwrap();
+        Lines {
+            stream: BufReader::new(stream),
+            line: Vec::new(),
+            id: None,
+            quiet: 0,
+        }
+    }
+}
+
+struct Lines {
+    stream: BufReader<TcpStream>,
+    line: Vec<u8>,
+    id: Option<u64>,
+    /// So often nothing came.
+    quiet: u32,
+}
+
+impl Lines {
+    /// The id of an event that came, if one did; the greeting is none.
+    fn next_id(&mut self) -> Option<u64> {
+        match self.stream.read_until(b'\n', &mut self.line) {
+            Ok(0) => panic!("the stream ended by itself"),
+            Ok(_) => self.quiet = 0,
+            Err(error) => {
+                let waits = [ErrorKind::WouldBlock, ErrorKind::TimedOut];
+                assert!(waits.contains(&error.kind()), "{error}");
+                self.quiet += 1;
+                return None;
+            }
+        }
+        let line = String::from_utf8(std::mem::take(&mut self.line)).unwrap();
+        if let Some(id) = line.strip_prefix("id: ") {
+            self.id = Some(id.trim().parse().unwrap());
+        }
+        line.starts_with("data: ").then_some(self.id).flatten()
+    }
+}
+
+/// S4-31: nobody misses an event and nobody sees one twice, however often the connection breaks.
+#[test]
+fn a_hundred_dashboards_see_everything_once_while_fifty_runs_write() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\n",
+    );
+    let client = Client::of(&place, "read");
+    let end = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        let dashboards: Vec<_> = (0..DASHBOARDS)
+            .map(|number| {
+                let dashboard = Dashboard {
+                    client: &client,
+                    patience: 40 + number as usize * 5,
+                    seen: Vec::new(),
+                };
+                scope.spawn(|| dashboard.follow(&end))
+            })
+            .collect();
+        write_runs(&place);
+        let all = all(&client);
+        assert!(all.len() > RUNS * 6, "only {} events", all.len());
+        end.store(*all.last().unwrap(), Ordering::Relaxed);
+        for dashboard in dashboards {
+            assert_eq!(dashboard.join().unwrap(), all);
+        }
+    });
+}
+
+fn write_runs(place: &Place) {
+    let children: Vec<_> = (0..RUNS)
+        .map(|number| {
+            let count = format!("count-{number}");
+            let mut command = place.command(&["exec", "--", "sh", "-c", AGENT, "agent", &count]);
+            command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+}
+
+/// The ids of all events, by pages.
+fn all(client: &Client) -> Vec<u64> {
+    let mut ids = Vec::new();
+    let mut after = "0".to_owned();
+    loop {
+        let path = format!("/api/events?limit=500&after={after}");
+        let accept = [("accept", "application/json")];
+        let page = client.ask("GET", &path, "", &accept).is(200).json();
+        let items = page["items"].as_array().unwrap();
+        ids.extend(items.iter().map(|one| one["id"].as_u64().unwrap()));
+        match page["next"].as_str() {
+            Some(next) => after = next.to_owned(),
+            None => return ids,
+        }
+    }
+}
