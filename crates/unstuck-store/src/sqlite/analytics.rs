@@ -6,6 +6,7 @@ use rusqlite::{Connection, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::{FailureAnalytics, MessageCount, PatternCount, PromptPattern, Tried};
 
+use super::daily::TRIES;
 use super::read::Conditions;
 use crate::failures::FailureQuery;
 use crate::rollup;
@@ -92,7 +93,8 @@ fn sum(
     conditions.compare("hour >= ?", hour(query.since));
     conditions.compare("hour < ?", hour(query.until));
     let sql = format!(
-        "SELECT hour, scope, message, pattern, count, newest FROM tries {}",
+        "SELECT hour, scope, message, pattern, count, newest FROM {} {}",
+        TRIES.of(query.since, query.until),
         conditions.sql()
     );
     let mut statement = connection.prepare_cached(&sql)?;

@@ -7,12 +7,14 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use unstuck_core::Timestamp;
 use unstuck_core::event::Recorded;
 
+use super::daily::{self, OUTCOMES};
 use super::read::Conditions;
 use crate::recoveries::{RecoveryQuery, RecoveryReport, Sums as RecoverySums};
 use crate::rollup::{self, BUCKETS, Cell, Key};
 use crate::stats::{Dimension, StatsLine, StatsQuery};
 
-const ADD: &str = "INSERT INTO hourly
+/// Behind `INSERT INTO` and the name of a table.
+const ADD: &str = "
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)
     ON CONFLICT DO UPDATE SET count = count + excluded.count,
         duration_ms = duration_ms + excluded.duration_ms, cost_nanos = cost_nanos + excluded.cost_nanos,
@@ -29,12 +31,23 @@ const FAILING_SINCE: &str = "SELECT at FROM events
 const SUMS: &str = "sum(count), sum(duration_ms), sum(cost_nanos),
     sum(b0), sum(b1), sum(b2), sum(b3), sum(b4), sum(b5), sum(b6), sum(b7), sum(b8), sum(b9), sum(b10), sum(b11)";
 
-/// Adds what was counted under one key.
+/// Adds what was counted under one key, to its hour and to its day.
 pub(super) fn add(connection: &Connection, key: &Key, cell: &Cell) -> rusqlite::Result<()> {
+    add_to(connection, OUTCOMES.by_hour, key.hour, key, cell)?;
+    add_to(connection, OUTCOMES.by_day, daily::day(key.hour), key, cell)
+}
+
+fn add_to(
+    connection: &Connection,
+    table: &str,
+    hour: i64,
+    key: &Key,
+    cell: &Cell,
+) -> rusqlite::Result<()> {
     let text = |text: &str| Value::from(text.to_owned());
     let number = |number: u64| Value::from(number as i64);
     let values = [
-        key.hour.into(),
+        hour.into(),
         text(&key.project),
         text(key.kind),
         text(&key.model),
@@ -46,7 +59,7 @@ pub(super) fn add(connection: &Connection, key: &Key, cell: &Cell) -> rusqlite::
     ];
     let values = values.into_iter().chain(cell.histogram.map(number));
     connection
-        .prepare_cached(ADD)?
+        .prepare_cached(&format!("INSERT INTO {table}{ADD}"))?
         .execute(params_from_iter(values))?;
     Ok(())
 }
@@ -65,7 +78,7 @@ pub(super) fn failing_since(
     Ok(at.map(Timestamp::from_millis))
 }
 
-/// Counts anew how sessions recovered.
+/// Counts anew how sessions recovered, in a store that does not count by day yet.
 pub(super) fn fill_recoveries(
     connection: &Connection,
     cells: &HashMap<Key, Cell>,
@@ -76,14 +89,14 @@ pub(super) fn fill_recoveries(
     let mut recovered = cells
         .iter()
         .filter(|(key, _)| key.outcome == rollup::RECOVERED);
-    recovered.try_for_each(|(key, cell)| add(connection, key, cell))
+    recovered.try_for_each(|(key, cell)| add_to(connection, OUTCOMES.by_hour, key.hour, key, cell))
 }
 
-/// Adds all that was counted.
+/// Adds all that was counted, in a store that does not count by day yet.
 pub(super) fn write(connection: &Connection, cells: &HashMap<Key, Cell>) -> rusqlite::Result<()> {
     cells
         .iter()
-        .try_for_each(|(key, cell)| add(connection, key, cell))
+        .try_for_each(|(key, cell)| add_to(connection, OUTCOMES.by_hour, key.hour, key, cell))
 }
 
 /// What the file has counted, with the kind as it stands there.
@@ -122,6 +135,10 @@ pub(super) fn stats(
     let hour = |at: Option<Timestamp>| at.map(rollup::hour);
     conditions.compare("hour >= ?", hour(query.since));
     conditions.compare("hour < ?", hour(query.until));
+    let table = match query.by.contains(&Dimension::Hour) {
+        true => OUTCOMES.by_hour,
+        false => OUTCOMES.of(query.since, query.until),
+    };
     let columns: Vec<_> = query.by.iter().map(|by| column(*by)).collect();
     let grouped = (1..=columns.len()).map(|place| place.to_string());
     let group = grouped.collect::<Vec<_>>().join(", ");
@@ -131,7 +148,7 @@ pub(super) fn stats(
     };
     let named = columns.iter().map(|column| format!("{column}, "));
     let sql = format!(
-        "SELECT {}{SUMS} FROM hourly {} {grouping} HAVING sum(count) > 0 {ordering}",
+        "SELECT {}{SUMS} FROM {table} {} {grouping} HAVING sum(count) > 0 {ordering}",
         named.collect::<String>(),
         conditions.sql()
     );
@@ -155,7 +172,8 @@ pub(super) fn recoveries(
     conditions.compare("hour < ?", query.until.map(rollup::hour));
     let sql = format!(
         "SELECT hour, strategy, outcome, count, duration_ms, cost_nanos,
-            b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11 FROM hourly {}",
+            b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11 FROM {} {}",
+        OUTCOMES.of(query.since, query.until),
         conditions.sql()
     );
     let mut statement = connection.prepare_cached(&sql)?;

@@ -6,6 +6,7 @@ use rusqlite::{Connection, TransactionBehavior, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::{RunView, Status};
 
+use super::daily::{OUTCOMES, TRIES};
 use super::recount::Recount;
 use super::{hourly, read, spending};
 use crate::maintenance::{Finding, Report};
@@ -58,6 +59,7 @@ fn check_all(connection: &Connection) -> rusqlite::Result<Report> {
         findings.extend(without.map(|id| Finding::new(id, "it has no events")));
         recount.add_calls(connection)?;
         findings.extend(check_hourly(connection, &recount)?);
+        findings.extend(check_daily(connection)?);
         findings.extend(check_spent(connection)?);
         findings.extend(check_dashboard(connection, &recount)?);
     }
@@ -93,6 +95,11 @@ fn check_hourly(connection: &Connection, recount: &Recount) -> rusqlite::Result<
     let complete = pruned || kept.len() == recount.cells.len();
     let wrong = !(right && complete);
     Ok(wrong.then(|| Finding::new("hourly", "the hourly counts are not those of the events")))
+}
+
+fn check_daily(connection: &Connection) -> rusqlite::Result<Option<Finding>> {
+    let right = OUTCOMES.agree(connection)? && TRIES.agree(connection)?;
+    Ok((!right).then(|| Finding::new("daily", "the counts of days are not those of their hours")))
 }
 
 fn check_dashboard(connection: &Connection, recount: &Recount) -> rusqlite::Result<Vec<Finding>> {

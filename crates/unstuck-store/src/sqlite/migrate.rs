@@ -47,6 +47,10 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../migrations/sqlite/0007_many_questions.sql"),
         then: |_| Ok(()),
     },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0008_daily.sql"),
+        then: |_| Ok(()),
+    },
 ];
 
 /// The newest schema that is known here.

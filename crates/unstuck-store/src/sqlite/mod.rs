@@ -3,6 +3,7 @@
 mod analytics;
 mod calls;
 mod connect;
+mod daily;
 mod failed;
 mod failure;
 mod fold;

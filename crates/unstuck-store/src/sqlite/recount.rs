@@ -87,6 +87,6 @@ pub(super) fn fill_dashboard(connection: &Connection) -> rusqlite::Result<()> {
     calls::find_alone(connection)?;
     let mut recount = Recount::of_all(connection)?;
     hourly::fill_recoveries(connection, &recount.cells)?;
-    recount.tries.flush(connection)?;
+    recount.tries.fill(connection)?;
     recount.projects.flush(connection)
 }

@@ -7,12 +7,14 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use unstuck_core::episode::{PromptPattern, RunView};
 use unstuck_core::event::{CallRecord, Event, RunId, SessionId};
 
+use super::daily::{self, TRIES};
 use crate::tried::{self, Attempt, Count, Fault, Key};
 
 /// So many ids are kept in memory at most.
 const KEPT: usize = 4096;
 
-const ADD: &str = "INSERT INTO tries (hour, scope, message, pattern, count, newest)
+/// Behind `INSERT INTO` and the name of a table.
+const ADD: &str = " (hour, scope, message, pattern, count, newest)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT DO UPDATE SET count = count + excluded.count, newest = max(newest, excluded.newest)";
 
@@ -24,6 +26,9 @@ const ALL: &str = "SELECT hour, project, model, try_scopes.kind, coalesce(finger
 
 const ROLE: &str = "SELECT payload FROM events
     WHERE run = ?1 AND session = ?2 AND event = 'session_started' ORDER BY seq DESC LIMIT 1";
+
+/// A table, and the hour under which it counts an hour.
+type Table = (&'static str, fn(i64) -> i64);
 
 /// Tries that were counted, not yet written.
 #[derive(Debug, Default)]
@@ -75,20 +80,28 @@ impl Tries {
         }
     }
 
-    /// Writes what was counted since the last time.
+    /// Writes what was counted since the last time, by hour and by day.
     pub(super) fn flush(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let (hours, days) = (TRIES.by_hour, TRIES.by_day);
+        self.flush_to(connection, &[(hours, |hour| hour), (days, daily::day)])
+    }
+
+    /// The same in a store that does not count by day yet.
+    pub(super) fn fill(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        self.flush_to(connection, &[(TRIES.by_hour, |hour| hour)])
+    }
+
+    fn flush_to(&mut self, connection: &Connection, tables: &[Table]) -> rusqlite::Result<()> {
         for (key, count) in self.counts.drain() {
             let scope = self.ids.scope(connection, &key)?;
             let message = self.ids.message(connection, &key, &self.said)?;
             let pattern = self.ids.pattern(connection, key.pattern.as_ref())?;
-            connection.prepare_cached(ADD)?.execute(params![
-                key.hour,
-                scope,
-                message,
-                pattern,
-                count.count as i64,
-                count.newest
-            ])?;
+            let (number, newest) = (count.count as i64, count.newest);
+            for (table, begin) in tables {
+                let sql = format!("INSERT INTO {table}{ADD}");
+                let row = params![begin(key.hour), scope, message, pattern, number, newest];
+                connection.prepare_cached(&sql)?.execute(row)?;
+            }
         }
         self.said.clear();
         self.ids.stay_small();

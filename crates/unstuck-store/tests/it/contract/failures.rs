@@ -1,8 +1,10 @@
 //! What failures say together, and one by one.
 
 use unstuck_core::event::{AttemptEnd, CallOutcome, CallRecord, Event, Outcome, RunId};
-use unstuck_core::{FailureAnalytics, Kind};
-use unstuck_store::{Append, FailureLine, FailureQuery, Options, Redact, Report, Store, Task};
+use unstuck_core::{FailureAnalytics, Kind, Timestamp};
+use unstuck_store::{
+    Append, FailureLine, FailureQuery, Options, RecoveryQuery, Redact, Report, Store, Task,
+};
 
 use super::Place;
 use crate::samples::{
@@ -41,6 +43,35 @@ fn by(run: &RunId, model: &str) -> AttemptEnd {
 }
 
 const DAY: i64 = 86_400;
+
+/// What is read from the counts of days is what those of hours say, and half a day counts only its hours.
+pub(crate) async fn whole_days_and_their_hours_tell_the_same(place: &Place) {
+    let store = place.open().await;
+    history(&store).await;
+    // No whole day: what is asked for must be read hour by hour.
+    let by_hour = |days| {
+        let at = later(days * DAY).millis();
+        Some(Timestamp::from_millis(at - at % 86_400_000 + 3_600_000))
+    };
+    let (days, hours) = (FailureQuery::default(), |since| FailureQuery {
+        since,
+        until: by_hour(30),
+        ..FailureQuery::default()
+    });
+    let all = told(&store, days).await;
+    assert_eq!(all.total_failures, 4);
+    assert_eq!(told(&store, hours(None)).await, all);
+    assert_eq!(told(&store, hours(by_hour(-1))).await, all);
+    assert_eq!(told(&store, hours(by_hour(2))).await.total_failures, 0);
+    let recoveries = RecoveryQuery::default();
+    let cut = RecoveryQuery {
+        until: by_hour(30),
+        ..RecoveryQuery::default()
+    };
+    let report = store.recoveries(&recoveries).await.unwrap();
+    assert_eq!(store.recoveries(&cut).await.unwrap(), report);
+    assert_eq!(report.total.recoveries, 2);
+}
 
 /// Two projects, two models, two days.
 async fn history(store: &Store) {

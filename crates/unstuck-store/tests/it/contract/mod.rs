@@ -122,6 +122,7 @@ contract! {
     failures {
         failures_are_told_by_what_is_asked
         the_same_hours_are_told_together_and_one_by_one
+        whole_days_and_their_hours_tell_the_same
         a_role_is_told_by_its_prompt
         a_call_that_was_given_up_counts_where_nobody_drives
         failures_come_in_pages_that_stay_where_they_are

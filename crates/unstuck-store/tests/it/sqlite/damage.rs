@@ -121,13 +121,15 @@ fn folds_that_do_not_fit_their_events_are_found() {
         ),
         (
             "UPDATE hourly SET count = count + 1 WHERE outcome = 'succeeded'",
-            vec!["hourly"],
+            vec!["hourly", "daily"],
         ),
         (
             "DELETE FROM hourly WHERE outcome = 'succeeded'",
-            vec!["hourly"],
+            vec!["hourly", "daily"],
         ),
-        ("UPDATE tries SET count = count + 1", vec!["tries"]),
+        ("UPDATE tries SET count = count + 1", vec!["daily", "tries"]),
+        ("UPDATE tries_daily SET newest = 0", vec!["daily"]),
+        ("DELETE FROM daily", vec!["daily"]),
         ("DELETE FROM try_scopes", vec!["tries"]),
         ("UPDATE projects SET updated = 1", vec!["projects"]),
         ("DELETE FROM projects", vec!["projects"]),
