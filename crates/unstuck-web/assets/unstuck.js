@@ -306,6 +306,8 @@
     if (!answer.ok) throw new Error(await refused(form, answer));
     mark(form, []);
     if (answer.headers.get("ETag")) form.dataset.etag = answer.headers.get("ETag");
+    if (form.dataset.keeps) localStorage.setItem(KEY, (await answer.json())[form.dataset.keeps]);
+    if (form.dataset.forgets) localStorage.removeItem(KEY);
     const told = form.dataset.tell && (await answer.json())[form.dataset.tell];
     return told ? String(told) : "";
   }

@@ -19,6 +19,8 @@ pub(crate) struct Now {
     pub(crate) sessions: Vec<Session>,
     /// The lanes of the gateway.
     pub(crate) lanes: Vec<Lane>,
+    /// Where clients reach the gateway.
+    pub(crate) gateway: String,
     /// Runs that ended, the newest first.
     pub(crate) ended: Vec<Run>,
     /// How many tries failed in each of the last 24 hours, the oldest first.
@@ -125,7 +127,7 @@ fn upstreams(now: &Now) -> Markup {
         section data-part="upstreams" data-about=(ABOUT) aria-labelledby="upstreams-title" {
             div class="section-head" { h2 id="upstreams-title" { "Upstreams" } }
             @if now.lanes.is_empty() {
-                (empty::empty("No API calls go through this gateway yet.", "Point a client at it:", Some("export ANTHROPIC_BASE_URL=http://127.0.0.1:PORT")))
+                (empty::empty("No API calls go through this gateway yet.", "Point a client at it:", Some(&format!("export ANTHROPIC_BASE_URL={}/anthropic", now.gateway))))
             } @else {
                 (lanes::lanes(&now.lanes, now.frame.now))
             }

@@ -301,7 +301,7 @@ fn templates(view: &Policies) -> Markup {
     html! {
         section aria-labelledby="templates-title" {
             div class="section-head" { h2 id="templates-title" { "Templates" } span class="dim small" { "fill in the form above; nothing is saved before you save it" } }
-            @if view.templates.is_empty() { (empty::empty("There are no templates.", "The configuration can hold some:", Some("unstuck config show policies"))) }
+            @if view.templates.is_empty() { (empty::empty("There are no templates.", "The configuration can hold some:", Some("unstuck policy list"))) }
             div class="two" {
                 @for policy in &view.templates {
                     article class="card stack" {

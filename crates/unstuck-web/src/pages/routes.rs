@@ -53,6 +53,7 @@ fn still() -> Frame {
         now: Timestamp::from_seconds(0),
         open: 0,
         may: May::default(),
+        known: false,
         stream: None,
     }
 }

@@ -45,7 +45,7 @@ fn budgets(view: &Settings) -> Markup {
     html! {
         section data-part="budgets" data-about="call_finished attempt_failed attempt_succeeded" aria-labelledby="budgets-title" {
             div class="section-head" { h2 id="budgets-title" { "Budgets" } span class="dim small" { (money::usd(view.budgets.spent_today_usd)) " spent on API calls today (UTC)" } }
-            @if view.budgets.budgets.iter().all(|one| one.usd.is_none() && one.tokens.is_none()) { (empty::empty("Nothing limits what is spent.", "A limit in the configuration:", Some("[budgets] day_usd = 20"))) }
+            @if view.budgets.budgets.iter().all(|one| one.usd.is_none() && one.tokens.is_none()) { (empty::empty("Nothing limits what is spent.", "A limit in the configuration:", Some("[budget]\nper_day = { usd = 20 }"))) }
             @else { div class="tiles" { @for one in &view.budgets.budgets { (budget(one)) } } }
         }
     }
@@ -79,7 +79,7 @@ fn webhooks(view: &Settings) -> Markup {
     html! {
         section aria-labelledby="webhooks-title" {
             div class="section-head" { h2 id="webhooks-title" { "Webhooks" } }
-            @if view.webhooks.is_empty() { (empty::empty("Nobody is told when something happens.", "A webhook in the configuration:", Some("[webhooks] on_escalation = \"https://…\""))) }
+            @if view.webhooks.is_empty() { (empty::empty("Nobody is told when something happens.", "A webhook in the configuration:", Some("[webhooks]\non_escalation = \"https://hooks.example/unstuck\""))) }
             @else { div class="card flush" { table class="table folds" {
                 caption class="hidden-visually" { "Who is told when something happens" }
                 thead { tr { th scope="col" { "When" } th scope="col" { "To" } th scope="col" { "As" } th scope="col" { "Test" } } }

@@ -27,6 +27,19 @@ const WATCH: &str = r#"
     console.error = (...all) => { wrong.push("console: " + all.join(" ")); told(...all); };
 "#;
 
+/// Where a page scrolls sideways, and whether anything went wrong on it.
+const FAULTS: &str = r#"(() => {
+    const wide = document.documentElement.scrollWidth - innerWidth;
+    const all = [...(window.wrong || [])];
+    if (wide > 0) all.push("scrolls sideways by " + wide);
+    return all;
+})()"#;
+
+/// What axe finds, from serious on.
+const AXE: &str = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then((r) => done(r.violations
+    .filter((v) => ['serious', 'critical'].includes(v.impact))
+    .map((v) => v.id + ': ' + v.nodes.slice(0, 4).map((n) => n.html + ' ' + n.failureSummary).join('; '))));";
+
 /// A browser with one window.
 pub(crate) struct Chromium {
     pub(crate) page: Client,
@@ -184,6 +197,22 @@ impl Chromium {
         panic!("{selector} is never still");
     }
 
+    /// What is wrong with the page as it is, for whoever looks at it or listens to it.
+    pub(crate) async fn faults(&self) -> Vec<String> {
+        let mut found = vec![self.says(FAULTS).await];
+        match std::fs::read_to_string(target().join("axe/axe.min.js")) {
+            Ok(source) => {
+                self.page.execute(&source, Vec::new()).await.unwrap();
+                found.push(self.page.execute_async(AXE, Vec::new()).await.unwrap());
+            }
+            Err(_) => eprintln!(
+                "skipped: no axe-core here; npm pack axe-core, and unpack its axe.min.js to target/axe"
+            ),
+        }
+        let all = found.iter().filter_map(Value::as_array).flatten();
+        all.map(|one| one.as_str().unwrap().to_owned()).collect()
+    }
+
     /// Keeps a picture of the whole page, as if the window were as high as the page.
     pub(crate) async fn picture(&self, name: &str) {
         let size = "[innerWidth, document.documentElement.scrollHeight, innerHeight]";
@@ -220,7 +249,7 @@ impl Drop for Chromium {
 }
 
 /// The folder that Cargo builds in.
-pub(crate) fn target() -> PathBuf {
+fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
         .unwrap()

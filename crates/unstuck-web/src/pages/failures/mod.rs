@@ -180,7 +180,7 @@ fn told(view: &Failures) -> Markup {
     html! {
         div data-part="told" data-about="attempt_failed attempt_succeeded call_finished run_finished" {
             @if tries == 0 && failed == 0 {
-                section { (empty::empty("Nothing was tried in this time.", "Choose a longer time, or make some history:", Some("unstuck demo"))) }
+                section { (empty::empty("Nothing was tried in this time.", "Choose a longer time. What runs like this is counted:", Some("unstuck exec -- claude -p 'fix the failing tests'"))) }
             } @else {
                 (short(view, failed, tries))
                 (by_day(view))

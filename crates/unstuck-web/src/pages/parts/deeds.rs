@@ -23,8 +23,8 @@ pub(crate) fn of_session(it: &Session, may: May) -> Markup {
         div class="actions" {
             (opener("", "retry-plain", refused, "Retry"))
             (opener("", "retry", refused, "Retry with error context"))
-            (opener("", "escalate", refused, "Stronger model"))
-            @if goes_on(it.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
+            (opener("", "escalate", may.not_answer(), "Stronger model"))
+            @if it.driven && goes_on(it.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
         }
     }
 }
@@ -34,7 +34,7 @@ pub(crate) fn of_run(run: &Run, sessions: &[Session], may: May) -> Markup {
     html! {
         div class="actions" {
             @if let [only] = sessions { a class="button" href={ "/sessions/" (only.id) } { "Retry, compare, escalate" } }
-            @if goes_on(run.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
+            @if run.driven && goes_on(run.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
         }
     }
 }

@@ -162,7 +162,7 @@ pub(crate) fn preview(preview: &Preview) -> Markup {
             @for note in &preview.notes { p class="small dim" { (text::one_line(note, 400)) } }
             @if preview.files.is_empty() { p class="dim" { "It would change no files." } }
             @for file in &preview.files { (changed(file)) }
-            @if preview.more { p class="dim" { "There are more files. " code { "unstuck preview show" } " lists them all." } }
+            @if preview.more { p class="dim" { "There are more files than are shown here." } }
             @if !preview.output.trim().is_empty() {
                 details data-key="preview-output" { summary { "What it wrote" } (text::output("What the command wrote", "preview", &preview.output)) }
             }
