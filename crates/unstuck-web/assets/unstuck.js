@@ -9,6 +9,9 @@
   const now = () => Date.now() + skew;
   const all = (selector, under = document) => [...under.querySelectorAll(selector)];
 
+  // So often what changes without an event is looked at again, in milliseconds.
+  const QUIETLY = 5000;
+
   // ---- moments ----
 
   const pad = (n) => String(n).padStart(2, "0");
@@ -148,6 +151,12 @@
     return about.some((one) => one === "*" || one === event.run || one === event.session || one === event.event);
   }
 
+  // Calls that go well are no events, but costs and limits change with them.
+  function refreshQuiet() {
+    if (document.hidden) return;
+    for (const part of all("[data-part][data-quietly]")) later(part.dataset.part);
+  }
+
   function refreshAll() {
     for (const part of all("[data-part]")) later(part.dataset.part, 50);
   }
@@ -262,6 +271,7 @@
       const line = document.createElement("p");
       line.className = "wrong";
       line.id = `${field.id}-wrong`;
+      line.setAttribute("role", "alert");
       line.textContent = error.why;
       field.after(line);
       field.setAttribute("aria-invalid", "true");
@@ -280,10 +290,12 @@
     return errors.length ? "Not done. See the fields above." : problem(answer);
   }
 
+  const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
+
   async function problem(answer) {
     try {
       const said = await answer.json();
-      return said.detail || said.title || `The server answered ${answer.status}.`;
+      return sentence(said.detail || said.title || `The server answered ${answer.status}.`);
     } catch {
       return `The server answered ${answer.status}.`;
     }
@@ -335,12 +347,18 @@
 
   // ---- dialogs: their content is fetched when they are opened ----
 
+  // What each of them says until then.
+  const waits = new Map();
+
   async function openDialog(button) {
     const dialog = document.getElementById(button.dataset.dialog);
     if (!dialog) return;
     dialog.showModal();
     const inside = dialog.querySelector("[data-load]");
     if (!inside) return;
+    // What it said the last time would be taken away under the hands of whoever uses it.
+    if (!waits.has(inside)) waits.set(inside, inside.innerHTML);
+    inside.innerHTML = waits.get(inside);
     try {
       const answer = inside.dataset.post
         ? await fetch(inside.dataset.post, { method: "POST", headers: keyed({ Accept: "text/html" }) })
@@ -417,5 +435,6 @@
   tick();
   count();
   setInterval(tick, 1000);
+  setInterval(refreshQuiet, QUIETLY);
   login().then(listen);
 })();

@@ -8,6 +8,7 @@ use super::layout::{self, Frame, Place};
 pub(crate) fn page(frame: &Frame) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Log in" } } }
+        div class="cards" {
         div class="card stack" {
             p { "The link that " code { "unstuck serve" } " prints brings you here with a code that works once, for ten minutes." }
             p { "A new link for a server that runs: " code { "unstuck token link" } }
@@ -22,6 +23,7 @@ pub(crate) fn page(frame: &Frame) -> Markup {
             }
             p class="says" role="alert" {}
             div class="row" { button type="submit" class="primary" { "Log in" } a class="button" href="/" { "Only read" } span class="small dim" { "Reading needs no login on this machine." } }
+        }
         }
     };
     layout::page(frame, Place::Elsewhere, "Log in", body)

@@ -43,7 +43,7 @@ pub(crate) fn part(view: &Settings, name: &str) -> Option<Markup> {
 
 fn budgets(view: &Settings) -> Markup {
     html! {
-        section data-part="budgets" data-about="call_finished attempt_failed attempt_succeeded" aria-labelledby="budgets-title" {
+        section data-part="budgets" data-about="call_finished attempt_failed attempt_succeeded" data-quietly aria-labelledby="budgets-title" {
             div class="section-head" { h2 id="budgets-title" { "Budgets" } span class="dim small" { (money::usd(view.budgets.spent_today_usd)) " spent on API calls today (UTC)" } }
             @if view.budgets.budgets.iter().all(|one| one.usd.is_none() && one.tokens.is_none()) { (empty::empty("Nothing limits what is spent.", "A limit in the configuration:", Some("[budget]\nper_day = { usd = 20 }"))) }
             @else { div class="tiles" { @for one in &view.budgets.budgets { (budget(one)) } } }

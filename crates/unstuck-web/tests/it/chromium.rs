@@ -27,11 +27,15 @@ const WATCH: &str = r#"
     console.error = (...all) => { wrong.push("console: " + all.join(" ")); told(...all); };
 "#;
 
-/// Where a page scrolls sideways, and whether anything went wrong on it.
+/// Where a page scrolls sideways or cuts something off, and whether anything went wrong on it.
 const FAULTS: &str = r#"(() => {
     const wide = document.documentElement.scrollWidth - innerWidth;
     const all = [...(window.wrong || [])];
     if (wide > 0) all.push("scrolls sideways by " + wide);
+    for (const it of document.querySelectorAll(".card, dialog[open]")) {
+        const more = it.scrollWidth - it.clientWidth;
+        if (more > 1 && !["auto", "scroll"].includes(getComputedStyle(it).overflowX)) all.push("cuts off " + more + " of " + it.innerText.slice(0, 80));
+    }
     return all;
 })()"#;
 

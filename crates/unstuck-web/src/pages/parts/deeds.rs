@@ -8,9 +8,12 @@ use super::controls::{May, button, dialog, opener};
 use super::{money, session, text};
 use crate::model::{Estimate, RetryPrompt, Run, Session};
 
-/// Why something that goes on cannot be tried again.
-fn not_again(status: Status, driven: bool, may: May) -> Option<&'static str> {
-    match (status, driven) {
+/// Why a session cannot be tried again.
+fn not_again(it: &Session, may: May) -> Option<&'static str> {
+    match (it.status, it.driven) {
+        _ if it.client().is_some() => {
+            Some("It only uses the gateway. Start it again where it was started.")
+        }
         (Status::Running, true) => Some("It is running. Stop it first, or wait."),
         _ => may.not_answer(),
     }
@@ -18,13 +21,13 @@ fn not_again(status: Status, driven: bool, may: May) -> Option<&'static str> {
 
 /// The buttons of a session.
 pub(crate) fn of_session(it: &Session, may: May) -> Markup {
-    let refused = not_again(it.status, it.driven, may);
+    let refused = not_again(it, may);
     html! {
         div class="actions" {
             (opener("", "retry-plain", refused, "Retry"))
             (opener("", "retry", refused, "Retry with error context"))
             (opener("", "escalate", may.not_answer(), "Stronger model"))
-            @if it.driven && goes_on(it.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
+            @if it.driven && it.client().is_none() && goes_on(it.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
         }
     }
 }
@@ -34,7 +37,7 @@ pub(crate) fn of_run(run: &Run, sessions: &[Session], may: May) -> Markup {
     html! {
         div class="actions" {
             @if let [only] = sessions { a class="button" href={ "/sessions/" (only.id) } { "Retry, compare, escalate" } }
-            @if run.driven && goes_on(run.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
+            @if run.driven && run.client().is_none() && goes_on(run.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
         }
     }
 }

@@ -4,6 +4,7 @@
 mod chromium;
 mod entering;
 mod now;
+mod session;
 
 use std::process::{Child, Stdio};
 

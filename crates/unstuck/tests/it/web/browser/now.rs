@@ -98,6 +98,8 @@ async fn upstreams_show_their_limits_and_whether_they_are_up() {
     desk.shows("[data-part=upstreams]", "Down").await;
     desk.shows("[data-part=upstreams]", "tried again in").await;
     desk.shows("[data-part=upstreams]", "of 50 requests").await;
+    desk.shows("[data-part=sessions]", "Calls of ").await;
+    desk.shows("[data-part=sessions]", "$0.04").await;
     desk.picture("now-upstreams").await;
     desk.close().await;
 }
