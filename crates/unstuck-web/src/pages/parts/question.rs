@@ -96,8 +96,7 @@ pub(crate) fn answers(asked: &Escalation, may: May) -> Markup {
             }
             p class="says" role="alert" {}
             ul class="answers" {
-                @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.does, 300))
-                    @if let Some(cost) = offered.cost_usd { span class="dim" { " (" (money::more(cost)) ")" } } } } }
+                @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.does, 300)) } } }
             }
             @if let Some(refused) = refused { p class="small dim" { (refused) } }
         }

@@ -87,7 +87,8 @@ pub(crate) fn waits(
             (Status::Waiting, Some(until)) => {
                 span class="small" { span class="strong" { "Goes on " (time::until(until, now)) } @if let Some(reason) = reason { span class="dim" { " · " (reason) } } }
             }
-            (Status::Succeeded, _) => {}
+            // What an attempt before has come to says nothing about the one that runs.
+            (Status::Succeeded | Status::Running, _) => {}
             _ => { @if let Some(reason) = reason { span class="small dim" { (reason) } } }
         }
     }

@@ -3,8 +3,12 @@
 #[path = "../../../../../unstuck-web/tests/it/chromium.rs"]
 mod chromium;
 mod entering;
+mod failures;
+mod inbox;
 mod now;
+mod policies;
 mod session;
+mod settings;
 
 use std::process::{Child, Stdio};
 
