@@ -193,20 +193,41 @@
   }
 
   function listen() {
-    if (!root.dataset.stream) return;
+    if (!root.dataset.stream || source) return;
     source = new EventSource(root.dataset.stream);
     source.onopen = () => {
       state("live", "Live");
-      if (wasLost) { wasLost = false; tell("The connection is back."); refreshAll(); }
+      if (wasLost) { wasLost = false; refreshAll(); }
     };
     source.onerror = () => {
       wasLost = true;
       state("lost", "Connection lost, trying again");
       // A refused stream is not tried again by the browser.
-      if (source.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
+      if (source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 5000); }
     };
     source.onmessage = heard;
     for (const name of EVENTS) source.addEventListener(name, heard);
+  }
+
+  // Browsers have only six connections to a server, for all windows together: who is not looked at lets go of theirs.
+  // Of those who may tell of questions all the same, the last that was looked at keeps it.
+  const LISTENER = "unstuck-listener";
+  const own = String(Math.random());
+
+  function rest() {
+    source?.close();
+    source = null;
+    wasLost = true;
+  }
+
+  function looked() {
+    if (!document.hidden) return listen();
+    if ("Notification" in window && Notification.permission === "granted") localStorage.setItem(LISTENER, own);
+    else rest();
+  }
+
+  function passed(event) {
+    if (event.key === LISTENER && event.newValue !== own && document.hidden) rest();
   }
 
   // ---- browser notifications, where a person allowed them ----
@@ -429,6 +450,10 @@
   document.addEventListener("submit", submit);
   document.addEventListener("click", clicked);
   document.addEventListener("keydown", key);
+  document.addEventListener("visibilitychange", looked);
+  addEventListener("storage", passed);
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", (event) => { if (event.persisted) looked(); });
   root.classList.add("scripted");
   for (const part of all("[data-part]")) shown.set(part.dataset.part, plain(part));
   offerNotifications();

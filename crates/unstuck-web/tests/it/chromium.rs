@@ -107,11 +107,10 @@ impl WebDriverCompatibleCommand for Cdp {
 impl Chromium {
     /// A browser; none, and a line that says so, where there is none on this machine.
     pub(crate) async fn start() -> Option<Self> {
-        let Some(mut driver) = driver() else {
+        let Some((driver, port)) = driver().await else {
             eprintln!("skipped: no chromedriver here; apt-get install chromium chromium-driver");
             return None;
         };
-        let port = port(&mut driver).await;
         let profile = tempfile::tempdir().unwrap();
         let arguments = [
             "--headless=new".to_owned(),
@@ -260,25 +259,32 @@ fn target() -> PathBuf {
         .to_owned()
 }
 
-fn driver() -> Option<Child> {
-    Command::new("chromedriver")
-        .arg("--port=0")
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .ok()
+/// A driver and its port. Where another process was quicker to take the port that it chose, the next one has better luck.
+async fn driver() -> Option<(Child, u16)> {
+    for _ in 0..5 {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .ok()?;
+        if let Some(port) = port(&mut driver).await {
+            return Some((driver, port));
+        }
+    }
+    panic!("chromedriver did not start");
 }
 
 /// The port that it has chosen, which it says when it is ready.
-async fn port(driver: &mut Child) -> u16 {
+async fn port(driver: &mut Child) -> Option<u16> {
     let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     while let Some(line) = lines.next_line().await.unwrap() {
         let said = line.strip_prefix("ChromeDriver was started successfully on port ");
         if let Some(port) = said {
             // What it says later is read on, so that it is not kept waiting.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-            return port.trim_end_matches('.').parse().unwrap();
+            return port.trim_end_matches('.').parse().ok();
         }
     }
-    panic!("chromedriver did not start");
+    None
 }

@@ -7,8 +7,10 @@ mod failures;
 mod inbox;
 mod now;
 mod policies;
+mod reading;
 mod session;
 mod settings;
+mod strangers;
 
 use std::process::{Child, Stdio};
 
@@ -107,6 +109,37 @@ impl Desk {
         let page = &self.browser.page;
         let text = page.execute_async(ask, vec![json!(path)]).await.unwrap();
         text.as_str().unwrap().to_owned()
+    }
+
+    /// The status that a page gets for what it posts.
+    async fn posted(&self, path: &str, body: Value) -> Value {
+        let ask = "const done = arguments[2]; fetch(arguments[0], {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(arguments[1])}).then((answer) => done(answer.status))";
+        let page = &self.browser.page;
+        page.execute_async(ask, vec![json!(path), body])
+            .await
+            .unwrap()
+    }
+
+    /// Presses keys, wherever the focus is.
+    async fn keys(&self, keys: &str) {
+        let page = &self.browser.page;
+        let focused = page.active_element().await.unwrap();
+        focused.send_keys(keys).await.unwrap();
+    }
+
+    /// Presses Tab until something has the focus.
+    async fn tab_to(&self, selector: &str) {
+        let found = format!(
+            "document.activeElement?.matches({}) === true",
+            json!(selector)
+        );
+        for _ in 0..60 {
+            self.keys("\u{e004}").await;
+            if self.says(&found).await == true {
+                return;
+            }
+        }
+        panic!("{selector} is never reached");
     }
 
     async fn says(&self, script: &str) -> Value {

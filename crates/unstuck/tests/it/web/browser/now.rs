@@ -103,3 +103,45 @@ async fn upstreams_show_their_limits_and_whether_they_are_up() {
     desk.picture("now-upstreams").await;
     desk.close().await;
 }
+
+/// Browsers have six connections for all windows of a server together: many of them do not wait for each other.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_windows_are_open_at_once() {
+    let place = asking();
+    let Some(desk) = Desk::open(&place, &[]).await else {
+        return;
+    };
+    for path in [
+        "/",
+        "/inbox",
+        "/runs",
+        "/failures",
+        "/policies",
+        "/settings",
+        "/runs",
+    ] {
+        desk.goto(path).await;
+    }
+    let page = &desk.browser.page;
+    let first = page.window().await.unwrap();
+    for path in [
+        "/inbox",
+        "/runs",
+        "/failures",
+        "/policies",
+        "/settings",
+        "/runs",
+        "/",
+    ] {
+        let next = page.new_window(true).await.unwrap();
+        page.switch_to_window(next.handle).await.unwrap();
+        desk.goto(path).await;
+    }
+    place
+        .run(&["exec", "--", "claude", "-p", "x"], "")
+        .told(3, &[]);
+    desk.shows("[data-part=needs]", "Not logged in").await;
+    page.switch_to_window(first).await.unwrap();
+    desk.until("document.title.startsWith('(1) ')").await;
+    desk.browser.close().await;
+}

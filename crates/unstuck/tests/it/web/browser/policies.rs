@@ -1,6 +1,7 @@
 //! Policies: for everybody and for a project, and two people at once.
 
 use super::Desk;
+use super::chromium::LOOKS;
 use crate::Place;
 
 /// A command that fails for a moment, and counts how often it was tried.
@@ -77,13 +78,14 @@ async fn mistakes_are_told_in_place_and_nobody_is_overwritten() {
     let first = page.window().await.unwrap();
     let second = page.new_window(true).await.unwrap();
     page.switch_to_window(second.handle).await.unwrap();
+    desk.browser.look(LOOKS[0]).await;
     desk.goto("/policies").await;
     desk.fill("#maxRetries", "9").await;
     saved(&desk).await;
     page.switch_to_window(first).await.unwrap();
     desk.fill("#maxRetries", "1").await;
     desk.press("#policy button[type=submit]").await;
-    desk.shows("#policy > .says", "has changed").await;
+    desk.shows("#policy > .says", "was changed meanwhile").await;
     desk.picture("policy-conflict").await;
     let policy: serde_json::Value =
         serde_json::from_str(&desk.fetched("/api/retry-policy").await).unwrap();
