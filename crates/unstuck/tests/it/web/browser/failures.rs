@@ -139,3 +139,22 @@ async fn runs_are_filtered_by_the_address() {
     desk.shows("[data-part=list]", "No runs match.").await;
     desk.close().await;
 }
+
+/// S4-31: what is older is one click away.
+#[tokio::test(flavor = "multi_thread")]
+async fn older_runs_are_on_further_pages() {
+    let place = Place::new();
+    for number in 0..51 {
+        let number = number.to_string();
+        place.run(&["exec", "--", "true", &number], "").told(0, &[]);
+    }
+    let Some(desk) = Desk::open(&place, &[]).await else {
+        return;
+    };
+    desk.goto("/runs").await;
+    desk.press("a.button[href*='after=']").await;
+    desk.shows("[data-part=list]", "true 0").await;
+    desk.until("document.querySelectorAll('[data-part=list] tbody tr').length === 1")
+        .await;
+    desk.close().await;
+}

@@ -7,6 +7,7 @@ mod failures;
 mod inbox;
 mod now;
 mod policies;
+mod pressed;
 mod reading;
 mod session;
 mod settings;

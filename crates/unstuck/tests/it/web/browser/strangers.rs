@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Desk;
 use crate::Place;
-use crate::gateway::{api, by_user};
+use crate::gateway::{api, by_user, until};
 
 /// What would run, load or move something if it were taken for markup.
 const HOSTILE: &str = "<img src=x onerror=wrong.push(1)><script>wrong.push(2)</script>'\"><b>";
@@ -35,8 +35,11 @@ fn hostile() -> Place {
         command.current_dir(project).output().unwrap().status.code(),
         Some(3)
     );
-    let role = json!({"role": [{"id": "b", "title": HOSTILE, "agent": "command", "command": ["sh", "-c", "cat hostile >&2; exit 9"], "prompt": HOSTILE}], "policy": {"enabled": false}});
-    place.write("unstuck.json", &role.to_string());
+    let config = json!({
+        "role": [{"id": "b", "model": HOSTILE, "agent": "command", "command": ["sh", "-c", "cat hostile >&2; exit 9", "{model}"], "prompt": HOSTILE}],
+        "policy": {"enabled": false, "name": HOSTILE, "description": HOSTILE},
+    });
+    place.write("unstuck.json", &config.to_string());
     place.run(&["run", "--task", HOSTILE], "");
     place
 }
@@ -51,9 +54,12 @@ async fn what_strangers_write_is_only_text() {
         return;
     };
     let body = json!({"model": HOSTILE, "max_tokens": 9, "messages": [{"role": "user", "content": HOSTILE}]});
-    let call = format!("/s/{}/anthropic/v1/messages", "client");
-    desk.posted(&call, body).await;
-    let runs = place.json(&["runs", "--json"], "");
+    let status = desk.posted("/s/client/anthropic/v1/messages", body).await;
+    assert_eq!(status, 500);
+    let runs = until("the call is written down", || {
+        let runs = place.json(&["runs", "--json"], "");
+        (runs.as_array()?.len() == 3).then_some(runs)
+    });
     let mut pages = [
         "/",
         "/inbox",
