@@ -307,6 +307,7 @@
     let errors = [];
     try { errors = (await copy.json()).errors || []; } catch { /* It says no more than its status. */ }
     const left = mark(form, errors);
+    if (answer.status === 412) return `${await problem(answer)} Load the page again to see it.`;
     if (left.length) return `Not done. ${left.join("; ")}`;
     return errors.length ? "Not done. See the fields above." : problem(answer);
   }

@@ -149,7 +149,7 @@ fn models(view: &Settings) -> Markup {
                 p class="small" { span class="label" { "Ladder " (text::one_line(&ladder.id, 40)) ": " }
                     @for (at, model) in ladder.models.iter().enumerate() { @if at > 0 { " → " } span class="tag" { (text::one_line(model, 80)) } } }
             }
-            div class="card flush" { table class="table folds tight" {
+            div class="card flush" { table class="table folds tight lined" {
                 caption class="hidden-visually" { "Models and prices" }
                 thead { tr { th scope="col" { "Model" } th scope="col" { "Provider" } th scope="col" class="number" { "In" } th scope="col" class="number" { "Kept" } th scope="col" class="number" { "Out" } th scope="col" class="number" { "Context" } th scope="col" { "Price of" } } }
                 tbody { @for model in &view.models.models { (model_row(model)) } }

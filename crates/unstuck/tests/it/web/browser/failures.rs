@@ -30,7 +30,7 @@ fn history() -> Place {
     place
 }
 
-/// S4-16, S4-20, S4-22: every filter stands in the address and counts on the page and in what is exported.
+/// S4-17, S4-22, S4-32: every filter stands in the address and counts on the page and in what is exported.
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_are_filtered_by_the_address_and_exported() {
     let place = history();
@@ -88,7 +88,7 @@ async fn failures_are_filtered_by_the_address_and_exported() {
     desk.close().await;
 }
 
-/// S4-22: a click on the buttons saves files that hold what was filtered.
+/// S4-17: a click on the buttons saves files that hold what was filtered.
 #[tokio::test(flavor = "multi_thread")]
 async fn exports_are_saved_as_files() {
     let place = history();
@@ -120,7 +120,7 @@ async fn exports_are_saved_as_files() {
     desk.close().await;
 }
 
-/// S4-31: the list of runs is narrowed by the address, too.
+/// The list of runs is narrowed by the address, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn runs_are_filtered_by_the_address() {
     let place = history();
@@ -140,7 +140,7 @@ async fn runs_are_filtered_by_the_address() {
     desk.close().await;
 }
 
-/// S4-31: what is older is one click away.
+/// What is older is one click away.
 #[tokio::test(flavor = "multi_thread")]
 async fn older_runs_are_on_further_pages() {
     let place = Place::new();

@@ -35,7 +35,7 @@ async fn at_question(place: &Place) -> Option<Desk> {
     Some(desk)
 }
 
-/// S3-43, S3-44: words of a person reach the agent.
+/// S3-44: words of a person reach the agent.
 #[tokio::test(flavor = "multi_thread")]
 async fn words_of_a_person_reach_the_agent() {
     let place = asking();
@@ -62,7 +62,7 @@ async fn words_of_a_person_reach_the_agent() {
     desk.close().await;
 }
 
-/// S3-44: done by hand goes on, skipping passes the failure on, ending ends it; each as its button says.
+/// S3-27, S3-44: done by hand goes on, skipping passes the failure on, ending ends it; each as its button says.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_answer_does_what_its_button_says() {
     let place = asking();
@@ -179,7 +179,7 @@ async fn a_repair_is_previewed_and_approved() {
     desk.close().await;
 }
 
-/// S3-26: what is rejected is not done.
+/// S3-26, S3-42: what is rejected is not done.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repair_is_rejected() {
     let place = broken();

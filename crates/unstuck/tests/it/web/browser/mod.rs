@@ -1,5 +1,6 @@
 //! The dashboard of `unstuck serve` in a real Chromium: real runs, real agents, a real API that fails.
 
+#[cfg(test)]
 #[path = "../../../../../unstuck-web/tests/it/chromium.rs"]
 mod chromium;
 mod entering;

@@ -5,7 +5,7 @@ use crate::Place;
 use crate::gateway::{api, by_user};
 use crate::web::asking;
 
-/// S4-04: a wait counts down, with the attempt, the reason and the model, and nobody has to load anything again.
+/// S4-04, S4-32: a wait counts down, with the attempt, the reason and the model, and nobody has to load anything again.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_goes_on_is_seen_while_it_happens() {
     let place = Place::new();
@@ -50,7 +50,7 @@ async fn what_goes_on_is_seen_while_it_happens() {
     desk.close().await;
 }
 
-/// S4-31: what needs a person stands on top, as soon as it does, also in the title of the window.
+/// S3-44: what needs a person stands on top, as soon as it does, also in the title of the window.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_comes_on_top_by_itself() {
     let place = asking();
@@ -70,7 +70,7 @@ async fn a_question_comes_on_top_by_itself() {
     desk.close().await;
 }
 
-/// S4-01, S4-24: what the APIs do to their clients is seen: limits that are nearly used up, and breakers that are open.
+/// S4-35: what the APIs do to their clients is seen: limits that are nearly used up, and breakers that are open.
 #[tokio::test(flavor = "multi_thread")]
 async fn upstreams_show_their_limits_and_whether_they_are_up() {
     let place = Place::new();

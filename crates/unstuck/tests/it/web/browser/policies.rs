@@ -18,7 +18,7 @@ async fn saved(desk: &Desk) {
     desk.shows("#policy > .says", "Saved").await;
 }
 
-/// S4-16, S4-26, S4-27: what is saved counts for the next run, for everybody and for one project.
+/// S4-16, S4-26, S4-27, S4-32: what is saved counts for the next run, for everybody and for one project.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_saved_counts_for_the_next_run() {
     let place = Place::new();
@@ -85,7 +85,7 @@ async fn mistakes_are_told_in_place_and_nobody_is_overwritten() {
     page.switch_to_window(first).await.unwrap();
     desk.fill("#maxRetries", "1").await;
     desk.press("#policy button[type=submit]").await;
-    desk.shows("#policy > .says", "was changed meanwhile").await;
+    desk.shows("#policy > .says", "Load the page again").await;
     desk.picture("policy-conflict").await;
     let policy: serde_json::Value =
         serde_json::from_str(&desk.fetched("/api/retry-policy").await).unwrap();

@@ -75,7 +75,7 @@ async fn what_is_not_there_leads_back() {
     desk.close().await;
 }
 
-/// S4-31: everything can be read without script, and the page says what does not work.
+/// Everything can be read without script, and the page says what does not work.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_are_read_without_script() {
     let place = asking();

@@ -25,7 +25,7 @@ fn stands(place: &Place, status: &str) {
     });
 }
 
-/// S4-06, S4-07, S4-08, S4-28: tried again as it was, then with the error and a person's words, which the agent gets.
+/// S4-06, S4-07, S4-08, S4-28, S4-32: tried again as it was, then with the error and a person's words, which the agent gets.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_tried_again_from_its_page() {
     let place = Place::new();
@@ -97,7 +97,7 @@ async fn a_session_is_tried_again_from_its_page() {
     desk.close().await;
 }
 
-/// S4-11, S4-13: what a stronger model costs is told first; confirmed, the agent gets it, and the header tells both.
+/// S4-11, S4-13, S4-32: what a stronger model costs is told first; confirmed, the agent gets it, and the header tells both.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_goes_on_with_a_stronger_model() {
     let place = Place::new();
@@ -137,7 +137,7 @@ async fn a_session_goes_on_with_a_stronger_model() {
     desk.close().await;
 }
 
-/// S4-11, S4-21: an agent that is at work gets the stronger model without being started again.
+/// S4-11, S4-12, S4-21: an agent that is at work gets the stronger model without being started again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_at_work_is_moved_to_a_stronger_model() {
     let place = Place::new();

@@ -5,7 +5,7 @@ use crate::Place;
 use crate::gateway::by_user;
 use crate::webhook::Server;
 
-/// S3-24, S4-25: budgets, webhooks, agents and prices of the configuration; a click sends a sample.
+/// S3-24: budgets, webhooks, agents and prices of the configuration; a click sends a sample.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_is_tried_by_a_click() {
     let place = Place::new();
