@@ -379,8 +379,8 @@
     const inside = dialog.querySelector("[data-load]");
     if (!inside) return;
     // What it said the last time would be taken away under the hands of whoever uses it.
-    if (!waits.has(inside)) waits.set(inside, inside.innerHTML);
-    inside.innerHTML = waits.get(inside);
+    if (!waits.has(inside)) waits.set(inside, inside.cloneNode(true));
+    inside.replaceChildren(...waits.get(inside).cloneNode(true).childNodes);
     try {
       const answer = inside.dataset.post
         ? await fetch(inside.dataset.post, { method: "POST", headers: keyed({ Accept: "text/html" }) })

@@ -164,7 +164,8 @@ async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
     };
     let ground = Ground::filled().await;
     log_in(&browser, &ground, Scope::Answer).await;
-    let session = samples::run(1).session(1);
+    let run = samples::run(2);
+    let session = run.session(1);
     open(
         &browser,
         &ground,
@@ -200,7 +201,7 @@ async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
         done.contains("\"withContext\":true") && done.contains("fix the tests"),
         "{done}"
     );
-    let story = ground.store.story(&samples::run(1)).await.unwrap().unwrap();
+    let story = ground.store.story(&run).await.unwrap().unwrap();
     let moved = story
         .attempts
         .iter()
