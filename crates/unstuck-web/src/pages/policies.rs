@@ -70,7 +70,7 @@ fn words(view: &Policies) -> Markup {
 fn whose(view: &Policies) -> Markup {
     let chosen = view.project.as_ref().map(|project| project.id.as_str());
     html! {
-        section aria-label="Whose policy" {
+        section class="stack" aria-label="Whose policy" {
             nav class="row" aria-label="Whose policy" {
                 a class={ "button" @if chosen.is_none() { " primary" } } href="/policies" aria-current=[chosen.is_none().then_some("true")] { "Everybody" }
                 @for project in view.projects.iter().take(12) {
