@@ -9,6 +9,9 @@
   const now = () => Date.now() + skew;
   const all = (selector, under = document) => [...under.querySelectorAll(selector)];
 
+  // So often what changes without an event is looked at again, in milliseconds.
+  const QUIETLY = 5000;
+
   // ---- moments ----
 
   const pad = (n) => String(n).padStart(2, "0");
@@ -148,6 +151,12 @@
     return about.some((one) => one === "*" || one === event.run || one === event.session || one === event.event);
   }
 
+  // Calls that go well are no events, but costs and limits change with them.
+  function refreshQuiet() {
+    if (document.hidden) return;
+    for (const part of all("[data-part][data-quietly]")) later(part.dataset.part);
+  }
+
   function refreshAll() {
     for (const part of all("[data-part]")) later(part.dataset.part, 50);
   }
@@ -184,20 +193,41 @@
   }
 
   function listen() {
-    if (!root.dataset.stream) return;
+    if (!root.dataset.stream || source) return;
     source = new EventSource(root.dataset.stream);
     source.onopen = () => {
       state("live", "Live");
-      if (wasLost) { wasLost = false; tell("The connection is back."); refreshAll(); }
+      if (wasLost) { wasLost = false; refreshAll(); }
     };
     source.onerror = () => {
       wasLost = true;
       state("lost", "Connection lost, trying again");
       // A refused stream is not tried again by the browser.
-      if (source.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
+      if (source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 5000); }
     };
     source.onmessage = heard;
     for (const name of EVENTS) source.addEventListener(name, heard);
+  }
+
+  // Browsers have only six connections to a server, for all windows together: who is not looked at lets go of theirs.
+  // Of those who may tell of questions all the same, the last that was looked at keeps it.
+  const LISTENER = "unstuck-listener";
+  const own = String(Math.random());
+
+  function rest() {
+    source?.close();
+    source = null;
+    wasLost = true;
+  }
+
+  function looked() {
+    if (!document.hidden) return listen();
+    if ("Notification" in window && Notification.permission === "granted") localStorage.setItem(LISTENER, own);
+    else rest();
+  }
+
+  function passed(event) {
+    if (event.key === LISTENER && event.newValue !== own && document.hidden) rest();
   }
 
   // ---- browser notifications, where a person allowed them ----
@@ -262,6 +292,7 @@
       const line = document.createElement("p");
       line.className = "wrong";
       line.id = `${field.id}-wrong`;
+      line.setAttribute("role", "alert");
       line.textContent = error.why;
       field.after(line);
       field.setAttribute("aria-invalid", "true");
@@ -276,14 +307,17 @@
     let errors = [];
     try { errors = (await copy.json()).errors || []; } catch { /* It says no more than its status. */ }
     const left = mark(form, errors);
+    if (answer.status === 412) return `${await problem(answer)} Load the page again to see it.`;
     if (left.length) return `Not done. ${left.join("; ")}`;
     return errors.length ? "Not done. See the fields above." : problem(answer);
   }
 
+  const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
+
   async function problem(answer) {
     try {
       const said = await answer.json();
-      return said.detail || said.title || `The server answered ${answer.status}.`;
+      return sentence(said.detail || said.title || `The server answered ${answer.status}.`);
     } catch {
       return `The server answered ${answer.status}.`;
     }
@@ -306,6 +340,8 @@
     if (!answer.ok) throw new Error(await refused(form, answer));
     mark(form, []);
     if (answer.headers.get("ETag")) form.dataset.etag = answer.headers.get("ETag");
+    if (form.dataset.keeps) localStorage.setItem(KEY, (await answer.json())[form.dataset.keeps]);
+    if (form.dataset.forgets) localStorage.removeItem(KEY);
     const told = form.dataset.tell && (await answer.json())[form.dataset.tell];
     return told ? String(told) : "";
   }
@@ -333,12 +369,18 @@
 
   // ---- dialogs: their content is fetched when they are opened ----
 
+  // What each of them says until then.
+  const waits = new Map();
+
   async function openDialog(button) {
     const dialog = document.getElementById(button.dataset.dialog);
     if (!dialog) return;
     dialog.showModal();
     const inside = dialog.querySelector("[data-load]");
     if (!inside) return;
+    // What it said the last time would be taken away under the hands of whoever uses it.
+    if (!waits.has(inside)) waits.set(inside, inside.cloneNode(true));
+    inside.replaceChildren(...waits.get(inside).cloneNode(true).childNodes);
     try {
       const answer = inside.dataset.post
         ? await fetch(inside.dataset.post, { method: "POST", headers: keyed({ Accept: "text/html" }) })
@@ -409,11 +451,16 @@
   document.addEventListener("submit", submit);
   document.addEventListener("click", clicked);
   document.addEventListener("keydown", key);
+  document.addEventListener("visibilitychange", looked);
+  addEventListener("storage", passed);
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", (event) => { if (event.persisted) looked(); });
   root.classList.add("scripted");
   for (const part of all("[data-part]")) shown.set(part.dataset.part, plain(part));
   offerNotifications();
   tick();
   count();
   setInterval(tick, 1000);
+  setInterval(refreshQuiet, QUIETLY);
   login().then(listen);
 })();

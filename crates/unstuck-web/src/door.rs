@@ -16,6 +16,8 @@ use crate::web::Web;
 
 /// Where a code is exchanged: who comes there has nothing else yet.
 const LOGIN: &str = "/api/login";
+/// Where a login ends: whoever has one may end it.
+const LOGOUT: &str = "/api/logout";
 /// What everybody may have: without it nobody could log in.
 const OPEN: [&str; 2] = ["/login", "/assets/"];
 
@@ -91,7 +93,9 @@ fn may(parts: &Parts, who: &Who, is_free: bool) -> Result<(), Box<Response>> {
         Some(_) if !who.may_change => Err(refuse(forbidden(
             "a cookie alone changes nothing: send its key in x-unstuck-key, from a page of this server",
         ))),
-        Some(own) if own < Scope::Answer => Err(refuse(guard::needs(Scope::Answer, own))),
+        Some(own) if own < Scope::Answer && path != LOGOUT => {
+            Err(refuse(guard::needs(Scope::Answer, own)))
+        }
         Some(_) => Ok(()),
     }
 }

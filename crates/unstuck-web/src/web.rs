@@ -64,12 +64,16 @@ pub struct Web {
 
 /// A link to the dashboard of a server that listens there, which logs in by a code.
 pub fn login_link(listen: SocketAddr, code: &str) -> String {
-    let address = match listen.ip().is_unspecified() {
+    // What stands behind the # is not sent to the server, and so is in no log.
+    format!("http://{}/login#{code}", reached(listen))
+}
+
+/// Where a server that listens there is reached from this machine.
+fn reached(listen: SocketAddr) -> SocketAddr {
+    match listen.ip().is_unspecified() {
         true => SocketAddr::from(([127, 0, 0, 1], listen.port())),
         false => listen,
-    };
-    // What stands behind the # is not sent to the server, and so is in no log.
-    format!("http://{address}/login#{code}")
+    }
 }
 
 impl Web {
@@ -112,6 +116,11 @@ impl Web {
     pub fn link(&self, scope: Scope) -> Result<String, NoChance> {
         let code = self.logins.code(scope, self.now())?;
         Ok(login_link(self.listen, &code))
+    }
+
+    /// Where this server is reached from this machine.
+    pub(crate) fn address(&self) -> SocketAddr {
+        reached(self.listen)
     }
 
     /// Ends all streams, so that a server that stops need not wait for those who follow them.

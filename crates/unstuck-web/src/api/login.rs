@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extract::Body;
-use crate::guard::{LOGIN_LASTS, NoChance, Who, cookie};
+use crate::guard::{LOGIN_LASTS, NoChance, Opened, Who, cookie};
 use crate::leaving::Clean;
 use crate::model::{LoggedIn, Login, Me, Problem};
 use crate::web::Web;
@@ -21,9 +21,10 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
         .routes(routes!(me))
 }
 
-/// Exchange the code of a dashboard's link for a login
+/// Exchange the code of a dashboard's link, or a token, for a login
 ///
-/// Each code is good once. The answer sets a cookie, and tells the key that goes with it.
+/// Each code is good once; a login by a token ends when the token is taken back. The answer sets a cookie, and tells the
+/// key that goes with it.
 #[utoipa::path(
     post,
     path = "/api/login",
@@ -33,21 +34,10 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Web>> {
     responses((status = OK, description = "Logged in.", body = LoggedIn))
 )]
 async fn login(State(web): State<Arc<Web>>, Body(login): Body<Login>) -> Result<Response, Problem> {
-    let now = web.now();
-    let opened = web.logins.login(&login.code, now).map_err(no_chance)?;
-    let opened = match opened {
-        Some(opened) => Some(opened),
-        None => {
-            // What cannot be read lets nobody in.
-            let scope = web.tokens.login(&login.code, now).ok().flatten();
-            let opened = scope.map(|scope| web.logins.open(scope, now));
-            opened.transpose().map_err(no_chance)?
-        }
-    };
-    let Some(opened) = opened else {
+    let Some(opened) = opened(&web, login.code.trim()).map_err(no_chance)? else {
         return Err(Problem::new(
             StatusCode::UNAUTHORIZED,
-            "this code is not good, or no more; `unstuck token link` makes a new one",
+            "this code or token is not good, or no more; `unstuck token link` makes a new link",
         ));
     };
     let body = LoggedIn {
@@ -59,6 +49,22 @@ async fn login(State(web): State<Arc<Web>>, Body(login): Body<Login>) -> Result<
     // The key is what the client is meant to get.
     response.extensions_mut().insert(Clean);
     Ok(response)
+}
+
+/// Lets in whoever has a code of this server, one that was made beside it, or a token.
+fn opened(web: &Web, code: &str) -> Result<Option<Opened>, NoChance> {
+    let now = web.now();
+    if let Some(opened) = web.logins.login(code, now)? {
+        return Ok(Some(opened));
+    }
+    // What cannot be read lets nobody in.
+    if let Some(scope) = web.tokens.login(code, now).ok().flatten() {
+        return web.logins.open(scope, None, now).map(Some);
+    }
+    match web.tokens.check(code).ok().flatten() {
+        Some(token) => web.logins.open(token.scope, Some(token.id), now).map(Some),
+        None => Ok(None),
+    }
 }
 
 /// End a login

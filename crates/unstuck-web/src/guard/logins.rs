@@ -39,6 +39,15 @@ struct Granted {
 struct Open {
     granted: Granted,
     key: Hash,
+    token: Option<String>,
+}
+
+/// What a cookie allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    pub(crate) scope: Scope,
+    /// The id of the token that it came from, without which it counts no more; none where it came by a link.
+    pub(crate) token: Option<String>,
 }
 
 /// Who has logged in.
@@ -68,12 +77,17 @@ impl Logins {
     /// Exchanges a code, once.
     pub(crate) fn login(&self, code: &str, now: Timestamp) -> Result<Option<Opened>, NoChance> {
         let granted = self.kept(now).codes.remove(&Hash::of(code).text());
-        let granted = granted.map(|granted| self.open(granted.scope, now));
+        let granted = granted.map(|granted| self.open(granted.scope, None, now));
         granted.transpose()
     }
 
-    /// Lets somebody in.
-    pub(crate) fn open(&self, scope: Scope, now: Timestamp) -> Result<Opened, NoChance> {
+    /// Lets somebody in, for as long as their token counts where they have brought one.
+    pub(crate) fn open(
+        &self,
+        scope: Scope,
+        token: Option<String>,
+        now: Timestamp,
+    ) -> Result<Opened, NoChance> {
         let (cookie, key) = (drawn()?, drawn()?);
         let open = Open {
             granted: Granted {
@@ -81,6 +95,7 @@ impl Logins {
                 until: now.after(LOGIN_LASTS),
             },
             key: Hash::of(&key),
+            token,
         };
         let mut kept = self.kept(now);
         make_room(&mut kept.logins, |one| one.granted.until);
@@ -89,10 +104,13 @@ impl Logins {
     }
 
     /// What a cookie allows.
-    pub(crate) fn check(&self, cookie: &str, now: Timestamp) -> Option<Scope> {
+    pub(crate) fn check(&self, cookie: &str, now: Timestamp) -> Option<Allowed> {
         let kept = self.kept(now);
         let open = kept.logins.get(&Hash::of(cookie).text())?;
-        Some(open.granted.scope)
+        Some(Allowed {
+            scope: open.granted.scope,
+            token: open.token.clone(),
+        })
     }
 
     /// Whether a key belongs to a cookie.
@@ -148,7 +166,8 @@ mod tests {
         let logins = Logins::default();
         let code = logins.code(Scope::Read, NOW).unwrap();
         let opened = logins.login(&code, NOW).unwrap().unwrap();
-        assert_eq!(logins.check(&opened.cookie, NOW), Some(Scope::Read));
+        let allowed = logins.check(&opened.cookie, NOW).unwrap();
+        assert_eq!((allowed.scope, allowed.token), (Scope::Read, None));
         assert!(logins.is_key(&opened.cookie, &opened.key, NOW));
         assert!(!logins.is_key(&opened.cookie, "another", NOW));
         assert_eq!(logins.check(&opened.cookie, NOW.after(LOGIN_LASTS)), None);

@@ -19,7 +19,7 @@ pub use secret::NoChance;
 pub use tokens::{Token, TokenError, Tokens};
 pub use who::Who;
 
-pub(crate) use logins::Logins;
+pub(crate) use logins::{Logins, Opened};
 pub(crate) use rates::Rates;
 pub(crate) use who::{Admin, Papers, cookie, needs, peer, wrong};
 

@@ -190,6 +190,13 @@ impl Tokens {
         Ok(token)
     }
 
+    /// The token with this id, if it still counts.
+    pub(crate) fn kept(&self, id: &str) -> Result<Option<Token>, TokenError> {
+        let read = self.fresh()?;
+        let mut all = read.tokens.iter().map(|(_, token)| token);
+        Ok(all.find(|token| token.id == id).cloned())
+    }
+
     /// The token with this secret, if there is one.
     pub fn check(&self, secret: &str) -> Result<Option<Token>, TokenError> {
         let (asked, read) = (Hash::of(secret), self.fresh()?);

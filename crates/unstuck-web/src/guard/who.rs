@@ -61,14 +61,22 @@ impl Who {
             return Ok(Self::NOBODY);
         };
         // A cookie of a server that has ended is nobody's fault.
-        let Some(scope) = papers.logins.check(&cookie, now) else {
+        let Some(allowed) = papers.logins.check(&cookie, now) else {
             return Ok(Self::NOBODY);
+        };
+        let name = match &allowed.token {
+            None => "dashboard".to_owned(),
+            // Whose token was taken back is out, wherever it was typed.
+            Some(id) => match papers.tokens.kept(id).ok().flatten() {
+                Some(token) => token.name,
+                None => return Ok(Self::NOBODY),
+            },
         };
         let key = parts.headers.get(KEY).and_then(|key| key.to_str().ok());
         let has_key = key.is_some_and(|key| papers.logins.is_key(&cookie, key, now));
         Ok(Self {
-            scope: Some(scope),
-            name: Some("dashboard".to_owned()),
+            scope: Some(allowed.scope),
+            name: Some(name),
             may_change: has_key && address::is_from_own_page(parts, host),
         })
     }

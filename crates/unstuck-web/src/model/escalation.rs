@@ -88,7 +88,7 @@ impl From<Question> for Escalation {
             evidence: shown.evidence,
             reason: asked.reason,
             tried: shown.tried.into_iter().map(Tried::from).collect(),
-            proposed: proposed.map(|one| in_words(&one.strategy, &one.changes)),
+            proposed: proposed.and_then(|one| in_words(&one.strategy, &one.changes)),
             cost: asked.cost.as_ref().map(|cost| {
                 let models = proposed.and_then(|one| one.changes.iter().find_map(Changed::model));
                 Estimate::of(cost, models)
@@ -108,15 +108,18 @@ impl From<Question> for Escalation {
     }
 }
 
+/// The strategy that is to ask a person, which is being done.
+const ASK: &str = "ask_user";
+
 /// What is proposed, where it is no command.
-fn in_words(strategy: &str, changes: &[Changed]) -> String {
+fn in_words(strategy: &str, changes: &[Changed]) -> Option<String> {
     let models = changes.iter().filter_map(Changed::model);
     let models: Vec<_> = models
         .map(|(from, to)| format!("the model {to} in place of {from}"))
         .collect();
     match models.is_empty() {
-        true => strategy.to_owned(),
-        false => models.join(", "),
+        true => Some(strategy.replace('_', " ")).filter(|_| strategy != ASK),
+        false => Some(models.join(", ")),
     }
 }
 

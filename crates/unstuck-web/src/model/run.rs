@@ -109,9 +109,25 @@ impl Run {
         }
     }
 
+    /// The name of the client of a gateway whose calls this run holds; none where it is a run of its own.
+    pub fn client(&self) -> Option<&str> {
+        client(&self.command)
+    }
+
     /// Whether it should go on by itself, but nobody drives it any more.
     pub fn is_cut_off(&self) -> bool {
         self.finished.is_none() && !self.driven
+    }
+}
+
+/// What the command of a run begins with that holds the calls of a client of a gateway.
+const GATEWAY: &str = "(gateway)";
+
+/// The name of the client of a gateway, where this is no command that was run.
+pub(super) fn client(command: &[String]) -> Option<&str> {
+    match command {
+        [first, name, ..] if first == GATEWAY => Some(name),
+        _ => None,
     }
 }
 

@@ -126,6 +126,13 @@ impl Session {
     }
 }
 
+impl Session {
+    /// The name of the client of a gateway that this is; none where a command is run.
+    pub fn client(&self) -> Option<&str> {
+        super::run::client(&self.command)
+    }
+}
+
 /// One failed try, and the retry that followed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

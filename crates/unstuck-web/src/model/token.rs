@@ -5,11 +5,11 @@ use utoipa::ToSchema;
 
 use super::scope::Scope;
 
-/// A one-time code, as the dashboard's link carries it.
+/// A one-time code, as the dashboard's link carries it, or a token.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Login {
-    /// The code.
+    /// The code or the token.
     #[schema(max_length = 200)]
     pub code: String,
 }

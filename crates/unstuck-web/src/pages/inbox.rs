@@ -102,7 +102,7 @@ pub(crate) fn question_page(view: &QuestionPage) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { (layout::crumbs(&[("/inbox", "Inbox")])) h1 { (title) } } }
         (asked(view))
-        @if view.asked.answered.is_none() { section aria-label="Answer" { (question::answers(&view.asked, view.frame.may)) } }
+        (answers(view))
         (doing_dialog("preview", "Preview of file changes", &format!("/inbox/{}/preview", view.asked.id)))
     };
     layout::page(&view.frame, Place::Inbox, title, body)
@@ -110,7 +110,20 @@ pub(crate) fn question_page(view: &QuestionPage) -> Markup {
 
 /// One part of the page of one question.
 pub(crate) fn question_part(view: &QuestionPage, name: &str) -> Option<Markup> {
-    (name == "asked").then(|| asked(view))
+    match name {
+        "asked" => Some(asked(view)),
+        "answers" => Some(answers(view)),
+        _ => None,
+    }
+}
+
+/// The buttons, as long as nobody has answered.
+fn answers(view: &QuestionPage) -> Markup {
+    html! {
+        section data-part="answers" data-about=(view.asked.run) aria-label="Answer" {
+            @if view.asked.answered.is_none() { (question::answers(&view.asked, view.frame.may)) }
+        }
+    }
 }
 
 fn asked(view: &QuestionPage) -> Markup {

@@ -45,6 +45,8 @@ pub(crate) struct Frame {
     pub(crate) open: usize,
     /// What whoever looks may do.
     pub(crate) may: May,
+    /// Whether they have logged in.
+    pub(crate) known: bool,
     /// Where events can be heard; none where a page is not live.
     pub(crate) stream: Option<String>,
 }
@@ -97,6 +99,7 @@ fn side(frame: &Frame, place: Place) -> Markup {
             }
             div class="side-foot" {
                 p id="live" class="live" role="status" data-state="still" { "Not live" }
+                @if frame.known { form id="logout" data-api="/api/logout" data-forgets="key" data-goto="/login" { button type="submit" class="plain" { "Log out" } } }
                 p class="version" { "unstuck " (env!("CARGO_PKG_VERSION")) }
             }
         }
@@ -118,7 +121,7 @@ fn read_only(frame: &Frame, place: Place) -> Markup {
     html! {
         noscript { p class="banner" { "Script is off: you can read everything, but not answer, and nothing updates by itself." } }
         @if !frame.may.answer && place != Place::Elsewhere {
-            p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints." } }
+            p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints, or " a href="/login" { "log in" } "." } }
         }
     }
 }

@@ -8,11 +8,22 @@ use super::layout::{self, Frame, Place};
 pub(crate) fn page(frame: &Frame) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Log in" } } }
+        div class="cards" {
         div class="card stack" {
             p { "The link that " code { "unstuck serve" } " prints brings you here with a code that works once, for ten minutes." }
+            p { "A new link for a server that runs: " code { "unstuck token link" } }
             p id="login-says" class="says" role="alert" {}
-            p class="dim" { "Reading needs no login on this machine." }
-            p { a class="button" href="/" { "Go on and read" } }
+        }
+        // Without script nothing is sent by the address, where a token would be kept.
+        form id="login" class="card stack" method="post" action="/login" data-api="/api/login" data-keeps="key" data-goto="/" data-done="Logged in." {
+            div class="field" {
+                label for="code" { "Or log in with a token" }
+                input id="code" name="code" type="password" autocomplete="off" required maxlength="200" aria-describedby="code-hint";
+                p id="code-hint" class="hint" { code { "unstuck token create --scope answer" } " makes one." }
+            }
+            p class="says" role="alert" {}
+            div class="row" { button type="submit" class="primary" { "Log in" } a class="button" href="/" { "Only read" } span class="small dim" { "Reading needs no login on this machine." } }
+        }
         }
     };
     layout::page(frame, Place::Elsewhere, "Log in", body)

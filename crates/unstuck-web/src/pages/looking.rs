@@ -54,6 +54,7 @@ async fn frame(web: &Web, who: &Who) -> Result<Frame, Problem> {
             answer: who.has(Scope::Answer),
             change: who.has(Scope::Admin),
         },
+        known: who.scope.is_some(),
         stream: Some("/api/events".to_owned()),
     })
 }
@@ -75,6 +76,7 @@ pub(super) async fn now(web: &Web, who: &Who) -> Result<Now, Problem> {
         questions: waiting,
         sessions: reading::active_sessions(web, ACTIVE_RUNS).await?,
         lanes: web.deeds().lanes().await?,
+        gateway: format!("http://{}", web.address()),
         ended: reading::runs(web, &ended).await?.items,
         failed_by_hour: failed_by_hour(web).await?,
         spent_today: reading::spent_today(web).await?,

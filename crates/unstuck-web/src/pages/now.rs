@@ -19,6 +19,8 @@ pub(crate) struct Now {
     pub(crate) sessions: Vec<Session>,
     /// The lanes of the gateway.
     pub(crate) lanes: Vec<Lane>,
+    /// Where clients reach the gateway.
+    pub(crate) gateway: String,
     /// Runs that ended, the newest first.
     pub(crate) ended: Vec<Run>,
     /// How many tries failed in each of the last 24 hours, the oldest first.
@@ -86,7 +88,7 @@ fn tiles(now: &Now) -> Markup {
         .map(|count| *count as f64)
         .collect();
     html! {
-        section data-part="tiles" data-about=(ABOUT) aria-label="In short" {
+        section data-part="tiles" data-about=(ABOUT) data-quietly aria-label="In short" {
             div class="tiles" {
                 (tile("", &count(Status::Running).to_string(), "running"))
                 (tile("", &count(Status::Waiting).to_string(), "waiting to retry"))
@@ -109,7 +111,7 @@ fn tile(class: &str, big: &str, name: &str) -> Markup {
 
 fn sessions(now: &Now) -> Markup {
     html! {
-        section data-part="sessions" data-about=(ABOUT) aria-labelledby="sessions-title" {
+        section data-part="sessions" data-about=(ABOUT) data-quietly[!now.sessions.is_empty()] aria-labelledby="sessions-title" {
             div class="section-head" { h2 id="sessions-title" { "Going on" } a class="more" href="/runs" { "All runs" } }
             @if now.sessions.is_empty() {
                 (empty::empty("Nothing runs.", "Put this before any agent or command:", Some("unstuck exec -- claude -p 'fix the failing tests'")))
@@ -122,10 +124,10 @@ fn sessions(now: &Now) -> Markup {
 
 fn upstreams(now: &Now) -> Markup {
     html! {
-        section data-part="upstreams" data-about=(ABOUT) aria-labelledby="upstreams-title" {
+        section data-part="upstreams" data-about=(ABOUT) data-quietly aria-labelledby="upstreams-title" {
             div class="section-head" { h2 id="upstreams-title" { "Upstreams" } }
             @if now.lanes.is_empty() {
-                (empty::empty("No API calls go through this gateway yet.", "Point a client at it:", Some("export ANTHROPIC_BASE_URL=http://127.0.0.1:PORT")))
+                (empty::empty("No API calls go through this gateway yet.", "Point a client at it:", Some(&format!("export ANTHROPIC_BASE_URL={}/anthropic", now.gateway))))
             } @else {
                 (lanes::lanes(&now.lanes, now.frame.now))
             }

@@ -70,7 +70,7 @@ fn words(view: &Policies) -> Markup {
 fn whose(view: &Policies) -> Markup {
     let chosen = view.project.as_ref().map(|project| project.id.as_str());
     html! {
-        section aria-label="Whose policy" {
+        section class="stack" aria-label="Whose policy" {
             nav class="row" aria-label="Whose policy" {
                 a class={ "button" @if chosen.is_none() { " primary" } } href="/policies" aria-current=[chosen.is_none().then_some("true")] { "Everybody" }
                 @for project in view.projects.iter().take(12) {
@@ -301,7 +301,7 @@ fn templates(view: &Policies) -> Markup {
     html! {
         section aria-labelledby="templates-title" {
             div class="section-head" { h2 id="templates-title" { "Templates" } span class="dim small" { "fill in the form above; nothing is saved before you save it" } }
-            @if view.templates.is_empty() { (empty::empty("There are no templates.", "The configuration can hold some:", Some("unstuck config show policies"))) }
+            @if view.templates.is_empty() { (empty::empty("There are no templates.", "The configuration can hold some:", Some("unstuck policy list"))) }
             div class="two" {
                 @for policy in &view.templates {
                     article class="card stack" {

@@ -53,6 +53,7 @@ fn still() -> Frame {
         now: Timestamp::from_seconds(0),
         open: 0,
         may: May::default(),
+        known: false,
         stream: None,
     }
 }
@@ -111,11 +112,30 @@ fn show<V: Shown>(view: Result<V, Problem>, parts: Option<&str>) -> Response {
 
 /// What went wrong, as a page; in place of a part, as a line.
 fn trouble(problem: &Problem, instead_of_part: bool) -> Response {
+    let told = for_people(&problem.detail);
+    let title = match problem.code() {
+        StatusCode::NOT_FOUND => "Not found",
+        _ => problem.title,
+    };
     let page = match instead_of_part {
-        true => html! { p class="says is-bad" { (problem.detail) } },
-        false => login::trouble(&still(), problem.title, &problem.detail),
+        true => {
+            html! { p class="says is-bad" role="alert" { (told) } div class="actions" { button type="button" data-close { "Close" } } }
+        }
+        false => login::trouble(&still(), title, &told),
     };
     (problem.code(), page).into_response()
+}
+
+/// A detail of a problem as a sentence, without what only programs would do next.
+fn for_people(detail: &str) -> String {
+    let told = detail.split("; GET /").next().unwrap_or(detail);
+    let mut letters = told.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    let sentence: String = first.chain(letters).collect();
+    match sentence.ends_with(['.', '!', '?']) {
+        true => sentence,
+        false => format!("{sentence}."),
+    }
 }
 
 /// What stands in the address; what cannot be read does not count.

@@ -55,7 +55,7 @@ pub(crate) fn part(view: &RunPage, name: &str) -> Option<Markup> {
 fn head(view: &RunPage) -> Markup {
     let (run, now) = (&view.run.run, view.frame.now);
     html! {
-        div class="page-head" data-part="head" data-about=(run.id) {
+        div class="page-head" data-part="head" data-about=(run.id) data-quietly[run.driven] {
             div class="titles" {
                 (layout::crumbs(&[("/runs", "Runs")]))
                 h1 { (session::run_title(run)) }
@@ -91,7 +91,7 @@ fn questions(view: &RunPage) -> Markup {
 
 fn sessions(view: &RunPage) -> Markup {
     html! {
-        section data-part="sessions" data-about=(view.run.run.id) aria-labelledby="sessions-title" {
+        section data-part="sessions" data-about=(view.run.run.id) data-quietly[view.run.run.driven] aria-labelledby="sessions-title" {
             div class="section-head" { h2 id="sessions-title" { "Sessions" } }
             @if view.run.sessions.is_empty() { (empty::empty("No session has begun yet.", "They are shown as soon as they begin.", None)) }
             @else { (session::sessions("Sessions of this run", &view.run.sessions, view.frame.now)) }

@@ -76,7 +76,7 @@ fn list(view: &Runs) -> Markup {
             @if view.runs.items.is_empty() && narrowed {
                 (empty::empty("No runs match.", "Choose another status or project.", None))
             } @else if view.runs.items.is_empty() {
-                (empty::empty("No runs yet.", "This makes one that fails and recovers:", Some("unstuck demo")))
+                (empty::empty("No runs yet.", "Put this before any agent or command:", Some("unstuck exec -- claude -p 'fix the failing tests'")))
             } @else {
                 (session::runs("Runs, the newest first", &view.runs.items, view.frame.now))
             }

@@ -62,7 +62,7 @@ fn head(view: &SessionPage) -> Markup {
     let run = format!("/runs/{}", it.run);
     let run_name = format!("Run {}", text::one_line(&it.run, 20));
     html! {
-        div class="page-head" data-part="head" data-about=(it.id) {
+        div class="page-head" data-part="head" data-about=(it.id) data-quietly[it.driven] {
             div class="titles" {
                 (layout::crumbs(&[("/runs", "Runs"), (&run, &run_name)]))
                 h1 { (session::session_title(it)) }

@@ -43,9 +43,9 @@ pub(crate) fn part(view: &Settings, name: &str) -> Option<Markup> {
 
 fn budgets(view: &Settings) -> Markup {
     html! {
-        section data-part="budgets" data-about="call_finished attempt_failed attempt_succeeded" aria-labelledby="budgets-title" {
+        section data-part="budgets" data-about="call_finished attempt_failed attempt_succeeded" data-quietly aria-labelledby="budgets-title" {
             div class="section-head" { h2 id="budgets-title" { "Budgets" } span class="dim small" { (money::usd(view.budgets.spent_today_usd)) " spent on API calls today (UTC)" } }
-            @if view.budgets.budgets.iter().all(|one| one.usd.is_none() && one.tokens.is_none()) { (empty::empty("Nothing limits what is spent.", "A limit in the configuration:", Some("[budgets] day_usd = 20"))) }
+            @if view.budgets.budgets.iter().all(|one| one.usd.is_none() && one.tokens.is_none()) { (empty::empty("Nothing limits what is spent.", "A limit in the configuration:", Some("[budget]\nper_day = { usd = 20 }"))) }
             @else { div class="tiles" { @for one in &view.budgets.budgets { (budget(one)) } } }
         }
     }
@@ -79,7 +79,7 @@ fn webhooks(view: &Settings) -> Markup {
     html! {
         section aria-labelledby="webhooks-title" {
             div class="section-head" { h2 id="webhooks-title" { "Webhooks" } }
-            @if view.webhooks.is_empty() { (empty::empty("Nobody is told when something happens.", "A webhook in the configuration:", Some("[webhooks] on_escalation = \"https://…\""))) }
+            @if view.webhooks.is_empty() { (empty::empty("Nobody is told when something happens.", "A webhook in the configuration:", Some("[webhooks]\non_escalation = \"https://hooks.example/unstuck\""))) }
             @else { div class="card flush" { table class="table folds" {
                 caption class="hidden-visually" { "Who is told when something happens" }
                 thead { tr { th scope="col" { "When" } th scope="col" { "To" } th scope="col" { "As" } th scope="col" { "Test" } } }
@@ -149,7 +149,7 @@ fn models(view: &Settings) -> Markup {
                 p class="small" { span class="label" { "Ladder " (text::one_line(&ladder.id, 40)) ": " }
                     @for (at, model) in ladder.models.iter().enumerate() { @if at > 0 { " → " } span class="tag" { (text::one_line(model, 80)) } } }
             }
-            div class="card flush" { table class="table folds tight" {
+            div class="card flush" { table class="table folds tight lined" {
                 caption class="hidden-visually" { "Models and prices" }
                 thead { tr { th scope="col" { "Model" } th scope="col" { "Provider" } th scope="col" class="number" { "In" } th scope="col" class="number" { "Kept" } th scope="col" class="number" { "Out" } th scope="col" class="number" { "Context" } th scope="col" { "Price of" } } }
                 tbody { @for model in &view.models.models { (model_row(model)) } }

@@ -5,6 +5,7 @@ use unstuck_core::{RunId, Timestamp};
 use unstuck_run::drive::is_alive;
 use unstuck_store::{Lease, RunFilter};
 
+use super::spending::count_calls;
 use super::told_session::told_session;
 use crate::model::{ApiCall, Attempt, ModelChange, Page, Problem, Run, RunDetail, Spending};
 use crate::web::Web;
@@ -14,12 +15,15 @@ pub async fn runs(web: &Web, filter: &RunFilter) -> Result<Page<Run>, Problem> {
     let page = web.store().run_page(filter).await?;
     let leases = web.store().leases().await?;
     let now = web.now();
-    let items = page.runs.into_iter().map(|view| {
+    let mut items = Vec::with_capacity(page.runs.len());
+    for view in page.runs {
         let driven = is_driven(&leases, &view.id, now);
-        Run::of(view, driven)
-    });
+        let mut run = Run::of(view, driven);
+        count_calls(web, &mut run).await?;
+        items.push(run);
+    }
     Ok(Page {
-        items: items.collect(),
+        items,
         next: page.next.map(|next| next.to_string()),
     })
 }
@@ -69,7 +73,8 @@ pub(super) async fn told(web: &Web, id: &str) -> Result<(Timeline, Run), Problem
     })?;
     let leases = web.store().leases().await?;
     let driven = is_driven(&leases, &timeline.view.id, web.now());
-    let run = Run::of(timeline.view.clone(), driven);
+    let mut run = Run::of(timeline.view.clone(), driven);
+    count_calls(web, &mut run).await?;
     Ok((timeline, run))
 }
 

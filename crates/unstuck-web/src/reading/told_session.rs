@@ -31,9 +31,21 @@ pub(super) fn told_session(timeline: &Timeline, session: &SessionView, run: &Run
         .iter()
         .filter(|_| timeline.sessions.len() == 1);
     let model_changes = changes.chain(loose).cloned().map(ModelChange::from);
+    let model_changes: Vec<_> = model_changes.collect();
+    let told = Session::of(session.clone(), timeline.specs.get(&session.id), run);
+    let (cost_usd, tokens) = match timeline.sessions.len() {
+        1 => (run.cost_usd, run.tokens),
+        _ => (told.cost_usd, told.tokens),
+    };
     Session {
+        cost_usd,
+        tokens,
         retries,
-        model_changes: model_changes.collect(),
-        ..Session::of(session.clone(), timeline.specs.get(&session.id), run)
+        // Where the agent was never told a model, the last change is what is known.
+        model: told
+            .model
+            .or_else(|| Some(model_changes.last()?.to_model.clone())),
+        model_changes,
+        ..told
     }
 }

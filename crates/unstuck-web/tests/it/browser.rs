@@ -1,23 +1,15 @@
 //! The dashboard in a real Chromium: every page in every look, and what people do on them.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use unstuck_core::Kind;
 use unstuck_core::event::Outcome;
 use unstuck_store::QuestionFilter;
 use unstuck_web::guard::Scope;
 
-use crate::chromium::{Chromium, LOOKS, Look, target};
+use crate::chromium::{Chromium, LOOKS, Look};
 use crate::ground::Ground;
 use crate::relay::Relay;
 use crate::samples;
-
-/// Where a page scrolls sideways, and whether anything went wrong on it.
-const FAULTS: &str = r#"(() => {
-    const wide = document.documentElement.scrollWidth - innerWidth;
-    const all = [...(window.wrong || [])];
-    if (wide > 0) all.push("scrolls sideways by " + wide);
-    return all;
-})()"#;
 
 fn pages() -> Vec<(&'static str, String)> {
     let (one, two) = (samples::run(1), samples::run(2));
@@ -76,17 +68,6 @@ async fn open(browser: &Chromium, ground: &Ground, path: &str) {
     browser.until("document.readyState === 'complete' && document.documentElement.classList.contains('scripted')").await;
 }
 
-/// What axe finds, from serious on; none where axe is not there.
-async fn axe(browser: &Chromium) -> Option<Vec<Value>> {
-    let source = std::fs::read_to_string(target().join("axe/axe.min.js")).ok()?;
-    browser.page.execute(&source, Vec::new()).await.unwrap();
-    let run = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then((r) => done(r.violations
-        .filter((v) => ['serious', 'critical'].includes(v.impact))
-        .map((v) => ({id: v.id, nodes: v.nodes.slice(0, 4).map((n) => n.html + ' ' + n.failureSummary)}))));";
-    let found = browser.page.execute_async(run, Vec::new()).await.unwrap();
-    Some(found.as_array().unwrap().clone())
-}
-
 /// S4-32: every page at a desk and on a phone, light and dark: nothing goes wrong, nothing scrolls sideways, and
 /// everybody can use it.
 #[tokio::test(flavor = "multi_thread")]
@@ -97,32 +78,20 @@ async fn every_page_can_be_used_at_a_desk_and_on_a_phone_light_and_dark() {
     let ground = busy().await;
     log_in(&browser, &ground, Scope::Admin).await;
     let mut faults = Vec::new();
-    let mut looked = false;
     for (name, path) in pages() {
         for look in LOOKS {
             browser.look(look).await;
             open(&browser, &ground, &path).await;
-            let found = browser.says(FAULTS).await;
-            if found != json!([]) {
-                faults.push(format!("{name} {}: {found}", look.name));
-            }
-            if let Some(found) = axe(&browser).await {
-                looked = true;
-                faults.extend(
-                    found
-                        .iter()
-                        .map(|one| format!("{name} {}: {one:#}", look.name)),
-                );
-            }
+            let found = browser.faults().await;
+            faults.extend(
+                found
+                    .iter()
+                    .map(|one| format!("{name} {}: {one}", look.name)),
+            );
             browser.picture(&format!("{name}-{}", look.name)).await;
         }
     }
     browser.close().await;
-    if !looked {
-        eprintln!(
-            "skipped: no axe-core here; npm pack axe-core, and unpack its axe.min.js to target/axe"
-        );
-    }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
@@ -195,7 +164,8 @@ async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
     };
     let ground = Ground::filled().await;
     log_in(&browser, &ground, Scope::Answer).await;
-    let session = samples::run(1).session(1);
+    let run = samples::run(2);
+    let session = run.session(1);
     open(
         &browser,
         &ground,
@@ -231,7 +201,7 @@ async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
         done.contains("\"withContext\":true") && done.contains("fix the tests"),
         "{done}"
     );
-    let story = ground.store.story(&samples::run(1)).await.unwrap().unwrap();
+    let story = ground.store.story(&run).await.unwrap().unwrap();
     let moved = story
         .attempts
         .iter()

@@ -27,6 +27,23 @@ const WATCH: &str = r#"
     console.error = (...all) => { wrong.push("console: " + all.join(" ")); told(...all); };
 "#;
 
+/// Where a page scrolls sideways or cuts something off, and whether anything went wrong on it.
+const FAULTS: &str = r#"(() => {
+    const wide = document.documentElement.scrollWidth - innerWidth;
+    const all = [...(window.wrong || [])];
+    if (wide > 0) all.push("scrolls sideways by " + wide);
+    for (const it of document.querySelectorAll(".card, dialog[open]")) {
+        const more = it.scrollWidth - it.clientWidth;
+        if (more > 1 && !["auto", "scroll"].includes(getComputedStyle(it).overflowX)) all.push("cuts off " + more + " of " + it.innerText.slice(0, 80));
+    }
+    return all;
+})()"#;
+
+/// What axe finds, from serious on.
+const AXE: &str = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then((r) => done(r.violations
+    .filter((v) => ['serious', 'critical'].includes(v.impact))
+    .map((v) => v.id + ': ' + v.nodes.slice(0, 4).map((n) => n.html + ' ' + n.failureSummary).join('; '))));";
+
 /// A browser with one window.
 pub(crate) struct Chromium {
     pub(crate) page: Client,
@@ -90,11 +107,10 @@ impl WebDriverCompatibleCommand for Cdp {
 impl Chromium {
     /// A browser; none, and a line that says so, where there is none on this machine.
     pub(crate) async fn start() -> Option<Self> {
-        let Some(mut driver) = driver() else {
+        let Some((driver, port)) = driver().await else {
             eprintln!("skipped: no chromedriver here; apt-get install chromium chromium-driver");
             return None;
         };
-        let port = port(&mut driver).await;
         let profile = tempfile::tempdir().unwrap();
         let arguments = [
             "--headless=new".to_owned(),
@@ -184,6 +200,22 @@ impl Chromium {
         panic!("{selector} is never still");
     }
 
+    /// What is wrong with the page as it is, for whoever looks at it or listens to it.
+    pub(crate) async fn faults(&self) -> Vec<String> {
+        let mut found = vec![self.says(FAULTS).await];
+        match std::fs::read_to_string(target().join("axe/axe.min.js")) {
+            Ok(source) => {
+                self.page.execute(&source, Vec::new()).await.unwrap();
+                found.push(self.page.execute_async(AXE, Vec::new()).await.unwrap());
+            }
+            Err(_) => eprintln!(
+                "skipped: no axe-core here; npm pack axe-core, and unpack its axe.min.js to target/axe"
+            ),
+        }
+        let all = found.iter().filter_map(Value::as_array).flatten();
+        all.map(|one| one.as_str().unwrap().to_owned()).collect()
+    }
+
     /// Keeps a picture of the whole page, as if the window were as high as the page.
     pub(crate) async fn picture(&self, name: &str) {
         let size = "[innerWidth, document.documentElement.scrollHeight, innerHeight]";
@@ -220,32 +252,39 @@ impl Drop for Chromium {
 }
 
 /// The folder that Cargo builds in.
-pub(crate) fn target() -> PathBuf {
+fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()
         .unwrap()
         .to_owned()
 }
 
-fn driver() -> Option<Child> {
-    Command::new("chromedriver")
-        .arg("--port=0")
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .ok()
+/// A driver and its port. Where another process was quicker to take the port that it chose, the next one has better luck.
+async fn driver() -> Option<(Child, u16)> {
+    for _ in 0..5 {
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .ok()?;
+        if let Some(port) = port(&mut driver).await {
+            return Some((driver, port));
+        }
+    }
+    panic!("chromedriver did not start");
 }
 
 /// The port that it has chosen, which it says when it is ready.
-async fn port(driver: &mut Child) -> u16 {
+async fn port(driver: &mut Child) -> Option<u16> {
     let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     while let Some(line) = lines.next_line().await.unwrap() {
         let said = line.strip_prefix("ChromeDriver was started successfully on port ");
         if let Some(port) = said {
             // What it says later is read on, so that it is not kept waiting.
             tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-            return port.trim_end_matches('.').parse().unwrap();
+            return port.trim_end_matches('.').parse().ok();
         }
     }
-    panic!("chromedriver did not start");
+    None
 }

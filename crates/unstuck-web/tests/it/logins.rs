@@ -111,3 +111,21 @@ async fn a_cookie_of_a_server_that_has_ended_is_as_none() {
         (200, &serde_json::Value::Null)
     );
 }
+
+/// A token can be typed into the page; its login is named after it, and ends with it.
+#[tokio::test]
+async fn a_login_by_a_token_ends_when_the_token_is_taken_back() {
+    let ground = Ground::new().await;
+    let login = |code: String| {
+        let asking = ground.ask("POST", "/api/login");
+        asking.json(&json!({ "code": code })).send()
+    };
+    assert_eq!(login("unstuck_guessed".into()).await.status, 401);
+    let opened = login(ground.token(Scope::Read)).await;
+    assert_eq!(opened.json()["scope"], "read");
+    let cookie = opened.header("set-cookie").split(';').next().unwrap();
+    let me = || ground.ask("GET", "/api/me").header("cookie", cookie).send();
+    assert_eq!(me().await.json()["name"], "test");
+    ground.revoke_all();
+    assert_eq!(me().await.json()["name"], serde_json::Value::Null);
+}

@@ -73,7 +73,7 @@ fn shown(report: Report) -> Preview {
         .map(|path| format!("{path} is never applied: unstuck or git would obey it"));
     let unsettled = report.unsettled.iter();
     let unsettled = unsettled.map(|path| format!("{path} was changed by others meanwhile"));
-    let network = "only files are tried out; what it would do elsewhere is not known".to_owned();
+    let network = "Only files are tried out; what it would do elsewhere is not known.".to_owned();
     Preview {
         files: files.collect(),
         more: report.more_rows > 0 || report.more_texts > 0,

@@ -13,10 +13,10 @@ const LOGIN: &str =
     "test -f signed-in || { echo 'Invalid API key · Please run /login' >&2; exit 1; }";
 
 /// What came in one request: its path, its headers in small letters, and its body.
-struct Got {
-    path: String,
+pub(crate) struct Got {
+    pub(crate) path: String,
     headers: Vec<String>,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Got {
@@ -32,14 +32,14 @@ impl Got {
 }
 
 /// A server that notes what it gets.
-struct Server {
-    at: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) at: SocketAddr,
     got: Receiver<Got>,
 }
 
 impl Server {
     /// Answers each request with this status; with none it never answers.
-    fn start(at: &str, status: Option<u16>) -> Self {
+    pub(crate) fn start(at: &str, status: Option<u16>) -> Self {
         let listener = TcpListener::bind(at).unwrap();
         let at = listener.local_addr().unwrap();
         let (sender, got) = mpsc::channel();
@@ -59,7 +59,7 @@ impl Server {
         Self { at, got }
     }
 
-    fn next(&self) -> Got {
+    pub(crate) fn next(&self) -> Got {
         self.got.recv_timeout(Duration::from_secs(30)).unwrap()
     }
 

@@ -44,6 +44,14 @@ impl Asked {
             .unwrap_or(14)
     }
 
+    /// The beginning of the first day (UTC) that is asked for.
+    pub(crate) fn since(&self, now: Timestamp) -> String {
+        let back = std::time::Duration::from_secs(u64::from(self.days() - 1) * 86_400);
+        let mut first = now.before(back).to_string();
+        first.truncate(10);
+        format!("{first}T00:00:00Z")
+    }
+
     /// How many minutes a person takes to notice a failure and start again: 5 where nothing else is asked for.
     pub(crate) fn minutes(&self) -> f64 {
         let minutes = self.minutes.parse().ok();
@@ -129,10 +137,8 @@ fn exports(view: &Failures) -> Markup {
 
 /// What is asked for, as the API names it.
 fn query(view: &Failures) -> String {
-    let since = view.frame.now.before(std::time::Duration::from_secs(
-        u64::from(view.asked.days()) * 86_400,
-    ));
-    let mut query = format!("&since={}", encoded(&since.to_string()));
+    let since = view.asked.since(view.frame.now);
+    let mut query = format!("&since={}", encoded(&since));
     for (name, value) in [
         ("project", &view.asked.project),
         ("model", &view.asked.model),
@@ -151,7 +157,7 @@ fn filters(view: &Failures) -> Markup {
         form class="filters card" method="get" action="/failures" role="search" aria-label="Which failures" {
             div class="field" { label for="days" { "Time" }
                 select id="days" name="days" {
-                    @for (days, name) in [(1, "24 hours"), (7, "7 days"), (14, "14 days"), (30, "30 days"), (90, "90 days")] {
+                    @for (days, name) in [(1, "Today (UTC)"), (7, "7 days"), (14, "14 days"), (30, "30 days"), (90, "90 days")] {
                         option value=(days) selected[asked.days() == days] { (name) }
                     }
                 } }
@@ -180,12 +186,12 @@ fn told(view: &Failures) -> Markup {
     html! {
         div data-part="told" data-about="attempt_failed attempt_succeeded call_finished run_finished" {
             @if tries == 0 && failed == 0 {
-                section { (empty::empty("Nothing was tried in this time.", "Choose a longer time, or make some history:", Some("unstuck demo"))) }
+                section { (empty::empty("Nothing was tried in this time.", "Choose a longer time. What runs like this is counted:", Some("unstuck exec -- claude -p 'fix the failing tests'"))) }
             } @else {
                 (short(view, failed, tries))
                 (by_day(view))
                 div class="two" {
-                    (counted("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.asked.days()) "&kind=" (encoded(kind)) } { code { (text::one_line(kind, 60)) } } }, *count))))
+                    (counted("By kind", "Kind", view.kinds.iter().map(|(kind, count)| (html! { a href={ "/failures?days=" (view.asked.days()) "&project=" (encoded(&view.asked.project)) "&model=" (encoded(&view.asked.model)) "&kind=" (encoded(kind)) } { code { (text::one_line(kind, 60)) } } }, *count))))
                     (counted("By model", "Model", view.models.iter().map(|(model, count)| (named(model), *count))))
                     (counted("By project", "Project", view.by_project.iter().map(|(root, count)| (html! { span title=(text::one_line(root, 300)) { (text::one_line(text::folder(root), 80)) } }, *count))))
                     (counted("By prompt pattern", "Role and prompt", view.prompts.iter().map(|(role, template, count)| (html! {

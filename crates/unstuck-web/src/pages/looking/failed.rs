@@ -29,11 +29,7 @@ pub(in crate::pages) async fn failures(
     let frame = frame(web, who).await?;
     let projects = reading::projects(web).await?;
     let project = projects.iter().find(|project| project.id == asked.project);
-    // Whole days: the first of them from its beginning on.
-    let back = Duration::from_secs(u64::from(asked.days() - 1) * 86_400);
-    let mut first = frame.now.before(back).to_string();
-    first.truncate(10);
-    let since = format!("{first}T00:00:00Z").parse().ok();
+    let since = asked.since(frame.now).parse().ok();
     let query = FailureQuery {
         since,
         until: None,

@@ -8,23 +8,49 @@ use super::controls::{May, button, dialog, opener};
 use super::{money, session, text};
 use crate::model::{Estimate, RetryPrompt, Run, Session};
 
-/// Why something that goes on cannot be tried again.
-fn not_again(status: Status, driven: bool, may: May) -> Option<&'static str> {
-    match (status, driven) {
-        (Status::Running, true) => Some("It is running. Stop it first, or wait."),
+/// Whether there is nothing left to try.
+const fn is_done(it: &Session) -> bool {
+    matches!(it.status, Status::Succeeded | Status::Recovered)
+}
+
+/// Why a session cannot be tried again.
+fn not_again(it: &Session, may: May) -> Option<&'static str> {
+    match it.status {
+        _ if it.client().is_some() => {
+            Some("It only uses the gateway. Start it again where it was started.")
+        }
+        Status::Running | Status::Waiting if it.driven => {
+            Some("It is at work. Stop it first, or wait.")
+        }
+        _ if is_done(it) && it.role.is_none() => Some("It is done. Start it anew."),
         _ => may.not_answer(),
+    }
+}
+
+/// Why it cannot be tried again in another way.
+fn not_otherwise(it: &Session, may: May) -> Option<&'static str> {
+    match is_done(it) && it.role.is_some() {
+        true => Some("It is done, and is only run again as it is."),
+        false => not_again(it, may),
+    }
+}
+
+/// Why it cannot get another model.
+fn not_moved(it: &Session, may: May) -> Option<&'static str> {
+    match is_done(it) {
+        true => Some("It is done. There is nothing to go on with."),
+        false => may.not_answer(),
     }
 }
 
 /// The buttons of a session.
 pub(crate) fn of_session(it: &Session, may: May) -> Markup {
-    let refused = not_again(it.status, it.driven, may);
     html! {
         div class="actions" {
-            (opener("", "retry-plain", refused, "Retry"))
-            (opener("", "retry", refused, "Retry with error context"))
-            (opener("", "escalate", refused, "Stronger model"))
-            @if goes_on(it.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
+            (opener("", "retry-plain", not_again(it, may), "Retry"))
+            (opener("", "retry", not_otherwise(it, may), "Retry with error context"))
+            (opener("", "escalate", not_moved(it, may), "Stronger model"))
+            @if it.driven && it.client().is_none() && goes_on(it.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
         }
     }
 }
@@ -34,7 +60,7 @@ pub(crate) fn of_run(run: &Run, sessions: &[Session], may: May) -> Markup {
     html! {
         div class="actions" {
             @if let [only] = sessions { a class="button" href={ "/sessions/" (only.id) } { "Retry, compare, escalate" } }
-            @if goes_on(run.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
+            @if run.driven && run.client().is_none() && goes_on(run.status) { (opener("danger", "stop", may.not_answer(), "Stop")) }
         }
     }
 }

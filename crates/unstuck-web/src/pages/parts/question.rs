@@ -54,7 +54,7 @@ pub(crate) fn whole(asked: &Escalation, now: Timestamp) -> Markup {
                     span class="dim" { " in " (text::one_line(&asked.project, 200)) }
                 }
                 @if let Some(command) = &asked.command { dt { "Proposed command" } dd { code { (text::one_line(command, 1_000)) } } }
-                @if let Some(proposed) = &asked.proposed { dt { "Proposed" } dd { (text::one_line(proposed, 400)) } }
+                @if let Some(proposed) = asked.proposed.as_ref().filter(|_| asked.command.is_none()) { dt { "Proposed" } dd { (text::one_line(proposed, 400)) } }
                 @if let Some(cost) = &asked.cost {
                     dt { "Expected cost" } dd { (cost.usd.map_or_else(|| "not known".to_owned(), money::more)) div class="small dim" { (text::one_line(&cost.formula, 400)) } }
                 }
@@ -96,8 +96,7 @@ pub(crate) fn answers(asked: &Escalation, may: May) -> Markup {
             }
             p class="says" role="alert" {}
             ul class="answers" {
-                @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.does, 300))
-                    @if let Some(cost) = offered.cost_usd { span class="dim" { " (" (money::more(cost)) ")" } } } } }
+                @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.does, 300)) } } }
             }
             @if let Some(refused) = refused { p class="small dim" { (refused) } }
         }
@@ -162,7 +161,7 @@ pub(crate) fn preview(preview: &Preview) -> Markup {
             @for note in &preview.notes { p class="small dim" { (text::one_line(note, 400)) } }
             @if preview.files.is_empty() { p class="dim" { "It would change no files." } }
             @for file in &preview.files { (changed(file)) }
-            @if preview.more { p class="dim" { "There are more files. " code { "unstuck preview show" } " lists them all." } }
+            @if preview.more { p class="dim" { "There are more files than are shown here." } }
             @if !preview.output.trim().is_empty() {
                 details data-key="preview-output" { summary { "What it wrote" } (text::output("What the command wrote", "preview", &preview.output)) }
             }
@@ -172,11 +171,9 @@ pub(crate) fn preview(preview: &Preview) -> Markup {
 
 fn changed(file: &PreviewedFile) -> Markup {
     html! {
-        details data-key={ "file-" (text::one_line(&file.path, 200)) } {
-            summary { span class="tag" { (text::one_line(&file.change, 20)) } " " code { (text::one_line(&file.path, 300)) } }
-            @if file.diff.trim().is_empty() { p class="small dim" { "Its content cannot be shown." } }
-            @else { (unified(&file.diff)) }
-        }
+        @let name = html! { span class="tag" { (text::one_line(&file.change, 20)) } " " code { (text::one_line(&file.path, 300)) } };
+        @if file.diff.trim().is_empty() { p { (name) } }
+        @else { details data-key={ "file-" (text::one_line(&file.path, 200)) } { summary { (name) } (unified(&file.diff)) } }
     }
 }
 

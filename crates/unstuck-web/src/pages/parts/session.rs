@@ -61,11 +61,17 @@ pub(crate) fn session_title(session: &Session) -> String {
                 _ => role,
             }
         }
+        None if session.client().is_some() => client_title(session.client()),
         None if session.command.is_empty() => {
             format!("Session {}", text::one_line(&session.id, 40))
         }
         None => text::command_line(&session.command, TITLE),
     }
+}
+
+fn client_title(name: Option<&str>) -> String {
+    let name = text::one_line(name.unwrap_or_default(), 80);
+    format!("Calls of {name}")
 }
 
 /// What is waited for, and how long yet; or why it stands where it stands.
@@ -81,7 +87,8 @@ pub(crate) fn waits(
             (Status::Waiting, Some(until)) => {
                 span class="small" { span class="strong" { "Goes on " (time::until(until, now)) } @if let Some(reason) = reason { span class="dim" { " · " (reason) } } }
             }
-            (Status::Succeeded, _) => {}
+            // What an attempt before has come to says nothing about the one that runs.
+            (Status::Succeeded | Status::Running, _) => {}
             _ => { @if let Some(reason) = reason { span class="small dim" { (reason) } } }
         }
     }
@@ -95,7 +102,8 @@ pub(crate) fn attempt(session: &Session) -> Markup {
         _ => Last::Failed,
     };
     html! {
-        span class="nowrap" {
+        @if session.client().is_some() { span class="dim" { "–" } }
+        @else { span class="nowrap" {
             @match session.max_attempts {
                 Some(most) if most >= session.attempt_count => { (session.attempt_count) " of " (most) " " }
                 _ => { (session.attempt_count) " " }
@@ -103,7 +111,7 @@ pub(crate) fn attempt(session: &Session) -> Markup {
             @if session.attempt_count > 1 || session.max_attempts.is_some_and(|most| most > 1) {
                 (chart::tries(session.attempt_count, session.max_attempts, last))
             }
-        }
+        } }
     }
 }
 
@@ -168,6 +176,7 @@ pub(crate) fn runs(caption: &str, all: &[Run], now: Timestamp) -> Markup {
 pub(crate) fn run_title(run: &Run) -> String {
     match &run.task {
         Some(task) => text::one_line(task, TITLE),
+        None if run.client().is_some() => client_title(run.client()),
         None if run.command.is_empty() => format!("Run {}", text::one_line(&run.id, 40)),
         None => text::command_line(&run.command, TITLE),
     }

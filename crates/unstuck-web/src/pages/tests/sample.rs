@@ -51,6 +51,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             now: NOW,
             open: 2,
             may: self.may,
+            known: self.may.answer,
             stream: Some("/api/events".into()),
         }
     }

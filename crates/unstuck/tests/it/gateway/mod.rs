@@ -7,9 +7,9 @@ mod serving;
 mod upstreams;
 
 use std::fs;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -77,6 +77,7 @@ fn ended(command: &mut std::process::Command) -> crate::Ended {
 /// A gateway that serves, and is ended with the test.
 pub(crate) struct Serving {
     child: Child,
+    stdout: BufReader<ChildStdout>,
     pub(crate) port: String,
     file: PathBuf,
 }
@@ -100,10 +101,12 @@ impl Serving {
             .envs(env.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let child = command.spawn().unwrap();
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
         let port = until("the gateway listens", || fs::read_to_string(&file).ok());
         Self {
             child,
+            stdout,
             port: port.trim().to_owned(),
             file,
         }
@@ -114,17 +117,22 @@ impl Serving {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    /// The link to the dashboard, as it is printed.
+    pub(crate) fn link(&mut self) -> String {
+        let mut line = String::new();
+        while !line.starts_with("dashboard") {
+            line.clear();
+            assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "no link");
+        }
+        line.trim_start_matches("dashboard").trim().to_owned()
+    }
+
     /// Ends it by a signal, and gives its code, standard output and standard error.
     pub(crate) fn stop(mut self) -> (Option<i32>, String, String) {
         self.signal(rustix::process::Signal::TERM);
         let code = self.child.wait().unwrap().code();
         let (mut out, mut err) = (String::new(), String::new());
-        self.child
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_string(&mut out)
-            .unwrap();
+        self.stdout.read_to_string(&mut out).unwrap();
         self.child
             .stderr
             .take()
@@ -134,7 +142,7 @@ impl Serving {
         (code, out, err)
     }
 
-    fn ask(&self, place: &Place) -> crate::Ended {
+    pub(crate) fn ask(&self, place: &Place) -> crate::Ended {
         let words = ["__demo-agent", "--output-format", "json", "-p", "hello"];
         let mut command = place.command(&words);
         let url = format!("http://127.0.0.1:{}/anthropic", self.port);

@@ -1,6 +1,7 @@
 //! The REST API of `unstuck serve` as its users meet it: real processes, real HTTP, agents that fail.
 
 mod answering;
+mod browser;
 mod escalating;
 mod following;
 mod looking;

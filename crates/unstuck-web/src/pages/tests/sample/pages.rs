@@ -35,6 +35,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                     ..self.session("k3v9x0m2qa-3", Status::AwaitingHuman)
                 },
             ],
+            gateway: "http://127.0.0.1:4141".to_owned(),
             lanes: vec![
                 self.lane("anthropic", "closed"),
                 self.lane("openai", "open"),

@@ -1,0 +1,236 @@
+//! Inbox: questions of real runs, answered by clicks, and what came of each answer.
+
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::Place;
+use crate::gateway::{by_user, until};
+use crate::web::asking;
+
+const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "fix the tests"];
+
+/// The only question that waits.
+fn asked(place: &Place) -> Value {
+    let inbox = place.json(&["inbox", "--json"], "");
+    assert_eq!(inbox.as_array().unwrap().len(), 1, "{inbox}");
+    inbox[0].clone()
+}
+
+/// Waits until all runs have ended, and nothing is asked any more.
+fn settled(place: &Place, status: &str) {
+    until(&format!("the run is {status}"), || {
+        let runs = place.json(&["runs", "--json"], "");
+        (runs[0]["status"] == status).then_some(())
+    });
+    let inbox = place.json(&["inbox", "--json"], "");
+    assert_eq!(inbox, json!([]));
+}
+
+/// A browser at the only question.
+async fn at_question(place: &Place) -> Option<Desk> {
+    let desk = Desk::open(place, &[]).await?;
+    desk.goto("/inbox").await;
+    desk.press("a.button[href^='/inbox/']").await;
+    desk.shows("#main", "Your answer").await;
+    Some(desk)
+}
+
+/// S3-44: words of a person reach the agent.
+#[tokio::test(flavor = "multi_thread")]
+async fn words_of_a_person_reach_the_agent() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    place.write("login", "");
+    let Some(desk) = at_question(&place).await else {
+        return;
+    };
+    desk.picture("question").await;
+    desk.fill("#note", "use the staging account").await;
+    desk.press("button[value=retry]").await;
+    desk.shows("[data-part=asked]", "use the staging account")
+        .await;
+    settled(&place, "recovered");
+    let calls = place.lines("calls").join("\n");
+    assert!(calls.contains("use the staging account"), "{calls}");
+    desk.until("document.querySelector('button[name=answer]') === null")
+        .await;
+    desk.picture("question-answered").await;
+    desk.goto("/inbox").await;
+    desk.shows("[data-part=answered]", "auth_required").await;
+    desk.shows("[data-part=open]", "Nothing waits for you.")
+        .await;
+    desk.close().await;
+}
+
+/// S3-27, S3-44: done by hand goes on, skipping passes the failure on, ending ends it; each as its button says.
+#[tokio::test(flavor = "multi_thread")]
+async fn each_answer_does_what_its_button_says() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    let Some(desk) = at_question(&place).await else {
+        return;
+    };
+    place.write("login", "");
+    desk.press("button[value=resolve]").await;
+    settled(&place, "recovered");
+    std::fs::remove_file(place.project().join("login")).unwrap();
+    for (value, status) in [("skip", "failed"), ("abort", "failed")] {
+        place.run(&EXEC, "").told(3, &[]);
+        desk.goto(&format!("/inbox/{}", asked(&place)["id"].as_str().unwrap()))
+            .await;
+        let before = place.lines("calls").len();
+        match value {
+            "skip" => desk.press("button[value=skip]").await,
+            _ => desk.press("button[value=abort]").await,
+        }
+        settled(&place, status);
+        assert_eq!(place.lines("calls").len(), before, "nothing is tried again");
+    }
+    desk.close().await;
+}
+
+/// S4-11, S4-13: an agent that is out of its depth asks for a stronger model, with its cost; one click gives it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stronger_model_is_given_by_an_answer() {
+    let place = Place::new();
+    by_user(
+        &place,
+        "[policy]\nmaxRetries = 1\nescalateAfterRetries = 1\nautoEscalate = true\nconfirmAbove = 0\nbackoffBase = 0.01\n",
+    );
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho \"$@\" >> calls; case \"$*\" in *opus*) echo done; exit 0;; esac; echo 'API Error: 529 overloaded_error'; exit 1\n",
+    );
+    let exec = [
+        "exec",
+        "--",
+        "claude",
+        "--model",
+        "claude-sonnet-5-5",
+        "-p",
+        "x",
+    ];
+    place.run(&exec, "").told(3, &[]);
+    let Some(desk) = at_question(&place).await else {
+        return;
+    };
+    desk.shows("[data-part=asked]", "claude-sonnet-5-5").await;
+    desk.shows(
+        "form .answers",
+        "tries again with claude-opus-5-5 (about $0.15 more)",
+    )
+    .await;
+    desk.picture("question-cost").await;
+    desk.press("button[value=escalate]").await;
+    settled(&place, "recovered");
+    assert!(
+        place
+            .lines("calls")
+            .last()
+            .unwrap()
+            .contains("claude-opus-5-5")
+    );
+    desk.close().await;
+}
+
+/// A project whose check needs a folder that a repair can make.
+fn broken() -> Place {
+    let place = Place::new();
+    place.write(
+        "report.py",
+        "import os, sys\nif not os.path.isdir('out/reports'):\n    sys.exit(\"report: directory 'out/reports' does not exist\")\nopen('out/reports/summary.txt', 'w').write('ok')\n",
+    );
+    place.write(
+        "unstuck.toml",
+        "[recovery]\ncooldown_seconds = 0\n[policy]\nbackoffBase = 0.001\n",
+    );
+    place.run(&["trust"], "").told(0, &[]);
+    let exec = [
+        "exec",
+        "--repair",
+        "auto",
+        "--",
+        "sh",
+        "-c",
+        "python3 report.py",
+    ];
+    place.run(&exec, "").told(3, &[]);
+    place
+}
+
+/// S3-25, S3-42: a repair is looked at on a copy, where it changes nothing, and done once it is approved.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_is_previewed_and_approved() {
+    let place = broken();
+    let Some(desk) = at_question(&place).await else {
+        return;
+    };
+    desk.shows("[data-part=asked]", "mkdir -p out/reports")
+        .await;
+    desk.press("#open-preview").await;
+    desk.shows("#preview", "Worked on a copy").await;
+    desk.shows("#preview", "out/").await;
+    desk.picture("preview").await;
+    assert!(!place.project().join("out").exists(), "only on a copy");
+    desk.press("#preview [data-close]").await;
+    desk.press("button[value=approve]").await;
+    settled(&place, "recovered");
+    assert_eq!(place.text("out/reports/summary.txt"), "ok");
+    desk.close().await;
+}
+
+/// S3-26, S3-42: what is rejected is not done.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_is_rejected() {
+    let place = broken();
+    let Some(desk) = at_question(&place).await else {
+        return;
+    };
+    desk.fill("#note", "not this way").await;
+    desk.press("button[value=reject]").await;
+    desk.shows("[data-part=asked]", "not this way").await;
+    until("it is told", || {
+        (!place.events("recovery_resolved").is_empty()).then_some(())
+    });
+    assert!(place.events("recovery_started").is_empty());
+    assert!(!place.project().join("out").exists());
+    desk.close().await;
+}
+
+/// S3-44: whoever allowed it is told by the browser, once for each question.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_browser_tells_of_a_question_where_that_is_allowed() {
+    let place = asking();
+    let Some(desk) = Desk::open(&place, &[]).await else {
+        return;
+    };
+    let origin = desk.url("");
+    let allowed = |setting: &str| json!({"permission": {"name": "notifications"}, "setting": setting, "origin": origin});
+    desk.browser
+        .cdp("Browser.setPermission", allowed("prompt"))
+        .await;
+    // The browser has no screen to show them on: what it would show is written down.
+    let source = "window.notified = []; const Real = Notification; window.Notification = class extends Real { constructor(title, said) { super(title, said); notified.push(title + ': ' + said.body); } }; \
+        Notification.requestPermission = async () => Real.permission; document.hasFocus = () => false;";
+    desk.browser
+        .cdp(
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({"source": source}),
+        )
+        .await;
+    desk.goto("/inbox").await;
+    desk.picture("inbox-may-tell").await;
+    desk.browser
+        .cdp("Browser.setPermission", allowed("granted"))
+        .await;
+    desk.press("[data-allow-notifications]").await;
+    desk.until("document.querySelector('[data-allow-notifications]').hidden")
+        .await;
+    place.run(&EXEC, "").told(3, &[]);
+    desk.shows("[data-part=open]", "Not logged in").await;
+    desk.until("notified.length === 1").await;
+    desk.until("notified[0].startsWith('unstuck needs an answer: Not allowed in')")
+        .await;
+    desk.shows("#news", "A run asks for you").await;
+    desk.close().await;
+}

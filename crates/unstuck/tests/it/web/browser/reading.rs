@@ -1,0 +1,145 @@
+//! Reading without a login, without script, without a mouse, and where there is nothing to read.
+
+use serde_json::json;
+
+use super::Desk;
+use crate::Place;
+use crate::gateway::until;
+use crate::web::asking;
+
+const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "fix the tests"];
+
+/// Whoever has no token reads everything, and every button says why it cannot be pressed.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_login_everything_is_read_and_nothing_pressed() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    let Some(desk) = Desk::reading(&place, &["--quiet"]).await else {
+        return;
+    };
+    let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
+    let question = place.json(&["inbox", "--json"], "")[0]["id"].clone();
+    let (run, question) = (run.as_str().unwrap(), question.as_str().unwrap());
+    let changes = "[...document.querySelectorAll('main button, main input, main select, main textarea')].filter((one) => !one.closest('form[method=get]') && !one.hidden && !one.closest('dialog'))";
+    for (path, text) in [
+        ("/".to_owned(), "Not logged in"),
+        (format!("/runs/{run}"), "fix the tests"),
+        (format!("/sessions/{run}-1"), "Not logged in"),
+        (format!("/inbox/{question}"), "Not logged in"),
+        ("/policies".to_owned(), "Only an admin can change this"),
+        ("/settings".to_owned(), "Claude Code"),
+    ] {
+        desk.goto(&path).await;
+        desk.shows("#main", text).await;
+        desk.shows(".banner", "You can only read").await;
+        let pressed = format!(
+            "{changes}.filter((one) => !one.matches(':disabled') && !one.dataset.fill).map((one) => one.outerHTML)"
+        );
+        assert_eq!(desk.says(&pressed).await, json!([]), "{path}");
+    }
+    desk.picture("read-only").await;
+    // What a page would send is refused, whatever its buttons say.
+    let path = format!("/api/escalations/{question}/answer");
+    let refused = desk.posted(&path, json!({"answer": "abort"})).await;
+    assert_eq!(refused, 401);
+    desk.close().await;
+}
+
+/// Pages that are not there say so, and lead back.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_leads_back() {
+    let place = Place::new();
+    let Some(desk) = Desk::open(&place, &[]).await else {
+        return;
+    };
+    for path in [
+        "/nowhere",
+        "/runs/nowhere",
+        "/sessions/nowhere-1",
+        "/inbox/nowhere",
+    ] {
+        desk.browser.page.goto(&desk.url(path)).await.unwrap();
+        desk.shows("h1", "Not found").await;
+        desk.shows("#main", "There is no ").await;
+        assert_eq!(
+            desk.says("document.body.innerText.includes('/api/')").await,
+            false
+        );
+    }
+    desk.picture("not-found").await;
+    desk.press("a.button[href='/runs']").await;
+    desk.until("location.pathname === '/runs'").await;
+    desk.browser.page.goto(&desk.url("/nowhere")).await.unwrap();
+    desk.press("a.button[href='/']").await;
+    desk.until("location.pathname === '/'").await;
+    desk.close().await;
+}
+
+/// Everything can be read without script, and the page says what does not work.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_read_without_script() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    let Some(desk) = Desk::reading(&place, &["--quiet"]).await else {
+        return;
+    };
+    let off = json!({"value": true});
+    desk.browser
+        .cdp("Emulation.setScriptExecutionDisabled", off)
+        .await;
+    let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
+    let session = format!("/sessions/{}-1", run.as_str().unwrap());
+    for (path, text) in [
+        ("/", "Not logged in"),
+        ("/inbox", "Not logged in"),
+        ("/runs", "fix the tests"),
+        (&session, "Not logged in"),
+        ("/failures", "auth_required"),
+        ("/policies", "4 tries"),
+        ("/settings", "Claude Code"),
+        ("/login", "Log in"),
+    ] {
+        desk.browser.page.goto(&desk.url(path)).await.unwrap();
+        let source = desk.browser.page.source().await.unwrap();
+        assert!(source.contains(text), "{text} on {path}");
+        assert!(source.contains("Script is off"), "{path}");
+    }
+    // A token that is typed all the same is in no address.
+    let page = &desk.browser.page;
+    let field = page.find(fantoccini::Locator::Css("#code")).await.unwrap();
+    field
+        .send_keys("unstuck_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\u{e007}")
+        .await
+        .unwrap();
+    let url = page.current_url().await.unwrap();
+    assert_eq!(url.query(), None);
+    desk.browser.close().await;
+}
+
+/// A question is answered by keys alone: Tab to the button, Enter.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_answered_by_keys_alone() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    place.write("login", "");
+    let Some(desk) = Desk::open(&place, &[]).await else {
+        return;
+    };
+    desk.goto("/").await;
+    desk.keys("gi").await;
+    desk.until("location.pathname === '/inbox'").await;
+    desk.tab_to("a.button[href^='/inbox/']").await;
+    desk.keys("\u{e007}").await;
+    desk.until("location.pathname.startsWith('/inbox/') && document.readyState === 'complete'")
+        .await;
+    desk.tab_to("#note").await;
+    desk.keys("as you like").await;
+    desk.tab_to("button[value=resolve]").await;
+    desk.picture("focus").await;
+    desk.keys("\u{e007}").await;
+    desk.shows("[data-part=asked]", "as you like").await;
+    until("it goes on", || {
+        (place.lines("calls").len() == 2).then_some(())
+    });
+    desk.close().await;
+}
