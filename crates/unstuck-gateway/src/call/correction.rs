@@ -63,6 +63,7 @@ impl Call {
             diagnosis,
             decision: decision.clone(),
             fallback: None,
+            passed_over: Vec::new(),
             policy_hash: policy.fingerprint(),
         };
         let ledger = &self.shared.ledger;

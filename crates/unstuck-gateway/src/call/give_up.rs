@@ -5,6 +5,7 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY
 use hyper::{HeaderMap, Response, StatusCode};
 use std::time::Duration;
 use unstuck_core::Kind;
+use unstuck_core::event::PassedOver;
 use unstuck_core::traffic::Held;
 
 use super::account::Account;
@@ -69,6 +70,7 @@ impl Call {
         account: &mut Account,
         tries: &Tries,
         waits: Waits,
+        passed_over: &[PassedOver],
     ) -> Response<Answer> {
         let wait = waits.until.since(clock::at());
         let upstream = &self.shared.settings.upstreams[tries.target.upstream].name;
@@ -89,13 +91,17 @@ impl Call {
                 "it is overloaded and calls stand in line",
             ),
         };
+        let mut message = format!(
+            "unstuck: {upstream} is not asked for {:.0} s more: {why}",
+            wait.as_secs_f64().ceil()
+        );
+        for passed in passed_over {
+            message.push_str(&format!("; {passed}"));
+        }
         let mut told = Told {
             status,
             code: code.to_owned(),
-            message: format!(
-                "unstuck: {upstream} is not asked for {:.0} s more: {why}",
-                wait.as_secs_f64().ceil()
-            ),
+            message,
             retry_after: Some(wait),
         };
         if self.insists(&told) {

@@ -9,10 +9,12 @@ mod correction;
 mod decided;
 mod give_up;
 mod leave;
+mod purse;
 mod relay;
 mod target;
 mod tries;
 mod trouble;
+mod unfit;
 
 pub(crate) use trouble::Told;
 
@@ -26,24 +28,30 @@ use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
 use unstuck_core::Kind;
 use unstuck_core::agent::{Agent, Agents};
-use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::decision::Tokens;
+use unstuck_core::event::{CallOutcome, CallRecord, PassedOver};
 use unstuck_core::traffic::{Ask, Limits};
 
 use self::account::{Account, Ending};
 use self::attempt::{Opened, Tried, Trying, Whole};
 use self::broken::readable;
 use self::decided::Next;
+use self::purse::Purse;
 use self::relay::Relay;
-use self::target::{Choice, Needs, Target};
+use self::target::{Choice, Needs, Stand};
 use self::tries::Tries;
 use crate::answer::Answer;
 use crate::clock;
 use crate::lanes::{LaneKey, Patience, Permit, Waits};
+use crate::ledger::Noticed;
 use crate::protocol::{Asked, Endpoint, Protocol, with_model};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::upstream::{Sending, own_headers};
 use crate::watch::Talk;
+
+/// An answer is expected to have no more tokens than this: clients allow far more than they get.
+const USUAL_OUTPUT: u64 = 1000;
 
 /// What a client sent, all of it.
 pub(crate) struct Call {
@@ -89,8 +97,8 @@ impl Call {
             let permit = match entered {
                 Ok(permit) => permit,
                 Err(waits) => match self.instead(&mut tries) {
-                    true => continue,
-                    false => return self.held(&mut account, &tries, waits),
+                    Ok(()) => continue,
+                    Err(passed) => return self.held(&mut account, &tries, waits, &passed),
                 },
             };
             account.permit = Some(permit);
@@ -179,7 +187,8 @@ impl Call {
             attempt: tries.attempt,
             tokens: self.asked.prompt_tokens,
         };
-        let has_other = self.other(tries, Kind::ServerOverloaded).is_some();
+        let other = self.other(tries, Kind::ServerOverloaded);
+        let has_other = other.target.is_some();
         let most = match has_other {
             true => self.left().min(self.shared.settings.limits.fallback_after),
             false => self.left(),
@@ -188,21 +197,49 @@ impl Call {
         lane.enter(&self.session.name(), ask, patience).await
     }
 
-    /// Goes over to whoever stands in for an upstream that cannot be asked in time; whether there is one.
-    fn instead(&self, tries: &mut Tries) -> bool {
-        match self.other(tries, Kind::ServerOverloaded) {
-            Some(next) => {
-                tries.target = next;
-                true
-            }
-            None => false,
-        }
+    /// Goes over to whoever stands in for an upstream that cannot be asked in time; where nobody does, who cannot.
+    fn instead(&self, tries: &mut Tries) -> Result<(), Vec<PassedOver>> {
+        let stand = self.other(tries, Kind::ServerOverloaded);
+        self.tell_passed_over(&stand.passed_over);
+        tries.target = stand.target.ok_or(stand.passed_over)?;
+        Ok(())
     }
 
     /// Who stands in for the one who is asked, after a failure of that kind.
-    fn other(&self, tries: &Tries, kind: Kind) -> Option<Target> {
+    fn other(&self, tries: &Tries, kind: Kind) -> Stand {
         let needs = self.needs(tries.model.as_deref());
-        self.choice().after(&tries.target, &needs, kind)
+        let purse = self.purse(tries);
+        self.choice().after(&tries.target, &needs, &purse, kind)
+    }
+
+    /// What may still be spent on the request.
+    fn purse(&self, tries: &Tries) -> Purse<'_> {
+        Purse {
+            left: self.shared.left(&self.session),
+            policy: &self.session.setup().policy,
+            before: tries.history.extra(),
+            expected: self.expected(),
+            catalog: self.shared.knowledge.catalog(),
+        }
+    }
+
+    /// How many tokens the request and its answer are expected to have.
+    fn expected(&self) -> Tokens {
+        let most = self.asked.max_output.unwrap_or(USUAL_OUTPUT);
+        Tokens {
+            input: self.asked.prompt_tokens,
+            cached: 0,
+            output: most.min(USUAL_OUTPUT),
+            requests: 1,
+        }
+    }
+
+    /// Tells who could have been asked instead and was not.
+    fn tell_passed_over(&self, passed: &[PassedOver]) {
+        for one in passed {
+            let what = Noticed::PassedOver(one.clone());
+            self.shared.crier.tell(&self.session, what);
+        }
     }
 
     fn whole(&self, account: &mut Account, whole: Whole) -> Response<Answer> {

@@ -11,6 +11,7 @@ mod hostile;
 mod leave;
 mod output;
 mod recovery;
+mod standing_in;
 mod streams;
 mod transparent;
 mod upstreams;

@@ -215,6 +215,32 @@ fn the_budget_of_a_day_is_that_of_all_processes() {
     later.stop();
 }
 
+/// S4-35: a fallback that the budget does not pay is not asked, and whoever looks, now or later, is told why.
+#[test]
+fn a_fallback_that_cannot_be_paid_is_told() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
+    let spare = api("[[step]]\nanswer = { text = \"Dear.\" }\ntimes = \"always\"\n");
+    by_user(&place, "[gateway.budgets]\nsession = 0.000001\n");
+    let words = [
+        "--upstream",
+        &upstream(&down),
+        "--upstream",
+        &upstream(&spare),
+    ];
+    let serving = Serving::start(&place, &words);
+    assert_ne!(serving.ask(&place).code, 0);
+    assert_eq!((asked(&down), asked(&spare)), (3, 0));
+    let (_, _, err) = serving.stop();
+    let why = "is not asked instead: it would cost about $";
+    assert!(err.contains("passed over: anthropic-2 ("), "{err}");
+    assert!(err.contains(why), "{err}");
+    let runs = place.json(&["runs", "--json"], "");
+    let shown = place.run(&["show", runs[0]["id"].as_str().unwrap()], "");
+    assert!(shown.stdout.contains(why), "{}", shown.stdout);
+}
+
 /// Whom to ask stands in the user's own configuration: in order, each with its own key and its own names of models.
 #[test]
 fn upstreams_of_the_configuration_stand_in_for_each_other() {
