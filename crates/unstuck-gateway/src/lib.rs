@@ -28,6 +28,7 @@ mod call;
 mod clock;
 mod counted;
 mod elsewhere;
+mod ending;
 mod error;
 mod gateway;
 mod identity;

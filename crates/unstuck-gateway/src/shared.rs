@@ -1,6 +1,5 @@
 //! What all calls of a gateway share, and what it knows.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::HeaderMap;
@@ -10,6 +9,7 @@ use unstuck_core::knowledge::Playbook;
 use unstuck_core::{Classifier, Diagnosis, Failure};
 
 use crate::clock;
+use crate::ending::Ending;
 use crate::error::GatewayError;
 use crate::lanes::Lanes;
 use crate::ledger::{Crier, Ledger};
@@ -65,8 +65,7 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) sender: Sender,
     pub(crate) spending: Spending,
-    /// Whether the gateway ends, and cuts off what is under way.
-    pub(crate) is_over: AtomicBool,
+    pub(crate) ending: Ending,
     dice: Mutex<Dice>,
 }
 
@@ -83,7 +82,7 @@ impl Shared {
             lanes: Lanes::new(settings.lanes.clone()),
             sender: Sender::new(settings.limits.connect, &settings.network)?,
             spending: Spending::default(),
-            is_over: AtomicBool::new(false),
+            ending: Ending::default(),
             crier: Crier::new(),
             sessions: Sessions::default(),
             dice: Mutex::new(Dice::seeded(u64::from_le_bytes(seed))),

@@ -1,7 +1,6 @@
 //! What is kept of a call while it runs, and written down when it is over.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hyper::http::response::Parts;
@@ -187,10 +186,10 @@ impl Drop for Account {
     /// The client went away, or the gateway ends.
     fn drop(&mut self) {
         if !self.is_closed {
-            let is_over = self.shared.is_over.load(Ordering::Relaxed);
-            self.record.outcome = match is_over && self.record.sent_bytes > 0 {
-                true => CallOutcome::Cut,
-                false => CallOutcome::Cancelled,
+            self.record.outcome = match (self.shared.ending.is_over(), self.record.sent_bytes) {
+                (false, _) => CallOutcome::Cancelled,
+                (true, 0) => CallOutcome::Failed,
+                (true, _) => CallOutcome::Cut,
             };
             self.write();
         }

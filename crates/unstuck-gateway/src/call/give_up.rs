@@ -16,7 +16,7 @@ use super::{Call, Told};
 use crate::answer::Answer;
 use crate::clock;
 use crate::lanes::Waits;
-use crate::protocol::{error_body, stop_status};
+use crate::protocol::{Protocol, error_body, stop_status};
 
 /// Tells the SDKs of clients whether to try by themselves.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -128,17 +128,23 @@ impl Call {
 
     /// Words of our own, in the client's protocol.
     pub(crate) fn say(&self, account: &Account, told: &Told) -> Response<Answer> {
-        let (kind, body) = error_body(self.protocol, &told.told());
-        let mut response = Response::new(Answer::Whole(Some(Bytes::clone(&body))));
-        *response.status_mut() = told.status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-        stop(headers, told.retry_after);
-        self.sign(headers, &account.record);
-        response.extensions_mut().insert(told.clone());
+        let mut response = said(self.protocol, told);
+        self.sign(response.headers_mut(), &account.record);
         response
     }
+}
+
+/// Words of our own, in a protocol.
+pub(super) fn said(protocol: Protocol, told: &Told) -> Response<Answer> {
+    let (kind, body) = error_body(protocol, &told.told());
+    let mut response = Response::new(Answer::Whole(Some(Bytes::clone(&body))));
+    *response.status_mut() = told.status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    stop(headers, told.retry_after);
+    response.extensions_mut().insert(told.clone());
+    response
 }
 
 /// Tells a client not to try by itself, and when it could.

@@ -4,6 +4,7 @@
 
 mod books;
 mod connections;
+mod ending;
 mod escalation;
 mod failover;
 mod ground;

@@ -12,16 +12,16 @@ use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
 use crate::ground::{Ground, Reply};
 
 /// One way to ask for a stream: how, where, what marks its end and what its error.
-struct Api {
-    name: &'static str,
-    protocol: Protocol,
-    path: &'static str,
-    body: &'static str,
-    end: &'static str,
-    error: &'static str,
+pub(crate) struct Api {
+    pub(crate) name: &'static str,
+    pub(crate) protocol: Protocol,
+    pub(crate) path: &'static str,
+    pub(crate) body: &'static str,
+    pub(crate) end: &'static str,
+    pub(crate) error: &'static str,
 }
 
-const APIS: [Api; 4] = [
+pub(crate) const APIS: [Api; 4] = [
     Api {
         name: "messages",
         protocol: Anthropic,
