@@ -43,7 +43,7 @@ mod spending;
 mod upstream;
 pub mod watch;
 
-pub use books::{BooksOptions, StoreLedger};
+pub use books::{Announce, BooksOptions, StoreLedger};
 pub use counted::Counted;
 pub use elsewhere::{Answering, Elsewhere, Page, PageError};
 pub use error::GatewayError;

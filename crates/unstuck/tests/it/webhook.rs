@@ -13,7 +13,7 @@ const LOGIN: &str =
     "test -f signed-in || { echo 'Invalid API key · Please run /login' >&2; exit 1; }";
 
 /// What came in one request: its path, its headers in small letters, and its body.
-struct Got {
+pub(crate) struct Got {
     path: String,
     headers: Vec<String>,
     body: String,
@@ -26,20 +26,20 @@ impl Got {
         found.unwrap_or_default()
     }
 
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
 
 /// A server that notes what it gets.
-struct Server {
-    at: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) at: SocketAddr,
     got: Receiver<Got>,
 }
 
 impl Server {
     /// Answers each request with this status; with none it never answers.
-    fn start(at: &str, status: Option<u16>) -> Self {
+    pub(crate) fn start(at: &str, status: Option<u16>) -> Self {
         let listener = TcpListener::bind(at).unwrap();
         let at = listener.local_addr().unwrap();
         let (sender, got) = mpsc::channel();
@@ -59,7 +59,7 @@ impl Server {
         Self { at, got }
     }
 
-    fn next(&self) -> Got {
+    pub(crate) fn next(&self) -> Got {
         self.got.recv_timeout(Duration::from_secs(30)).unwrap()
     }
 
