@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::http::response::Parts;
+use tokio::time::Instant;
 use unstuck_core::decision::{
     Attempt, Capabilities, Capability, Changed, Chosen, Decision, ModelUse, Situation, decide,
 };
@@ -134,7 +135,12 @@ impl Call {
         refused: bool,
     ) -> (Way, Vec<PassedOver>) {
         let mut passed_over = Vec::new();
+        let is_late = self.goes_at().is_some_and(|gone| gone <= Instant::now());
         let mut instead = || {
+            // Nobody would hear the answer.
+            if is_late {
+                return None;
+            }
             let stand = self.other(tries, diagnosis.kind);
             passed_over.extend(stand.passed_over);
             stand.target.map(Way::Instead)

@@ -34,7 +34,7 @@ use unstuck_core::traffic::{Ask, Limits};
 
 use self::account::{Account, Ending};
 use self::attempt::{Opened, Tried, Trying, Whole};
-use self::broken::readable;
+use self::broken::{Broken, readable};
 use self::decided::Next;
 use self::purse::Purse;
 use self::relay::Relay;
@@ -67,8 +67,10 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     pub(crate) asked: Asked,
     pub(crate) started: Instant,
-    /// When the client no longer waits.
-    pub(crate) deadline: Instant,
+    /// Until when such clients can be held, waits between tries included.
+    pub(crate) held_until: Instant,
+    /// When the client goes away unless it hears something, where it says so.
+    pub(crate) gone_at: Option<Instant>,
     /// Which conversation of the session it belongs to.
     pub(crate) talk: Talk,
     /// How often the client has tried by itself.
@@ -145,15 +147,29 @@ impl Call {
             limits: &self.shared.settings.limits,
         };
         match sending.whole(upstream, body) {
-            Some(request) => trying.make(request).await,
+            Some(request) => self.in_time(trying.make(request)).await,
             None => Tried::Broken(
-                Box::new(broken::Broken::damaged(
-                    self.protocol,
-                    "the address is none",
-                )),
+                Box::new(Broken::damaged(self.protocol, "the address is none")),
                 None,
             ),
         }
+    }
+
+    /// A try as long as the client waits for it: what comes later reaches nobody, and silence says less than an error.
+    async fn in_time(&self, trying: impl Future<Output = Tried>) -> Tried {
+        let Some(gone) = self.goes_at() else {
+            return trying.await;
+        };
+        let tried = tokio::time::timeout_at(gone, trying).await;
+        tried.unwrap_or_else(|_| {
+            let limit = gone.saturating_duration_since(self.started);
+            let silent = Broken::silent(
+                self.protocol,
+                "no answer, and the client waits no longer,",
+                limit,
+            );
+            Tried::Broken(Box::new(silent), None)
+        })
     }
 
     /// The bytes of the client, unless it is another model that is asked.
@@ -336,7 +352,18 @@ impl Call {
 
     /// How long the client still waits.
     fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        self.deadline().saturating_duration_since(Instant::now())
+    }
+
+    /// When the client no longer waits; signs of life keep one that would go away.
+    fn deadline(&self) -> Instant {
+        self.goes_at()
+            .map_or(self.held_until, |gone| gone.min(self.held_until))
+    }
+
+    /// When a client goes away that says so and gets no signs of life.
+    fn goes_at(&self) -> Option<Instant> {
+        self.gone_at.filter(|_| self.sign_of_life().is_none())
     }
 
     fn account(&self) -> Box<Account> {
