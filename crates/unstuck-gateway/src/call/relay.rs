@@ -166,6 +166,15 @@ impl Relay {
     }
 }
 
+impl Drop for Relay {
+    /// The client went away, or the gateway has ended: what was used so far counts.
+    fn drop(&mut self) {
+        if self.state == State::Open {
+            self.account.abandon(&self.reading);
+        }
+    }
+}
+
 impl Body for Relay {
     type Data = Bytes;
     type Error = PageError;

@@ -124,15 +124,17 @@ async fn a_stream_cut_at_any_frame_is_made_good_or_told() {
     }
 }
 
-/// A client that goes away cancels the call.
+/// A client that goes away cancels the call; what the answer has said that it used counts.
 #[tokio::test]
 async fn a_client_that_goes_away_cancels_the_call() {
-    let slow = "[pace]\nchunks = 100\nchunk_bytes = 5\nbetween = \"20ms\"\n\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
-    let ground = Ground::new(OpenAi, &[slow]).await;
+    let slow = "[pace]\nchunks = 100\nchunk_bytes = 5\nbetween = \"20ms\"\n\n[[step]]\nanswer = { input_tokens = 1000000 }\ntimes = \"always\"\n";
+    let ground = Ground::new(Anthropic, &[slow]).await;
     let client = Client::builder(TokioExecutor::new()).build_http::<Full<bytes::Bytes>>();
-    let api = &APIS[1];
+    let api = &APIS[0];
     let request = Request::post(format!("http://{}{}", ground.gateway.address(), api.path))
-        .body(Full::from(api.body))
+        .body(Full::from(
+            api.body.replace("claude-x", "claude-sonnet-5-5"),
+        ))
         .unwrap();
     let mut response = client.request(request).await.unwrap();
     response.body_mut().frame().await.unwrap().unwrap();
@@ -142,6 +144,10 @@ async fn a_client_that_goes_away_cancels_the_call() {
         .await
         .unwrap();
     assert_eq!(record.outcome, CallOutcome::Cancelled);
+    assert_eq!(record.tokens.map(|tokens| tokens.input), Some(1_000_000));
+    assert!(record.cost_usd.is_some_and(|usd| usd > 1.0), "{record:?}");
+    let session = &ground.gateway.sessions()[0];
+    assert_eq!(Some(session.spent()), record.cost_usd);
 }
 
 /// Whoever is held for long gets signs of life, and then the stream.
