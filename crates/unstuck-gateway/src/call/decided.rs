@@ -59,13 +59,16 @@ impl Call {
             diagnosis.level = Some(Level::Same);
         }
         self.count_own_retries(tries, diagnosis.kind, now);
-        let Some(decision) = self.decision(tries, &diagnosis, now) else {
+        let Some(mut decision) = self.decision(tries, &diagnosis, now) else {
             let reason = "nothing is known about such failures".to_owned();
             return Next::GiveUp(GivenUp { diagnosis, reason });
         };
         let refused = word == Some(false);
         let (chosen, passed_over) = self.chosen(tries, &diagnosis, &decision, refused);
         self.tell_passed_over(&passed_over);
+        if let Way::GiveUp(Some(but)) = chosen {
+            decision.reason = format!("{} {but}", decision.reason);
+        }
         let fallback = match &chosen {
             Way::Instead(target) => {
                 Some(self.shared.settings.upstreams[target.upstream].name.clone())
@@ -147,12 +150,12 @@ impl Call {
         };
         let limits = &self.shared.settings.limits;
         let way = match &decision.action {
-            Chosen::Retry { .. } if refused => Way::GiveUp,
+            Chosen::Retry { .. } if refused => Way::GiveUp(Some("But the API says not to.")),
             Chosen::Retry { delay, .. } => {
                 let is_long = *delay > limits.fallback_after || *delay >= self.left();
                 let instead = if is_long { instead() } else { None };
                 instead.unwrap_or(match *delay >= self.left() {
-                    true => Way::GiveUp,
+                    true => Way::GiveUp(Some("But the client does not wait that long.")),
                     false => Way::Again(*delay),
                 })
             }
@@ -163,14 +166,14 @@ impl Call {
                         Err(dear) => {
                             let way = instead();
                             passed_over.insert(0, dear);
-                            way.unwrap_or(Way::GiveUp)
+                            way.unwrap_or(Way::GiveUp(None))
                         }
                     },
-                    None => instead().unwrap_or(Way::GiveUp),
+                    None => instead().unwrap_or(Way::GiveUp(None)),
                 }
             }
-            Chosen::Stop { .. } => Way::GiveUp,
-            Chosen::Change { .. } | Chosen::Ask { .. } => instead().unwrap_or(Way::GiveUp),
+            Chosen::Stop { .. } => Way::GiveUp(None),
+            Chosen::Change { .. } | Chosen::Ask { .. } => instead().unwrap_or(Way::GiveUp(None)),
         };
         (way, passed_over)
     }
@@ -196,7 +199,7 @@ impl Call {
         now: Timestamp,
     ) -> Next {
         let wait = match way {
-            Way::GiveUp => {
+            Way::GiveUp(_) => {
                 return Next::GiveUp(GivenUp {
                     diagnosis: as_tried(diagnosis, &decision),
                     reason: decision.reason,
@@ -264,7 +267,8 @@ enum Way {
     Again(Duration),
     Instead(Target),
     Model(String, String, Duration),
-    GiveUp,
+    /// And what is to be said beside the decision, where that would have gone on.
+    GiveUp(Option<&'static str>),
 }
 
 /// What the upstream itself says about trying again.

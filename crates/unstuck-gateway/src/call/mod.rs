@@ -163,11 +163,7 @@ impl Call {
         let tried = tokio::time::timeout_at(gone, trying).await;
         tried.unwrap_or_else(|_| {
             let limit = gone.saturating_duration_since(self.started);
-            let silent = Broken::silent(
-                self.protocol,
-                "no answer, and the client waits no longer,",
-                limit,
-            );
+            let silent = Broken::silent(self.protocol, "no answer", limit);
             Tried::Broken(Box::new(silent), None)
         })
     }

@@ -306,6 +306,11 @@ async fn whoever_says_how_long_it_waits_is_told_in_time() {
     );
     assert_eq!(reply.header("x-should-retry"), "false");
     assert_eq!(ground.failures(), ["timeout"]);
+    assert!(
+        ground
+            .reason()
+            .contains("the client does not wait that long")
+    );
 }
 
 /// A stream whose client would go away is kept by signs of life, and the call recovers.
