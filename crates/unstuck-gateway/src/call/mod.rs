@@ -18,6 +18,7 @@ mod unfit;
 
 pub(crate) use trouble::Told;
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,7 +148,7 @@ impl Call {
             limits: &self.shared.settings.limits,
         };
         match sending.whole(upstream, body) {
-            Some(request) => self.in_time(trying.make(request)).await,
+            Some(request) => self.in_time(pin!(trying.make(request))).await,
             None => Tried::Broken(
                 Box::new(Broken::damaged(self.protocol, "the address is none")),
                 None,
@@ -156,7 +157,7 @@ impl Call {
     }
 
     /// A try as long as the client waits for it: what comes later reaches nobody, and silence says less than an error.
-    async fn in_time(&self, trying: impl Future<Output = Tried>) -> Tried {
+    async fn in_time(&self, trying: Pin<&mut impl Future<Output = Tried>>) -> Tried {
         let Some(gone) = self.goes_at() else {
             return trying.await;
         };
