@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::sync::broadcast;
-use unstuck_core::event::CallRecord;
+use unstuck_core::event::{CallRecord, PassedOver};
 use unstuck_core::question::Answer;
 use unstuck_core::{Diagnosis, Event, RetryPolicy, RunId, Timestamp};
 
@@ -86,6 +86,8 @@ pub enum Noticed {
         /// The model from now on.
         to: String,
     },
+    /// Somebody could have been asked instead of an upstream that failed, and was not.
+    PassedOver(PassedOver),
     /// The agent goes in circles.
     Circling(Sign),
     /// Its calls are held until a person answers.

@@ -28,6 +28,7 @@ mod call;
 mod clock;
 mod counted;
 mod elsewhere;
+mod ending;
 mod error;
 mod gateway;
 mod identity;
@@ -42,7 +43,7 @@ mod spending;
 mod upstream;
 pub mod watch;
 
-pub use books::{BooksOptions, StoreLedger};
+pub use books::{Announce, BooksOptions, StoreLedger};
 pub use counted::Counted;
 pub use elsewhere::{Answering, Elsewhere, Page, PageError};
 pub use error::GatewayError;

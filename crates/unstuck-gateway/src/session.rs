@@ -281,6 +281,13 @@ impl Session {
         state.circles(sign)
     }
 
+    /// Takes note of what an answer used that was not taken to its end.
+    pub(crate) fn count(&self, used: Counted) {
+        let mut state = self.state();
+        state.spent += used.cost_usd.unwrap_or(0.0);
+        state.seen = state.seen.and(used);
+    }
+
     /// Takes note that a request failed for good; a new sign that it goes in circles is given once.
     pub(crate) fn failed(&self, talk: Talk, kind: Kind) -> Option<Sign> {
         let mut state = self.state();

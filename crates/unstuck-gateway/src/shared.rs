@@ -1,6 +1,5 @@
 //! What all calls of a gateway share, and what it knows.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hyper::HeaderMap;
@@ -10,13 +9,14 @@ use unstuck_core::knowledge::Playbook;
 use unstuck_core::{Classifier, Diagnosis, Failure};
 
 use crate::clock;
+use crate::ending::Ending;
 use crate::error::GatewayError;
 use crate::lanes::Lanes;
 use crate::ledger::{Crier, Ledger};
 use crate::protocol::Said;
 use crate::session::{Session, Sessions};
 use crate::settings::Settings;
-use crate::spending::{Spending, day_of};
+use crate::spending::{Left, Spending, Whose, day_of};
 use crate::upstream::Sender;
 
 /// What the gateway knows about failures, strategies and models.
@@ -65,8 +65,7 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) sender: Sender,
     pub(crate) spending: Spending,
-    /// Whether the gateway ends, and cuts off what is under way.
-    pub(crate) is_over: AtomicBool,
+    pub(crate) ending: Ending,
     dice: Mutex<Dice>,
 }
 
@@ -83,7 +82,7 @@ impl Shared {
             lanes: Lanes::new(settings.lanes.clone()),
             sender: Sender::new(settings.limits.connect, &settings.network)?,
             spending: Spending::default(),
-            is_over: AtomicBool::new(false),
+            ending: Ending::default(),
             crier: Crier::new(),
             sessions: Sessions::default(),
             dice: Mutex::new(Dice::seeded(u64::from_le_bytes(seed))),
@@ -137,6 +136,26 @@ impl Shared {
         (today >= most).then(|| {
             format!("${today:.2} of the ${most:.2} that may be spent in one day (UTC) are spent")
         })
+    }
+
+    /// What a session may still spend, by the budget that has the least left; none where there is no budget.
+    pub(crate) fn left(&self, session: &Session) -> Option<Left> {
+        let budgets = &self.settings.budgets;
+        let left = |usd, whose| Left { usd, whose };
+        let own = session.allowance(budgets.session);
+        let own = own.map(|most| left(most - session.spent(), Whose::Session));
+        let of_day = budgets.day.map(|most| {
+            let now = clock::at();
+            let most = session.allowance_of_day(day_of(now), most);
+            left(most - self.spending.today(now), Whose::Day)
+        });
+        // Whoever has gone beyond it was let by a person.
+        let of_policy = session.setup().policy.max_cost;
+        let of_policy = of_policy
+            .map(|most| left(most - session.spent(), Whose::Policy))
+            .filter(|left| left.usd > 0.0);
+        let all = [own, of_day, of_policy].into_iter().flatten();
+        all.min_by(|a, b| a.usd.total_cmp(&b.usd))
     }
 
     /// The session of a name; one that is not known yet begins now.

@@ -1,5 +1,6 @@
-//! What all sessions have spent today.
+//! What all sessions have spent today, and what a budget has left.
 
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use unstuck_core::Timestamp;
@@ -9,6 +10,32 @@ const DAY_MS: i64 = 86_400_000;
 /// The number of a day (UTC).
 pub(crate) fn day_of(moment: Timestamp) -> i64 {
     moment.millis().div_euclid(DAY_MS)
+}
+
+/// What a budget has left.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Left {
+    /// In USD.
+    pub(crate) usd: f64,
+    pub(crate) whose: Whose,
+}
+
+/// Whose budget it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    Session,
+    Day,
+    Policy,
+}
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Session => "the session has",
+            Self::Day => "today's budget has",
+            Self::Policy => "maxCost of the policy has",
+        })
+    }
 }
 
 /// What all sessions have spent today (UTC), in USD.

@@ -18,6 +18,8 @@ use crate::occasion::Occasion;
 use crate::target::Target;
 use crate::text::{clean, first_line};
 
+/// What stands where the program of other runs does, in those of clients of the gateway; what the client is called follows.
+const GATEWAY: &str = "(gateway)";
 /// The longest title.
 const TITLE: usize = 160;
 /// The longest text, piece of evidence or command.
@@ -141,7 +143,7 @@ impl Teller<'_> {
         };
         let repair = asked.repair.as_deref();
         let repair = repair.and_then(|id| self.run.repairs.named(id));
-        let message = Message {
+        let mut message = Message {
             question: Some(asked.id.clone()),
             kind: Some(asked.kind.name().to_owned()),
             trigger: Some(asked.trigger.clone()),
@@ -150,6 +152,10 @@ impl Teller<'_> {
             answers: self.answers(asked),
             ..self.message(Occasion::Escalation, session, &what)
         };
+        // What no attempt has failed of is known from the question itself.
+        let shown = clean(&asked.shown.evidence, TEXT);
+        let evidence = message.evidence.take().or(Some(shown));
+        message.evidence = evidence.filter(|line| !line.is_empty());
         let group = match &message.fingerprint {
             Some(fingerprint) => format!("escalation {fingerprint}"),
             None => format!("escalation {} {}", asked.kind, self.run.view.project),
@@ -251,11 +257,7 @@ impl Teller<'_> {
             return part.role.clone();
         }
         let agent = session.and_then(|session| session.agent.clone());
-        let program = || {
-            let first = self.run.view.command.first().map(Path::new);
-            let name = first.and_then(Path::file_name);
-            name.map(|name| name.to_string_lossy().into_owned())
-        };
+        let program = || program(&self.run.view.command);
         match &self.run.pipeline {
             Some(_) => "the pipeline".to_owned(),
             None => agent.or_else(program).unwrap_or_else(|| "a run".to_owned()),
@@ -272,10 +274,9 @@ impl Teller<'_> {
         };
         let role = session.and_then(|session| session.part.as_ref());
         let project = Path::new(&view.project).file_name();
-        let project = project.map_or_else(
-            || view.project.clone().into(),
-            |name| name.to_string_lossy(),
-        );
+        let project = project.map(|name| format!("{}: ", name.to_string_lossy()));
+        // The sessions of the gateway's clients belong to none.
+        let project = project.unwrap_or_default();
         Message {
             id: String::new(),
             occasion,
@@ -290,7 +291,7 @@ impl Teller<'_> {
             trigger: None,
             fingerprint: failed.map(|failed| failed.fingerprint.clone()),
             outcome: None,
-            title: first_line(&format!("{project}: {what}"), TITLE),
+            title: first_line(&format!("{project}{what}"), TITLE),
             text: String::new(),
             evidence: failed
                 .map(|failed| clean(&failed.evidence.line, TEXT))
@@ -304,6 +305,18 @@ impl Teller<'_> {
     }
 }
 
+/// What a command is called for people.
+fn program(command: &[String]) -> Option<String> {
+    match command {
+        [first, client, ..] if first == GATEWAY => Some(client.clone()),
+        [first, ..] => {
+            let name = Path::new(first).file_name()?;
+            Some(name.to_string_lossy().into_owned())
+        }
+        [] => None,
+    }
+}
+
 fn ended_words(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Succeeded => "is done",
@@ -311,5 +324,21 @@ fn ended_words(outcome: Outcome) -> &'static str {
         Outcome::Failed => "failed",
         Outcome::AwaitingHuman => "waits for a person",
         Outcome::Interrupted => "was stopped",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_called_by_its_name_and_a_client_as_it_calls_itself() {
+        let called = |words: &[&str]| {
+            let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+            program(&words).unwrap_or_default()
+        };
+        assert_eq!(called(&["/usr/bin/make", "all"]), "make");
+        assert_eq!(called(&[GATEWAY, "python-httpx/1.0"]), "python-httpx/1.0");
+        assert_eq!(called(&[]), "");
     }
 }

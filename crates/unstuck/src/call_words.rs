@@ -75,7 +75,7 @@ fn ended(call: &CallStory) -> String {
             )
         }
         CallOutcome::Failed => match reason() {
-            Some(reason) => format!("given up after {took}: {reason}"),
+            Some(reason) => format!("given up after {took}: {reason}{}", passed_over(last)),
             None => format!("given up after {took}"),
         },
         CallOutcome::Cut => format!(
@@ -85,6 +85,15 @@ fn ended(call: &CallStory) -> String {
         CallOutcome::Cancelled => format!("the client went away after {took}"),
         CallOutcome::Refused => "not let through".to_owned(),
     }
+}
+
+/// Who could have been asked instead and was not, each as one more sentence.
+fn passed_over(last: Option<&FailedTry>) -> String {
+    let passed = last.map_or(&[][..], |last| &last.passed_over);
+    let told = passed
+        .iter()
+        .map(|one| format!(" {}.", one_line(&one.to_string(), REASON)));
+    told.collect()
 }
 
 /// Who answered, where that is another one than was asked before.

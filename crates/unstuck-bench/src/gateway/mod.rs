@@ -1,5 +1,6 @@
 //! The gateway against a forwarder that only forwards, and against nginx, in front of the same upstream.
 
+mod counts;
 mod forwarder;
 mod storm;
 
@@ -186,7 +187,7 @@ fn many_streams(runtime: &Runtime, stage: &Stage, table: &mut Table) -> Result<(
                 client.ask(&request(PREFIXED, Wanted::Stream)).await
             });
         }
-        tokio::time::sleep(Duration::from_secs(6)).await;
+        counts::under_way(upstream.address, STREAMS as u64).await?;
         let memory = gateway.memory();
         let mut whole = 0;
         while let Some(done) = clients.join_next().await {

@@ -9,6 +9,7 @@ use anyhow::Result;
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
+use super::counts::counts;
 use super::{PLAIN, PREFIXED};
 use crate::load::{Client, Got, Wanted, request};
 use crate::measure::{Samples, moment};
@@ -176,20 +177,7 @@ async fn asked(client: &mut Client, bytes: &[u8], retrying: Retrying) -> bool {
 async fn counted(upstream: SocketAddr, second: u64, begin: std::time::Instant) -> Result<f64> {
     let left = Duration::from_secs(second).saturating_sub(begin.elapsed());
     tokio::time::sleep(left).await;
-    let stats = stats(upstream).await?;
-    Ok(stats["requests"].as_f64().unwrap_or_default())
-}
-
-async fn stats(upstream: SocketAddr) -> Result<serde_json::Value> {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let mut stream = tokio::net::TcpStream::connect(upstream).await?;
-    stream
-        .write_all(b"GET /__faults/stats HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-        .await?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text).await?;
-    let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    Ok(serde_json::from_str(body)?)
+    Ok(counts(upstream).await?.requests as f64)
 }
 
 /// Calls of which one of five fails for a moment.

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::event::CallRecord;
-use crate::event::{CallFailed, Event, Recorded};
+use crate::event::{CallFailed, CallRecord, Event, PassedOver, Recorded};
 use crate::failure::Kind;
 use crate::moment::Timestamp;
 
@@ -40,6 +39,9 @@ pub struct FailedTry {
     pub reason: String,
     /// Who was asked instead.
     pub fallback: Option<String>,
+    /// Who could have been asked instead and was not, in the order in which they were looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<PassedOver>,
 }
 
 impl FailedTry {
@@ -54,6 +56,7 @@ impl FailedTry {
             message: call.diagnosis.message.clone(),
             reason: call.decision.reason.clone(),
             fallback: call.fallback.clone(),
+            passed_over: call.passed_over.clone(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Events about calls of LLM APIs that did not simply work.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::id::SessionId;
@@ -30,6 +32,31 @@ pub struct CallFailed {
     /// Who is asked instead from now on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
+    /// Who could have been asked instead and was not, in the order in which they were looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<PassedOver>,
     /// The fingerprint of the policy that it was decided by.
     pub policy_hash: String,
+}
+
+/// Somebody who could have been asked instead and was not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedOver {
+    /// Who.
+    pub upstream: String,
+    /// What the model is called there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Why not; completes "it is not asked: …".
+    pub why: String,
+}
+
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.upstream)?;
+        if let Some(model) = &self.model {
+            write!(f, " ({model})")?;
+        }
+        write!(f, " is not asked instead: {}", self.why)
+    }
 }

@@ -23,7 +23,7 @@ pub use attempt::{
     Excerpt, FailedCheck, InterruptedBy, Measured,
 };
 pub use call::{CallOutcome, CallRecord};
-pub use call_failed::CallFailed;
+pub use call_failed::{CallFailed, PassedOver};
 pub use id::{RunId, SessionId};
 pub use outcome::{Outcome, RunFinished};
 pub use pipeline::{

@@ -146,6 +146,7 @@ fn call_failed() -> Event {
             at: second(0),
         },
         fallback: None,
+        passed_over: Vec::new(),
         policy_hash: "h".into(),
     }))
 }

@@ -16,10 +16,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use unstuck_core::agent::Agents;
+use unstuck_core::episode::RunFold;
 use unstuck_core::event::CallRecord;
 use unstuck_core::event::{RunResumed, RunStarted, SessionSpec, Work};
 use unstuck_core::{Event, RetryPolicy, Timestamp};
-use unstuck_store::{Owner, Store};
+use unstuck_store::{Outgoing, Owner, Store};
 
 use self::begun::{Begun, GATEWAY};
 use self::queue::Queue;
@@ -36,6 +37,9 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Names that clients give are cut.
 const LONGEST_NAME: usize = 100;
 
+/// The messages about events that are about to be written to a run of which this is known.
+pub type Announce = dyn Fn(&RunFold, &[Event], Timestamp) -> Vec<Outgoing> + Send + Sync;
+
 /// What the books are told before they are opened.
 pub struct BooksOptions {
     /// The root folder of the project that sessions of unknown clients belong to; empty for none.
@@ -44,6 +48,8 @@ pub struct BooksOptions {
     pub knowledge: String,
     /// This process, which serves the sessions of unknown clients; without it they are shown as cut off.
     pub owner: Option<Owner>,
+    /// Knows what people are told about a question before it is written; none where nobody is told.
+    pub announce: Option<Box<Announce>>,
     /// Is told, in one sentence, when something could not be written down; once, and at the end.
     pub tell: Box<dyn Fn(&str) + Send + Sync>,
 }

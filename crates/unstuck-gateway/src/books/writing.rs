@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use unstuck_core::duration::in_millis;
-use unstuck_core::episode::{RunView, Status};
+use unstuck_core::episode::{RunFold, RunView, Status};
 use unstuck_core::event::RunFinished;
-use unstuck_core::{RunId, Timestamp};
-use unstuck_store::{Append, CallFilter, Claim, ClaimRequest, RunFilter, StoreError};
+use unstuck_core::{Event, RunId, Timestamp};
+use unstuck_store::{Append, CallFilter, Claim, ClaimRequest, Outgoing, RunFilter, StoreError};
 
 use super::Books;
 use super::begun::{GATEWAY, outcome};
@@ -63,9 +63,14 @@ impl Books {
 
     /// Writes events, and gives back those that can be tried again.
     async fn append(&self, events: Vec<Happened>) -> Vec<Happened> {
-        let writes = events.iter().map(|happened| {
+        let mut told = Vec::with_capacity(events.len());
+        for happened in &events {
+            told.push(self.announced(happened).await);
+        }
+        let writes = events.iter().zip(told).map(|(happened, told)| {
             let Happened { run, at, event } = happened.clone();
-            self.store.append(Append::new(run, at, [event]))
+            let append = Append::new(run, at, [event]);
+            self.store.append(append.telling(told))
         });
         // All are asked for before the first is waited for: one flush of the disk keeps them all.
         let written = join_all(writes).await;
@@ -84,6 +89,20 @@ impl Books {
             }
         }
         left
+    }
+
+    /// What people are told about an event: that they are asked something.
+    async fn announced(&self, happened: &Happened) -> Vec<Outgoing> {
+        let (Some(announce), Event::RecoveryEscalated(_)) =
+            (&self.options.announce, &happened.event)
+        else {
+            return Vec::new();
+        };
+        // What cannot be told of is in the inbox all the same.
+        let known = self.store.load(&happened.run).await.unwrap_or_default();
+        let run = RunFold::fold(&known);
+        let event = std::slice::from_ref(&happened.event);
+        run.map_or_else(Vec::new, |run| announce(&run, event, happened.at))
     }
 
     fn refused(&self, error: &StoreError) {

@@ -1,7 +1,6 @@
 //! What is kept of a call while it runs, and written down when it is over.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hyper::http::response::Parts;
@@ -136,7 +135,23 @@ impl Account {
         self.write();
     }
 
+    /// Nobody takes the rest of the answer.
+    pub(crate) fn abandon(&mut self, reading: &Reading) {
+        let used = self.count(reading);
+        self.session.count(used);
+    }
+
     fn settle(&mut self, reading: &Reading) {
+        let used = self.count(reading);
+        let said = reading.said();
+        let sign = self.session.answered(self.talk, said, used, clock::at());
+        if let Some(sign) = sign {
+            self.tell(Noticed::Circling(sign));
+        }
+    }
+
+    /// Takes in what an answer says that it used.
+    fn count(&mut self, reading: &Reading) -> Counted {
         let said = reading.said();
         if said.model.is_some() {
             self.record.model.clone_from(&said.model);
@@ -147,15 +162,11 @@ impl Account {
             self.record.tokens = Some(sum(used, said.tokens.unwrap_or_default()));
             self.record.cost_usd = self.record.cost_usd.map(|cost| cost + spent);
         }
-        let used = Counted {
-            cost_usd: self.record.cost_usd,
-            tokens: self.record.tokens,
-        };
-        let sign = self.session.answered(self.talk, said, used, clock::at());
         let cost = self.record.cost_usd.unwrap_or(0.0);
         self.shared.spending.add(cost, clock::at());
-        if let Some(sign) = sign {
-            self.tell(Noticed::Circling(sign));
+        Counted {
+            cost_usd: self.record.cost_usd,
+            tokens: self.record.tokens,
         }
     }
 
@@ -174,6 +185,16 @@ impl Account {
 
     fn write(&mut self) {
         self.is_closed = true;
+        // Answers that could not be used were paid for, whatever came after them.
+        if let Some((tokens, usd)) = self.wasted.take() {
+            self.record.tokens = Some(tokens);
+            self.record.cost_usd = Some(usd);
+            self.session.count(Counted {
+                cost_usd: Some(usd),
+                tokens: Some(tokens),
+            });
+            self.shared.spending.add(usd, clock::at());
+        }
         self.record.duration_ms = in_millis(self.started.elapsed());
         if self.record.kind.is_some() {
             let event = Event::from(Box::new(self.record.clone()));
@@ -187,10 +208,10 @@ impl Drop for Account {
     /// The client went away, or the gateway ends.
     fn drop(&mut self) {
         if !self.is_closed {
-            let is_over = self.shared.is_over.load(Ordering::Relaxed);
-            self.record.outcome = match is_over && self.record.sent_bytes > 0 {
-                true => CallOutcome::Cut,
-                false => CallOutcome::Cancelled,
+            self.record.outcome = match (self.shared.ending.is_over(), self.record.sent_bytes) {
+                (false, _) => CallOutcome::Cancelled,
+                (true, 0) => CallOutcome::Failed,
+                (true, _) => CallOutcome::Cut,
             };
             self.write();
         }

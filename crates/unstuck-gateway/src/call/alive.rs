@@ -10,7 +10,10 @@ use hyper::body::{Body, Frame};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
+use unstuck_core::Kind;
 
+use super::broken::STOPPED;
+use super::give_up::said;
 use super::{Call, Told};
 use crate::answer::Answer;
 use crate::elsewhere::PageError;
@@ -33,16 +36,41 @@ impl Call {
     pub(crate) async fn answer(self: Box<Self>) -> Response<Answer> {
         let every = self.shared.settings.limits.keep_alive;
         let silence = self.agent().map(|agent| agent.file().silence);
-        let after = every.max(silence.unwrap_or_default());
-        let ping = keep_alive(self.endpoint).filter(|_| self.asked.stream && !every.is_zero());
+        let mut after = every.max(silence.unwrap_or_default());
+        if let Some(gone) = self.gone_at {
+            after = after.min(gone.saturating_duration_since(self.started));
+        }
+        let ping = self.sign_of_life();
         let (endpoint, session) = (self.endpoint, self.session.name());
-        let mut running: Running = Box::pin(self.run());
+        let mut running: Running = Box::pin(self.until_cut_off());
         let Some(ping) = ping else {
             return running.await;
         };
         match tokio::time::timeout(after, &mut running).await {
             Ok(response) => response,
             Err(_) => begun(running, endpoint, ping, every, &session),
+        }
+    }
+}
+
+impl Call {
+    /// What keeps the client while it is held; none where its parser does not allow it, or it is not wanted.
+    pub(super) fn sign_of_life(&self) -> Option<&'static [u8]> {
+        let every = self.shared.settings.limits.keep_alive;
+        keep_alive(self.endpoint).filter(|_| self.asked.stream && !every.is_zero())
+    }
+
+    /// Answers, unless the gateway ends first: then the client is told that.
+    async fn until_cut_off(self: Box<Self>) -> Response<Answer> {
+        let (ending, protocol) = (self.shared.ending.hear(), self.protocol);
+        tokio::select! {
+            response = self.run() => response,
+            () = ending => said(protocol, &Told {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                code: Kind::NetworkError.name().to_owned(),
+                message: format!("unstuck: {STOPPED}"),
+                retry_after: None,
+            }),
         }
     }
 }

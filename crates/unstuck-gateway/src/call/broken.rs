@@ -14,6 +14,9 @@ use crate::protocol::Protocol;
 /// So much of an error body is read by the classifier.
 const READ: usize = 64 << 10;
 
+/// What is told of a call that was under way when the gateway ended.
+pub(crate) const STOPPED: &str = "the gateway was stopped";
+
 /// What can be done where waiting does not help.
 const ADVICE: [(&str, &str); 4] = [
     (

@@ -52,7 +52,11 @@ impl Call {
             decision.action,
             Chosen::Retry { .. } | Chosen::Change { .. }
         );
-        account.wasted(wrong.kind, reading);
+        match again {
+            true => account.wasted(wrong.kind, reading),
+            // The client gets it as it is.
+            false => account.record.kind = Some(wrong.kind),
+        }
         let event = CallFailed {
             session: self.session.setup().session.clone(),
             call: self.id.clone(),
@@ -63,6 +67,7 @@ impl Call {
             diagnosis,
             decision: decision.clone(),
             fallback: None,
+            passed_over: Vec::new(),
             policy_hash: policy.fingerprint(),
         };
         let ledger = &self.shared.ledger;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::http::response::Parts;
+use tokio::time::Instant;
 use unstuck_core::decision::{
-    Attempt, Capabilities, Capability, Changed, Chosen, Decision, ModelUse, Situation, Tokens,
-    decide,
+    Attempt, Capabilities, Capability, Changed, Chosen, Decision, ModelUse, Situation, decide,
 };
-use unstuck_core::event::{CallFailed, ModelEscalated};
+use unstuck_core::event::{CallFailed, ModelEscalated, PassedOver};
 use unstuck_core::traffic::Try;
 use unstuck_core::{Diagnosis, Event, Kind, Level, Timestamp};
 
@@ -19,9 +19,6 @@ use super::target::Target;
 use super::tries::Tries;
 use crate::clock;
 use crate::ledger::Noticed;
-
-/// So many tokens an answer is expected to have where the client sets no limit.
-const USUAL_OUTPUT: u64 = 1000;
 
 /// What is done next.
 pub(crate) enum Next {
@@ -62,12 +59,16 @@ impl Call {
             diagnosis.level = Some(Level::Same);
         }
         self.count_own_retries(tries, diagnosis.kind, now);
-        let Some(decision) = self.decision(tries, &diagnosis, now) else {
+        let Some(mut decision) = self.decision(tries, &diagnosis, now) else {
             let reason = "nothing is known about such failures".to_owned();
             return Next::GiveUp(GivenUp { diagnosis, reason });
         };
         let refused = word == Some(false);
-        let chosen = self.chosen(tries, &diagnosis, &decision, refused);
+        let (chosen, passed_over) = self.chosen(tries, &diagnosis, &decision, refused);
+        self.tell_passed_over(&passed_over);
+        if let Way::GiveUp(Some(but)) = chosen {
+            decision.reason = format!("{} {but}", decision.reason);
+        }
         let fallback = match &chosen {
             Way::Instead(target) => {
                 Some(self.shared.settings.upstreams[target.upstream].name.clone())
@@ -84,6 +85,7 @@ impl Call {
             diagnosis: diagnosis.clone(),
             decision: decision.clone(),
             fallback,
+            passed_over,
             policy_hash: self.session.setup().policy.fingerprint(),
         };
         self.shared
@@ -120,52 +122,72 @@ impl Call {
         situation.model = tries.model.as_deref().map(|id| ModelUse {
             id,
             catalog: self.shared.knowledge.catalog(),
-            expected: Tokens {
-                input: self.asked.prompt_tokens,
-                cached: 0,
-                output: self
-                    .asked
-                    .max_output
-                    .map_or(USUAL_OUTPUT, |most| most.min(USUAL_OUTPUT)),
-                requests: 1,
-            },
+            expected: self.expected(),
         });
         situation.caps.elapsed = None;
         Some(decide(&situation, self.shared.draw()))
     }
 
     /// What comes of a decision here: a wait must end while the client still waits, and somebody else may stand in.
+    /// And who could have been asked and was not.
     fn chosen(
         &self,
         tries: &Tries,
         diagnosis: &Diagnosis,
         decision: &Decision,
         refused: bool,
-    ) -> Way {
-        let instead = || self.other(tries, diagnosis.kind);
-        let give_up = || Way::GiveUp;
+    ) -> (Way, Vec<PassedOver>) {
+        let mut passed_over = Vec::new();
+        let is_late = self.goes_at().is_some_and(|gone| gone <= Instant::now());
+        let mut instead = || {
+            // Nobody would hear the answer.
+            if is_late {
+                return None;
+            }
+            let stand = self.other(tries, diagnosis.kind);
+            passed_over.extend(stand.passed_over);
+            stand.target.map(Way::Instead)
+        };
         let limits = &self.shared.settings.limits;
-        match &decision.action {
-            Chosen::Retry { .. } if refused => give_up(),
+        let way = match &decision.action {
+            Chosen::Retry { .. } if refused => Way::GiveUp(Some("But the API says not to.")),
             Chosen::Retry { delay, .. } => {
                 let is_long = *delay > limits.fallback_after || *delay >= self.left();
-                match is_long.then(instead).flatten() {
-                    Some(target) => Way::Instead(target),
-                    None if *delay >= self.left() => give_up(),
-                    None => Way::Again(*delay),
-                }
+                let instead = if is_long { instead() } else { None };
+                instead.unwrap_or(match *delay >= self.left() {
+                    true => Way::GiveUp(Some("But the client does not wait that long.")),
+                    false => Way::Again(*delay),
+                })
             }
             Chosen::Change { changes, delay, .. } if *delay < self.left() => {
                 match changes.iter().find_map(Changed::model) {
-                    Some((from, to)) => Way::Model(from.to_owned(), to.to_owned(), *delay),
-                    None => instead().map_or_else(give_up, Way::Instead),
+                    Some((from, to)) => match self.pays(tries, to) {
+                        Ok(()) => Way::Model(from.to_owned(), to.to_owned(), *delay),
+                        Err(dear) => {
+                            let way = instead();
+                            passed_over.insert(0, dear);
+                            way.unwrap_or(Way::GiveUp(None))
+                        }
+                    },
+                    None => instead().unwrap_or(Way::GiveUp(None)),
                 }
             }
-            Chosen::Stop { .. } => give_up(),
-            Chosen::Change { .. } | Chosen::Ask { .. } => {
-                instead().map_or_else(give_up, Way::Instead)
-            }
-        }
+            Chosen::Stop { .. } => Way::GiveUp(None),
+            Chosen::Change { .. } | Chosen::Ask { .. } => instead().unwrap_or(Way::GiveUp(None)),
+        };
+        (way, passed_over)
+    }
+
+    /// Whether the budgets pay for another model of the upstream that is asked.
+    fn pays(&self, tries: &Tries, model: &str) -> Result<(), PassedOver> {
+        let upstream = &self.shared.settings.upstreams[tries.target.upstream];
+        let model = upstream.model(model);
+        let paid = self.purse(tries).pays(model);
+        paid.map_err(|unfit| PassedOver {
+            upstream: upstream.name.clone(),
+            model: Some(model.to_owned()),
+            why: unfit.to_string(),
+        })
     }
 
     fn take(
@@ -177,7 +199,7 @@ impl Call {
         now: Timestamp,
     ) -> Next {
         let wait = match way {
-            Way::GiveUp => {
+            Way::GiveUp(_) => {
                 return Next::GiveUp(GivenUp {
                     diagnosis: as_tried(diagnosis, &decision),
                     reason: decision.reason,
@@ -245,7 +267,8 @@ enum Way {
     Again(Duration),
     Instead(Target),
     Model(String, String, Duration),
-    GiveUp,
+    /// And what is to be said beside the decision, where that would have gone on.
+    GiveUp(Option<&'static str>),
 }
 
 /// What the upstream itself says about trying again.

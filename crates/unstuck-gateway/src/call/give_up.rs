@@ -5,6 +5,7 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY
 use hyper::{HeaderMap, Response, StatusCode};
 use std::time::Duration;
 use unstuck_core::Kind;
+use unstuck_core::event::PassedOver;
 use unstuck_core::traffic::Held;
 
 use super::account::Account;
@@ -15,7 +16,7 @@ use super::{Call, Told};
 use crate::answer::Answer;
 use crate::clock;
 use crate::lanes::Waits;
-use crate::protocol::{error_body, stop_status};
+use crate::protocol::{Protocol, error_body, stop_status};
 
 /// Tells the SDKs of clients whether to try by themselves.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -69,6 +70,7 @@ impl Call {
         account: &mut Account,
         tries: &Tries,
         waits: Waits,
+        passed_over: &[PassedOver],
     ) -> Response<Answer> {
         let wait = waits.until.since(clock::at());
         let upstream = &self.shared.settings.upstreams[tries.target.upstream].name;
@@ -89,13 +91,17 @@ impl Call {
                 "it is overloaded and calls stand in line",
             ),
         };
+        let mut message = format!(
+            "unstuck: {upstream} is not asked for {:.0} s more: {why}",
+            wait.as_secs_f64().ceil()
+        );
+        for passed in passed_over {
+            message.push_str(&format!("; {passed}"));
+        }
         let mut told = Told {
             status,
             code: code.to_owned(),
-            message: format!(
-                "unstuck: {upstream} is not asked for {:.0} s more: {why}",
-                wait.as_secs_f64().ceil()
-            ),
+            message,
             retry_after: Some(wait),
         };
         if self.insists(&told) {
@@ -122,17 +128,23 @@ impl Call {
 
     /// Words of our own, in the client's protocol.
     pub(crate) fn say(&self, account: &Account, told: &Told) -> Response<Answer> {
-        let (kind, body) = error_body(self.protocol, &told.told());
-        let mut response = Response::new(Answer::Whole(Some(Bytes::clone(&body))));
-        *response.status_mut() = told.status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-        stop(headers, told.retry_after);
-        self.sign(headers, &account.record);
-        response.extensions_mut().insert(told.clone());
+        let mut response = said(self.protocol, told);
+        self.sign(response.headers_mut(), &account.record);
         response
     }
+}
+
+/// Words of our own, in a protocol.
+pub(super) fn said(protocol: Protocol, told: &Told) -> Response<Answer> {
+    let (kind, body) = error_body(protocol, &told.told());
+    let mut response = Response::new(Answer::Whole(Some(Bytes::clone(&body))));
+    *response.status_mut() = told.status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    stop(headers, told.retry_after);
+    response.extensions_mut().insert(told.clone());
+    response
 }
 
 /// Tells a client not to try by itself, and when it could.

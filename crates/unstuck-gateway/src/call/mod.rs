@@ -9,13 +9,16 @@ mod correction;
 mod decided;
 mod give_up;
 mod leave;
+mod purse;
 mod relay;
 mod target;
 mod tries;
 mod trouble;
+mod unfit;
 
 pub(crate) use trouble::Told;
 
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,24 +29,30 @@ use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
 use unstuck_core::Kind;
 use unstuck_core::agent::{Agent, Agents};
-use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::decision::Tokens;
+use unstuck_core::event::{CallOutcome, CallRecord, PassedOver};
 use unstuck_core::traffic::{Ask, Limits};
 
 use self::account::{Account, Ending};
 use self::attempt::{Opened, Tried, Trying, Whole};
-use self::broken::readable;
+use self::broken::{Broken, readable};
 use self::decided::Next;
+use self::purse::Purse;
 use self::relay::Relay;
-use self::target::{Choice, Needs, Target};
+use self::target::{Choice, Needs, Stand};
 use self::tries::Tries;
 use crate::answer::Answer;
 use crate::clock;
 use crate::lanes::{LaneKey, Patience, Permit, Waits};
+use crate::ledger::Noticed;
 use crate::protocol::{Asked, Endpoint, Protocol, with_model};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::upstream::{Sending, own_headers};
 use crate::watch::Talk;
+
+/// An answer is expected to have no more tokens than this: clients allow far more than they get.
+const USUAL_OUTPUT: u64 = 1000;
 
 /// What a client sent, all of it.
 pub(crate) struct Call {
@@ -59,8 +68,10 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     pub(crate) asked: Asked,
     pub(crate) started: Instant,
-    /// When the client no longer waits.
-    pub(crate) deadline: Instant,
+    /// Until when such clients can be held, waits between tries included.
+    pub(crate) held_until: Instant,
+    /// When the client goes away unless it hears something, where it says so.
+    pub(crate) gone_at: Option<Instant>,
     /// Which conversation of the session it belongs to.
     pub(crate) talk: Talk,
     /// How often the client has tried by itself.
@@ -89,8 +100,8 @@ impl Call {
             let permit = match entered {
                 Ok(permit) => permit,
                 Err(waits) => match self.instead(&mut tries) {
-                    true => continue,
-                    false => return self.held(&mut account, &tries, waits),
+                    Ok(()) => continue,
+                    Err(passed) => return self.held(&mut account, &tries, waits, &passed),
                 },
             };
             account.permit = Some(permit);
@@ -137,15 +148,25 @@ impl Call {
             limits: &self.shared.settings.limits,
         };
         match sending.whole(upstream, body) {
-            Some(request) => trying.make(request).await,
+            Some(request) => self.in_time(pin!(trying.make(request))).await,
             None => Tried::Broken(
-                Box::new(broken::Broken::damaged(
-                    self.protocol,
-                    "the address is none",
-                )),
+                Box::new(Broken::damaged(self.protocol, "the address is none")),
                 None,
             ),
         }
+    }
+
+    /// A try as long as the client waits for it: what comes later reaches nobody, and silence says less than an error.
+    async fn in_time(&self, trying: Pin<&mut impl Future<Output = Tried>>) -> Tried {
+        let Some(gone) = self.goes_at() else {
+            return trying.await;
+        };
+        let tried = tokio::time::timeout_at(gone, trying).await;
+        tried.unwrap_or_else(|_| {
+            let limit = gone.saturating_duration_since(self.started);
+            let silent = Broken::silent(self.protocol, "no answer", limit);
+            Tried::Broken(Box::new(silent), None)
+        })
     }
 
     /// The bytes of the client, unless it is another model that is asked.
@@ -179,7 +200,8 @@ impl Call {
             attempt: tries.attempt,
             tokens: self.asked.prompt_tokens,
         };
-        let has_other = self.other(tries, Kind::ServerOverloaded).is_some();
+        let other = self.other(tries, Kind::ServerOverloaded);
+        let has_other = other.target.is_some();
         let most = match has_other {
             true => self.left().min(self.shared.settings.limits.fallback_after),
             false => self.left(),
@@ -188,21 +210,49 @@ impl Call {
         lane.enter(&self.session.name(), ask, patience).await
     }
 
-    /// Goes over to whoever stands in for an upstream that cannot be asked in time; whether there is one.
-    fn instead(&self, tries: &mut Tries) -> bool {
-        match self.other(tries, Kind::ServerOverloaded) {
-            Some(next) => {
-                tries.target = next;
-                true
-            }
-            None => false,
-        }
+    /// Goes over to whoever stands in for an upstream that cannot be asked in time; where nobody does, who cannot.
+    fn instead(&self, tries: &mut Tries) -> Result<(), Vec<PassedOver>> {
+        let stand = self.other(tries, Kind::ServerOverloaded);
+        self.tell_passed_over(&stand.passed_over);
+        tries.target = stand.target.ok_or(stand.passed_over)?;
+        Ok(())
     }
 
     /// Who stands in for the one who is asked, after a failure of that kind.
-    fn other(&self, tries: &Tries, kind: Kind) -> Option<Target> {
+    fn other(&self, tries: &Tries, kind: Kind) -> Stand {
         let needs = self.needs(tries.model.as_deref());
-        self.choice().after(&tries.target, &needs, kind)
+        let purse = self.purse(tries);
+        self.choice().after(&tries.target, &needs, &purse, kind)
+    }
+
+    /// What may still be spent on the request.
+    fn purse(&self, tries: &Tries) -> Purse<'_> {
+        Purse {
+            left: self.shared.left(&self.session),
+            policy: &self.session.setup().policy,
+            before: tries.history.extra(),
+            expected: self.expected(),
+            catalog: self.shared.knowledge.catalog(),
+        }
+    }
+
+    /// How many tokens the request and its answer are expected to have.
+    fn expected(&self) -> Tokens {
+        let most = self.asked.max_output.unwrap_or(USUAL_OUTPUT);
+        Tokens {
+            input: self.asked.prompt_tokens,
+            cached: 0,
+            output: most.min(USUAL_OUTPUT),
+            requests: 1,
+        }
+    }
+
+    /// Tells who could have been asked instead and was not.
+    fn tell_passed_over(&self, passed: &[PassedOver]) {
+        for one in passed {
+            let what = Noticed::PassedOver(one.clone());
+            self.shared.crier.tell(&self.session, what);
+        }
     }
 
     fn whole(&self, account: &mut Account, whole: Whole) -> Response<Answer> {
@@ -299,7 +349,18 @@ impl Call {
 
     /// How long the client still waits.
     fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        self.deadline().saturating_duration_since(Instant::now())
+    }
+
+    /// When the client no longer waits; signs of life keep one that would go away.
+    fn deadline(&self) -> Instant {
+        self.goes_at()
+            .map_or(self.held_until, |gone| gone.min(self.held_until))
+    }
+
+    /// When a client goes away that says so and gets no signs of life.
+    fn goes_at(&self) -> Option<Instant> {
+        self.gone_at.filter(|_| self.sign_of_life().is_none())
     }
 
     fn account(&self) -> Box<Account> {

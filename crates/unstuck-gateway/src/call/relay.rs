@@ -14,8 +14,9 @@ use tokio::time::{Instant, Sleep};
 
 use super::account::{Account, Ending};
 use super::attempt::Opened;
-use super::broken::Broken;
+use super::broken::{Broken, STOPPED};
 use crate::elsewhere::PageError;
+use crate::ending::Hearing;
 use crate::protocol::{Frame, Frames, Protocol, Reading, error_event};
 use crate::upstream::Arriving;
 
@@ -41,6 +42,7 @@ pub(crate) struct Relay {
     alive: Instant,
     patience: Duration,
     state: State,
+    ending: Hearing,
     account: Box<Account>,
 }
 
@@ -71,6 +73,7 @@ impl Relay {
             alive: Instant::now(),
             patience,
             state: State::Open,
+            ending: account.shared.ending.hear(),
             account,
         };
         relay.take_frames();
@@ -133,6 +136,14 @@ impl Relay {
         }
     }
 
+    /// The gateway ends before the stream does.
+    fn cut_off(&mut self) {
+        if self.state == State::Open {
+            let broken = Broken::damaged(self.protocol, STOPPED);
+            self.break_off(&broken, true);
+        }
+    }
+
     /// Ends the stream with an error that the client understands.
     fn break_off(&mut self, broken: &Broken, tell: bool) {
         self.account.sent(self.ready.len());
@@ -155,6 +166,15 @@ impl Relay {
     }
 }
 
+impl Drop for Relay {
+    /// The client went away, or the gateway has ended: what was used so far counts.
+    fn drop(&mut self) {
+        if self.state == State::Open {
+            self.account.abandon(&self.reading);
+        }
+    }
+}
+
 impl Body for Relay {
     type Data = Bytes;
     type Error = PageError;
@@ -164,6 +184,9 @@ impl Body for Relay {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<BodyFrame<Bytes>, PageError>>> {
         let relay = self.get_mut();
+        if Pin::new(&mut relay.ending).poll(context).is_ready() {
+            relay.cut_off();
+        }
         loop {
             if relay.state == State::Over {
                 return match relay.ready.is_empty() {

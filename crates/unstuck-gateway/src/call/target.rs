@@ -2,7 +2,10 @@
 
 use unstuck_core::Kind;
 use unstuck_core::decision::Catalog;
+use unstuck_core::event::PassedOver;
 
+use super::purse::Purse;
+use super::unfit::Unfit;
 use crate::protocol::{Asked, Protocol};
 use crate::settings::Upstream;
 
@@ -30,29 +33,67 @@ pub(crate) struct Needs<'a> {
     pub(crate) model: Option<&'a str>,
 }
 
+/// Who stands in, and who was looked at before and cannot.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Stand {
+    pub(crate) target: Option<Target>,
+    pub(crate) passed_over: Vec<PassedOver>,
+}
+
 impl Choice<'_> {
     /// Whom to ask first: the first of the protocol, whatever it can do. Its own refusal says more than ours would.
     pub(crate) fn first(&self, needs: &Needs<'_>) -> Option<Target> {
-        let at = self
-            .upstreams
-            .iter()
-            .position(|one| one.protocol == needs.protocol)?;
+        let mut all = self.upstreams.iter();
+        let at = all.position(|one| one.protocol == needs.protocol)?;
         Some(self.target(at, needs))
     }
 
-    /// Who stands in for an upstream after a failure of that kind: the next that can serve the request.
-    pub(crate) fn after(&self, target: &Target, needs: &Needs<'_>, kind: Kind) -> Option<Target> {
+    /// What the model is called by whom is asked first.
+    fn own_model<'a>(&'a self, needs: &Needs<'a>) -> Option<&'a str> {
+        let mut all = self.upstreams.iter();
+        let first = all.find(|one| one.protocol == needs.protocol)?;
+        Some(first.model(needs.model?))
+    }
+
+    /// Who stands in for an upstream after a failure of that kind: the next that can serve the request and be paid.
+    pub(crate) fn after(
+        &self,
+        target: &Target,
+        needs: &Needs<'_>,
+        purse: &Purse<'_>,
+        kind: Kind,
+    ) -> Stand {
+        let mut stand = Stand::default();
         if !self.may_change(kind) {
-            return None;
+            return stand;
         }
         let failed = &self.upstreams[target.upstream];
-        let mut others = self.upstreams.iter().enumerate().skip(target.upstream + 1);
-        let (at, _) = others.find(|(_, one)| {
-            one.protocol == needs.protocol
-                && self.serves(one, needs)
-                && (kind != Kind::ContextLimit || self.room(one, needs) > self.room(failed, needs))
-        })?;
-        Some(self.target(at, needs))
+        let own = self.own_model(needs);
+        for (at, one) in self.upstreams.iter().enumerate().skip(target.upstream + 1) {
+            if one.protocol != needs.protocol {
+                continue;
+            }
+            let next = self.target(at, needs);
+            let more = match kind {
+                Kind::ContextLimit => self.has_more_room(one, failed, needs),
+                _ => Ok(()),
+            };
+            let fits = more
+                .and_then(|()| self.serves(one, needs))
+                .and_then(|()| purse.pays_instead(own, next.model.as_deref()));
+            match fits {
+                Ok(()) => {
+                    stand.target = Some(next);
+                    break;
+                }
+                Err(unfit) => stand.passed_over.push(PassedOver {
+                    upstream: one.name.clone(),
+                    model: next.model,
+                    why: unfit.to_string(),
+                }),
+            }
+        }
+        stand
     }
 
     fn target(&self, at: usize, needs: &Needs<'_>) -> Target {
@@ -76,15 +117,29 @@ impl Choice<'_> {
     }
 
     /// Whether an upstream can serve a request, as far as is known.
-    fn serves(&self, upstream: &Upstream, needs: &Needs<'_>) -> bool {
-        let asked = needs.asked;
-        let lacks = upstream.lacks;
-        let fits = self
-            .room(upstream, needs)
-            .is_none_or(|room| asked.prompt_tokens < room);
-        fits && !(lacks.tools && asked.tools)
-            && !(lacks.vision && asked.images)
-            && !(lacks.prefill && asked.prefill)
+    fn serves(&self, upstream: &Upstream, needs: &Needs<'_>) -> Result<(), Unfit> {
+        let (asked, lacks) = (needs.asked, upstream.lacks);
+        let tokens = asked.prompt_tokens;
+        match self.room(upstream, needs) {
+            Some(room) if tokens >= room => Err(Unfit::Context { room, tokens }),
+            _ if lacks.tools && asked.tools => Err(Unfit::Tools),
+            _ if lacks.vision && asked.images => Err(Unfit::Vision),
+            _ if lacks.prefill && asked.prefill => Err(Unfit::Prefill),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether more fits into the context of one upstream than into that of another.
+    fn has_more_room(
+        &self,
+        one: &Upstream,
+        other: &Upstream,
+        needs: &Needs<'_>,
+    ) -> Result<(), Unfit> {
+        match self.room(one, needs) > self.room(other, needs) {
+            true => Ok(()),
+            false => Err(Unfit::NoMoreRoom),
+        }
     }
 
     /// How many tokens fit into the context there, where that is known.
@@ -100,8 +155,12 @@ impl Choice<'_> {
 
 #[cfg(test)]
 mod tests {
+    use unstuck_core::RetryPolicy;
+    use unstuck_core::decision::Tokens;
+
     use super::*;
     use crate::settings::Lacks;
+    use crate::spending::{Left, Whose};
 
     fn upstreams() -> Vec<Upstream> {
         let one = |name| Upstream::new(name, Protocol::Anthropic, "http://127.0.0.1:1").unwrap();
@@ -118,12 +177,11 @@ mod tests {
         vec![one("first"), small, plain, renamed]
     }
 
-    fn after(asked: &Asked, kind: Kind, around: bool) -> Option<(usize, Option<String>)> {
+    fn stand(asked: &Asked, kind: Kind, around: bool, purse: &Purse<'_>) -> Stand {
         let upstreams = upstreams();
-        let catalog = Catalog::default();
         let choice = Choice {
             upstreams: &upstreams,
-            catalog: &catalog,
+            catalog: purse.catalog,
             route_around_refusals: around,
         };
         let needs = Needs {
@@ -133,9 +191,29 @@ mod tests {
         };
         let first = choice.first(&needs).unwrap();
         assert_eq!(first.upstream, 0);
-        choice
-            .after(&first, &needs, kind)
-            .map(|target| (target.upstream, target.model))
+        choice.after(&first, &needs, purse, kind)
+    }
+
+    fn after(asked: &Asked, kind: Kind, around: bool) -> Option<(usize, Option<String>)> {
+        let purse = Purse {
+            left: None,
+            policy: &RetryPolicy::default(),
+            before: 0.0,
+            expected: Tokens::default(),
+            catalog: &Catalog::default(),
+        };
+        let stand = stand(asked, kind, around, &purse);
+        stand.target.map(|target| (target.upstream, target.model))
+    }
+
+    /// The models `a` and `b`, of which the first costs ten times as much.
+    fn priced() -> Catalog {
+        let model = |id: &str, usd: f64| {
+            format!(
+                "[[model]]\nid = \"{id}\"\nprovider = \"p\"\nprice = {{ input = {usd}, output = 0, as_of = \"2026-11-01\" }}\n"
+            )
+        };
+        Catalog::parse(&format!("{}{}", model("a", 10.0), model("b", 1.0))).unwrap()
     }
 
     /// S4-35: a fallback is checked before it is used.
@@ -163,6 +241,39 @@ mod tests {
             after(&begun, Kind::ServerError, false),
             Some((3, Some("b".into())))
         );
+    }
+
+    /// S4-35: … and that it can be paid: the next that can serve the request and can be paid stands in, and it is known
+    /// why the others do not.
+    #[test]
+    fn who_cannot_be_paid_does_not_stand_in() {
+        let catalog = priced();
+        let mut purse = Purse {
+            left: Some(Left {
+                usd: 5.0,
+                whose: Whose::Session,
+            }),
+            policy: &RetryPolicy::default(),
+            before: 0.0,
+            expected: Tokens {
+                input: 1_000_000,
+                ..Tokens::default()
+            },
+            catalog: &catalog,
+        };
+        let short = Asked::default();
+        let cheap = stand(&short, Kind::ServerError, false, &purse);
+        assert_eq!(cheap.target.unwrap().upstream, 3);
+        let told: Vec<_> = cheap.passed_over.iter().map(ToString::to_string).collect();
+        let why =
+            "(a) is not asked instead: it would cost about $10.00, and the session has $5.00 left";
+        assert_eq!(told, [format!("small {why}"), format!("plain {why}")]);
+        purse.left = Some(Left {
+            usd: 0.5,
+            whose: Whose::Day,
+        });
+        let nobody = stand(&short, Kind::ServerError, false, &purse);
+        assert_eq!((nobody.target, nobody.passed_over.len()), (None, 3));
     }
 
     #[test]

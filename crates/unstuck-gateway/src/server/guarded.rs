@@ -25,6 +25,8 @@ use crate::shared::Shared;
 const GEMINI_HOLD: Duration = Duration::from_secs(50);
 /// What is left of a client's own limit for the answer to get there.
 const MARGIN: Duration = Duration::from_secs(1);
+/// Whoever says that it waits for longer might as well say nothing.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How SDKs say for how many seconds they wait: those for JavaScript, those for Python, and Google's. Python's write words into the
 /// first one where nobody has set a limit.
 const PATIENCE: [HeaderName; 3] = [
@@ -97,11 +99,12 @@ fn begin(
     if let Some(sign) = sign {
         shared.crier.tell(&session, Noticed::Circling(sign));
     }
-    let hold = hold(shared.settings.limits.hold, route.protocol, &headers);
+    let hold = hold(shared.settings.limits.hold, route.protocol);
     Box::new(Call {
         id: identity::call(),
         own_retries: number(&headers, &RETRIES).unwrap_or(0.0) as u32,
-        deadline: started + hold,
+        held_until: started + hold,
+        gone_at: patience(&headers).map(|time| started + time),
         shared: Arc::clone(shared),
         session,
         protocol: route.protocol,
@@ -117,18 +120,22 @@ fn begin(
     })
 }
 
-/// How long a client can be held: as long as it says that it waits, or as long as such clients do.
-fn hold(usual: Duration, protocol: Protocol, headers: &HeaderMap) -> Duration {
-    let usual = match protocol {
+/// How long such clients can be held.
+fn hold(usual: Duration, protocol: Protocol) -> Duration {
+    match protocol {
         Protocol::Gemini => usual.min(GEMINI_HOLD),
         Protocol::Anthropic | Protocol::OpenAi => usual,
-    };
-    let own = PATIENCE
+    }
+}
+
+/// How long a client says that it waits, less what the answer takes to get there.
+fn patience(headers: &HeaderMap) -> Option<Duration> {
+    let said = PATIENCE
         .iter()
         .filter_map(|name| Duration::try_from_secs_f64(number(headers, name)?).ok())
-        .filter(|time| !time.is_zero())
+        .filter(|time| !time.is_zero() && *time < LONGEST_PATIENCE)
         .min();
-    own.map_or(usual, |own| usual.min(own.saturating_sub(MARGIN)))
+    said.map(|time| time.saturating_sub(MARGIN))
 }
 
 fn number(headers: &HeaderMap, name: &HeaderName) -> Option<f64> {
@@ -180,22 +187,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_held_no_longer_than_it_says_that_it_waits() {
+    fn how_long_a_client_waits_is_read_from_what_its_sdk_says() {
         let held = |said: &[(&'static str, &str)]| {
             let mut headers = HeaderMap::new();
             for (name, value) in said {
                 headers.insert(*name, value.parse().unwrap());
             }
-            hold(Duration::from_secs(580), Protocol::OpenAi, &headers).as_secs()
+            patience(&headers).map(|time| time.as_secs())
         };
-        assert_eq!(held(&[]), 580);
-        assert_eq!(held(&[("x-stainless-timeout", "20")]), 19);
-        assert_eq!(held(&[("x-server-timeout", "5")]), 4);
+        assert_eq!(held(&[]), None);
+        assert_eq!(held(&[("x-stainless-timeout", "20")]), Some(19));
+        assert_eq!(held(&[("x-server-timeout", "5")]), Some(4));
         let python = [
             ("x-stainless-timeout", "NOT_GIVEN"),
             ("x-stainless-read-timeout", "20.0"),
         ];
-        assert_eq!(held(&python), 19);
-        assert_eq!(held(&[("x-stainless-read-timeout", "3600")]), 580);
+        assert_eq!(held(&python), Some(19));
+        assert_eq!(held(&[("x-stainless-read-timeout", "3600")]), Some(3599));
+        assert_eq!(held(&[("x-stainless-timeout", "1e300")]), None);
+        assert_eq!(held(&[("x-stainless-timeout", "1e12")]), None);
     }
 }

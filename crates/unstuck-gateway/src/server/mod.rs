@@ -10,7 +10,6 @@ use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -29,6 +28,8 @@ use crate::shared::Shared;
 
 /// So long the calls under way are given to end.
 const GRACE: Duration = Duration::from_secs(5);
+/// So long whoever is cut off is given to take in that it is.
+const FAREWELL: Duration = Duration::from_millis(500);
 /// So long is waited for the next bytes of a client that has sent a few only.
 const NEXT_BYTES: Duration = Duration::from_millis(5);
 /// So long is waited when no connection can be taken, such as when there are too many open files.
@@ -75,15 +76,19 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Rece
         }
     }
     drop(listener);
-    let ended = async { while connections.join_next().await.is_some() {} };
     tokio::select! {
-        () = ended => {}
+        () = ended(&mut connections) => {}
         () = tokio::time::sleep(GRACE) => {}
         _ = stop.wait_for(|stop| *stop == Stopping::AtOnce) => {}
     }
+    shared.ending.cut_off();
     // What has not ended by then is dropped with its task, and written down when it is.
-    shared.is_over.store(true, Ordering::Relaxed);
+    let _ = tokio::time::timeout(FAREWELL, ended(&mut connections)).await;
     connections.shutdown().await;
+}
+
+async fn ended(connections: &mut JoinSet<()>) {
+    while connections.join_next().await.is_some() {}
 }
 
 async fn connection(

@@ -94,3 +94,26 @@ async fn a_dearer_model_that_needs_a_yes_is_not_taken() {
     let models = ground.upstreams[0].requests();
     assert!(models.iter().all(|one| one.model == "claude-haiku-5-5"));
 }
+
+/// S4-13, S4-35: a model that costs more than the session has left is not taken by itself either.
+#[tokio::test]
+async fn a_dearer_model_that_the_budget_does_not_pay_is_not_taken() {
+    let poor = |settings: &mut Settings| {
+        climbs(settings);
+        settings.budgets.session = Some(0.000_01);
+    };
+    let ground = Ground::with(Anthropic, &[LARGER], poor).await;
+    let reply = asked(&ground, "claude-haiku-5-5").await;
+    assert_eq!(reply.status.as_u16(), 529, "{reply:?}");
+    assert_eq!(moves(&ground), []);
+    let events = ground.book.events.lock().unwrap();
+    let told = events.iter().rev().find_map(|event| match event {
+        Event::CallFailed(call) => call.passed_over.first().map(ToString::to_string),
+        _ => None,
+    });
+    let told = told.expect("it is written down");
+    assert!(
+        told.starts_with("u0 (claude-sonnet-5-5) is not asked instead: it would cost"),
+        "{told}"
+    );
+}

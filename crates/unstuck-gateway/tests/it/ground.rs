@@ -202,6 +202,16 @@ impl Ground {
         panic!("no call was written down");
     }
 
+    /// What was said of the newest failure that was written down.
+    pub(crate) fn reason(&self) -> String {
+        let events = self.book.events.lock().unwrap();
+        let reasons = events.iter().rev().filter_map(|event| match event {
+            Event::CallFailed(call) => Some(call.decision.reason.clone()),
+            _ => None,
+        });
+        reasons.take(1).collect()
+    }
+
     /// The failures that were written down, by their kinds.
     pub(crate) fn failures(&self) -> VecDeque<String> {
         let events = self.book.events.lock().unwrap();

@@ -288,3 +288,46 @@ async fn there_is_one_owner_of_retries() {
     );
     assert_eq!(reply.header("retry-after"), "30");
 }
+
+/// A client that says how long it waits is told before it goes away, also where the upstream is silent.
+#[tokio::test]
+async fn whoever_says_how_long_it_waits_is_told_in_time() {
+    let silent = "[[step]]\nhang = {}\ntimes = \"always\"\n";
+    let ground = Ground::new(OpenAi, &[silent, silent]).await;
+    let headers = [("x-stainless-timeout", "2")];
+    let path = "/openai/v1/chat/completions";
+    let asked = ground.send(hyper::Method::POST, path, &headers, BODY);
+    let reply = tokio::time::timeout(Duration::from_secs(2), asked).await;
+    let reply = reply.expect("it is told in time");
+    assert_eq!(
+        (reply.status.as_u16(), ground.asked()),
+        (504, vec![1, 0]),
+        "{reply:?}"
+    );
+    assert_eq!(reply.header("x-should-retry"), "false");
+    assert_eq!(ground.failures(), ["timeout"]);
+    assert!(
+        ground
+            .reason()
+            .contains("the client does not wait that long")
+    );
+}
+
+/// A stream whose client would go away is kept by signs of life, and the call recovers.
+#[tokio::test]
+async fn whoever_would_go_away_is_kept_by_signs_of_life() {
+    let script = "[[step]]\nhang = {}\n\n[[step]]\nanswer = { text = \"Done\" }\n";
+    let ground = Ground::with(OpenAi, &[script], |settings| {
+        settings.limits.response = Duration::from_millis(1500);
+    })
+    .await;
+    let headers = [("x-stainless-timeout", "2")];
+    let body = BODY.replacen('{', "{\"stream\":true,", 1);
+    let path = "/openai/v1/chat/completions";
+    let reply = ground
+        .send(hyper::Method::POST, path, &headers, &body)
+        .await;
+    assert_eq!(ground.asked(), [2], "{reply:?}");
+    assert!(reply.body.starts_with(": keep-alive"), "{}", reply.body);
+    assert!(reply.body.contains("[DONE]"), "{}", reply.body);
+}

@@ -4,6 +4,7 @@
 
 mod books;
 mod connections;
+mod ending;
 mod escalation;
 mod failover;
 mod ground;
@@ -11,6 +12,7 @@ mod hostile;
 mod leave;
 mod output;
 mod recovery;
+mod standing_in;
 mod streams;
 mod transparent;
 mod upstreams;

@@ -78,3 +78,27 @@ async fn a_refusal_stays_a_refusal() {
     assert_eq!(asked(&ground).await.status.as_u16(), 200);
     assert_eq!(ground.asked(), [1]);
 }
+
+/// Every answer is paid for once: those that could not be used, and the last one, whatever it is.
+#[tokio::test]
+async fn what_could_not_be_used_is_counted_once() {
+    let broken =
+        "[[step]]\nanswer = { text = \"{ broken\", input_tokens = 10, output_tokens = 5 }\n";
+    let stays = format!("{broken}times = \"always\"\n");
+    let fails = format!("{broken}\n[[step]]\nserver_error = {{}}\ntimes = \"always\"\n");
+    for (script, is_answered) in [(stays, true), (fails, false)] {
+        let ground = Ground::with(OpenAi, &[&script], corrects).await;
+        let reply = asked(&ground).await;
+        assert_eq!(reply.status.is_success(), is_answered, "{reply:?}");
+        let record = ground.record().await;
+        let answers = match is_answered {
+            true => ground.asked()[0] as u64,
+            false => 1,
+        };
+        let tokens = record.tokens.expect("it is counted");
+        assert_eq!((tokens.input, tokens.output), (10 * answers, 5 * answers));
+        let session = &ground.gateway.sessions()[0];
+        assert!(session.spent() > 0.0);
+        assert_eq!(Some(session.spent()), record.cost_usd);
+    }
+}

@@ -12,16 +12,16 @@ use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
 use crate::ground::{Ground, Reply};
 
 /// One way to ask for a stream: how, where, what marks its end and what its error.
-struct Api {
-    name: &'static str,
-    protocol: Protocol,
-    path: &'static str,
-    body: &'static str,
-    end: &'static str,
-    error: &'static str,
+pub(crate) struct Api {
+    pub(crate) name: &'static str,
+    pub(crate) protocol: Protocol,
+    pub(crate) path: &'static str,
+    pub(crate) body: &'static str,
+    pub(crate) end: &'static str,
+    pub(crate) error: &'static str,
 }
 
-const APIS: [Api; 4] = [
+pub(crate) const APIS: [Api; 4] = [
     Api {
         name: "messages",
         protocol: Anthropic,
@@ -124,15 +124,17 @@ async fn a_stream_cut_at_any_frame_is_made_good_or_told() {
     }
 }
 
-/// A client that goes away cancels the call.
+/// A client that goes away cancels the call; what the answer has said that it used counts.
 #[tokio::test]
 async fn a_client_that_goes_away_cancels_the_call() {
-    let slow = "[pace]\nchunks = 100\nchunk_bytes = 5\nbetween = \"20ms\"\n\n[[step]]\nanswer = {}\ntimes = \"always\"\n";
-    let ground = Ground::new(OpenAi, &[slow]).await;
+    let slow = "[pace]\nchunks = 100\nchunk_bytes = 5\nbetween = \"20ms\"\n\n[[step]]\nanswer = { input_tokens = 1000000 }\ntimes = \"always\"\n";
+    let ground = Ground::new(Anthropic, &[slow]).await;
     let client = Client::builder(TokioExecutor::new()).build_http::<Full<bytes::Bytes>>();
-    let api = &APIS[1];
+    let api = &APIS[0];
     let request = Request::post(format!("http://{}{}", ground.gateway.address(), api.path))
-        .body(Full::from(api.body))
+        .body(Full::from(
+            api.body.replace("claude-x", "claude-sonnet-5-5"),
+        ))
         .unwrap();
     let mut response = client.request(request).await.unwrap();
     response.body_mut().frame().await.unwrap().unwrap();
@@ -142,6 +144,10 @@ async fn a_client_that_goes_away_cancels_the_call() {
         .await
         .unwrap();
     assert_eq!(record.outcome, CallOutcome::Cancelled);
+    assert_eq!(record.tokens.map(|tokens| tokens.input), Some(1_000_000));
+    assert!(record.cost_usd.is_some_and(|usd| usd > 1.0), "{record:?}");
+    let session = &ground.gateway.sessions()[0];
+    assert_eq!(Some(session.spent()), record.cost_usd);
 }
 
 /// Whoever is held for long gets signs of life, and then the stream.

@@ -249,6 +249,7 @@ pub(crate) fn call_failed(run: &RunId, call: &str, line: &str) -> Event {
         decision: decide(&situation, Draw(0)),
         diagnosis,
         fallback: None,
+        passed_over: Vec::new(),
         policy_hash: "0".into(),
     }))
 }

@@ -70,6 +70,8 @@ pub struct ApiTry {
     pub reason: String,
     /// Who was asked instead.
     pub fallback: Option<String>,
+    /// Who could have been asked instead and was not, each with why, in one sentence.
+    pub passed_over: Vec<String>,
 }
 
 impl From<FailedTry> for ApiTry {
@@ -84,6 +86,7 @@ impl From<FailedTry> for ApiTry {
             message: failed.message,
             reason: failed.reason,
             fallback: failed.fallback,
+            passed_over: failed.passed_over.iter().map(ToString::to_string).collect(),
         }
     }
 }

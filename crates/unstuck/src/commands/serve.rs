@@ -28,6 +28,7 @@ use crate::environment;
 use crate::gateway::{
     Configured, Counting, books, count_spent, follow, name_of, of_config, of_flag, said, settings,
 };
+use crate::notifying::{AtWork, Notifying};
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
 use crate::session::Session;
@@ -115,7 +116,8 @@ pub(crate) fn run(
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve(args, settings, knowledge, session, out))?;
+    let notifying = Notifying::new(config, session);
+    runtime.block_on(serve(args, settings, (knowledge, notifying), session, out))?;
     // A call that a second Ctrl-C cut off is not waited for.
     runtime.shutdown_background();
     Ok(ExitCode::SUCCESS)
@@ -176,7 +178,7 @@ fn token(file: Option<&Path>) -> Result<Option<Secret>> {
 async fn serve(
     args: &ServeArgs,
     mut settings: Settings,
-    knowledge: Configured,
+    (knowledge, notifying): (Configured, Option<Notifying>),
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<()> {
@@ -185,7 +187,8 @@ async fn serve(
     let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
     let door = Arc::new(Door::default());
     settings.elsewhere = Some(Arc::clone(&door) as _);
-    let books = books(store.clone(), String::new());
+    let courier = notifying.is_some().then(|| AtWork::start(&store));
+    let books = books(store.clone(), String::new(), notifying);
     let counting = Arc::new(Counting::new(Arc::clone(&books) as _));
     let started = Gateway::start(settings, Arc::new(knowledge), Arc::clone(&counting) as _).await;
     let gateway = started.map_err(explained)?;
@@ -241,6 +244,9 @@ async fn serve(
         let _ = fs::remove_file(file);
     }
     books.close().await;
+    if let Some(courier) = courier {
+        courier.finish().await;
+    }
     teller.sum(&counting);
     store.close().await.map_err(crate::store::explained)
 }

@@ -33,6 +33,7 @@ impl Attending {
             Noticed::Retrying { until, .. } => self.waits_until = Some(*until),
             Noticed::Recovered { .. } | Noticed::GaveUp { .. } => self.waits_until = None,
             Noticed::Moved { .. }
+            | Noticed::PassedOver(_)
             | Noticed::Circling(_)
             | Noticed::Held { .. }
             | Noticed::SpentUp { .. } => {}

@@ -21,13 +21,23 @@ pub(crate) use words::{name_of, said};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use unstuck_gateway::{BooksOptions, StoreLedger};
-use unstuck_run::drive::ourselves;
+use unstuck_gateway::{Announce, BooksOptions, StoreLedger};
+use unstuck_run::drive::{Announcer, ourselves};
 use unstuck_store::Store;
 
-/// Where a gateway writes down what it does; on the runtime of the caller.
-pub(crate) fn books(store: Store, project: String) -> Arc<StoreLedger> {
+use crate::notifying::Notifying;
+
+/// Where a gateway writes down what it does, and who is told of the questions that it asks; on the runtime of the caller.
+pub(crate) fn books(
+    store: Store,
+    project: String,
+    notifying: Option<Notifying>,
+) -> Arc<StoreLedger> {
+    let announce = |hooks: Notifying| -> Box<Announce> {
+        Box::new(move |run, events, at| hooks.announce(run, events, at))
+    };
     let options = BooksOptions {
+        announce: notifying.map(announce),
         project,
         knowledge: env!("CARGO_PKG_VERSION").to_owned(),
         owner: Some(ourselves()),

@@ -365,7 +365,7 @@ struct Serving {
 
 impl Serving {
     async fn serve(self) {
-        let books = books(self.store.clone(), self.project);
+        let books = books(self.store.clone(), self.project, None);
         let knowledge = Arc::new(self.knowledge);
         let gateway = Gateway::start(self.settings, knowledge, Arc::clone(&books) as _);
         let gateway = gateway.await.map(Arc::new);

@@ -33,6 +33,7 @@ pub(crate) fn said(what: &Noticed) -> String {
             diagnosis.kind
         ),
         Noticed::Moved { from, to } => format!("{BOLD}model {from} → {to}{BOLD:#}"),
+        Noticed::PassedOver(passed) => format!("{YELLOW}passed over{YELLOW:#}: {passed}"),
         Noticed::Circling(sign) => format!(
             "{YELLOW}the agent goes in circles{YELLOW:#}: {}",
             sign.sentence

@@ -124,6 +124,7 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
             at,
         },
         fallback: None,
+        passed_over: Vec::new(),
         policy_hash: "h".into(),
     }))
 }

@@ -268,9 +268,7 @@ impl<'a> Deciding<'a, '_> {
         let (from, to) = way.changes.iter().find_map(Changed::model)?;
         let more = cost.usd();
         let capped = more.is_some_and(|usd| usd > 0.0 && wait::over_budget(self.s, usd));
-        let limited = self.s.policy.confirm_above.is_some_and(|limit| {
-            more.is_none_or(|usd| usd > 0.0 && self.s.history.extra() + usd > limit)
-        });
+        let limited = self.s.policy.confirms(self.s.history.extra(), more);
         if !capped && !limited {
             return None;
         }

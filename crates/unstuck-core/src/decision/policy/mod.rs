@@ -162,6 +162,13 @@ impl RetryPolicy {
         format!("{mixed:016x}")
     }
 
+    /// Whether a person is asked before so much more is spent on a dearer model, after so much was spent on such before
+    /// (USD). Where there is a limit, what costs an unknown amount is asked about.
+    pub fn confirms(&self, before: f64, more: Option<f64>) -> bool {
+        self.confirm_above
+            .is_some_and(|limit| more.is_none_or(|usd| usd > 0.0 && before + usd > limit))
+    }
+
     /// Whether a kind may be repeated unchanged.
     pub fn repeats(&self, kind: Kind) -> bool {
         self.retryable_errors.is_empty() || self.retryable_errors.contains(&kind)

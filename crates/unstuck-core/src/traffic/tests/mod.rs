@@ -1,5 +1,6 @@
-//! What lanes promise, in simulation and as laws.
+//! What lanes promise, call by call, as laws and in simulation.
 
+mod lanes;
 mod laws;
 mod sharing;
 mod storms;

@@ -68,6 +68,7 @@ fn books(store: &Store, said: &Said) -> Arc<StoreLedger> {
             pid: std::process::id(),
             started: 7,
         }),
+        announce: None,
         tell: Box::new(move |text| said.lock().unwrap().push(text.to_owned())),
     };
     Arc::new(StoreLedger::start(store.clone(), options))

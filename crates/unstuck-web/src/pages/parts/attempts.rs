@@ -190,7 +190,8 @@ pub(crate) fn calls(key: &str, all: &[ApiCall]) -> Markup {
                         }
                         ol { @for failed in &call.tries {
                             li class="dim" { "Try " (failed.number) " at " (text::one_line(&failed.upstream, 60)) ": " code { (failed.kind) } ", "
-                                (text::one_line(&failed.message, 240)) ". " (text::one_line(&failed.reason, 240)) }
+                                (text::one_line(&failed.message, 240)) ". " (text::one_line(&failed.reason, 240))
+                                @for passed in &failed.passed_over { " " (text::one_line(passed, 240)) "." } }
                         } }
                     }
                 }

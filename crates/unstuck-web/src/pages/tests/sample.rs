@@ -361,6 +361,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 message: self.s("Overloaded"),
                 reason: self.s("tried again after 1.2 s"),
                 fallback: self.o("bedrock"),
+                passed_over: vec![self.s("spare is not asked instead: it calls no tools")],
             }],
             outcome: self.o("recovered"),
             status: Some(200),

@@ -8,6 +8,7 @@ use unstuck_faults::FaultServer;
 
 use super::{Serving, api, by_user, until};
 use crate::Place;
+use crate::webhook::Server;
 
 const ANSWERS: &str = "[[step]]\nanswer = { text = \"Go on.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
 const HOLDS: &str = "[gateway]\non_circles = \"hold\"\n[gateway.watch]\nrepeats = 3\n";
@@ -104,6 +105,47 @@ fn a_session_in_circles_waits_in_the_inbox_and_is_let_go() {
     let (_, _, said) = serving.stop();
     assert!(said.contains(&format!("unstuck resolve {id}")), "{said}");
     assert_eq!(place.json(&["inbox", "--json"], ""), json!([]));
+}
+
+/// S3-42: whoever is told of the questions of runs is told of those of the gateway, while it serves.
+#[test]
+fn whoever_is_told_of_questions_is_told_of_a_held_session() {
+    let (place, api) = (Place::new(), api(ANSWERS));
+    let server = Server::start("127.0.0.1:0", Some(200));
+    let hook = format!(
+        "[webhooks]\nallow_private = true\non_escalation = \"http://{}/hook\"\n",
+        server.at
+    );
+    by_user(&place, &format!("{hook}{HOLDS}"));
+    let serving = serving(&place, &api);
+    circle(&serving);
+    let told = server.next().json();
+    let asked = question(&place);
+    assert_eq!(told["question"], asked["id"], "{told}");
+    assert_eq!(
+        (&told["type"], &told["kind"]),
+        (&json!("escalation"), &json!("stuck"))
+    );
+    assert_eq!(told["title"], "looper goes in circles", "{told}");
+    let evidence = told["evidence"].as_str().unwrap();
+    assert!(evidence.contains("The same call of `Bash`"), "{told}");
+    // The answer is a command line as it can be typed.
+    let line = told["answers"]["manual"].as_str().unwrap_or_default();
+    assert!(line.starts_with("unstuck resolve "), "{told}");
+    serving.stop();
+    by_user(
+        &place,
+        &format!("{hook}[gateway.budgets]\nsession = 0.000001\n"),
+    );
+    let poor = self::serving(&place, &api);
+    let once = vec![json!({"role": "user", "content": "hello"})];
+    assert_eq!((post(&poor, &once).0, post(&poor, &once).0), (200, 402));
+    let told = server.next().json();
+    assert_eq!(
+        told["title"], "looper needs your word for more money",
+        "{told}"
+    );
+    poor.stop();
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
 }
 
 /// Whoever ends it in the middle of a stream is told how long it takes; a second Ctrl-C ends it at once. What was sent is
-/// written down, and no client takes what it has for all of it.
+/// written down, and the client is told in its protocol that it has not got all of it.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long another process takes")]
 fn a_second_interruption_cuts_streams_off_and_nothing_is_lost() {
@@ -171,9 +171,10 @@ fn a_second_interruption_cuts_streams_off_and_nothing_is_lost() {
         begin.elapsed()
     );
     let mut rest = String::new();
-    // A reset is as clear as an end without the last chunk.
-    let _ = client.read_to_string(&mut rest);
-    assert!(!rest.ends_with("0\r\n\r\n"), "{rest}");
+    client.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("event: error"), "{rest}");
+    assert!(rest.contains("the gateway was stopped"), "{rest}");
+    assert!(!rest.contains("message_stop"), "{rest}");
     let spent = place.json(&["cost", "--by", "session", "--json"], "");
     assert_eq!(
         (&spent[0]["calls"], &spent[0]["failed"]),
@@ -213,6 +214,32 @@ fn the_budget_of_a_day_is_that_of_all_processes() {
         "it is known from the first call on"
     );
     later.stop();
+}
+
+/// S4-35: a fallback that the budget does not pay is not asked, and whoever looks, now or later, is told why.
+#[test]
+fn a_fallback_that_cannot_be_paid_is_told() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
+    let spare = api("[[step]]\nanswer = { text = \"Dear.\" }\ntimes = \"always\"\n");
+    by_user(&place, "[gateway.budgets]\nsession = 0.000001\n");
+    let words = [
+        "--upstream",
+        &upstream(&down),
+        "--upstream",
+        &upstream(&spare),
+    ];
+    let serving = Serving::start(&place, &words);
+    assert_ne!(serving.ask(&place).code, 0);
+    assert_eq!((asked(&down), asked(&spare)), (3, 0));
+    let (_, _, err) = serving.stop();
+    let why = "is not asked instead: it would cost about $";
+    assert!(err.contains("passed over: anthropic-2 ("), "{err}");
+    assert!(err.contains(why), "{err}");
+    let runs = place.json(&["runs", "--json"], "");
+    let shown = place.run(&["show", runs[0]["id"].as_str().unwrap()], "");
+    assert!(shown.stdout.contains(why), "{}", shown.stdout);
 }
 
 /// Whom to ask stands in the user's own configuration: in order, each with its own key and its own names of models.

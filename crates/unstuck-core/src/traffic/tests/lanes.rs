@@ -1,0 +1,140 @@
+//! What one lane does, call by call.
+
+use std::time::Duration;
+
+use crate::failure::Kind;
+use crate::moment::Timestamp;
+use crate::traffic::{Admission, Ask, Held, Lane, LaneSettings, Limits, Try};
+
+const FIRST: Ask = Ask {
+    attempt: Try::First,
+    tokens: 0,
+};
+
+/// A lane that nobody has used, and the moment.
+fn fresh() -> (Lane, Timestamp) {
+    let now = Timestamp::from_seconds(0);
+    (Lane::new(LaneSettings::default(), now), now)
+}
+
+/// So many calls are let through and answered at once.
+fn goes_well(lane: &mut Lane, calls: u32, now: Timestamp) {
+    for _ in 0..calls {
+        assert_eq!(lane.admit(FIRST, now), Admission::Go);
+        lane.answered(&Limits::default(), 1, Duration::ZERO, now);
+    }
+}
+
+/// A call is let through and fails; the wait that is stated is in seconds.
+fn fails(lane: &mut Lane, kind: Kind, stated: Option<u64>, now: Timestamp) {
+    assert_eq!(lane.admit(FIRST, now), Admission::Go);
+    let stated = stated.map(Duration::from_secs);
+    lane.failed(kind, stated, &Limits::default(), now);
+}
+
+#[test]
+fn the_state_is_written_for_a_dashboard() {
+    let (mut lane, now) = fresh();
+    assert_eq!(lane.admit(FIRST, now), Admission::Go);
+    fails(&mut lane, Kind::RateLimit, Some(7), now);
+    let json = serde_json::to_value(lane.state(now)).unwrap();
+    assert_eq!(json["inFlight"], 1);
+    assert_eq!(json["coolDownUntil"], "1970-01-01T00:00:07Z");
+    assert_eq!(json["counts"]["rateLimited"], 1);
+    assert_eq!(json["breaker"]["name"], "closed");
+    assert_eq!(json["retryBudget"], 20.0);
+}
+
+/// What the server asked for is no storm: it does not draw on the retry budget.
+#[test]
+fn a_retry_that_the_server_asked_for_costs_no_budget() {
+    let (mut lane, now) = fresh();
+    let ask = |attempt| Ask { attempt, tokens: 0 };
+    for _ in 0..20 {
+        assert_eq!(lane.admit(ask(Try::Again), now), Admission::Go);
+    }
+    let held = lane.admit(ask(Try::Again), now);
+    assert!(
+        matches!(
+            held,
+            Admission::Wait {
+                why: Held::RetryBudget,
+                ..
+            }
+        ),
+        "{held:?}"
+    );
+    assert_eq!(lane.admit(ask(Try::AsTold), now), Admission::Go);
+    assert_eq!(lane.admit(ask(Try::First), now), Admission::Go);
+}
+
+/// After a stated wait everybody may go again, but not all in the same instant.
+#[test]
+fn a_stated_wait_holds_everybody_and_they_do_not_all_wake_at_once() {
+    let (mut lane, now) = fresh();
+    fails(&mut lane, Kind::RateLimit, Some(12), now);
+    let until = now.after(Duration::from_secs(12));
+    let why = Held::CoolDown;
+    assert_eq!(lane.admit(FIRST, now), Admission::Wait { until, why });
+    let woken = (0..100).filter(|_| lane.admit(FIRST, until) == Admission::Go);
+    assert_eq!(woken.count(), 1);
+    let second = until.after(Duration::from_secs(1));
+    assert_eq!(lane.admit(FIRST, second), Admission::Go);
+}
+
+/// One of many calls is told to come again in a second: the others have nothing to do with it, until it happens to more.
+#[test]
+fn a_brief_limit_holds_everybody_only_when_it_is_no_exception() {
+    let (mut lane, now) = fresh();
+    goes_well(&mut lane, 20, now);
+    let mut limited = |seconds| {
+        fails(&mut lane, Kind::RateLimit, Some(seconds), now);
+        lane.clone().admit(FIRST, now)
+    };
+    assert_eq!(limited(1), Admission::Go);
+    assert_eq!(limited(1), Admission::Go);
+    let until = now.after(Duration::from_secs(1));
+    let why = Held::CoolDown;
+    assert_eq!(limited(1), Admission::Wait { until, why });
+}
+
+/// A wait that is not brief concerns everybody, however good all went before.
+#[test]
+fn a_long_stated_wait_holds_everybody_at_once() {
+    let (mut lane, now) = fresh();
+    goes_well(&mut lane, 20, now);
+    fails(&mut lane, Kind::RateLimit, Some(30), now);
+    let until = now.after(Duration::from_secs(30));
+    let why = Held::CoolDown;
+    assert_eq!(lane.admit(FIRST, now), Admission::Wait { until, why });
+}
+
+/// A person who bought more does not wait for the reset.
+#[test]
+fn what_a_person_knows_better_is_forgotten() {
+    let (mut lane, now) = fresh();
+    fails(&mut lane, Kind::RateLimitTimed, Some(86_400), now);
+    let later = now.after(Duration::from_secs(60));
+    assert_ne!(lane.admit(FIRST, later), Admission::Go);
+    lane.forget_limits(later);
+    assert_eq!(lane.admit(FIRST, later), Admission::Go);
+}
+
+/// One probe finds out; whoever comes meanwhile is refused, and a probe that is lost makes room for another.
+#[test]
+fn a_dead_upstream_is_probed_by_one_call_at_a_time() {
+    let (mut lane, now) = fresh();
+    for _ in 0..8 {
+        fails(&mut lane, Kind::NetworkError, None, now);
+    }
+    let until = now.after(Duration::from_secs(1));
+    let why = Held::Breaker;
+    assert_eq!(lane.admit(FIRST, now), Admission::Refuse { until, why });
+    assert_eq!(lane.admit(FIRST, until), Admission::Go);
+    assert!(matches!(lane.admit(FIRST, until), Admission::Refuse { .. }));
+    lane.abandoned(until);
+    assert_eq!(lane.admit(FIRST, until), Admission::Go);
+    lane.answered(&Limits::default(), 1, Duration::ZERO, until);
+    let later = until.after(Duration::from_secs(1));
+    assert_eq!(lane.admit(FIRST, later), Admission::Go);
+}
