@@ -25,27 +25,50 @@ if [[ $(cat "$tools/is" 2> /dev/null) != "$package" ]]; then
   echo "$package" > "$tools/is"
 fi
 
-cargo build --quiet --locked --manifest-path "$root/Cargo.toml" --package unstuck-web --example serve
+cargo build --quiet --locked --manifest-path "$root/Cargo.toml" --package unstuck-web --example serve --package unstuck --bin unstuck
 state=$(mktemp -d)
-"$target/debug/examples/serve" "$state" > "$state/log" 2>&1 &
-server=$!
-trap 'kill "$server" 2> /dev/null || true; rm -rf "$state"' EXIT
-for _ in $(seq 100); do
-  [[ -s $state/port ]] && break
-  sleep 0.1
-done
-[[ -s $state/port ]] || { cat "$state/log" >&2; echo "error: the server did not start" >&2; exit 2; }
-url=http://127.0.0.1:$(cat "$state/port")
+servers=()
+trap 'kill "${servers[@]}" 2> /dev/null || true; rm -rf "$state"' EXIT
 
-# Events as pages: their stream has no end.
-cd "$state"
-"$tools/python/bin/schemathesis" run "$url/api/openapi.json" \
-  --url "$url" \
-  --header "Authorization: Bearer $(cat "$state/token")" \
-  --header "Accept: application/json" \
-  --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,unsupported_method \
-  --max-examples "${UNSTUCK_CASES:-100}" \
-  --seed 8 \
-  --workers 2 \
-  --request-timeout 20 \
-  --no-color
+# fuzz PORT_FILE TOKEN_FILE [OPTION…]
+fuzz() {
+  local port=$1 token=$2
+  shift 2
+  for _ in $(seq 100); do
+    [[ -s $port ]] && break
+    sleep 0.1
+  done
+  [[ -s $port ]] || { cat "$state/log" >&2; echo "error: the server did not start" >&2; exit 2; }
+  local url
+  url=http://127.0.0.1:$(cat "$port")
+  # Events as pages: their stream has no end.
+  (cd "$state" && "$tools/python/bin/schemathesis" run "$url/api/openapi.json" \
+    --url "$url" \
+    --header "Authorization: Bearer $(cat "$token")" \
+    --header "Accept: application/json" \
+    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,unsupported_method \
+    --max-examples "${UNSTUCK_CASES:-100}" \
+    --seed 8 \
+    --workers 1 \
+    --request-timeout 20 \
+    --no-color "$@")
+}
+
+echo "-- the API alone, where everything can be done"
+"$target/debug/examples/serve" "$state/example" > "$state/log" 2>&1 &
+servers+=($!)
+fuzz "$state/example/port" "$state/example/token"
+
+echo "-- unstuck serve, with runs that failed, recovered and ask"
+unstuck=$target/debug/unstuck
+mkdir -p "$state/home/project"
+cd "$state/home/project"
+export HOME=$state/home XDG_STATE_HOME=$state/home/state XDG_CONFIG_HOME=$state/home/config
+"$unstuck" exec --quiet -- sh -c 'test -f once && exit 0; touch once; echo "API Error: 529 overloaded_error"; exit 1' > "$state/log" 2>&1
+"$unstuck" exec --quiet --retries 0 -- sh -c 'echo "Not logged in"; exit 7' > "$state/log" 2>&1 || true
+"$unstuck" exec --quiet --policy off -- sh -c 'echo broken; exit 1' > "$state/log" 2>&1 || true
+"$unstuck" token create --scope admin --name fuzz > "$state/token" 2> "$state/log"
+"$unstuck" serve --quiet --listen 127.0.0.1:0 --port-file "$state/port" > "$state/log" 2>&1 &
+servers+=($!)
+# Whoever is wrong about codes too often is not listened to any more.
+fuzz "$state/port" "$state/token" --exclude-path /api/login

@@ -99,7 +99,15 @@ async fn get_escalation(
     tag = "escalations",
     params(("id" = String, Path, description = "The id of the question.")),
     request_body = AnswerGiven,
-    responses((status = OK, description = "It is answered.", body = AnswerTaken))
+    responses(
+        (status = OK, description = "It is answered.", body = AnswerTaken),
+        (
+            status = PRECONDITION_FAILED,
+            description = "The question has changed since `hash` was shown.",
+            content_type = "application/problem+json",
+            body = Problem
+        )
+    )
 )]
 async fn answer_escalation(
     State(web): State<Arc<Web>>,

@@ -77,6 +77,23 @@ const ROUTED: [&str; 20] = [
     "/api/version",
 ];
 
+/// Whoever answers a question, or changes a policy, that was changed meanwhile hears 412; clients are built from the
+/// document, so it tells that.
+#[test]
+fn what_was_changed_meanwhile_is_told_where_it_can_be() {
+    let document = document();
+    for (path, method) in [
+        ("/api/escalations/{id}/answer", "post"),
+        ("/api/retry-policy", "put"),
+        ("/api/retry-policy", "delete"),
+        ("/api/projects/{id}/retry-policy", "put"),
+    ] {
+        let answers = &document["paths"][path][method]["responses"]["412"];
+        let problem = &answers["content"]["application/problem+json"]["schema"]["$ref"];
+        assert_eq!(problem, "#/components/schemas/Problem", "{method} {path}");
+    }
+}
+
 /// Two types of the same name in two modules would overwrite each other without a word.
 #[test]
 fn every_type_of_the_model_has_a_schema_of_its_own() {
