@@ -229,7 +229,7 @@ impl Call {
     fn purse(&self, tries: &Tries) -> Purse<'_> {
         Purse {
             left: self.shared.left(&self.session),
-            policy: &self.session.setup().policy,
+            policy: self.session.policy(),
             before: tries.history.extra(),
             expected: self.expected(),
             catalog: self.shared.knowledge.catalog(),

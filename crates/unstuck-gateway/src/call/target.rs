@@ -155,7 +155,8 @@ impl Choice<'_> {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::RetryPolicy;
+    use std::sync::Arc;
+
     use unstuck_core::decision::Tokens;
 
     use super::*;
@@ -197,7 +198,7 @@ mod tests {
     fn after(asked: &Asked, kind: Kind, around: bool) -> Option<(usize, Option<String>)> {
         let purse = Purse {
             left: None,
-            policy: &RetryPolicy::default(),
+            policy: Arc::default(),
             before: 0.0,
             expected: Tokens::default(),
             catalog: &Catalog::default(),
@@ -253,7 +254,7 @@ mod tests {
                 usd: 5.0,
                 whose: Whose::Session,
             }),
-            policy: &RetryPolicy::default(),
+            policy: Arc::default(),
             before: 0.0,
             expected: Tokens {
                 input: 1_000_000,
