@@ -55,6 +55,12 @@ impl Choice<'_> {
         Some(first.model(needs.model?))
     }
 
+    /// Whether there is anybody behind an upstream who could stand in for it.
+    pub(crate) fn has_more(&self, target: &Target, protocol: Protocol) -> bool {
+        let mut behind = self.upstreams.iter().skip(target.upstream + 1);
+        behind.any(|one| one.protocol == protocol)
+    }
+
     /// Who stands in for an upstream after a failure of that kind: the next that can serve the request and be paid.
     pub(crate) fn after(
         &self,
