@@ -5,10 +5,10 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
-use unstuck_core::Timestamp;
 use unstuck_core::event::SessionId;
 use unstuck_core::question::Answer;
 use unstuck_core::traffic::LaneState;
+use unstuck_core::{RetryPolicy, Timestamp};
 
 use crate::clock;
 use crate::error::GatewayError;
@@ -125,9 +125,9 @@ impl Gateway {
         lanes(&self.shared, now)
     }
 
-    /// The same for somebody who does not keep the gateway.
-    pub fn standing(&self) -> Standing {
-        Standing(Arc::downgrade(&self.shared))
+    /// For somebody who does not keep the gateway.
+    pub fn handle(&self) -> Handle {
+        Handle(Arc::downgrade(&self.shared))
     }
 
     /// What happens from now on.
@@ -154,11 +154,18 @@ impl Gateway {
     }
 }
 
-/// How the upstreams of a gateway stand, for as long as it runs.
+/// A gateway, for as long as it runs.
 #[derive(Clone)]
-pub struct Standing(Weak<Shared>);
+pub struct Handle(Weak<Shared>);
 
-impl Standing {
+impl Handle {
+    /// Goes so far from the next decision on, in all sessions.
+    pub fn set_policy(&self, policy: RetryPolicy) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.set_policy(Arc::new(policy));
+        }
+    }
+
     /// Name, model and state of each lane; none once the gateway has ended.
     pub fn lanes(&self, now: Timestamp) -> Vec<(String, String, LaneState)> {
         let shared = self.0.upgrade();

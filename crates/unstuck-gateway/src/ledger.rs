@@ -102,6 +102,11 @@ pub enum Noticed {
         /// Which, in one sentence.
         sentence: String,
     },
+    /// There is a budget, and what a call cost is not known: no budget holds such calls.
+    Uncounted {
+        /// Why it is not known, and what to do about it, in one sentence.
+        sentence: String,
+    },
 }
 
 /// Tells whoever listens.

@@ -47,7 +47,7 @@ pub use books::{Announce, BooksOptions, StoreLedger};
 pub use counted::Counted;
 pub use elsewhere::{Answering, Elsewhere, Page, PageError};
 pub use error::GatewayError;
-pub use gateway::{Gateway, Standing};
+pub use gateway::{Gateway, Handle};
 pub use ledger::{Forgetful, Ledger, Notice, Noticed};
 pub use session::{Session, SessionSetup};
 pub use settings::{

@@ -25,7 +25,7 @@ pub struct SessionSetup {
     pub session: SessionId,
     /// The root folder of its project; empty where there is none.
     pub project: String,
-    /// How far to go.
+    /// How far to go, until that is changed.
     pub policy: RetryPolicy,
     /// What it may spend, in USD.
     pub budget: Option<f64>,
@@ -45,6 +45,7 @@ pub struct Session {
 
 #[derive(Debug)]
 struct State {
+    policy: Arc<RetryPolicy>,
     /// The model that it was moved to.
     model: Option<String>,
     /// The model that it had before it was moved.
@@ -64,6 +65,8 @@ struct State {
     raised_day: (i64, f64),
     /// Whether it was told that its budget is used up.
     is_spent_up: bool,
+    /// Whether it was told that what its calls cost is not known.
+    is_uncounted: bool,
     /// How often a person was asked, and whether nobody has answered yet.
     questions: u32,
     is_asked: bool,
@@ -91,11 +94,12 @@ impl State {
 
 impl Session {
     pub(crate) fn new(setup: SessionSetup, limits: WatchLimits, now: Timestamp) -> Self {
-        let spent = setup.spent;
+        let (spent, policy) = (setup.spent, Arc::new(setup.policy.clone()));
         Self {
             name: setup.name.as_str().into(),
             setup,
             state: Mutex::new(State {
+                policy,
                 model: None,
                 own_model: None,
                 spent,
@@ -108,6 +112,7 @@ impl Session {
                 raised: 0.0,
                 raised_day: (0, 0.0),
                 is_spent_up: false,
+                is_uncounted: false,
                 questions: 0,
                 is_asked: false,
                 used: now,
@@ -123,6 +128,15 @@ impl Session {
     /// What it was told before its first call.
     pub fn setup(&self) -> &SessionSetup {
         &self.setup
+    }
+
+    /// How far to go.
+    pub fn policy(&self) -> Arc<RetryPolicy> {
+        Arc::clone(&self.state().policy)
+    }
+
+    pub(crate) fn set_policy(&self, policy: Arc<RetryPolicy>) {
+        self.state().policy = policy;
     }
 
     /// The model that it was moved to, if it was.
@@ -249,6 +263,11 @@ impl Session {
         let mut state = self.state();
         state.trouble = Some(diagnosis);
         !std::mem::replace(&mut state.is_spent_up, true)
+    }
+
+    /// What a call cost is not known; whether it is the first.
+    pub(crate) fn is_first_uncounted(&self) -> bool {
+        !std::mem::replace(&mut self.state().is_uncounted, true)
     }
 
     /// Takes note of a request; a new sign that it goes in circles is given once.

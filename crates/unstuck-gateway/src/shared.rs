@@ -6,7 +6,7 @@ use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use unstuck_core::decision::{Catalog, Dice, Draw};
 use unstuck_core::knowledge::Playbook;
-use unstuck_core::{Classifier, Diagnosis, Failure};
+use unstuck_core::{Classifier, Diagnosis, Failure, RetryPolicy};
 
 use crate::clock;
 use crate::ending::Ending;
@@ -66,6 +66,8 @@ pub(crate) struct Shared {
     pub(crate) sender: Sender,
     pub(crate) spending: Spending,
     pub(crate) ending: Ending,
+    /// That of sessions which begin.
+    policy: Mutex<Arc<RetryPolicy>>,
     dice: Mutex<Dice>,
 }
 
@@ -85,6 +87,7 @@ impl Shared {
             ending: Ending::default(),
             crier: Crier::new(),
             sessions: Sessions::default(),
+            policy: Mutex::new(Arc::new(settings.policy.clone())),
             dice: Mutex::new(Dice::seeded(u64::from_le_bytes(seed))),
             settings,
             knowledge,
@@ -150,7 +153,7 @@ impl Shared {
             left(most - self.spending.today(now), Whose::Day)
         });
         // Whoever has gone beyond it was let by a person.
-        let of_policy = session.setup().policy.max_cost;
+        let of_policy = session.policy().max_cost;
         let of_policy = of_policy
             .map(|most| left(most - session.spent(), Whose::Policy))
             .filter(|left| left.usd > 0.0);
@@ -158,15 +161,25 @@ impl Shared {
         all.min_by(|a, b| a.usd.total_cmp(&b.usd))
     }
 
+    /// How far to go in sessions that begin.
+    pub(crate) fn policy(&self) -> Arc<RetryPolicy> {
+        Arc::clone(&self.policy.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Goes so far from the next decision on, in all sessions.
+    pub(crate) fn set_policy(&self, policy: Arc<RetryPolicy>) {
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&policy);
+        for session in self.sessions.all() {
+            session.set_policy(Arc::clone(&policy));
+        }
+    }
+
     /// The session of a name; one that is not known yet begins now.
     pub(crate) fn session(&self, name: &str, client: Option<&str>) -> Arc<Session> {
         let limits = self.settings.watch.limits.clone();
         let make = || {
-            Session::new(
-                self.ledger.begin(name, client, &self.settings.policy),
-                limits,
-                clock::at(),
-            )
+            let setup = self.ledger.begin(name, client, &self.policy());
+            Session::new(setup, limits, clock::at())
         };
         self.sessions.get_or(name, make)
     }

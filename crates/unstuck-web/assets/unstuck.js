@@ -260,8 +260,16 @@
 
   function body(form) {
     const said = form.dataset.base ? JSON.parse(form.dataset.base) : {};
+    for (const rows of all("[data-rows]", form)) said[rows.dataset.rows] = {};
     for (const field of form.elements) {
       if (!field.name || field.disabled) continue;
+      const row = field.closest("[data-own]");
+      if (row) {
+        const own = (said[row.dataset.own][row.dataset.of] ??= {});
+        const one = value(field);
+        if (one !== undefined) own[field.dataset.field] = one;
+        continue;
+      }
       if (field.dataset.type === "item") {
         said[field.name] = said[field.name] instanceof Array && said[field.name].mine ? said[field.name] : Object.assign([], { mine: true });
         if (field.checked) said[field.name].push(field.value);
@@ -306,10 +314,24 @@
     const copy = answer.clone();
     let errors = [];
     try { errors = (await copy.json()).errors || []; } catch { /* It says no more than its status. */ }
+    if (answer.status === 412 && form.dataset.method === "PUT") return beside(form);
     const left = mark(form, errors);
-    if (answer.status === 412) return `${await problem(answer)} Load the page again to see it.`;
     if (left.length) return `Not done. ${left.join("; ")}`;
     return errors.length ? "Not done. See the fields above." : problem(answer);
+  }
+
+  // Somebody else was faster: what they saved stands beside what was typed, and saving again replaces it.
+  async function beside(form) {
+    const answer = await fetch(form.dataset.api, { headers: { Accept: "application/json" } });
+    if (!answer.ok) return problem(answer);
+    form.dataset.etag = answer.headers.get("ETag") || "";
+    const [theirs, mine] = [await answer.json(), body(form)];
+    const inOrder = (_, it) => it instanceof Object && !(it instanceof Array) ? Object.fromEntries(Object.entries(it).sort()) : it;
+    const same = (one, two) => JSON.stringify(one ?? null, inOrder) === JSON.stringify(two ?? null, inOrder);
+    const other = Object.keys(mine).filter((name) => !same(mine[name], theirs[name]));
+    const told = (name) => typeof theirs[name] === "object" ? JSON.stringify(theirs[name]) : String(theirs[name]);
+    const left = mark(form, other.map((field) => ({ field, why: `theirs: ${theirs[field] == null ? "empty" : told(field)}` })));
+    return `Somebody else saved this meanwhile. Their values stand beside yours${left.length ? `; ${left.join("; ")}` : ""}. Save again to replace theirs, or load the page again to take them.`;
   }
 
   const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
@@ -399,7 +421,36 @@
     const closer = event.target.closest("[data-close]");
     if (closer) return closer.closest("dialog")?.close();
     const filler = event.target.closest("[data-fill]");
-    if (filler) fill(filler);
+    if (filler) return fill(filler);
+    const adder = event.target.closest("[data-add]");
+    if (adder) return add(adder);
+    const remover = event.target.closest("[data-remove]");
+    if (remover) remover.closest("[data-own]").remove();
+  }
+
+  // ---- rows of a policy: what holds for single kinds and tools ----
+
+  function addRow(form, table, of, values) {
+    const place = form.querySelector(`[data-rows="${CSS.escape(table)}"]`);
+    const row = document.getElementById("own-row").content.firstElementChild.cloneNode(true);
+    row.dataset.own = table;
+    row.dataset.of = of;
+    say(row.querySelector("legend code"), of);
+    say(row.querySelector("[data-remove] span"), ` the own values for ${of}`);
+    for (const field of all("[data-field]", row)) {
+      field.name = field.id = field.previousElementSibling.htmlFor = `${table}.${of}.${field.dataset.field}`;
+      field.value = values[field.dataset.field] ?? "";
+    }
+    place.append(row);
+    return row;
+  }
+
+  function add(button) {
+    const [form, table, from] = [button.closest("form"), button.dataset.add, document.getElementById(button.dataset.from)];
+    const of = from.value.trim();
+    if (!of) return from.focus();
+    const old = all(`[data-own="${CSS.escape(table)}"]`, form).find((row) => row.dataset.of === of);
+    (old || addRow(form, table, of, {})).querySelector("input")?.focus();
   }
 
   // A template of a policy fills its form; nothing is sent.
@@ -414,6 +465,12 @@
       else if (field.type === "checkbox") field.checked = given;
       else field.value = given ?? "";
     }
+    all("[data-own]", form).forEach((row) => row.remove());
+    for (const table of ["kinds", "tools"]) {
+      for (const [of, own] of Object.entries(values[table] || {})) addRow(form, table, of, own);
+    }
+    const { id, name, description } = values;
+    form.dataset.base = JSON.stringify({ ...JSON.parse(form.dataset.base), id, name, description });
     formSays(form, "Filled in. Nothing is saved yet.", true);
     form.querySelector("input, textarea, select")?.focus();
   }

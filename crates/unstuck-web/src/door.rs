@@ -50,13 +50,7 @@ fn admit(web: &Web, parts: &Parts) -> Result<Who, Box<Response>> {
             "pages of other origins may not use this server",
         )));
     }
-    let papers = Papers {
-        tokens: &web.tokens,
-        logins: &web.logins,
-        cookie: &web.cookie_name(),
-        now,
-    };
-    let who = Who::of(&papers, parts, host).map_err(|problem| {
+    let who = who(web, parts).map_err(|problem| {
         if problem.code() == StatusCode::UNAUTHORIZED {
             web.rates.was_wrong(peer, now);
         }
@@ -69,14 +63,29 @@ fn admit(web: &Web, parts: &Parts) -> Result<Who, Box<Response>> {
             "this server is not known by that name; use its address, or name it with --host",
         )));
     }
-    let is_here = peer.is_some_and(|peer| peer.is_loopback());
-    let is_free = is_here && !address::is_passed_on(&parts.headers);
-    may(parts, &who, is_free).map(|()| who)
+    may(parts, &who).map(|()| who)
+}
+
+/// Whether somebody who was let in would be let in once more: tokens are taken back, and logins end.
+pub(crate) fn is_still_welcome(web: &Web, parts: &Parts) -> bool {
+    who(web, parts).is_ok_and(|who| may(parts, &who).is_ok())
+}
+
+fn who(web: &Web, parts: &Parts) -> Result<Who, Problem> {
+    let papers = Papers {
+        tokens: &web.tokens,
+        logins: &web.logins,
+        cookie: &web.cookie_name(),
+        now: web.now(),
+    };
+    Who::of(&papers, parts, address::host(parts).unwrap_or_default())
 }
 
 /// Whether they may do what they ask for.
-fn may(parts: &Parts, who: &Who, is_free: bool) -> Result<(), Box<Response>> {
+fn may(parts: &Parts, who: &Who) -> Result<(), Box<Response>> {
     let (path, method) = (parts.uri.path(), &parts.method);
+    let is_here = guard::peer(parts).is_some_and(|peer| peer.is_loopback());
+    let is_free = is_here && !address::is_passed_on(&parts.headers);
     let refuse = |problem: Problem| Box::new(problem.into_response());
     let is_open = OPEN.iter().any(|open| path.starts_with(open));
     let only_looks = matches!(*method, Method::GET | Method::HEAD);

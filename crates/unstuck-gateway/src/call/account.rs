@@ -17,7 +17,7 @@ use crate::clock;
 use crate::counted::{Counted, sum};
 use crate::lanes::Permit;
 use crate::ledger::Noticed;
-use crate::protocol::Reading;
+use crate::protocol::{Reading, Said};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::watch::Talk;
@@ -148,6 +148,28 @@ impl Account {
         if let Some(sign) = sign {
             self.tell(Noticed::Circling(sign));
         }
+        if used.cost_usd.is_none() && !said.is_empty() {
+            self.tell_uncounted(said);
+        }
+    }
+
+    /// A budget that cannot hold a session would be believed to.
+    fn tell_uncounted(&self, said: &Said) {
+        if self.shared.left(&self.session).is_none() || !self.session.is_first_uncounted() {
+            return;
+        }
+        let model = self.record.model.as_deref().unwrap_or("its model");
+        let sentence = match said.tokens {
+            None => format!(
+                "answers of {model} do not tell what they used (OpenAI streams do with stream_options.include_usage)"
+            ),
+            Some(_) => {
+                format!(
+                    "the price of {model} is not known; [models] in the configuration can tell it"
+                )
+            }
+        };
+        self.tell(Noticed::Uncounted { sentence });
     }
 
     /// Takes in what an answer says that it used.

@@ -17,9 +17,39 @@ use super::give_up::said;
 use super::{Call, Told};
 use crate::answer::Answer;
 use crate::elsewhere::PageError;
-use crate::protocol::{Endpoint, Reading, error_event, keep_alive};
+use crate::ending::Hearing;
+use crate::protocol::{Endpoint, Protocol, Reading, error_event, keep_alive};
 
-type Running = Pin<Box<dyn Future<Output = Response<Answer>> + Send>>;
+/// A call that is answered, unless the gateway ends first: then its client is told that.
+struct Running {
+    call: Pin<Box<dyn Future<Output = Response<Answer>> + Send>>,
+    protocol: Protocol,
+    ending: Hearing,
+}
+
+impl Future for Running {
+    type Output = Response<Answer>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response<Answer>> {
+        let running = self.get_mut();
+        if Pin::new(&mut running.ending).poll(context).is_ready() {
+            return Poll::Ready(running.cut_off());
+        }
+        running.call.as_mut().poll(context)
+    }
+}
+
+impl Running {
+    fn cut_off(&self) -> Response<Answer> {
+        let told = Told {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            code: Kind::NetworkError.name().to_owned(),
+            message: format!("unstuck: {STOPPED}"),
+            retry_after: None,
+        };
+        said(self.protocol, &told)
+    }
+}
 
 /// An answer that has begun before anything is known of it.
 pub(crate) struct Alive {
@@ -42,7 +72,11 @@ impl Call {
         }
         let ping = self.sign_of_life();
         let (endpoint, session) = (self.endpoint, self.session.name());
-        let mut running: Running = Box::pin(self.until_cut_off());
+        let mut running = Running {
+            ending: self.shared.ending.hear(),
+            protocol: self.protocol,
+            call: Box::pin(self.run()),
+        };
         let Some(ping) = ping else {
             return running.await;
         };
@@ -58,20 +92,6 @@ impl Call {
     pub(super) fn sign_of_life(&self) -> Option<&'static [u8]> {
         let every = self.shared.settings.limits.keep_alive;
         keep_alive(self.endpoint).filter(|_| self.asked.stream && !every.is_zero())
-    }
-
-    /// Answers, unless the gateway ends first: then the client is told that.
-    async fn until_cut_off(self: Box<Self>) -> Response<Answer> {
-        let (ending, protocol) = (self.shared.ending.hear(), self.protocol);
-        tokio::select! {
-            response = self.run() => response,
-            () = ending => said(protocol, &Told {
-                status: StatusCode::SERVICE_UNAVAILABLE,
-                code: Kind::NetworkError.name().to_owned(),
-                message: format!("unstuck: {STOPPED}"),
-                retry_after: None,
-            }),
-        }
     }
 }
 
@@ -135,7 +155,7 @@ impl Body for Alive {
             let Some(running) = &mut alive.running else {
                 return Poll::Ready(None);
             };
-            match running.as_mut().poll(context) {
+            match Pin::new(running).poll(context) {
                 Poll::Ready(response) => {
                     alive.running = None;
                     alive.took(response);

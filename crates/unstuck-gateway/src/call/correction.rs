@@ -38,9 +38,9 @@ impl Call {
         let Some(known) = playbook.kind(wrong.kind) else {
             return false;
         };
-        let policy = &self.session.setup().policy;
+        let policy = self.session.policy();
         let mut situation =
-            Situation::new(policy, &tries.history, &diagnosis, known, playbook, now);
+            Situation::new(&policy, &tries.history, &diagnosis, known, playbook, now);
         // Each call brings its whole conversation along, so it can be changed and gone on with alike.
         situation.can = Capabilities::NONE
             .with(Capability::Prompt)

@@ -86,7 +86,7 @@ impl Call {
             decision: decision.clone(),
             fallback,
             passed_over,
-            policy_hash: self.session.setup().policy.fingerprint(),
+            policy_hash: self.session.policy().fingerprint(),
         };
         self.shared
             .ledger
@@ -115,9 +115,10 @@ impl Call {
 
     fn decision(&self, tries: &Tries, diagnosis: &Diagnosis, now: Timestamp) -> Option<Decision> {
         let playbook = self.shared.knowledge.playbook();
-        let policy = &self.session.setup().policy;
+        let policy = self.session.policy();
         let known = playbook.kind(diagnosis.kind)?;
-        let mut situation = Situation::new(policy, &tries.history, diagnosis, known, playbook, now);
+        let mut situation =
+            Situation::new(&policy, &tries.history, diagnosis, known, playbook, now);
         situation.can = Capabilities::NONE.with(Capability::Model);
         situation.model = tries.model.as_deref().map(|id| ModelUse {
             id,

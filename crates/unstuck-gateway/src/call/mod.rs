@@ -220,16 +220,19 @@ impl Call {
 
     /// Who stands in for the one who is asked, after a failure of that kind.
     fn other(&self, tries: &Tries, kind: Kind) -> Stand {
+        let choice = self.choice();
+        if !choice.has_more(&tries.target, self.protocol) {
+            return Stand::default();
+        }
         let needs = self.needs(tries.model.as_deref());
-        let purse = self.purse(tries);
-        self.choice().after(&tries.target, &needs, &purse, kind)
+        choice.after(&tries.target, &needs, &self.purse(tries), kind)
     }
 
     /// What may still be spent on the request.
     fn purse(&self, tries: &Tries) -> Purse<'_> {
         Purse {
             left: self.shared.left(&self.session),
-            policy: &self.session.setup().policy,
+            policy: self.session.policy(),
             before: tries.history.extra(),
             expected: self.expected(),
             catalog: self.shared.knowledge.catalog(),

@@ -1,5 +1,7 @@
 //! What may still be spent on a request, and whether somebody else's price fits into that.
 
+use std::sync::Arc;
+
 use unstuck_core::RetryPolicy;
 use unstuck_core::decision::{Catalog, Tokens};
 
@@ -10,7 +12,7 @@ use crate::spending::Left;
 pub(crate) struct Purse<'a> {
     /// What the budget has left that has the least; none where there is no budget.
     pub(crate) left: Option<Left>,
-    pub(crate) policy: &'a RetryPolicy,
+    pub(crate) policy: Arc<RetryPolicy>,
     /// What dearer models were estimated to cost more before, in USD.
     pub(crate) before: f64,
     /// How many tokens the request and its answer are expected to have.
@@ -57,13 +59,13 @@ mod tests {
     use crate::spending::Whose;
 
     /// A purse for a million tokens, with so much left.
-    fn purse<'a>(left: f64, policy: &'a RetryPolicy, catalog: &'a Catalog) -> Purse<'a> {
+    fn purse<'a>(left: f64, policy: &RetryPolicy, catalog: &'a Catalog) -> Purse<'a> {
         Purse {
             left: Some(Left {
                 usd: left,
                 whose: Whose::Session,
             }),
-            policy,
+            policy: Arc::new(policy.clone()),
             before: 0.0,
             expected: Tokens {
                 input: 1_000_000,

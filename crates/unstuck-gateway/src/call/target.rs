@@ -55,6 +55,12 @@ impl Choice<'_> {
         Some(first.model(needs.model?))
     }
 
+    /// Whether there is anybody behind an upstream who could stand in for it.
+    pub(crate) fn has_more(&self, target: &Target, protocol: Protocol) -> bool {
+        let mut behind = self.upstreams.iter().skip(target.upstream + 1);
+        behind.any(|one| one.protocol == protocol)
+    }
+
     /// Who stands in for an upstream after a failure of that kind: the next that can serve the request and be paid.
     pub(crate) fn after(
         &self,
@@ -155,7 +161,8 @@ impl Choice<'_> {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::RetryPolicy;
+    use std::sync::Arc;
+
     use unstuck_core::decision::Tokens;
 
     use super::*;
@@ -197,7 +204,7 @@ mod tests {
     fn after(asked: &Asked, kind: Kind, around: bool) -> Option<(usize, Option<String>)> {
         let purse = Purse {
             left: None,
-            policy: &RetryPolicy::default(),
+            policy: Arc::default(),
             before: 0.0,
             expected: Tokens::default(),
             catalog: &Catalog::default(),
@@ -253,7 +260,7 @@ mod tests {
                 usd: 5.0,
                 whose: Whose::Session,
             }),
-            policy: &RetryPolicy::default(),
+            policy: Arc::default(),
             before: 0.0,
             expected: Tokens {
                 input: 1_000_000,

@@ -45,7 +45,8 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
     };
     let endpoint = Endpoint::of(route.protocol, request.method().as_str(), route.path);
     if endpoint == Endpoint::Other {
-        return pass::through(&shared, &route, request).await;
+        // Calls of models do not carry the room for it along.
+        return Box::pin(pass::through(&shared, &route, request)).await;
     }
     let started = Instant::now();
     let (head, body) = request.into_parts();

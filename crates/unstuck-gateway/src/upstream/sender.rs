@@ -81,7 +81,9 @@ impl Sender {
                 Err((lost, None)) => return Err(lost),
             }
         }
-        let sent = match self.connect(&place, request.uri().clone()).await? {
+        // It is rare and large, and every call would carry the room for it along.
+        let connecting = Box::pin(self.connect(&place, request.uri().clone()));
+        let sent = match connecting.await? {
             Connected::Line(line) => self.by_line(line, &place, request).await,
             Connected::Trunk(trunk) => by_trunk(trunk, request).await,
         };

@@ -1,7 +1,7 @@
 //! Calls that are not let through: budgets that are used up, and agents that go in circles.
 
 use serde_json::{Value, json};
-use unstuck_gateway::protocol::Protocol::Anthropic;
+use unstuck_gateway::protocol::Protocol::{Anthropic, OpenAi};
 use unstuck_gateway::watch::WatchLimits;
 use unstuck_gateway::{Noticed, OnCircles, Settings};
 
@@ -71,6 +71,50 @@ async fn a_budget_that_is_used_up_is_told_in_the_clients_protocol() {
     session.raise(1.0);
     assert_eq!(ask(&ground).await.status, 200);
     assert!(session.trouble().is_none());
+}
+
+/// A budget that cannot count what calls cost would be believed to hold them: it is told, once.
+#[tokio::test]
+async fn a_budget_that_cannot_count_is_told() {
+    let chat = |model: &str, more: &str| {
+        format!(r#"{{"model":"{model}",{more}"messages":[{{"role":"user","content":"x"}}]}}"#)
+    };
+    let streamed = chat("gpt-6.1-terra", r#""stream":true,"#);
+    let usage = r#""stream":true,"stream_options":{"include_usage":true},"#;
+    for (body, told) in [
+        (streamed.clone(), Some("do not tell what they used")),
+        (
+            chat("my-own-model", ""),
+            Some("the price of my-own-model is not known"),
+        ),
+        (chat("gpt-6.1-terra", usage), None),
+        (chat("gpt-6.1-terra", ""), None),
+    ] {
+        let set = |settings: &mut Settings| settings.budgets.session = Some(5.0);
+        let ground = Ground::with(OpenAi, &[PRICED], set).await;
+        let mut notices = ground.gateway.notices();
+        for _ in 0..2 {
+            let path = "/s/one-1/openai/v1/chat/completions";
+            assert_eq!(ground.post(path, &body).await.status, 200);
+        }
+        let notice = notices.try_recv().ok().map(|notice| notice.what);
+        match (told, notice) {
+            (Some(told), Some(Noticed::Uncounted { sentence })) => {
+                assert!(sentence.contains(told), "{sentence}");
+            }
+            (None, None) => {}
+            (_, notice) => panic!("{body}: {notice:?}"),
+        }
+        assert!(notices.try_recv().is_err(), "it is told once");
+    }
+    let ground = Ground::new(OpenAi, &[PRICED]).await;
+    let mut notices = ground.gateway.notices();
+    let path = "/openai/v1/chat/completions";
+    assert_eq!(ground.post(path, &streamed).await.status, 200);
+    assert!(
+        notices.try_recv().is_err(),
+        "where there is no budget, nobody believes in one"
+    );
 }
 
 #[tokio::test]

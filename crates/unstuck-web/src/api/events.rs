@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -17,12 +18,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::extract::{Asked, each, limit};
+use crate::door;
 use crate::leaving::Clean;
 use crate::model::{EventLine, Page, Problem};
 use crate::reading;
 use crate::web::Web;
 
-/// How often a stream shows that it lives.
+/// How often a stream shows that it lives, and how often is looked whether it still may.
 const ALIVE: Duration = Duration::from_secs(15);
 /// How soon a browser comes back when a stream broke off.
 const COME_BACK: Duration = Duration::from_secs(1);
@@ -70,21 +72,22 @@ struct EventsAsked {
 async fn list_events(
     State(web): State<Arc<Web>>,
     Asked(asked): Asked<EventsAsked>,
-    headers: HeaderMap,
+    parts: Parts,
 ) -> Result<Response, Problem> {
+    let headers = &parts.headers;
     let filter = EventFilter {
         run: asked.run.map(RunId::new),
         session: asked.session.map(SessionId::new),
         names: each("names", asked.names.as_deref(), |name| {
             Some(name.to_owned())
         })?,
-        after: seen(&headers)?.or(asked.after).map(Position::new),
+        after: seen(headers)?.or(asked.after).map(Position::new),
         limit: Some(limit(asked.limit)?),
         ..EventFilter::default()
     };
-    match wants_pages(&headers) {
+    match wants_pages(headers) {
         true => web.told(&reading::events(&web, &filter).await?),
-        false => streamed(web, filter).await,
+        false => streamed(web, filter, parts).await,
     }
 }
 
@@ -108,7 +111,7 @@ fn seen(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     number.ok_or_else(wrong).map(Some)
 }
 
-async fn streamed(web: Arc<Web>, filter: EventFilter) -> Result<Response, Problem> {
+async fn streamed(web: Arc<Web>, filter: EventFilter, parts: Parts) -> Result<Response, Problem> {
     let place = Arc::clone(&web.streams).try_acquire_owned().map_err(|_| {
         let detail = "too many streams of events are open; close one, or ask for pages";
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail)
@@ -122,7 +125,7 @@ async fn streamed(web: Arc<Web>, filter: EventFilter) -> Result<Response, Proble
     let hello = Event::default()
         .id(after.number().to_string())
         .retry(COME_BACK);
-    let closed = web.closed();
+    let (closed, unwelcome) = (web.closed(), unwelcome(Arc::clone(&web), parts));
     let told = news
         // The client comes back, and goes on behind what it saw last.
         .take_while(|news| std::future::ready(news.is_ok()))
@@ -131,12 +134,20 @@ async fn streamed(web: Arc<Web>, filter: EventFilter) -> Result<Response, Proble
             let _held = &place;
             std::future::ready(line(&web, &filter, &placed))
         });
-    let all = stream::iter([hello]).chain(told).take_until(closed);
+    let all = stream::iter([hello]).chain(told);
+    let all = all.take_until(closed).take_until(unwelcome);
     let mut response = Sse::new(all.map(Ok::<_, Infallible>))
         .keep_alive(KeepAlive::new().interval(ALIVE))
         .into_response();
     response.extensions_mut().insert(Clean);
     Ok(response)
+}
+
+/// Waits until whoever follows may not any more: their token was taken back, or their login has ended.
+async fn unwelcome(web: Arc<Web>, parts: Parts) {
+    while door::is_still_welcome(&web, &parts) {
+        tokio::time::sleep(ALIVE).await;
+    }
 }
 
 /// An event as it is told, if it is asked for.

@@ -7,8 +7,9 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use unstuck_core::event::Outcome;
 use unstuck_store::Append;
+use unstuck_web::guard::Scope;
 
-use crate::ground::{Ground, SECRET};
+use crate::ground::{Asking, Ground, SECRET};
 use crate::samples;
 
 /// Somebody who follows a stream.
@@ -19,13 +20,16 @@ struct Follower {
 
 impl Follower {
     async fn new(ground: &Ground, path: &str, last: Option<u64>) -> Self {
-        let asking = ground
-            .ask("GET", path)
-            .header("accept", "text/event-stream");
-        let asking = match last {
+        let asking = ground.ask("GET", path);
+        Self::of(match last {
             Some(last) => asking.header("last-event-id", &last.to_string()),
             None => asking,
-        };
+        })
+        .await
+    }
+
+    async fn of(asking: Asking<'_>) -> Self {
+        let asking = asking.header("accept", "text/event-stream");
         let response = asking.begin().await;
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
@@ -242,4 +246,21 @@ async fn events_also_come_in_pages() {
         .send()
         .await;
     assert_eq!(wrong.status, 400);
+}
+
+#[tokio::test]
+async fn whose_token_is_taken_back_hears_no_more() {
+    let ground = Ground::new().await;
+    let token = ground.token(Scope::Read);
+    let mut signed = Follower::of(ground.ask("GET", "/api/events").token(&token)).await;
+    let mut free = Follower::new(&ground, "/api/events", None).await;
+    signed.next().await;
+    free.next().await;
+    ground.revoke_all();
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(16)).await;
+    tokio::time::resume();
+    assert!(signed.ends().await);
+    begin(&ground, 1).await;
+    assert_eq!(free.event().await["event"], "run_started");
 }

@@ -34,7 +34,7 @@ use crate::report::hinted;
 use crate::session::Session;
 use crate::supervise::listen;
 use crate::trusting;
-use crate::web::{self, Door, Parts};
+use crate::web::{self, Door, Parts, PolicyOfCalls};
 
 /// What a token is read from where no file is named.
 const TOKEN: &str = "UNSTUCK_TOKEN";
@@ -108,7 +108,7 @@ pub(crate) fn run(
     out: &mut Output,
 ) -> Result<ExitCode> {
     config.prepare()?;
-    let policy = gateway_policy(args.policy.as_deref(), args.retries, config)?;
+    let policy = policy_of(args)(config)?;
     let settings = told(args, config, policy)?;
     let knowledge = Configured::new(config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -140,6 +140,12 @@ fn told(args: &ServeArgs, config: &Config, policy: RetryPolicy) -> Result<Settin
     settings.listen = args.listen.unwrap_or(section.listen);
     settings.token = token(args.token_file.as_deref())?;
     Ok(settings)
+}
+
+/// How far calls go by a configuration, as far as no flag says otherwise.
+fn policy_of(args: &ServeArgs) -> PolicyOfCalls {
+    let (name, retries) = (args.policy.clone(), args.retries);
+    Box::new(move |config| gateway_policy(name.as_deref(), retries, config))
 }
 
 /// Upstreams of one protocol that can be told apart by their names.
@@ -199,7 +205,8 @@ async fn serve(
         redactor,
         listen: gateway.address(),
         hosts: args.host.clone(),
-        standing: gateway.standing(),
+        gateway: gateway.handle(),
+        policy: policy_of(args),
     })?;
     door.open(unstuck_web::router(Arc::clone(&web)));
     let (stop, mut stopped) = watch::channel(Stop::No);

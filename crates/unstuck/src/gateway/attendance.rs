@@ -36,7 +36,8 @@ impl Attending {
             | Noticed::PassedOver(_)
             | Noticed::Circling(_)
             | Noticed::Held { .. }
-            | Noticed::SpentUp { .. } => {}
+            | Noticed::SpentUp { .. }
+            | Noticed::Uncounted { .. } => {}
         }
         said(what)
     }

@@ -45,6 +45,9 @@ pub(crate) fn said(what: &Noticed) -> String {
         Noticed::SpentUp { sentence } => {
             format!("{RED}budget used up{RED:#}: {sentence}; further calls are refused")
         }
+        Noticed::Uncounted { sentence } => {
+            format!("{YELLOW}no budget counts these calls{YELLOW:#}: {sentence}")
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use unstuck_core::RetryPolicy;
 use unstuck_core::event::{RunId, SessionId};
 use unstuck_core::redact::Redactor;
-use unstuck_gateway::Standing;
+use unstuck_gateway::Handle;
 use unstuck_run::clock::Clock;
 use unstuck_store::{Location, Store};
 use unstuck_web::deeds::{
@@ -35,6 +35,7 @@ use unstuck_web::model::{
 };
 use unstuck_web::{Web, WebOptions};
 
+use crate::config::Config;
 use crate::output::Color;
 use crate::report::{Blame, hinted, in_one_sentence};
 use crate::session::Session;
@@ -65,9 +66,13 @@ pub(crate) struct Parts<'a> {
     pub(crate) listen: SocketAddr,
     /// Names by which it is reached, beside addresses.
     pub(crate) hosts: Vec<String>,
-    /// How the upstreams of its gateway stand.
-    pub(crate) standing: Standing,
+    /// The gateway beside it.
+    pub(crate) gateway: Handle,
+    pub(crate) policy: PolicyOfCalls,
 }
+
+/// How far the calls of the gateway go by a configuration.
+pub(crate) type PolicyOfCalls = Box<dyn Fn(&Config) -> Result<RetryPolicy> + Send + Sync>;
 
 /// The API and the pages.
 pub(crate) fn open(parts: Parts<'_>) -> Result<Arc<Web>> {
@@ -75,7 +80,8 @@ pub(crate) fn open(parts: Parts<'_>) -> Result<Arc<Web>> {
         store: parts.store.clone(),
         location: parts.session.store.clone(),
         config: parts.session.config.map(std::path::absolute).transpose()?,
-        standing: parts.standing,
+        gateway: parts.gateway,
+        policy: parts.policy,
         inside: trusting::inside_an_agent(),
         agents: OnceCell::new(),
         previews: Semaphore::new(PREVIEWS),
@@ -102,7 +108,8 @@ struct Desk {
     location: Location,
     /// The configuration file that was named.
     config: Option<PathBuf>,
-    standing: Standing,
+    gateway: Handle,
+    policy: PolicyOfCalls,
     /// What shows that the server itself runs inside a supervised agent, which must not decide about itself.
     inside: Option<String>,
     agents: OnceCell<Vec<Agent>>,
@@ -228,7 +235,7 @@ impl Deeds for Doer {
     }
 
     fn lanes(&self) -> Doing<'_, Vec<Lane>> {
-        let lanes = self.0.standing.lanes(clock::now().at).into_iter();
+        let lanes = self.0.gateway.lanes(clock::now().at).into_iter();
         let lanes = lanes.map(|(upstream, model, state)| Lane::of(upstream, model, state));
         let lanes = lanes.collect();
         Box::pin(async { Ok(lanes) })

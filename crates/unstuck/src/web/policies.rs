@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use anyhow::Result;
 use unstuck_core::RetryPolicy;
 use unstuck_core::decision::template;
 use unstuck_store::{Expected, PutSetting, Setting, StoreError};
 use unstuck_web::deeds::{DeedError, PolicyChange, PolicyOf};
 use unstuck_web::model::{PolicyKept, PolicyOrigin};
 
-use super::{Doer, who};
+use super::{Desk, Doer, who};
 use crate::config::{self, Sources, policy_key};
 
 /// The key under which the store keeps it.
@@ -111,12 +112,22 @@ pub(super) async fn put(doer: &Doer, change: PolicyChange) -> Result<PolicyKept,
         by: who(change.who),
     };
     match doer.0.store.put_setting(put).await {
-        Ok(_) => policy(doer, change.of).await,
+        Ok(_) => {
+            doer.beside(renew_gateway).await?;
+            policy(doer, change.of).await
+        }
         Err(StoreError::SettingChanged { .. }) => Err(DeedError::Stale(
             "the policy was changed meanwhile; look at it again, and change that".to_owned(),
         )),
         Err(error) => Err(error.into()),
     }
+}
+
+/// What was set counts for the calls of the gateway from the next decision on, as it does for runs.
+fn renew_gateway(desk: &Desk) -> Result<()> {
+    let config = config::load(desk.session().sources())?;
+    desk.gateway.set_policy((desk.policy)(&config)?);
+    Ok(())
 }
 
 /// The policies that can be named.

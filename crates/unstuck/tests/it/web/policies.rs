@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::Client;
+use super::{Client, token};
 use crate::Place;
-use crate::gateway::by_user;
+use crate::gateway::{Serving, api, by_user};
 
 /// A command that fails for a moment, and counts how often it was tried.
 const EXEC: [&str; 5] = [
@@ -62,6 +62,39 @@ fn a_policy_that_was_set_counts_for_the_next_run() {
         .is(200);
     place.run(&EXEC, "");
     assert_eq!(place.lines("tries").len(), 6, "the file counts again");
+}
+
+/// S4-26: calls of the gateway beside go by what was set at once, also those of sessions that have begun.
+#[test]
+fn a_policy_that_was_set_counts_for_the_next_call() {
+    let place = Place::new();
+    by_user(
+        &place,
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\nmaxRetries = 2\n",
+    );
+    let api = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
+    let upstream = format!("anthropic={}", api.url());
+    let client = Client {
+        token: Some(token(&place, "admin")),
+        serving: Serving::start(&place, &["--quiet", "--upstream", &upstream]),
+    };
+    let tries = || {
+        let call = json!({"model": "claude-sonnet-5-5", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]});
+        let before = api.requests().len();
+        client.post("/s/one/anthropic/v1/messages", &call).is(500);
+        api.requests().len() - before
+    };
+    assert_eq!(tries(), 3);
+    let etag = client.get("/api/retry-policy").is(200);
+    let once = json!({"maxRetries": 0});
+    let set = client.put("/api/retry-policy", &once, etag.header("etag").unwrap());
+    assert_eq!(tries(), 1);
+    let etag = set.is(200);
+    let etag = etag.header("etag").unwrap();
+    client
+        .ask("DELETE", "/api/retry-policy", "", &[("if-match", etag)])
+        .is(200);
+    assert_eq!(tries(), 3, "the file counts again");
 }
 
 /// S4-27: a project's own counts more than its file, and only there.

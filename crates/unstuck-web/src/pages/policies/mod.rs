@@ -1,5 +1,7 @@
 //! Policies: how far to go before a person is asked; for everybody, and for single projects.
 
+mod own;
+
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -7,7 +9,7 @@ use unstuck_core::failure::Category;
 use unstuck_core::{Kind, RetryPolicy};
 
 use super::layout::{self, Frame, Place};
-use super::parts::controls::button;
+use super::parts::controls::{button, opener};
 use super::parts::{empty, text, time};
 use crate::model::{PolicyKept, PolicyOrigin, Project};
 
@@ -42,6 +44,7 @@ pub(crate) fn page(view: &Policies) -> Markup {
         div class="page-head" { div class="titles" { h1 { "Policies" } p class="dim" { "How far to go before you are asked." } } }
         (whose(view))
         (form(view))
+        (taking_away(view))
         (templates(view))
     };
     layout::page(&view.frame, Place::Policies, "Policies", body)
@@ -49,7 +52,11 @@ pub(crate) fn page(view: &Policies) -> Markup {
 
 /// One part of the page; two people who change a policy at once are told apart when they save.
 pub(crate) fn part(view: &Policies, name: &str) -> Option<Markup> {
-    (name == "words").then(|| words(view))
+    match name {
+        "words" => Some(words(view)),
+        "taking-away" => Some(taking_away(view)),
+        _ => None,
+    }
 }
 
 /// What the policy comes to.
@@ -88,8 +95,8 @@ struct Field {
     name: &'static str,
     label: &'static str,
     hint: &'static str,
-    /// The least and the greatest value, and the step.
-    range: Option<(&'static str, &'static str, &'static str)>,
+    /// The least value and the step; none where it is no number.
+    range: Option<(&'static str, &'static str)>,
 }
 
 const NUMBERS: [Field; 7] = [
@@ -97,43 +104,43 @@ const NUMBERS: [Field; 7] = [
         name: "maxRetries",
         label: "Retries",
         hint: "After the first try: 3 retries are 4 tries in all.",
-        range: Some(("0", "100", "1")),
+        range: Some(("0", "1")),
     },
     Field {
         name: "backoffBase",
         label: "First wait, in seconds",
         hint: "Before the first retry.",
-        range: Some(("0", "3600", "any")),
+        range: Some(("0", "any")),
     },
     Field {
         name: "backoffMultiplier",
         label: "Each wait is longer by",
         hint: "2 doubles it each time.",
-        range: Some(("1", "100", "any")),
+        range: Some(("0", "any")),
     },
     Field {
         name: "maxBackoff",
         label: "Longest wait, in seconds",
         hint: "A reset that the server states counts more.",
-        range: Some(("0", "86400", "any")),
+        range: Some(("0", "any")),
     },
     Field {
         name: "escalateAfterRetries",
         label: "Stronger model after",
         hint: "So many retries that did not help.",
-        range: Some(("0", "100", "1")),
+        range: Some(("0", "1")),
     },
     Field {
         name: "maxCost",
         label: "A session may cost, in USD",
         hint: "Then you are asked. Empty: no cap.",
-        range: Some(("0", "", "any")),
+        range: Some(("0", "any")),
     },
     Field {
         name: "confirmAbove",
         label: "Ask before models that cost more than, in USD",
         hint: "0 asks always. Empty: never.",
-        range: Some(("0", "", "any")),
+        range: Some(("0", "any")),
     },
 ];
 
@@ -155,13 +162,9 @@ const TIMES: [Field; 2] = [
 fn form(view: &Policies) -> Markup {
     let refused = view.frame.may.not_change();
     let wire = serde_json::to_value(&view.kept.policy).unwrap_or_default();
-    let api = match &view.project {
-        Some(project) => format!("/api/projects/{}/retry-policy", project.id),
-        None => "/api/retry-policy".to_owned(),
-    };
     html! {
         section aria-labelledby="policy-title" {
-            form id="policy" class="card stack" data-api=(api) data-method="PUT" data-etag=(view.kept.etag()) data-base=(base(&wire)) data-done="Saved. It counts for every decision from now on." {
+            form id="policy" class="card stack" data-api=(api(view)) data-method="PUT" data-etag=(view.kept.etag()) data-base=(base(&wire)) data-done="Saved. It counts for the next call, and for runs that begin from now on." {
                 (words(view))
                 fieldset disabled[refused.is_some()] {
                     legend class="hidden-visually" { "Values" }
@@ -175,12 +178,50 @@ fn form(view: &Policies) -> Markup {
                     }
                 }
                 (kinds(&view.kept.policy, refused))
-                @if !view.kept.policy.kinds.is_empty() {
-                    details data-key="single-kinds" { summary { "Own values for " (view.kept.policy.kinds.len()) " kinds" }
-                        (text::output("Own values for single kinds", "kinds", &serde_json::to_string_pretty(&wire["kinds"]).unwrap_or_default())) }
-                }
+                (own::own_values(&view.kept.policy, &wire, refused))
                 p class="says" role="alert" {}
                 div class="row" { (button("primary", "submit", refused, html! { "Save" })) @if let Some(refused) = refused { span class="small dim" { (refused) } } }
+            }
+        }
+    }
+}
+
+/// Where the policy is set.
+fn api(view: &Policies) -> String {
+    match &view.project {
+        Some(project) => format!("/api/projects/{}/retry-policy", project.id),
+        None => "/api/retry-policy".to_owned(),
+    }
+}
+
+/// The way back to what would count if nobody had set anything here.
+fn taking_away(view: &Policies) -> Markup {
+    let refused = view.frame.may.not_change();
+    let (page, counts) = match &view.project {
+        Some(project) => (
+            format!("/policies?project={}", project.id),
+            "What its configuration says counts again, or else the policy of everybody.",
+        ),
+        None => (
+            "/policies".to_owned(),
+            "What the configuration says counts again, or else the one that is built in.",
+        ),
+    };
+    html! {
+        div data-part="taking-away" data-about="config_reloaded" {
+            @if view.kept.origin == PolicyOrigin::Set {
+                p class="row" { (opener("", "take-away", refused, "Take away what is set here")) span class="small dim" { (counts) } }
+                dialog id="take-away" aria-labelledby="take-away-title" {
+                    form class="inside" data-api=(api(view)) data-method="DELETE" data-etag=(view.kept.etag()) data-goto=(page) {
+                        h2 id="take-away-title" { "Take away what is set here?" }
+                        p { (counts) " The values of this page are gone then." }
+                        p class="says" role="alert" {}
+                        div class="actions" {
+                            button type="button" class="plain" data-close { "Cancel" }
+                            (button("danger", "submit", refused, html! { "Take away" }))
+                        }
+                    }
+                }
             }
         }
     }
@@ -190,7 +231,7 @@ fn form(view: &Policies) -> Markup {
 fn base(wire: &Value) -> String {
     let mut base = json!({});
     if let (Some(base), Some(all)) = (base.as_object_mut(), wire.as_object()) {
-        for name in ["id", "name", "description", "kinds", "tools"] {
+        for name in ["id", "name", "description"] {
             base.extend(all.get(name).map(|value| (name.to_owned(), value.clone())));
         }
         for field in NUMBERS.iter().chain(&TIMES) {
@@ -208,19 +249,20 @@ fn shown(wire: &Value, name: &str) -> String {
     match &wire[name] {
         Value::Null => String::new(),
         Value::String(text) => text::one_line(text, 60),
+        Value::Number(number) => number.as_f64().unwrap_or_default().to_string(),
         other => other.to_string(),
     }
 }
 
 fn input(field: &Field, wire: &Value, wanted: &str) -> Markup {
     let hint = format!("{}-hint", field.name);
-    let (least, greatest, step) = field.range.unwrap_or_default();
+    let (least, step) = field.range.unwrap_or_default();
     let optional = ["maxCost", "confirmAbove"].contains(&field.name) || field.range.is_none();
     html! {
         div class="field" {
             label for=(field.name) { (field.label) }
             @if field.range.is_some() {
-                input id=(field.name) name=(field.name) type="number" min=(least) max=[Some(greatest).filter(|max| !max.is_empty())] step=(step) required[!optional] data-type=(wanted) value=(shown(wire, field.name)) aria-describedby=(hint);
+                input id=(field.name) name=(field.name) type="number" min=(least) step=(step) required[!optional] data-type=(wanted) value=(shown(wire, field.name)) aria-describedby=(hint);
             } @else {
                 input id=(field.name) name=(field.name) data-type=(wanted) pattern=r"\s*(\d+(\.\d+)?\s*(ms|s|m|min|h|d)\s*)+" maxlength="40" value=(shown(wire, field.name)) aria-describedby=(hint);
             }
