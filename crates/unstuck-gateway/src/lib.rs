@@ -35,6 +35,7 @@ mod identity;
 mod lanes;
 mod ledger;
 pub mod protocol;
+mod quiet;
 mod server;
 mod session;
 mod settings;

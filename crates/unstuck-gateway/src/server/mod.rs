@@ -24,6 +24,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::answer::Answer;
 use crate::error::GatewayError;
+use crate::quiet::Quiet;
 use crate::shared::Shared;
 
 /// So long the calls under way are given to end.
@@ -155,8 +156,10 @@ async fn until_stopped<C: Future>(
     let mut told = stop.clone();
     let mut stopped = pin!(told.changed());
     let mut listens = false;
+    let quiet: Arc<Quiet> = Arc::default();
     let is_over = poll_fn(|context| {
-        if connection.as_mut().poll(context).is_ready() {
+        let polled = quiet.poll(context, |context| connection.as_mut().poll(context));
+        if polled.is_ready() {
             return Poll::Ready(true);
         }
         // All connections share what is listened to here, so it is not touched with every piece of a stream: a task is

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::body::Outgoing;
 use super::connect::Stream;
-use super::quiet::Quiet;
+use crate::quiet::Quiet;
 
 /// A connection that carries one call at a time.
 pub(super) struct Line {

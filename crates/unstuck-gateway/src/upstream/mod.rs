@@ -7,7 +7,6 @@ mod connect;
 mod line;
 mod pool;
 mod proxy;
-mod quiet;
 mod request;
 mod sender;
 

@@ -1,7 +1,7 @@
 //! A waker for parts of one task that wake each other: what happens while they are polled is seen to at once.
 //!
-//! A connection and its answer tell each other all the time that there is something to do. Both are polled by the same
-//! task, which would be scheduled again each time, and another thread woken to look for it.
+//! A connection and its answer, or a request and whoever reads it, tell each other all the time that there is something to
+//! do. They are polled by the same task, which would be scheduled again each time, and another thread woken to look for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -18,14 +18,14 @@ const AT_ONCE: u8 = 4;
 
 /// Stands for the task that polls.
 #[derive(Default)]
-pub(super) struct Quiet {
+pub(crate) struct Quiet {
     state: AtomicU8,
     task: AtomicWaker,
 }
 
 impl Quiet {
     /// Polls until there is an answer or nothing more to do.
-    pub(super) fn poll<T>(
+    pub(crate) fn poll<T>(
         self: &Arc<Self>,
         context: &mut Context<'_>,
         mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
