@@ -98,6 +98,8 @@ fn kept(configured: Option<&RetryPolicy>, origin: PolicyOrigin) -> PolicyKept {
 /// Sets a policy, or takes away what was set.
 pub(super) async fn put(doer: &Doer, change: PolicyChange) -> Result<PolicyKept, DeedError> {
     doer.0.only_for_people()?;
+    // The gateway would not hear of it: better nothing is saved than half of it counts.
+    doer.beside(|desk| policy_of_calls(desk).map(drop)).await?;
     let value = change.policy.as_ref().map(serde_json::to_value).transpose();
     let value = value.map_err(|error| DeedError::Unavailable(error.to_string()))?;
     let put = PutSetting {
@@ -125,9 +127,13 @@ pub(super) async fn put(doer: &Doer, change: PolicyChange) -> Result<PolicyKept,
 
 /// What was set counts for the calls of the gateway from the next decision on, as it does for runs.
 fn renew_gateway(desk: &Desk) -> Result<()> {
-    let config = config::load(desk.session().sources())?;
-    desk.gateway.set_policy((desk.policy)(&config)?);
+    desk.gateway.set_policy(policy_of_calls(desk)?);
     Ok(())
+}
+
+fn policy_of_calls(desk: &Desk) -> Result<RetryPolicy> {
+    let config = config::load(desk.session().sources())?;
+    (desk.policy)(&config)
 }
 
 /// The policies that can be named.

@@ -97,6 +97,22 @@ fn a_policy_that_was_set_counts_for_the_next_call() {
     assert_eq!(tries(), 3, "the file counts again");
 }
 
+/// Whoever is told that it failed finds everything as it was, and can save again once the file is mended.
+#[test]
+fn where_the_configuration_is_broken_nothing_is_saved() {
+    let place = Place::new();
+    let client = Client::of(&place, "admin");
+    let before = client.get("/api/retry-policy").is(200);
+    let etag = before.header("etag").unwrap();
+    place.write("unstuck.toml", "[policy\n");
+    let once = json!({"maxRetries": 0});
+    let refused = client.put("/api/retry-policy", &once, etag).is(503).json();
+    let told = refused["detail"].as_str().unwrap();
+    assert!(told.contains("unstuck.toml"), "{told}");
+    place.write("unstuck.toml", "");
+    client.put("/api/retry-policy", &once, etag).is(200);
+}
+
 /// S4-27: a project's own counts more than its file, and only there.
 #[test]
 fn a_project_has_a_policy_of_its_own() {
