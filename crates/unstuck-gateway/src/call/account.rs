@@ -22,13 +22,6 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::watch::Talk;
 
-/// How a stream came to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// All of it was passed on.
-    Whole,
-}
-
 /// What is kept of a call while it runs.
 pub(crate) struct Account {
     pub(super) shared: Arc<Shared>,
@@ -64,9 +57,8 @@ impl Account {
         self.record.waited_ms += in_millis(time);
     }
 
-    /// The answer is over.
-    pub(crate) fn close(&mut self, ending: Ending, reading: &Reading) {
-        let Ending::Whole = ending;
+    /// All of the answer was passed on.
+    pub(crate) fn close(&mut self, reading: &Reading) {
         let said = reading.said();
         let tokens = said.tokens.map_or(0, |tokens| tokens.input + tokens.output);
         if let Some(permit) = self.permit.take() {

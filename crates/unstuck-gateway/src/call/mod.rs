@@ -33,7 +33,7 @@ use unstuck_core::decision::Tokens;
 use unstuck_core::event::{CallOutcome, CallRecord, PassedOver};
 use unstuck_core::traffic::{Ask, Limits};
 
-use self::account::{Account, Ending};
+use self::account::Account;
 use self::attempt::{Opened, Tried, Trying, Whole};
 use self::broken::{Broken, readable};
 use self::decided::Next;
@@ -267,7 +267,7 @@ impl Call {
         account.limits = self.limits(&head);
         account.record.status = head.status.as_u16();
         account.sent(body.len());
-        account.close(Ending::Whole, &reading);
+        account.close(&reading);
         let head = self.told(head, &account.record);
         Response::from_parts(head, Answer::Whole(Some(body)))
     }

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame as BodyFrame};
 use tokio::time::{Instant, Sleep};
 
-use super::account::{Account, Ending};
+use super::account::Account;
 use super::attempt::Opened;
 use super::broken::{Broken, STOPPED};
 use crate::elsewhere::PageError;
@@ -129,7 +129,7 @@ impl Relay {
             self.ready.extend_from_slice(rest);
             self.state = State::Over;
             self.account.sent(self.ready.len());
-            self.account.close(Ending::Whole, &self.reading);
+            self.account.close(&self.reading);
         } else {
             let broken = Broken::damaged(self.protocol, "the stream ended without its end marker");
             self.break_off(&broken, true);
