@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use unstuck_core::event::{RunId, SessionId};
+use unstuck_core::event::{LastCall, RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
 use crate::counted::Counted;
@@ -59,6 +59,10 @@ struct State {
     untold: Option<Sign>,
     /// What the newest call failed of; none once another was answered.
     trouble: Option<Arc<Diagnosis>>,
+    /// When a call was last answered whole.
+    last_success: Option<Timestamp>,
+    /// How the newest call of this attempt ended.
+    last_call: Option<LastCall>,
     /// What a person allowed beyond its budget, in USD.
     raised: f64,
     /// A day, and what a person allowed all sessions to have spent on it before this one is refused, in USD.
@@ -109,6 +113,8 @@ impl Session {
                 circling: None,
                 untold: None,
                 trouble: None,
+                last_success: None,
+                last_call: None,
                 raised: 0.0,
                 raised_day: (0, 0.0),
                 is_spent_up: false,
@@ -191,10 +197,21 @@ impl Session {
         self.state().trouble.clone()
     }
 
+    /// When one of its calls was last answered whole; none if none was.
+    pub fn last_success(&self) -> Option<Timestamp> {
+        self.state().last_success
+    }
+
+    /// How its newest call since the attempt began ended; side calls without tools count only where no other was made.
+    pub fn last_call(&self) -> Option<LastCall> {
+        self.state().last_call.clone()
+    }
+
     /// A new attempt begins: what failed before is over, and so are its circles.
     pub fn begin_anew(&self) {
         let mut state = self.state();
         state.trouble = None;
+        state.last_call = None;
         state.let_go();
     }
 
@@ -305,6 +322,19 @@ impl Session {
         let mut state = self.state();
         state.spent += used.cost_usd.unwrap_or(0.0);
         state.seen = state.seen.and(used);
+    }
+
+    /// Takes note of how a call ended.
+    pub(crate) fn ended(&self, call: LastCall) {
+        let mut state = self.state();
+        if call.outcome.is_success() {
+            state.last_success = Some(call.at);
+        }
+        let is_side_call = !call.has_tools;
+        let known = state.last_call.as_ref();
+        if !is_side_call || known.is_none_or(|known| !known.has_tools) {
+            state.last_call = Some(call);
+        }
     }
 
     /// Takes note that a request failed for good; a new sign that it goes in circles is given once.

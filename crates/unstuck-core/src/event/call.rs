@@ -108,3 +108,47 @@ pub struct CallRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
+
+/// Why an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It was done.
+    Stop,
+    /// It was cut because it was too long.
+    MaxTokens,
+    /// It waits for tools.
+    ToolUse,
+    /// The provider kept it back.
+    ContentFilter,
+    /// The model would not.
+    Refusal,
+    /// In a way that has no name here.
+    Other(String),
+}
+
+/// How the newest call of a session ended: evidence of whether its client got a usable answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastCall {
+    /// When it ended.
+    pub at: Timestamp,
+    /// What came of it.
+    pub outcome: CallOutcome,
+    /// The kind of its newest failure, one that was recovered from included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// Why the answer ended; none if it did not come to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish: Option<Finish>,
+    /// Whether the answer held neither text nor a call of a tool.
+    pub is_empty: bool,
+    /// Whether the client offered tools: agents do in their own turns, not in side calls such as one for a title.
+    pub has_tools: bool,
+}
+
+impl LastCall {
+    /// Whether the client got a whole answer with something in it.
+    pub fn is_usable(&self) -> bool {
+        self.outcome.is_success() && !self.is_empty
+    }
+}

@@ -22,7 +22,7 @@ pub use attempt::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     Excerpt, FailedCheck, InterruptedBy, Measured,
 };
-pub use call::{CallOutcome, CallRecord};
+pub use call::{CallOutcome, CallRecord, Finish, LastCall};
 pub use call_failed::{CallFailed, PassedOver};
 pub use id::{RunId, SessionId};
 pub use outcome::{Outcome, RunFinished};

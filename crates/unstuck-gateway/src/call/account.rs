@@ -7,7 +7,7 @@ use hyper::http::response::Parts;
 use tokio::time::Instant;
 use unstuck_core::decision::Tokens;
 use unstuck_core::duration::in_millis;
-use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::event::{CallOutcome, CallRecord, Finish, LastCall};
 use unstuck_core::traffic::Limits;
 use unstuck_core::{Diagnosis, Event, Kind};
 
@@ -28,6 +28,10 @@ pub(crate) struct Account {
     pub(super) session: Arc<Session>,
     pub(super) talk: Talk,
     pub(super) record: CallRecord,
+    /// Whether the client offered tools.
+    pub(super) has_tools: bool,
+    /// Why the answer ended, and whether there was nothing in it; none while none has ended.
+    pub(super) answer_end: Option<(Option<Finish>, bool)>,
     pub(super) started: Instant,
     /// The head of the answer.
     pub(super) head: Option<Parts>,
@@ -136,6 +140,7 @@ impl Account {
     fn settle(&mut self, reading: &Reading) {
         let used = self.count(reading);
         let said = reading.said();
+        self.answer_end = Some((said.finish.clone(), said.is_empty()));
         let sign = self.session.answered(self.talk, said, used, clock::at());
         if let Some(sign) = sign {
             self.tell(Noticed::Circling(sign));
@@ -197,6 +202,23 @@ impl Account {
         self.shared.crier.tell(&self.session, what);
     }
 
+    /// The session knows how its newest call ended; one whose client went away says nothing.
+    fn tell_end(&mut self) {
+        let outcome = self.record.outcome;
+        if outcome == CallOutcome::Cancelled {
+            return;
+        }
+        let (finish, is_empty) = self.answer_end.take().unwrap_or((None, true));
+        self.session.ended(LastCall {
+            at: clock::at(),
+            outcome,
+            kind: self.record.kind,
+            finish,
+            is_empty,
+            has_tools: self.has_tools,
+        });
+    }
+
     fn write(&mut self) {
         self.is_closed = true;
         // Answers that could not be used were paid for, whatever came after them.
@@ -210,6 +232,7 @@ impl Account {
             self.shared.spending.add(usd, clock::at());
         }
         self.record.duration_ms = in_millis(self.started.elapsed());
+        self.tell_end();
         if self.record.kind.is_some() {
             let event = Event::from(Box::new(self.record.clone()));
             self.shared.ledger.event(&self.session, clock::at(), event);

@@ -377,6 +377,8 @@ impl Call {
             permit: None,
             limits: Limits::default(),
             wasted: None,
+            has_tools: self.asked.tools,
+            answer_end: None,
             is_closed: false,
             record: CallRecord {
                 call: self.id.clone(),

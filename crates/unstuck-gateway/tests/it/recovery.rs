@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use unstuck_core::decision::BreakerSettings;
+use unstuck_core::event::{CallOutcome, Finish};
 use unstuck_gateway::Settings;
 use unstuck_gateway::protocol::Protocol::{self, Anthropic, Gemini, OpenAi};
 
@@ -255,4 +256,33 @@ async fn what_streams_used_is_accounted_for() {
         let sums = (tokens.input + tokens.cached, tokens.output);
         assert_eq!(sums, (1000, 100), "{path}");
     }
+}
+
+/// Whoever supervises a session learns how its newest call ended, and when one was last answered.
+#[tokio::test]
+async fn the_end_of_the_newest_call_is_known() {
+    let steps = "[[step]]\nanswer = { text = \"Done\" }\n\n[[step]]\nanswer = { text = \"\" }\n\n[[step]]\ncut_at = { after = 4, by = \"reset\" }\ntimes = \"always\"\n";
+    let ground = Ground::new(OpenAi, &[steps]).await;
+    ground.chat(true).await;
+    let session = ground.gateway.sessions().remove(0);
+    let last = session.last_call().unwrap();
+    assert_eq!(
+        (last.outcome, last.is_usable()),
+        (CallOutcome::Answered, true)
+    );
+    assert_eq!(last.finish, Some(Finish::Stop));
+    let success = session.last_success().unwrap();
+    ground.chat(true).await;
+    let last = session.last_call().unwrap();
+    assert_eq!(
+        (last.outcome, last.is_usable()),
+        (CallOutcome::Answered, false)
+    );
+    ground.chat(true).await;
+    let last = session.last_call().unwrap();
+    assert_eq!((last.outcome, last.is_usable()), (CallOutcome::Cut, false));
+    assert!(session.last_success().unwrap() >= success);
+    session.begin_anew();
+    assert_eq!(session.last_call(), None);
+    assert!(session.last_success().is_some());
 }

@@ -1,7 +1,7 @@
 //! Who stands between an agent and its LLM API while an attempt runs, and sees what the agent cannot tell.
 
 use unstuck_core::agent::Agent;
-use unstuck_core::event::Measured;
+use unstuck_core::event::{LastCall, Measured};
 use unstuck_core::stuck::StuckSign;
 use unstuck_core::{Diagnosis, RetryPolicy, RunId, SessionId, Timestamp};
 
@@ -56,4 +56,10 @@ pub trait Attendance {
 
     /// What the newest call failed of; none if it was answered.
     fn trouble(&self) -> Option<Diagnosis>;
+
+    /// When a call of the session was last answered whole: progress, whatever the agent writes. None if none was.
+    fn last_success(&self) -> Option<Timestamp>;
+
+    /// How the newest call of this attempt ended; none if there was none, or if nobody saw it.
+    fn last_call(&self) -> Option<LastCall>;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
-use unstuck_core::event::Measured;
+use unstuck_core::event::{LastCall, Measured};
 use unstuck_core::stuck::{StuckSign, StuckWhat};
 use unstuck_core::{Diagnosis, Timestamp};
 use unstuck_gateway::watch::What;
@@ -93,6 +93,14 @@ impl Attendance for Attending {
     fn trouble(&self) -> Option<Diagnosis> {
         self.session.trouble().as_deref().cloned()
     }
+
+    fn last_success(&self) -> Option<Timestamp> {
+        self.session.last_success()
+    }
+
+    fn last_call(&self) -> Option<LastCall> {
+        self.session.last_call()
+    }
 }
 
 /// An attempt whose agent asks its API itself, since the gateway could not be started.
@@ -129,6 +137,14 @@ impl Attendance for Alone {
     }
 
     fn trouble(&self) -> Option<Diagnosis> {
+        None
+    }
+
+    fn last_success(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn last_call(&self) -> Option<LastCall> {
         None
     }
 }

@@ -1,6 +1,7 @@
 //! What an answer said.
 
 use unstuck_core::decision::Tokens;
+pub use unstuck_core::event::Finish;
 
 use crate::protocol::asked::ToolCall;
 use crate::protocol::hash::Hash;
@@ -49,23 +50,6 @@ impl Said {
     pub fn is_empty(&self) -> bool {
         self.text_bytes == 0 && self.calls.is_empty()
     }
-}
-
-/// Why an answer ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finish {
-    /// It was done.
-    Stop,
-    /// It was cut because it was too long.
-    MaxTokens,
-    /// It waits for tools.
-    ToolUse,
-    /// The provider kept it back.
-    ContentFilter,
-    /// The model would not.
-    Refusal,
-    /// In a way that has no name here.
-    Other(String),
 }
 
 /// Whether a text is JSON.
