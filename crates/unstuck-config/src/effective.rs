@@ -49,11 +49,15 @@ impl Config {
         Effective { tree, sources }
     }
 
-    /// Where nobody set the cap of retries, it is that of the policy.
+    /// Where nobody set the cap of retries, it is that of the policy; one that is bounded by time has none.
     fn show_cap(&self, tree: &mut Table) {
-        let recovery = tree.get_mut("error_recovery").and_then(Node::table_mut);
-        let cap = recovery.and_then(|recovery| recovery.get_mut("max_auto_retries"));
-        if let (Some(cap), Some(policy)) = (cap, self.policies.general.as_ref()) {
+        let policy = self.policies.for_roles();
+        let Some(recovery) = tree.get_mut("error_recovery").and_then(Node::table_mut) else {
+            return;
+        };
+        if policy.give_up_after.is_some() {
+            recovery.remove("max_auto_retries");
+        } else if let Some(cap) = recovery.get_mut("max_auto_retries") {
             cap.value = Value::Whole(policy.max_retries.into());
         }
     }

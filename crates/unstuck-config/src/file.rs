@@ -54,7 +54,7 @@ pub(crate) struct File {
     #[schemars(schema_with = "strategies")]
     pub(crate) strategies: BTreeMap<String, Strategy>,
     /// How far to go: changes to the template that it names.
-    #[schemars(schema_with = "shape::policy")]
+    #[schemars(schema_with = "shape::policy_or_name")]
     pub(crate) policy: Option<Value>,
     /// Further policies, by id.
     #[schemars(schema_with = "policies")]

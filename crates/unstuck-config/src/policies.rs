@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use unstuck_core::RetryPolicy;
-use unstuck_core::decision::{template, templates};
+use unstuck_core::decision::{DEFAULT_TEMPLATE, default_template, template, templates};
 use unstuck_core::nearest;
 
 use crate::spelling::Faults;
@@ -19,6 +19,8 @@ pub(crate) struct Policies {
     pub(crate) general: Option<RetryPolicy>,
     /// The policies of roles, by role.
     pub(crate) roles: BTreeMap<String, RetryPolicy>,
+    /// Whether `[error_recovery]` says how many retries there are.
+    counts_retries: bool,
     /// What the environment or a flag says.
     pub(crate) forced: Option<Forced>,
 }
@@ -35,7 +37,10 @@ pub(crate) struct Forced {
 impl Policies {
     /// Reads the policies of a tree.
     pub(crate) fn read(tree: &Table, forced: Option<Forced>) -> (Self, Faults) {
+        let recovery = tree.get("error_recovery").and_then(Node::table);
+        let cap = recovery.and_then(|recovery| recovery.get("max_auto_retries"));
         let mut policies = Self {
+            counts_retries: cap.is_some(),
             forced,
             ..Self::default()
         };
@@ -101,16 +106,22 @@ impl Policies {
         match named {
             Some(_) => self.changed(place, None, node, faults),
             None => {
-                let base = self.for_roles()?;
+                let base = self.for_roles();
                 laid_over(&base, place, None, node, faults)
             }
         }
     }
 
     /// The policy of roles that have none of their own.
-    pub(crate) fn for_roles(&self) -> Option<RetryPolicy> {
-        let pipeline = || template("pipeline").or(template("standard"));
-        self.general.clone().or_else(|| pipeline().cloned())
+    pub(crate) fn for_roles(&self) -> RetryPolicy {
+        let base = self.general.clone();
+        base.unwrap_or_else(|| self.built_in_for_roles())
+    }
+
+    /// The template of roles: where `[error_recovery]` counts retries, the one that it was made for.
+    fn built_in_for_roles(&self) -> RetryPolicy {
+        let pipeline = template("pipeline").filter(|_| self.counts_retries);
+        pipeline.cloned().unwrap_or_else(default_template)
     }
 
     /// A policy as changes to the template, or to the configured policy, that it names.
@@ -122,7 +133,7 @@ impl Policies {
         faults: &mut Faults,
     ) -> Option<RetryPolicy> {
         let named = node.table().and_then(|table| table.get("template"));
-        let wanted = named.and_then(Node::text).unwrap_or("standard");
+        let wanted = named.and_then(Node::text).unwrap_or(DEFAULT_TEMPLATE);
         let Some(base) = self.get(wanted) else {
             let mut fault = Fault::new(What::Told(self.unknown(wanted)));
             fault.at = named.map(|node| node.at);

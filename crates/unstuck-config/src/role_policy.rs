@@ -77,9 +77,9 @@ impl Config {
         }
         let from = match self.policies.general {
             Some(_) => self.told("policy"),
-            None => "the template `pipeline`".to_owned(),
+            None => format!("the template `{}`", self.policies.for_roles().id),
         };
-        Ok(made(self.policies.for_roles().unwrap_or_default(), from))
+        Ok(made(self.policies.for_roles(), from))
     }
 
     /// The cap of `[error_recovery]`, unless the role's own policy says otherwise.
@@ -89,6 +89,7 @@ impl Config {
         let cap = self.file.error_recovery.max_auto_retries;
         if let (Some(cap), None) = (cap, set) {
             made.policy.max_retries = cap;
+            made.policy.give_up_after = None;
             // A change of the model that would come after the last retry comes with it.
             let after = &mut made.policy.escalate_after_retries;
             *after = (*after).min(cap);

@@ -31,6 +31,7 @@ pub(crate) fn policy(_: &mut SchemaGenerator) -> Schema {
         ("retryableErrors", json!({ "type": "array", "items": { "type": "string" }, "description": "The kinds that are repeated unchanged; empty means all that are transient." })),
         ("autoEscalate", json!({ "type": "boolean", "description": "Whether the model may be changed without asking." })),
         ("escalateAfterRetries", json!({ "type": "integer", "minimum": 0, "description": "After how many retries the model is changed before anything else is tried." })),
+        ("giveUpAfter", json!({ "type": ["string", "null"], "description": "How long a transient kind is repeated without progress, such as 30m; without it maxRetries counts." })),
         ("maxElapsed", json!({ "type": ["string", "null"], "description": "How long recovery may take, such as 6h." })),
         ("maxWait", json!({ "type": ["string", "null"], "description": "The longest stated wait that is waited for without asking, such as 6h." })),
         ("maxCost", json!({ "type": ["number", "null"], "minimum": 0, "description": "What a session may cost, in USD." })),
@@ -65,7 +66,7 @@ fn override_keys() -> Vec<(&'static str, Value)> {
         ),
         (
             "jitter",
-            json!({ "enum": ["none", "full", "decorrelated"], "description": "How waits are spread." }),
+            json!({ "enum": ["none", "full", "equal", "decorrelated"], "description": "How waits are spread." }),
         ),
         (
             "timeoutMultiplier",

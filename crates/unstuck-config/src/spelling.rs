@@ -46,6 +46,9 @@ impl Speller<'_> {
         {
             self.recoveries(kinds, "error_recovery.strategies");
         }
+        if let Some(node) = table.get_mut("policy") {
+            wrap(node, "template");
+        }
         if let Some(policy) = tables(table, "policy") {
             self.policy(policy, "policy");
         }

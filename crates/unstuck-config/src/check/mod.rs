@@ -89,10 +89,8 @@ impl Config {
     /// Retries that the cap takes back.
     fn capped(&self) -> Vec<Problem> {
         let recovery = self.error_recovery();
-        let general = self.policies.for_roles().map(|policy| policy.max_retries);
-        let Some(cap) = recovery.max_auto_retries.or(general) else {
-            return Vec::new();
-        };
+        let general = self.policies.for_roles().max_retries;
+        let cap = recovery.max_auto_retries.unwrap_or(general);
         let above = recovery.strategies.iter().filter_map(|(kind, one)| {
             let retries = one.max_retries.filter(|retries| *retries > cap)?;
             let path = format!("error_recovery.strategies.{kind}.max_retries");

@@ -30,14 +30,41 @@ fn chain(config: &Config, kind: Kind) -> Vec<String> {
 
 /// S1-12 to S1-14, S1-32: without a word about it, each kind has its own limits.
 #[test]
-fn a_role_has_the_pipelines_policy_and_the_kinds_own_limits() {
+fn a_role_has_the_default_policy_and_the_kinds_own_limits() {
     let config = config(&role("a", ""));
     let made = config.policy_for(config.role("a").unwrap()).unwrap();
-    assert_eq!(made.policy.id, "pipeline");
-    assert_eq!(made.origins["policy"], "the template `pipeline`");
+    assert_eq!(made.policy.id, "resilient");
+    assert_eq!(made.origins["policy"], "the template `resilient`");
+    assert!(made.policy.give_up_after.is_some());
     assert_eq!(retries(&config, Kind::Timeout), 2);
     assert_eq!(retries(&config, Kind::MissingSections), 3);
     assert_eq!(retries(&config, Kind::EmptyOutput), 2);
+}
+
+/// A number of retries for all kinds is a count limit, with the waits that it was made for.
+#[test]
+fn a_cap_on_retries_brings_the_template_that_counts_them() {
+    let config = config(&(role("a", "") + "[error_recovery]\nmax_auto_retries = 3\n"));
+    let made = config.policy_for(config.role("a").unwrap()).unwrap();
+    assert_eq!(made.policy.id, "pipeline");
+    assert_eq!(
+        (made.policy.max_retries, made.policy.give_up_after),
+        (3, None)
+    );
+}
+
+/// One word brings back the default of the founding documents, for all and for one role.
+#[test]
+fn a_policy_can_be_named_in_one_word() {
+    let all = config(&("policy = \"standard\"\n".to_owned() + &role("a", "")));
+    let policy = all.policy().unwrap();
+    assert_eq!(
+        (policy.id.as_str(), policy.max_retries, policy.give_up_after),
+        ("standard", 3, None)
+    );
+    let one = config(&role("a", "policy = \"standard\""));
+    let made = one.policy_for(one.role("a").unwrap()).unwrap();
+    assert_eq!(made.policy.id, "standard");
 }
 
 /// S1-32: of the cap and a kind's own number the smaller one counts.

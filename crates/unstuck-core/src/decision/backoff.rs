@@ -29,6 +29,8 @@ pub enum Jitter {
     None,
     /// Evenly between 0 (exclusive) and the wait of the curve.
     Full,
+    /// Evenly between half of the wait of the curve and the whole.
+    Equal,
     /// Evenly between the base and three times the wait before this one.
     Decorrelated,
 }
@@ -75,6 +77,7 @@ impl Backoff {
         match self.jitter {
             Jitter::None => whole,
             Jitter::Full => whole.mul_f64(draw.fraction()),
+            Jitter::Equal => (whole / 2).saturating_add((whole / 2).mul_f64(draw.fraction())),
             Jitter::Decorrelated => {
                 let low = self.base.min(self.cap);
                 let high = previous.map_or(low, |wait| wait.as_secs_f64() * 3.0);
@@ -172,15 +175,20 @@ mod tests {
         #[test]
         fn no_wait_exceeds_the_cap_and_full_jitter_is_never_longer_than_the_curve(
             curve in prop_oneof![Just(Curve::Exponential), Just(Curve::Linear), Just(Curve::Fixed)],
-            jitter in prop_oneof![Just(Jitter::None), Just(Jitter::Full), Just(Jitter::Decorrelated)],
+            jitter in prop_oneof![
+                Just(Jitter::None), Just(Jitter::Full), Just(Jitter::Equal), Just(Jitter::Decorrelated),
+            ],
             base in 0.0..1e6_f64, multiplier in 0.0..1e6_f64, cap in 0.0..1e6_f64,
             n in any::<u32>(), previous in proptest::option::of(0_u64..1_000_000), draw in any::<u64>(),
         ) {
             let backoff = Backoff { curve, jitter, base, multiplier, cap };
             let wait = backoff.delay(n, previous.map(Duration::from_secs), Draw(draw));
             prop_assert!(wait <= Duration::from_secs_f64(cap));
-            if jitter == Jitter::Full {
+            if matches!(jitter, Jitter::Full | Jitter::Equal) {
                 prop_assert!(wait <= backoff.curve_delay(n));
+            }
+            if jitter == Jitter::Equal {
+                prop_assert!(wait >= backoff.curve_delay(n) / 2);
             }
         }
     }

@@ -31,6 +31,6 @@ pub use model::{
 };
 pub use odds::{Odds, Tally};
 pub use policy::{
-    InvalidPolicy, Limits, Override, Overrides, Problem, RetryPolicy, policy_key, template,
-    templates,
+    DEFAULT_TEMPLATE, InvalidPolicy, Limits, Override, Overrides, Problem, RetryPolicy,
+    default_template, policy_key, template, templates,
 };

@@ -79,6 +79,7 @@ impl Reply {
 pub(crate) fn quick() -> RetryPolicy {
     RetryPolicy {
         max_retries: 2,
+        give_up_after: None,
         backoff_base: 0.01,
         max_backoff: 0.02,
         jitter: Jitter::None,

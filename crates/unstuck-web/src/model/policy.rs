@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::decision::RetryPolicy;
 use utoipa::ToSchema;
 
-/// How far to go before a person is asked. What is left out is that of the template, or of `standard`.
+/// How far to go before a person is asked. What is left out is that of the template, or of `resilient`.
 ///
 /// It only describes what [`RetryPolicy`] reads and writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -56,9 +56,12 @@ pub struct Policy {
     /// How waits grow: `exponential`, `linear` or `fixed`.
     #[serde(default)]
     pub curve: Option<String>,
-    /// How waits are spread: `none`, `full` or `decorrelated`.
+    /// How waits are spread: `none`, `full`, `equal` or `decorrelated`.
     #[serde(default)]
     pub jitter: Option<String>,
+    /// How long a transient kind is repeated without progress, such as `30m`; null means that `maxRetries` counts.
+    #[serde(default)]
+    pub give_up_after: Option<String>,
     /// How long recovery may take, such as `6h`; null means no cap.
     #[serde(default)]
     pub max_elapsed: Option<String>,

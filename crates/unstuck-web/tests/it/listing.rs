@@ -194,7 +194,7 @@ async fn the_program_tells_what_it_is_and_what_it_knows() {
         serde_json::json!([{"kind": "rate_limit", "strategy": "same", "worked": 1, "failed": 0}])
     );
     let templates = ground.json("/api/policy-templates").await;
-    assert_eq!(templates["items"][0]["id"], "standard");
+    assert_eq!(templates["items"][0]["id"], "resilient");
 }
 
 /// What always holds, 7: a secret never reaches a page, also one that a store holds from before it was known.

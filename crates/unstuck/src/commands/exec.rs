@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use unstuck_core::agent::Invocation;
-use unstuck_core::decision::template;
+use unstuck_core::decision::{DEFAULT_TEMPLATE, default_template};
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
 use unstuck_run::drive::{Options, RepairWish, Request};
 use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
@@ -91,7 +91,7 @@ pub(crate) struct ExecArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How far to go")]
 struct HowFar {
-    /// The policy: standard, patient, critical, thrifty, off, or one of yours
+    /// The policy: resilient, standard, patient, critical, thrifty, off, or one of yours
     #[arg(
         long,
         value_name = "NAME",
@@ -315,8 +315,8 @@ fn policy(far: &HowFar, config: &Config) -> Result<(RetryPolicy, BTreeMap<String
         None => match config.policy() {
             Some(policy) => (policy.clone(), config.policy_origin()),
             None => (
-                template("standard").cloned().unwrap_or_default(),
-                "the template `standard`".to_owned(),
+                default_template(),
+                format!("the template `{DEFAULT_TEMPLATE}`"),
             ),
         },
     };
@@ -327,6 +327,7 @@ fn policy(far: &HowFar, config: &Config) -> Result<(RetryPolicy, BTreeMap<String
     }
     if let Some(retries) = far.retries.filter(|_| policy.enabled) {
         policy.max_retries = retries;
+        policy.give_up_after = None;
         origins.insert("maxRetries".into(), "--retries".into());
         for kind in helped_by_retries() {
             policy.kinds.entry(kind).or_default().max_retries = Some(retries);

@@ -202,6 +202,7 @@ fn spread(policy: &RetryPolicy, kind: Option<Kind>) -> &'static str {
     match own.unwrap_or(policy.jitter) {
         Jitter::None => "",
         Jitter::Full => "; each is spread at random between nothing and that",
+        Jitter::Equal => "; each is drawn at random between half of that and the whole",
         Jitter::Decorrelated => "; each is drawn at random, depending on the one before",
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use unstuck_core::RetryPolicy;
+use unstuck_core::decision::DEFAULT_TEMPLATE;
 use unstuck_core::duration::Human;
 
 use crate::config::Config;
@@ -35,7 +36,7 @@ enum PolicyCommand {
     },
     /// Show one policy, or the one that counts here
     Show {
-        /// The id of the policy [default: the configured one, else standard]
+        /// The id of the policy [default: the configured one, else resilient]
         id: Option<String>,
         /// Print as JSON, as the REST API serves it
         #[arg(long)]
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &PolicyArgs, config: &Config, out: &mut Output) -> Resul
 }
 
 fn find<'c>(config: &'c Config, id: Option<&str>) -> Result<&'c RetryPolicy> {
-    let wanted = id.unwrap_or("standard");
+    let wanted = id.unwrap_or(DEFAULT_TEMPLATE);
     if let (None, Some(policy)) = (id, config.policy()) {
         return Ok(policy);
     }
@@ -101,6 +102,11 @@ fn in_short(policy: &RetryPolicy) -> String {
     } else {
         "keeps the model"
     };
+    if let Some(time) = policy.give_up_after {
+        let time = Human(time);
+        let waits = waits(policy);
+        return format!("retries for {time} without progress, after {waits}; {model}");
+    }
     let retries = if policy.max_retries == 1 {
         "retry"
     } else {
@@ -116,7 +122,11 @@ fn in_short(policy: &RetryPolicy) -> String {
 /// The waits before each retry, without the spread.
 fn waits(policy: &RetryPolicy) -> String {
     let backoff = policy.backoff();
-    let waits: Vec<_> = (1..=policy.max_retries.min(8))
+    let count = match policy.give_up_after {
+        Some(_) => 8,
+        None => policy.max_retries.min(8),
+    };
+    let waits: Vec<_> = (1..=count)
         .map(|n| Human(backoff.curve_delay(n)).to_string())
         .collect();
     waits.join(", ")
@@ -145,7 +155,7 @@ fn show(policy: &RetryPolicy, out: &mut Output) -> Result<()> {
 fn rows(policy: &RetryPolicy) -> [(&'static str, String); 8] {
     let (model, asks) = model_and_question(policy);
     [
-        ("retries", policy.max_retries.to_string()),
+        ("retries", retries(policy)),
         ("waits", waits_in_full(policy)),
         ("repeats", repeated(policy)),
         ("model", model),
@@ -156,8 +166,19 @@ fn rows(policy: &RetryPolicy) -> [(&'static str, String); 8] {
     ]
 }
 
+fn retries(policy: &RetryPolicy) -> String {
+    let count = policy.max_retries;
+    match policy.give_up_after {
+        Some(time) => format!(
+            "transient kinds for {} without progress, others {count}",
+            Human(time)
+        ),
+        None => count.to_string(),
+    }
+}
+
 fn waits_in_full(policy: &RetryPolicy) -> String {
-    if policy.max_retries == 0 {
+    if policy.max_retries == 0 && policy.give_up_after.is_none() {
         return "none".to_owned();
     }
     let (waits, jitter) = (waits(policy), name(&policy.jitter));
@@ -264,7 +285,7 @@ fn read(path: &Path) -> Result<RetryPolicy> {
             .collect::<String>();
         hinted(
             format!("{} is not a policy:{problems}", path.display()),
-            "`unstuck policy show standard --json` shows every field",
+            "`unstuck policy show resilient --json` shows every field",
         )
     })
 }

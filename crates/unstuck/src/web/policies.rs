@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use unstuck_core::RetryPolicy;
-use unstuck_core::decision::template;
+use unstuck_core::decision::default_template;
 use unstuck_store::{Expected, PutSetting, Setting, StoreError};
 use unstuck_web::deeds::{DeedError, PolicyChange, PolicyOf};
 use unstuck_web::model::{PolicyKept, PolicyOrigin};
@@ -84,13 +84,12 @@ async fn projects(doer: &Doer, root: String) -> Result<PolicyKept, DeedError> {
 }
 
 fn kept(configured: Option<&RetryPolicy>, origin: PolicyOrigin) -> PolicyKept {
-    let built_in = || template("standard").cloned().unwrap_or_default();
     PolicyKept {
         origin: match configured {
             Some(_) => origin,
             None => PolicyOrigin::BuiltIn,
         },
-        policy: configured.cloned().unwrap_or_else(built_in),
+        policy: configured.cloned().unwrap_or_else(default_template),
         version: 0,
     }
 }

@@ -39,7 +39,13 @@ fn the_templates_are_listed() {
     assert_eq!(
         ids,
         [
-            "standard", "patient", "pipeline", "critical", "thrifty", "off"
+            "resilient",
+            "standard",
+            "patient",
+            "pipeline",
+            "critical",
+            "thrifty",
+            "off"
         ]
     );
     let shown = Place::new().run(&["policy", "list"], "").stdout;

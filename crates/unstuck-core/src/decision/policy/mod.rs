@@ -9,7 +9,7 @@ mod value;
 pub use check::{InvalidPolicy, Problem};
 pub use limits::Limits;
 pub(crate) use limits::Place;
-pub use templates::{template, templates};
+pub use templates::{DEFAULT_TEMPLATE, default_template, template, templates};
 pub use value::camel as policy_key;
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ use super::backoff::{Backoff, Curve, Jitter};
 /// How far to go before a person is asked.
 ///
 /// Its JSON form is what the REST API serves. Keys are read in camelCase or snake_case; what is left out is that of
-/// the template named by `template`, or of `standard`.
+/// the template named by `template`, or of `resilient`. A number of retries without `giveUpAfter` is a count limit.
 ///
 /// ```
 /// use unstuck_core::decision::RetryPolicy;
@@ -43,6 +43,8 @@ pub struct RetryPolicy {
     /// What it is called.
     pub name: String,
     /// How many retries there are after the first try (3 retries are 4 executions).
+    ///
+    /// Where there is `give_up_after`, it does not count for transient kinds repeated unchanged.
     pub max_retries: u32,
     /// The first wait, in seconds.
     pub backoff_base: f64,
@@ -67,6 +69,10 @@ pub struct RetryPolicy {
     pub curve: Curve,
     /// How waits are spread.
     pub jitter: Jitter,
+    /// How long a transient kind is repeated without progress (a successful API call or a completed tool result), waits
+    /// for a stated reset aside; none means that `max_retries` counts.
+    #[serde(serialize_with = "crate::duration::optional_text::serialize")]
+    pub give_up_after: Option<Duration>,
     /// How long recovery may take, waits for a stated reset aside; none means no cap.
     #[serde(serialize_with = "crate::duration::optional_text::serialize")]
     pub max_elapsed: Option<Duration>,
@@ -114,25 +120,26 @@ pub struct Override {
 }
 
 impl Default for RetryPolicy {
-    /// The values of the template `standard`; a test holds the two together.
+    /// The values of the template `resilient`; a test holds the two together.
     fn default() -> Self {
-        const SIX_HOURS: Option<Duration> = Some(Duration::from_secs(6 * 3600));
+        const HOUR: Duration = Duration::from_secs(3600);
         Self {
-            id: "standard".into(),
-            name: "Standard".into(),
+            id: DEFAULT_TEMPLATE.into(),
+            name: "Resilient".into(),
             max_retries: 3,
-            backoff_base: 1.0,
+            backoff_base: 0.5,
             backoff_multiplier: 2.0,
-            max_backoff: 30.0,
+            max_backoff: 60.0,
             retryable_errors: Vec::new(),
             auto_escalate: false,
             escalate_after_retries: 3,
             enabled: true,
             description: String::new(),
             curve: Curve::Exponential,
-            jitter: Jitter::Full,
-            max_elapsed: SIX_HOURS,
-            max_wait: SIX_HOURS,
+            jitter: Jitter::Equal,
+            give_up_after: Some(HOUR / 2),
+            max_elapsed: Some(HOUR * 12),
+            max_wait: Some(HOUR * 24 * 8),
             max_cost: None,
             confirm_above: Some(1.0),
             kinds: BTreeMap::new(),

@@ -12,7 +12,7 @@ use super::check::{InvalidPolicy, Problems};
 use super::value::{At, Raw, camel};
 use super::{Override, RetryPolicy, template, templates};
 
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "id",
     "name",
     "maxRetries",
@@ -27,6 +27,7 @@ const KEYS: [&str; 21] = [
     "description",
     "curve",
     "jitter",
+    "giveUpAfter",
     "maxElapsed",
     "maxWait",
     "maxCost",
@@ -53,9 +54,10 @@ const CURVES: [(&str, Curve); 3] = [
     ("fixed", Curve::Fixed),
 ];
 
-const JITTERS: [(&str, Jitter); 3] = [
+const JITTERS: [(&str, Jitter); 4] = [
     ("none", Jitter::None),
     ("full", Jitter::Full),
+    ("equal", Jitter::Equal),
     ("decorrelated", Jitter::Decorrelated),
 ];
 
@@ -94,6 +96,10 @@ impl RetryPolicy {
             problems.add("policy", raw, "must be a table of keys");
             return policy;
         };
+        let names = |wanted: &str| table.keys().any(|key| camel(key) == wanted);
+        if (names("maxRetries") || names("maxAttempts")) && !names("giveUpAfter") {
+            policy.give_up_after = None;
+        }
         for (key, raw) in table {
             policy.set(&camel(&key), raw, problems);
         }
@@ -116,6 +122,7 @@ impl RetryPolicy {
             "enabled" => at.flag(&mut self.enabled),
             "curve" => at.word(&CURVES, &mut self.curve),
             "jitter" => at.word(&JITTERS, &mut self.jitter),
+            "giveUpAfter" => at.duration(&mut self.give_up_after),
             "maxElapsed" => at.duration(&mut self.max_elapsed),
             "maxWait" => at.duration(&mut self.max_wait),
             "maxCost" => at.amount(&mut self.max_cost),

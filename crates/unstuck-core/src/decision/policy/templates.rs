@@ -11,7 +11,7 @@ struct File {
     policy: Vec<RetryPolicy>,
 }
 
-/// A test makes sure that the file can be read; an unreadable one would leave the built-in `standard`.
+/// A test makes sure that the file can be read; an unreadable one would leave the built-in default.
 static TEMPLATES: LazyLock<Vec<RetryPolicy>> = LazyLock::new(|| {
     read(include_str!("../../../data/policies.toml"))
         .unwrap_or_else(|_| vec![RetryPolicy::default()])
@@ -19,6 +19,14 @@ static TEMPLATES: LazyLock<Vec<RetryPolicy>> = LazyLock::new(|| {
 
 fn read(text: &str) -> Result<Vec<RetryPolicy>, toml::de::Error> {
     toml::from_str::<File>(text).map(|file| file.policy)
+}
+
+/// The id of the template that counts where nobody names one.
+pub const DEFAULT_TEMPLATE: &str = "resilient";
+
+/// The template that counts where nobody names one.
+pub fn default_template() -> RetryPolicy {
+    template(DEFAULT_TEMPLATE).cloned().unwrap_or_default()
 }
 
 /// Every template, in the order in which they are offered.
@@ -42,19 +50,34 @@ mod tests {
         assert_eq!(
             ids,
             [
-                "standard", "patient", "pipeline", "critical", "thrifty", "off"
+                "resilient",
+                "standard",
+                "patient",
+                "pipeline",
+                "critical",
+                "thrifty",
+                "off"
             ]
         );
         assert!(read.iter().all(|one| one.description.ends_with('.')));
     }
 
     #[test]
-    fn the_default_is_the_template_standard() {
-        let standard = template("standard").unwrap();
+    fn the_default_is_the_template_resilient() {
+        let resilient = template(DEFAULT_TEMPLATE).unwrap();
         let described = RetryPolicy {
-            description: standard.description.clone(),
+            description: resilient.description.clone(),
             ..RetryPolicy::default()
         };
-        assert_eq!(&described, standard);
+        assert_eq!(&described, resilient);
+        assert_eq!(default_template(), *resilient);
+    }
+
+    /// The founding documents count retries: only the default is bounded by the time without progress.
+    #[test]
+    fn only_the_default_template_is_bounded_by_time() {
+        let timed = templates().iter().filter(|one| one.give_up_after.is_some());
+        let ids: Vec<_> = timed.map(|one| &*one.id).collect();
+        assert_eq!(ids, [DEFAULT_TEMPLATE]);
     }
 }

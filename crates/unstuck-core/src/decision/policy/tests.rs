@@ -35,6 +35,7 @@ fn the_templates_have_the_agreed_numbers() {
             one.curve,
         )
     };
+    assert_eq!(of("resilient"), (3, 0.5, 2.0, Curve::Exponential));
     assert_eq!(of("standard"), (3, 1.0, 2.0, Curve::Exponential));
     assert_eq!(of("patient"), (3, 5.0, 2.0, Curve::Exponential));
     assert_eq!(of("pipeline"), (3, 1.0, 1.0, Curve::Linear));
@@ -57,6 +58,29 @@ fn what_is_served_can_be_read_back() {
     .unwrap();
     let json = serde_json::to_string(&policy).unwrap();
     assert_eq!(RetryPolicy::from_json(&json).unwrap(), policy);
+}
+
+/// A number of retries is a promise to stop after them, so it ends the time-bound retries of the template.
+#[test]
+fn naming_a_number_of_retries_alone_is_a_count_limit() {
+    let give_up_after = |json: &str| RetryPolicy::from_json(json).unwrap().give_up_after;
+    let half_an_hour = Some(Duration::from_secs(1800));
+    assert_eq!(give_up_after("{}"), half_an_hour);
+    assert_eq!(give_up_after(r#"{"maxCost": 2}"#), half_an_hour);
+    assert_eq!(give_up_after(r#"{"maxRetries": 3}"#), None);
+    assert_eq!(give_up_after(r#"{"max_attempts": 3}"#), None);
+    assert_eq!(give_up_after(r#"{"template": "standard"}"#), None);
+    assert_eq!(
+        give_up_after(r#"{"max_retries": 3, "give_up_after": "8h"}"#),
+        Some(Duration::from_secs(8 * 3600))
+    );
+    let timed = RetryPolicy::default();
+    let changed = timed
+        .with(&serde_json::json!({"kinds": {"timeout": {"maxRetries": 5}}}))
+        .unwrap();
+    assert_eq!(changed.give_up_after, half_an_hour);
+    let counted = timed.with(&serde_json::json!({"maxRetries": 5})).unwrap();
+    assert_eq!(counted.give_up_after, None);
 }
 
 #[test]
@@ -105,8 +129,8 @@ fn all_problems_are_told_at_once_with_field_value_and_what_is_allowed() {
 #[test]
 fn values_that_contradict_each_other_are_refused() {
     assert_eq!(
-        problems(r#"{"backoffBase": 60}"#),
-        ["`maxBackoff` is 30: must not be less than backoffBase (60)"]
+        problems(r#"{"backoffBase": 61}"#),
+        ["`maxBackoff` is 60: must not be less than backoffBase (61)"]
     );
     assert_eq!(
         problems(r#"{"autoEscalate": true, "escalateAfterRetries": 4}"#),
@@ -117,7 +141,7 @@ fn values_that_contradict_each_other_are_refused() {
     );
     assert_eq!(
         problems(r#"{"kinds": {"timeout": {"backoffBase": 99}}}"#),
-        ["`kinds.timeout.maxBackoff` is 30: must not be less than backoffBase (99)"]
+        ["`kinds.timeout.maxBackoff` is 60: must not be less than backoffBase (99)"]
     );
 }
 

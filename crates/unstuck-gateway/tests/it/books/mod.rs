@@ -83,6 +83,7 @@ async fn gateway(script: &str, books: &Arc<StoreLedger>) -> (Gateway, FaultServe
     let mut settings = Settings::new(vec![upstream]);
     settings.policy = RetryPolicy {
         max_retries: 2,
+        give_up_after: None,
         backoff_base: 0.01,
         max_backoff: 0.02,
         jitter: Jitter::None,

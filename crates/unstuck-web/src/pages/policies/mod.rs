@@ -103,7 +103,7 @@ const NUMBERS: [Field; 7] = [
     Field {
         name: "maxRetries",
         label: "Retries",
-        hint: "After the first try: 3 retries are 4 tries in all.",
+        hint: "After the first try: 3 retries are 4 tries in all. With a time below they do not count for what passes by itself.",
         range: Some(("0", "1")),
     },
     Field {
@@ -144,7 +144,13 @@ const NUMBERS: [Field; 7] = [
     },
 ];
 
-const TIMES: [Field; 2] = [
+const TIMES: [Field; 3] = [
+    Field {
+        name: "giveUpAfter",
+        label: "Retry without progress for",
+        hint: "What passes by itself, such as 30m. Empty: the number of retries counts.",
+        range: None,
+    },
     Field {
         name: "maxElapsed",
         label: "Recovery may take",
@@ -174,7 +180,7 @@ fn form(view: &Policies) -> Markup {
                         @for field in NUMBERS { (input(&field, &wire, "number")) }
                         @for field in TIMES { (input(&field, &wire, "optional")) }
                         (choice("curve", "Waits grow", &["exponential", "linear", "fixed"], &wire))
-                        (choice("jitter", "Waits are spread", &["none", "full", "decorrelated"], &wire))
+                        (choice("jitter", "Waits are spread", &["none", "full", "equal", "decorrelated"], &wire))
                     }
                 }
                 (kinds(&view.kept.policy, refused))
@@ -236,7 +242,8 @@ fn base(wire: &Value) -> String {
         }
         for field in NUMBERS.iter().chain(&TIMES) {
             if all.get(field.name).is_some_and(Value::is_null)
-                || ["maxCost", "confirmAbove", "maxElapsed", "maxWait"].contains(&field.name)
+                || field.range.is_none()
+                || ["maxCost", "confirmAbove"].contains(&field.name)
             {
                 base.insert(field.name.to_owned(), Value::Null);
             }
@@ -309,7 +316,11 @@ fn in_words(policy: &RetryPolicy) -> String {
     if !policy.enabled {
         return "Nothing is done: every failure is passed through.".to_owned();
     }
-    let waits: Vec<_> = (0..policy.max_retries.min(5))
+    let shown = match policy.give_up_after {
+        Some(_) => 5,
+        None => policy.max_retries.min(5),
+    };
+    let waits: Vec<_> = (0..shown)
         .map(|n| {
             let wait = policy.backoff_base * policy.backoff_multiplier.powi(n.cast_signed());
             time::took(std::time::Duration::from_secs_f64(
@@ -325,6 +336,13 @@ fn in_words(policy: &RetryPolicy) -> String {
         ),
         false => "A stronger model is taken only when you say so.".to_owned(),
     };
+    if let Some(time) = policy.give_up_after {
+        let (time, waits) = (time::took(time), waits.join(", "));
+        return format!(
+            "What passes by itself is tried again for {time} without progress, with waits of about {waits} and so on; \
+             other failures have {tries} tries. {model}"
+        );
+    }
     match waits.is_empty() {
         true => format!("One try, no retries. {model}"),
         false => format!(
@@ -366,9 +384,15 @@ mod tests {
     fn a_policy_is_told_in_a_sentence() {
         let policy = RetryPolicy::default();
         assert!(
-            in_words(&policy).starts_with("4 tries, with waits of about "),
+            in_words(&policy).starts_with("What passes by itself is tried again for 30 min"),
             "{}",
             in_words(&policy)
+        );
+        let standard = unstuck_core::decision::template("standard").unwrap();
+        assert!(
+            in_words(standard).starts_with("4 tries, with waits of about "),
+            "{}",
+            in_words(standard)
         );
         let off = RetryPolicy {
             enabled: false,

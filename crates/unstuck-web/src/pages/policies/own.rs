@@ -20,12 +20,12 @@ const NUMBERS: [(&str, &str, &str, &str); 5] = [
     ),
 ];
 
-const CHOICES: [(&str, &str, [&str; 3]); 2] = [
-    ("curve", "Waits grow", ["exponential", "linear", "fixed"]),
+const CHOICES: [(&str, &str, &[&str]); 2] = [
+    ("curve", "Waits grow", &["exponential", "linear", "fixed"]),
     (
         "jitter",
         "Waits are spread",
-        ["none", "full", "decorrelated"],
+        &["none", "full", "equal", "decorrelated"],
     ),
 ];
 
@@ -67,7 +67,7 @@ fn row(table: &str, of: &str, values: &Value) -> Markup {
                     div class="field" { label for=(name(key)) { (label) }
                         select id=(name(key)) name=(name(key)) data-field=(key) data-type="optional" {
                             option value="" { "as the policy says" }
-                            @for one in all { option value=(one) selected[values[key] == one] { (one) } }
+                            @for one in all { option value=(one) selected[values[key] == *one] { (one) } }
                         } }
                 }
             }
