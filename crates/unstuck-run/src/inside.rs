@@ -12,6 +12,9 @@ use crate::reaper::{REAPER, cgroup};
 /// The variables that supervised processes carry.
 const VARIABLES: [&str; 3] = ["UNSTUCK_RUN", "UNSTUCK_SESSION", COOKIE];
 
+/// The variable that a child gets from an unstuck that retries it.
+pub(crate) const OUTER_RETRIES: &str = "UNSTUCK_OUTER_RETRIES";
+
 /// No process has so many ancestors.
 const MOST: usize = 4096;
 
@@ -59,6 +62,16 @@ pub fn supervised_agent() -> Option<Inside> {
         })
         .or_else(|| ancestors(pid).into_iter().find_map(shown_by))
         .or_else(|| cgroup::is_inside_one().then_some(Inside::Group))
+}
+
+/// Returns whether another unstuck runs this program and retries it when it fails.
+///
+/// The variable alone says too little: a terminal that an agent opened hands it down long after that run has ended.
+pub fn is_retried_by_outer() -> bool {
+    std::env::var_os(OUTER_RETRIES).is_some()
+        && ancestors(std::process::id())
+            .into_iter()
+            .any(|pid| table::has_first_argument(pid, REAPER))
 }
 
 /// A process and all that it descends from.

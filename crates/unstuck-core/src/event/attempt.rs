@@ -221,8 +221,14 @@ pub struct AttemptSucceeded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptedBy {
-    /// A person, by Ctrl-C or a signal.
+    /// A person, by Ctrl-C or a request to stop.
     Person,
+    /// SIGTERM to the process that supervised it.
+    Sigterm,
+    /// SIGHUP to the process that supervised it.
+    Sighup,
+    /// Its output could not be written.
+    Output,
     /// The end of the process that supervised it.
     Crash,
 }

@@ -11,13 +11,16 @@ use unstuck_core::recovery::AttemptPlan;
 use unstuck_core::stuck::StuckSign;
 use unstuck_core::{Diagnosis, Event};
 
+use super::answer_file::AnswerFile;
 use super::around::Moment;
 use super::checked::Checked;
 use super::command::{Changer, Line};
 use super::engine::{CutOff, Engine, stopped};
 use super::error::RunError;
+use super::escape::unescape;
 use super::go_between::{Attendance, Errand};
 use super::input::Input;
+use super::interruption::Interruption;
 use super::judge::{Case, Judged};
 use super::lease::lost;
 use super::log::Log;
@@ -25,9 +28,10 @@ use super::passage::{Attended, Passage, Watch};
 use super::repair::documents;
 use super::supervisors::Taken;
 use crate::folder::{self, Log as Kept};
+use crate::inside::OUTER_RETRIES;
 use crate::process::{
     Captured, Discard, Ended, Inherits, Limits, ProcessId, Recorded, Spec, Status, Stdin, Stop,
-    Supervisor, Wiring,
+    Supervisor,
 };
 
 impl<'a> Engine<'a> {
@@ -66,7 +70,9 @@ impl<'a> Engine<'a> {
             .run_child(log, &plan, &line, &mut supervisor, attending)
             .await?;
         let (ended, stuck) = (ran.ended, ran.stuck);
-        if stuck.is_none() && (ended.stopped || ended.interrupted) {
+        log.note_child(&ended.status);
+        let is_lost = self.reporter.lost_output().is_some();
+        if stuck.is_none() && (ended.stopped || ended.interrupted || is_lost) {
             let conversation = self.conversation(log, line.session.as_deref(), &ended);
             self.interrupted(log, Some(CutOff { conversation }));
             return Ok(());
@@ -91,6 +97,13 @@ impl<'a> Engine<'a> {
         };
         let judged = self.judged(log, &plan, &line, &seen);
         let failed = matches!(judged.event, Event::AttemptFailed(_));
+        if let Some(answer) = ran.answer.filter(|_| !failed) {
+            let text = judged.is_extracted.then_some(judged.answer.as_str());
+            if let Err(error) = answer.accept(text) {
+                self.answer_is_lost(log, &error);
+                return Ok(());
+            }
+        }
         log.note_judged(self.clock.at(), judged);
         self.after_attempt(log, !failed);
         if let Some(before) = before.filter(|_| failed) {
@@ -173,13 +186,17 @@ impl<'a> Engine<'a> {
             .as_ref()
             .map(|text| Stdin::from_bytes(text.clone().into_bytes()));
         let mut input = Input::of(self.state, log.recovery().id());
-        if let Recorded::All(bytes) = self.stdin.recorded() {
-            input.came(&bytes, true, self.redactor);
+        match self.stdin.recorded() {
+            Recorded::All(bytes) => input.came(&bytes, true, self.redactor),
+            Recorded::TooLarge => input.is_too_large(),
+            Recorded::Nothing | Recorded::Terminal | Recorded::NotYetAtEnd => {}
         }
+        let answer = self.answer_file(log, plan.number)?;
         let agent = self.role.map(|role| &role.call.agent);
         let limits = self.role.map(|role| role.stuck);
         let mut passage = Passage {
             whole: self.role.map(|_| Vec::new()),
+            answer,
             watch: limits
                 .filter(|limits| limits.enabled)
                 .map(|limits| Watch::new(limits, agent)),
@@ -212,14 +229,59 @@ impl<'a> Engine<'a> {
                 return Err(RunError::TakenOver { run });
             }
         };
-        let (stuck, stdout) = passage.finish();
+        let gathered = passage.finish();
+        if self.stdin.recorded() == Recorded::TooLarge {
+            Input::of(self.state, log.recovery().id()).is_too_large();
+        }
         let is_whole = |text: &Vec<u8>| text.len() as u64 == ended.stdout.total();
-        let stdout = stdout.filter(is_whole);
+        let stdout = gathered.whole.filter(is_whole);
         Ok(Ran {
             stdout: stdout.map(|text| String::from_utf8_lossy(&text).into_owned()),
             ended,
-            stuck,
+            stuck: gathered.stuck,
+            answer: gathered.answer,
         })
+    }
+
+    /// The draft of the answer of an attempt, where the answer is to be kept in a file.
+    fn answer_file(&self, log: &Log<'_, '_>, number: u32) -> Result<Option<AnswerFile>, RunError> {
+        let Some(path) = log.options().output.as_ref().map(PathBuf::from) else {
+            return Ok(None);
+        };
+        let id = format!("{}-{number}", log.recovery().id());
+        let begun = AnswerFile::begin(&path, &id);
+        let begun = begun.map_err(|source| RunError::File { path, source })?;
+        Ok(Some(begun))
+    }
+
+    /// Keeps the answer of an attempt that ended while nobody looked; whether it is where it is wanted.
+    fn keep_answer_left_behind(
+        &mut self,
+        log: &mut Log<'_, '_>,
+        judged: &Judged,
+        ended: &Ended,
+    ) -> Result<bool, RunError> {
+        if !matches!(judged.event, Event::AttemptSucceeded(_)) {
+            return Ok(true);
+        }
+        let Some(mut answer) = self.answer_file(log, log.recovery().attempts())? else {
+            return Ok(true);
+        };
+        answer.push(&ended.stdout.bytes());
+        let text = judged.is_extracted.then_some(judged.answer.as_str());
+        let Err(error) = answer.accept(text) else {
+            return Ok(true);
+        };
+        self.answer_is_lost(log, &error);
+        Ok(false)
+    }
+
+    /// Notes that an attempt did its work, and that its answer could not be kept where it is wanted.
+    fn answer_is_lost(&mut self, log: &mut Log<'_, '_>, error: &std::io::Error) {
+        let path = log.options().output.as_deref().unwrap_or_default();
+        let reason = format!("the answer could not be written to {path}: {error}");
+        let why = Interruption::by_lost_output(reason);
+        self.interrupted_because(log, Some(CutOff::default()), why);
     }
 
     /// Has somebody stand between the agent and its API, where that is wanted.
@@ -252,7 +314,14 @@ impl<'a> Engine<'a> {
     ) -> Spec {
         let session = log.recovery().spec();
         let command = attendance.map_or(&*line.command, Attendance::command);
-        let words = command.iter().map(OsString::from);
+        let escaped = &log.options().escaped;
+        let words = command.iter().map(|word| {
+            if escaped.contains(word) {
+                unescape(word)
+            } else {
+                OsString::from(word)
+            }
+        });
         let mut words = words.collect::<Vec<_>>().into_iter();
         let variable = |name: &str, value: String| (name.into(), value.into());
         let mut set = vec![
@@ -260,6 +329,9 @@ impl<'a> Engine<'a> {
             variable("UNSTUCK_SESSION", session.session.as_str().to_owned()),
             variable("UNSTUCK_ATTEMPT", plan.number.to_string()),
         ];
+        if session.policy.enabled {
+            set.push(variable(OUTER_RETRIES, "1".to_owned()));
+        }
         if let Some(attendance) = attendance {
             let variables = attendance.variables().iter();
             set.extend(variables.map(|(name, value)| variable(name, value.clone())));
@@ -288,11 +360,7 @@ impl<'a> Engine<'a> {
                 idle_timeout: plan.idle_timeout,
                 grace: log.options().grace(),
             },
-            wiring: if log.options().tty {
-                Wiring::Pty
-            } else {
-                Wiring::Pipes
-            },
+            wiring: log.options().wiring(),
             exit_record: Some(self.exit_record(log, plan.number)),
         }
     }
@@ -378,6 +446,9 @@ impl<'a> Engine<'a> {
                     used: Measured::default(),
                 };
                 let judged = self.judged(log, &plan, &line, &seen);
+                if !self.keep_answer_left_behind(log, &judged, &ended)? {
+                    return Ok(());
+                }
                 log.note_judged(self.clock.at(), judged);
             }
             None => {
@@ -458,6 +529,8 @@ struct Ran {
     stuck: Option<StuckSign>,
     /// All of its standard output, where it is kept and not too long.
     stdout: Option<String>,
+    /// Its answer for a file, where there is one.
+    answer: Option<AnswerFile>,
 }
 
 /// What was seen of an attempt.

@@ -23,22 +23,21 @@ use super::asking::Asking;
 use super::error::RunError;
 use super::finished::Finished;
 use super::go_between::GoBetween;
+use super::interruption::Interruption;
 use super::journal::Journal;
 use super::knowledge::Knowledge;
 use super::lease::{Held, lost};
 use super::log::Log;
 use super::repair::{Best, Repairer};
 use super::report::Reporter;
-use super::request::Request;
+use super::request::{Options, Request};
 use super::role_work::RoleWork;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
-use crate::process::{Recorded as Input, Stdin, Stop};
+use crate::process::{Stdin, Stop};
 
 /// The exit code when a question is open.
 pub(super) const ASKED: i32 = 3;
-/// The exit code when a person stopped it.
-pub(super) const INTERRUPTED: i32 = 130;
 /// The exit code when the time was up.
 const TIMED_OUT: i32 = 124;
 
@@ -91,8 +90,8 @@ impl Engine<'_> {
         let journal = journal.ok_or_else(nothing)?.announcing(self.announcer);
         let mut log = Log::begin(&journal, started, at).ok_or_else(nothing)?;
         self.drive(&mut log).await?;
-        let end = log.recovery().finished().cloned();
-        journal.close(end).await
+        let (end, child) = (log.recovery().finished().cloned(), log.child());
+        journal.close(end, child).await
     }
 
     fn started(&mut self, run: &RunId, request: Request) -> RunStarted {
@@ -194,10 +193,7 @@ impl Engine<'_> {
             can: self.capabilities(spec),
             caps: log.options().caps(),
             tool,
-            repeat: match self.stdin.recorded() {
-                Input::TooLarge => Repeat::Unsafe,
-                _ => Repeat::Safe,
-            },
+            repeat: self.repeat(log.options()),
             repair: best.as_ref().map(Best::offer),
         };
         let now = self.clock.at();
@@ -211,6 +207,17 @@ impl Engine<'_> {
         };
         self.note_decision(log, made);
         Ok(())
+    }
+
+    /// Whether a further attempt may be made.
+    fn repeat(&self, options: &Options) -> Repeat {
+        if options.nested {
+            Repeat::ByOuter
+        } else if self.stdin.is_replayable(options.wiring()) {
+            Repeat::Safe
+        } else {
+            Repeat::InputSpent
+        }
     }
 
     fn note_decision(&mut self, log: &mut Log<'_, '_>, made: DecisionMade) {
@@ -285,21 +292,30 @@ impl Engine<'_> {
         }
     }
 
-    /// Notes that a person stopped it, or went away.
+    /// Notes that it was stopped from outside, or that its output is lost.
     pub(super) fn interrupted(&mut self, log: &mut Log<'_, '_>, attempt: Option<CutOff>) {
+        let stop = *self.stop.borrow();
+        let run = log.recovery().id();
+        let why = Interruption::new(stop, &*self.reporter, self.state, run);
+        self.interrupted_because(log, attempt, why);
+    }
+
+    /// Notes that it was stopped, and why.
+    pub(super) fn interrupted_because(
+        &mut self,
+        log: &mut Log<'_, '_>,
+        attempt: Option<CutOff>,
+        why: Interruption,
+    ) {
         let now = self.clock.at();
-        if let Some(attempt) = attempt {
-            log.note(
-                now,
-                log.interruption(InterruptedBy::Person, attempt.conversation),
-            );
+        if why.by == InterruptedBy::Output {
+            self.reporter.warn(&why.reason);
         }
-        let reason = match self.reporter.is_open() {
-            true => "stopped by a person".to_owned(),
-            false => "nobody read its output any more".to_owned(),
-        };
+        if let Some(attempt) = attempt {
+            log.note(now, log.interruption(why.by, attempt.conversation));
+        }
         let recovery = log.recovery();
-        let end = recovery.finish(Outcome::Interrupted, INTERRUPTED, reason, now);
+        let end = recovery.finish(Outcome::Interrupted, why.exit_code, why.reason, now);
         log.note_end(now, end, None);
     }
 

@@ -1,7 +1,10 @@
 //! How a run ended, for whoever started it.
 
+use serde::Serialize;
 use unstuck_core::RunId;
-use unstuck_core::event::RunFinished;
+use unstuck_core::event::{AttemptEnd, RunFinished};
+
+use crate::process::Status;
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,4 +13,37 @@ pub struct Finished {
     pub run: RunId,
     /// How it ended.
     pub end: RunFinished,
+    /// How the newest attempt's own process ended; none for a pipeline, and where no process ran.
+    pub child: Option<ChildEnd>,
+}
+
+/// How the process of an attempt ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ChildEnd {
+    /// Its exit code, unless a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The number of the signal that ended it.
+    pub signal: Option<i32>,
+}
+
+impl From<&Status> for ChildEnd {
+    fn from(status: &Status) -> Self {
+        let signal = match status {
+            Status::Signaled(signal) => Some(*signal),
+            _ => None,
+        };
+        Self {
+            exit_code: signal.is_none().then(|| status.code()),
+            signal,
+        }
+    }
+}
+
+impl From<&AttemptEnd> for ChildEnd {
+    fn from(end: &AttemptEnd) -> Self {
+        Self {
+            exit_code: end.exit_code,
+            signal: end.signal,
+        }
+    }
 }

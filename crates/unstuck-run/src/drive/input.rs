@@ -26,6 +26,8 @@ enum State {
     Whole,
     /// It holds a secret, and is not kept.
     Secret,
+    /// It is larger than what is kept.
+    TooLarge,
 }
 
 impl State {
@@ -34,6 +36,7 @@ impl State {
             Self::Nothing | Self::Whole => "input",
             Self::Part => "input-part",
             Self::Secret => "input-secret",
+            Self::TooLarge => "input-large",
         }
     }
 }
@@ -46,7 +49,7 @@ impl Input {
             state: State::Nothing,
         };
         let there = |state: &State| input.path(*state).exists();
-        let states = [State::Whole, State::Secret, State::Part];
+        let states = [State::TooLarge, State::Whole, State::Secret, State::Part];
         input.state = states.into_iter().find(there).unwrap_or(State::Nothing);
         input
     }
@@ -63,7 +66,8 @@ impl Input {
             (true, _) if *redactor.redact_bytes(bytes) == *bytes => State::Whole,
             (true, _) => State::Secret,
         };
-        if matches!(self.state, State::Whole | State::Secret) || self.state == now {
+        if matches!(self.state, State::Whole | State::Secret | State::TooLarge) || self.state == now
+        {
             return;
         }
         let kept = if now == State::Whole { bytes } else { &[] };
@@ -76,12 +80,26 @@ impl Input {
         }
     }
 
+    /// Takes note that it is larger than what is kept.
+    pub(super) fn is_too_large(&mut self) {
+        let path = self.path(State::TooLarge);
+        // Without it the run is refused for another reason.
+        if self.state != State::TooLarge
+            && fs::create_dir_all(&self.folder)
+                .and_then(|()| private(&path, &[]))
+                .is_ok()
+        {
+            self.state = State::TooLarge;
+        }
+    }
+
     /// The input of a run that is taken up again; nothing if none had come, or why it cannot be had.
     pub(super) fn again(&self) -> Result<Option<Vec<u8>>, &'static str> {
         match self.state {
             State::Nothing => Ok(None),
             State::Part => Err("its standard input had not come to its end"),
             State::Secret => Err("its standard input holds a secret, which is not stored"),
+            State::TooLarge => Err("its standard input was larger than the 8 MiB that are kept"),
             State::Whole => match fs::read(self.path(State::Whole)) {
                 Ok(bytes) => Ok(Some(bytes)),
                 Err(_) => Err("its standard input cannot be read any more"),
@@ -91,7 +109,7 @@ impl Input {
 
     /// Removes what was kept.
     pub(super) fn forget(&self) {
-        for state in [State::Whole, State::Part, State::Secret] {
+        for state in [State::Whole, State::Part, State::Secret, State::TooLarge] {
             // Most of them were never there.
             let _ = fs::remove_file(self.path(state));
         }
@@ -118,6 +136,20 @@ mod tests {
         input.came(&bytes[..bytes.len().min(1)], false, &redactor);
         input.came(bytes, complete, &redactor);
         Input::of(folder.path(), &run).again()
+    }
+
+    #[test]
+    fn an_input_that_is_too_large_is_told_as_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunId::new("k3v9x0m2qa");
+        let redactor = Redactor::new([]);
+        let mut input = Input::of(folder.path(), &run);
+        input.came(b"the beginning", false, &redactor);
+        input.is_too_large();
+        let again = Input::of(folder.path(), &run).again();
+        assert!(again.unwrap_err().contains("larger than the 8 MiB"));
+        input.forget();
+        assert_eq!(Input::of(folder.path(), &run).again(), Ok(None));
     }
 
     #[test]

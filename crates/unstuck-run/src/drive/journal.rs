@@ -13,7 +13,7 @@ use unstuck_store::{Append, Store};
 
 use super::announce::Announcer;
 use super::error::RunError;
-use super::finished::Finished;
+use super::finished::{ChildEnd, Finished};
 use super::lease::Held;
 use crate::folder::{self, RunFolder};
 
@@ -236,10 +236,14 @@ impl<'a> Journal<'a> {
     }
 
     /// Gives the run up and tells how it ended.
-    pub(super) async fn close(self, end: Option<RunFinished>) -> Result<Finished, RunError> {
+    pub(super) async fn close(
+        self,
+        end: Option<RunFinished>,
+        child: Option<ChildEnd>,
+    ) -> Result<Finished, RunError> {
         let run = self.run;
         match end {
-            Some(end) => Ok(Finished { run, end }),
+            Some(end) => Ok(Finished { run, end, child }),
             None => {
                 self.held.release(self.store).await?;
                 let why = "it has no end".into();

@@ -50,6 +50,8 @@ pub(super) struct Case<'a> {
 pub(super) struct Judged {
     pub(super) event: Event,
     pub(super) answer: String,
+    /// Whether the answer was found in the output and is not all of it.
+    pub(super) is_extracted: bool,
     /// All that was seen of what failed; the event keeps only the end of it.
     pub(super) failure: Option<Failure>,
 }
@@ -70,6 +72,7 @@ impl Case<'_> {
             None => self.failure(&stdout, &stderr, Vec::new()),
         });
         Judged {
+            is_extracted: text.as_ref().is_some_and(|text| *text != stdout),
             answer: text.unwrap_or(stdout),
             event,
             failure,

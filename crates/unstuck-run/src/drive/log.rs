@@ -8,9 +8,11 @@ use unstuck_core::event::{
 use unstuck_core::{Event, Failure, Kind, Recorded, Recovery, Timestamp};
 
 use super::error::RunError;
+use super::finished::ChildEnd;
 use super::journal::{Journal, Written};
 use super::judge::Judged;
 use super::request::Options;
+use crate::process::Status;
 
 /// The log of one session of a run.
 pub(super) struct Log<'j, 'a> {
@@ -23,6 +25,8 @@ pub(super) struct Log<'j, 'a> {
     answer: String,
     /// All that was seen of the newest attempt, if it failed in this process.
     failure: Option<Failure>,
+    /// How the process of the newest attempt ended, if it ran in this process.
+    child: Option<ChildEnd>,
     pending: Vec<Event>,
     /// When the first of the pending events happened; all of one write have one moment.
     at: Option<Timestamp>,
@@ -62,6 +66,7 @@ impl<'j, 'a> Log<'j, 'a> {
             options: options(spec),
             answer: String::new(),
             failure: None,
+            child: None,
             pending: vec![first],
             at: Some(at),
         }
@@ -97,6 +102,7 @@ impl<'j, 'a> Log<'j, 'a> {
             part: view.part.clone(),
             answer: String::new(),
             failure: None,
+            child: None,
             pending: Vec::new(),
             at: None,
             recovery,
@@ -145,6 +151,17 @@ impl<'j, 'a> Log<'j, 'a> {
         self.answer = judged.answer;
         self.failure = judged.failure;
         self.note(at, judged.event);
+    }
+
+    /// Takes note of how the process of an attempt ended.
+    pub(super) fn note_child(&mut self, status: &Status) {
+        self.child = Some(status.into());
+    }
+
+    /// How the process of the newest attempt ended, as far as it is known.
+    pub(super) fn child(&self) -> Option<ChildEnd> {
+        self.child
+            .or_else(|| self.recovery.end().map(ChildEnd::from))
     }
 
     /// What was seen of the newest failure, as far as it is known.

@@ -5,6 +5,7 @@
 
 mod announce;
 mod answer;
+mod answer_file;
 mod around;
 mod asking;
 mod attempt;
@@ -14,10 +15,12 @@ mod checked;
 mod command;
 mod engine;
 mod error;
+mod escape;
 mod finished;
 mod foresight;
 mod go_between;
 mod input;
+mod interruption;
 mod journal;
 mod judge;
 mod knowledge;
@@ -39,12 +42,15 @@ mod tail;
 
 pub use announce::{Announcer, Scribe};
 pub use answer::{Said, WantedAgain, answer, answer_with, lapse, want_again};
+pub use answer_file::write_whole;
 pub use budget::{Allowance, Budget};
 pub use engine::Engine;
 pub use error::RunError;
-pub use finished::Finished;
+pub use escape::{escape, unescape};
+pub use finished::{ChildEnd, Finished};
 pub use foresight::{Foresight, WouldSend};
 pub use go_between::{Attendance, Errand, GoBetween};
+pub use interruption::{forget_stop_request, request_stop};
 pub use knowledge::{Knowledge, Known};
 pub use lease::{is_alive, is_ours, ourselves};
 pub use repair::{KnowsRepairs, RepairMode, RepairTerms, Repairer, Workshop, label_before};

@@ -6,6 +6,7 @@ use unstuck_core::agent::Agent;
 use unstuck_core::redact::Redactor;
 use unstuck_core::stuck::{StuckLimits, StuckSign, Watcher};
 
+use super::answer_file::AnswerFile;
 use super::go_between::Attendance;
 use super::input::Input;
 use super::report::{Channel, Reporter};
@@ -29,11 +30,23 @@ pub(super) struct Passage<'a, 'r> {
     pub(super) attended: Option<Attended<'a>>,
     /// What others build on: all of the standard output, up to its limit.
     pub(super) whole: Option<Vec<u8>>,
+    /// Gets the answer of this attempt, where it is to be kept in a file.
+    pub(super) answer: Option<AnswerFile>,
+}
+
+/// What a passage has gathered when the child has ended.
+pub(super) struct Gathered {
+    /// What shows that the agent was stuck, if it was.
+    pub(super) stuck: Option<StuckSign>,
+    /// All of the standard output, where it is kept.
+    pub(super) whole: Option<Vec<u8>>,
+    /// The answer for a file, where there is one.
+    pub(super) answer: Option<AnswerFile>,
 }
 
 impl Passage<'_, '_> {
     /// Brings the files to their end, and tells whether the agent was stuck, and what it wrote.
-    pub(super) fn finish(mut self) -> (Option<StuckSign>, Option<Vec<u8>>) {
+    pub(super) fn finish(mut self) -> Gathered {
         self.tell_news();
         for kept in [self.stdout.take(), self.stderr.take()]
             .into_iter()
@@ -43,7 +56,11 @@ impl Passage<'_, '_> {
         }
         let seen = self.attended.and_then(|attended| attended.sign);
         let sign = self.watch.and_then(|watch| watch.sign).or(seen);
-        (sign, self.whole)
+        Gathered {
+            stuck: sign,
+            whole: self.whole,
+            answer: self.answer,
+        }
     }
 }
 
@@ -116,6 +133,9 @@ impl Sink for Passage<'_, '_> {
         if let Some(whole) = &mut self.whole {
             let left = LONGEST.saturating_sub(whole.len());
             whole.extend_from_slice(&bytes[..bytes.len().min(left)]);
+        }
+        if let Some(answer) = &mut self.answer {
+            answer.push(bytes);
         }
         if let Some(watch) = &mut self.watch {
             watch.watcher.stdout(bytes);

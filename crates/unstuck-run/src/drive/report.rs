@@ -44,6 +44,11 @@ pub trait Reporter {
         true
     }
 
+    /// Why some of the child's output is lost, if it is: then the run is not a success.
+    fn lost_output(&self) -> Option<String> {
+        None
+    }
+
     /// Tells of something that was done and is in no event.
     fn note(&mut self, _message: &str) {}
 

@@ -9,6 +9,7 @@ use unstuck_core::RetryPolicy;
 use unstuck_core::decision::Caps;
 
 use crate::expect::Expectations;
+use crate::process::Wiring;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -53,6 +54,19 @@ pub struct Options {
     pub repair: RepairWish,
     /// Whether nobody may stand between the agent and its API.
     pub no_gateway: bool,
+    /// The file that gets the accepted answer, as an absolute path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// Whether another unstuck runs this one and retries it.
+    #[serde(skip_serializing_if = "is_false")]
+    pub nested: bool,
+    /// The words of the command line that stand for bytes that are no UTF-8, as [`escape`](super::escape) writes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub escaped: Vec<String>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Whether the environment is repaired.
@@ -81,6 +95,9 @@ impl Default for Options {
             wait: false,
             repair: RepairWish::default(),
             no_gateway: false,
+            output: None,
+            nested: false,
+            escaped: Vec::new(),
         }
     }
 }
@@ -89,6 +106,11 @@ impl Options {
     /// How long a child has between the request to end and its end.
     pub fn grace(&self) -> Duration {
         Duration::from_millis(self.grace_ms)
+    }
+
+    /// How the streams of a child are connected.
+    pub fn wiring(&self) -> Wiring {
+        if self.tty { Wiring::Pty } else { Wiring::Pipes }
     }
 
     pub(super) fn caps(&self) -> Caps {

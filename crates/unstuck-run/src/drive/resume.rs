@@ -55,8 +55,8 @@ impl Engine<'_> {
             log.note(now, RecoveryResolved::by_hand(Some(session)));
         }
         self.drive(&mut log).await?;
-        let end = log.recovery().finished().cloned();
-        journal.close(end).await
+        let (end, child) = (log.recovery().finished().cloned(), log.child());
+        journal.close(end, child).await
     }
 
     /// Waits until a person has seen to what was asked, or somebody stops it.

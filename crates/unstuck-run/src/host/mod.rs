@@ -6,8 +6,10 @@
 pub(crate) mod descriptor;
 mod identity;
 pub(crate) mod kill;
+mod signals;
 mod status;
 pub(crate) mod table;
 
 pub use identity::ProcessId;
+pub use signals::IgnoredSignals;
 pub use status::Status;

@@ -38,13 +38,13 @@ mod streams;
 mod supervisor;
 mod terminal;
 
-pub use crate::host::{ProcessId, Status};
+pub use crate::host::{IgnoredSignals, ProcessId, Status};
 pub use captured::{Captured, HEAD, TAIL};
 pub use check::{Check, CheckResult, check};
 pub use ended::{Ended, Limit};
 pub use error::ProcessError;
 pub(crate) use orphans::COOKIE;
 pub use sink::{Discard, Sink};
-pub use spec::{Inherits, Limits, Spec, Stop, Wiring};
+pub use spec::{Inherits, Limits, Spec, Stop, StopCause, Wiring};
 pub use stdin::{Recorded, Stdin};
 pub use supervisor::{ReaperProgram, Remote, Supervisor};

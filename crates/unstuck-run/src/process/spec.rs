@@ -104,7 +104,37 @@ pub enum Stop {
     #[default]
     No,
     /// It is asked to end and killed after the grace.
-    Gently,
+    Gently(StopCause),
     /// It is killed.
-    AtOnce,
+    AtOnce(StopCause),
+}
+
+impl Stop {
+    /// The cause of the first request to stop; none if there was no request.
+    pub fn cause(self) -> Option<StopCause> {
+        match self {
+            Self::No => None,
+            Self::Gently(cause) | Self::AtOnce(cause) => Some(cause),
+        }
+    }
+
+    /// Returns what a further request makes of it: the first request is gentle, the second kills.
+    #[must_use]
+    pub fn again(self, cause: StopCause) -> Self {
+        match self.cause() {
+            None => Self::Gently(cause),
+            Some(first) => Self::AtOnce(first),
+        }
+    }
+}
+
+/// The signal that asked for a stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopCause {
+    /// SIGINT: a person pressed Ctrl-C.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// SIGHUP: the terminal is gone.
+    HangUp,
 }

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::sys::signal::SigSet;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU};
 
+use crate::host::IgnoredSignals;
+
 /// What would end or stop the reaper; the last three come to every member of a group, and it may be in its child's.
 const SURVIVED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU];
 
@@ -24,14 +26,14 @@ impl Wakes {
     /// Begins to listen.
     pub(super) fn listen() -> io::Result<Self> {
         SigSet::empty().thread_set_mask()?;
-        let ignored = ignored();
+        let ignored = IgnoredSignals::now();
         let interrupted = Arc::new(AtomicBool::new(false));
         let (stream, write) = UnixStream::pair()?;
         stream.set_nonblocking(true)?;
         // One that is ignored already stays so, for the children too: that is what nohup asks for.
         let heard = SURVIVED
             .into_iter()
-            .filter(|signal| ignored >> (signal - 1) & 1 == 0);
+            .filter(|signal| !ignored.contains(*signal));
         for signal in heard {
             let flag = match signal {
                 SIGINT => Arc::clone(&interrupted),
@@ -68,14 +70,4 @@ impl Wakes {
     pub(super) fn stream(&self) -> &UnixStream {
         &self.stream
     }
-}
-
-/// The signals that were ignored when we were started, one bit each.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))
-        .unwrap_or_default();
-    u64::from_str_radix(line.trim(), 16).unwrap_or(0)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use unstuck_run::process::{Spec, Status, Stdin, Stop};
+use unstuck_run::process::{Spec, Status, Stdin, Stop, StopCause};
 
 use crate::support::{Memory, again, daemon, eventually, is_alive, pid_in, run, supervisor};
 
@@ -48,7 +48,7 @@ async fn a_tool_with_a_session_of_its_own_is_ended_with_the_agent_that_is_told_t
     let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
     let later = async {
         pid_in(&file).await;
-        say.send(Stop::Gently).unwrap();
+        say.send(Stop::Gently(StopCause::Interrupt)).unwrap();
     };
     let ended = tokio::join!(run, later).0.unwrap();
     assert_eq!(ended.status, Status::Exited(4));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use unstuck_run::process::{Ended, Limit, Limits, Spec, Status, Stdin, Stop};
+use unstuck_run::process::{Ended, Limit, Limits, Spec, Status, Stdin, Stop, StopCause};
 
 use crate::support::{Memory, again, run, supervisor};
 
@@ -87,10 +87,20 @@ async fn stopped(line: &str, how: Stop, grace: Duration) -> Ended {
 #[tokio::test]
 async fn a_gentle_stop_asks_and_a_stop_at_once_does_not() {
     let line = "trap 'exit 3' TERM; while :; do sleep 0.05; done";
-    let gently = stopped(line, Stop::Gently, Duration::from_secs(20)).await;
+    let gently = stopped(
+        line,
+        Stop::Gently(StopCause::Interrupt),
+        Duration::from_secs(20),
+    )
+    .await;
     assert!(gently.stopped);
     assert_eq!(gently.status, Status::Exited(3));
-    let at_once = stopped(line, Stop::AtOnce, Duration::from_secs(20)).await;
+    let at_once = stopped(
+        line,
+        Stop::AtOnce(StopCause::Interrupt),
+        Duration::from_secs(20),
+    )
+    .await;
     assert!(at_once.stopped);
     assert_eq!(at_once.status, Status::Signaled(9));
 }
@@ -99,7 +109,7 @@ async fn a_gentle_stop_asks_and_a_stop_at_once_does_not() {
 async fn what_was_stopped_before_it_began_never_begins() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace");
-    let (_keep, stop) = watch::channel(Stop::Gently);
+    let (_keep, stop) = watch::channel(Stop::Gently(StopCause::Interrupt));
     let spec = Spec::new("touch").with([&trace]);
     let mut supervisor = supervisor();
     let ended = supervisor

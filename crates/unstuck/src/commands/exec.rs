@@ -1,7 +1,9 @@
 //! `unstuck exec`: runs a command, and keeps it going.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,11 +13,13 @@ use clap::Args;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::{DEFAULT_TEMPLATE, default_template};
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
-use unstuck_run::drive::{Options, RepairWish, Request};
+use unstuck_run::drive::{Options, RepairWish, Request, escape};
 use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
+use unstuck_run::inside::is_retried_by_outer;
 
-use super::ended::tell;
+use super::ended::{JsonTarget, tell};
 use crate::config::Config;
+use crate::environment;
 use crate::gateway::Wish;
 use crate::output::Output;
 use crate::place::project_of;
@@ -33,6 +37,8 @@ use crate::supervise::{self, Told};
   unstuck exec -- claude -p \"fix the failing tests\"
   unstuck exec --timeout 30m --idle-timeout 5m -- codex exec \"write the docs\"
   unstuck exec --expect-section '# Review' --check 'npm test' -- claude -p \"review the change\"
+  unstuck exec -o review.json --expect-json -- claude -p \"review it, as JSON\" >log
+  unstuck exec --json=end.json -- make test       (how it ended, for a script)
   unstuck exec --retries 5 -- sh -c 'curl -fsS https://example.com/health'
   unstuck exec --repair auto -- npm test          (repairs what your [recovery] allows, then tries again)
   unstuck exec --policy off -- make deploy        (only supervises and records)
@@ -71,13 +77,17 @@ pub(crate) struct ExecArgs {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print one JSON object about the run as the last line
-    #[arg(long)]
-    json: bool,
+    /// Print one JSON object about the run on the last line, or write it to FILE
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    json: Option<String>,
+
+    /// Write the accepted answer to FILE, at once and only if the command succeeds
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<String>,
 
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    command: Vec<OsString>,
 
     // Last, because what comes after a heading stands under it.
     #[command(flatten)]
@@ -104,11 +114,11 @@ struct HowFar {
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
 
-    /// How long one attempt may take, such as 30m
+    /// How long one attempt may take, such as 30m; 0s is no limit
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     timeout: Option<Duration>,
 
-    /// How long one attempt may write nothing before it counts as hung
+    /// How long one attempt may write nothing before it counts as hung; 0s is no limit
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
     idle_timeout: Option<Duration>,
 
@@ -161,6 +171,10 @@ pub(crate) fn run(
     out: &mut Output,
 ) -> Result<ExitCode> {
     let request = request(args, config)?;
+    let json = JsonTarget::of_flag(args.json.as_deref());
+    if let JsonTarget::File(path) = &json {
+        writable("--json", path)?;
+    }
     let told = if args.quiet { Told::Nothing } else { Told::All };
     let repairs = repairs::allowed(
         config,
@@ -169,12 +183,12 @@ pub(crate) fn run(
         !args.quiet,
     )?;
     let gateway = Wish::of_flag(args.no_gateway);
-    let finished = supervise::start(session, config, request, told, repairs, gateway)?;
-    tell(&finished, args.json, out)
+    let supervised = supervise::start(session, config, request, told, repairs, gateway)?;
+    tell(&supervised, &json, out)
 }
 
 fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
-    if args.command.first().is_none_or(String::is_empty) {
+    if args.command.first().is_none_or(|word| word.is_empty()) {
         return Err(hinted(
             "there is no command to run: its first word is empty",
             "unstuck exec -- COMMAND; an empty variable in a script often is the reason",
@@ -194,32 +208,103 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
         ));
     }
     let cwd = std::env::current_dir().context("cannot tell the current folder")?;
-    let (policy, origins) = policy(&args.far, config)?;
+    let (mut policy, mut origins) = policy(&args.far, config)?;
+    let nested = args.far.leaves_retries_to_outer();
+    if nested {
+        policy.enabled = false;
+        origins.insert("enabled".into(), "the unstuck that runs this one".into());
+    }
+    let (command, escaped) = as_text(&args.command);
     let agent = match &args.agent {
         Some(name) => agents.get(name),
-        None => agents.recognise(&args.command),
+        None => agents.recognise(&command),
     };
-    let headless = agent.is_some_and(|agent| Invocation::read(agent, &args.command).is_headless());
+    let headless = agent.is_some_and(|agent| Invocation::read(agent, &command).is_headless());
+    let tty = args.tty || (agent.is_some() && !headless && is_on_terminal());
     Ok(Request {
-        command: args.command.clone(),
+        command,
         project: project_of(&cwd),
         cwd,
         agent: args.agent.clone(),
         policy,
         origins,
-        timeout: args.far.timeout,
-        idle_timeout: args.far.idle_timeout,
+        timeout: limit(args.far.timeout),
+        idle_timeout: limit(args.far.idle_timeout),
         options: Options {
-            expect: args.expected.read(headless && !args.tty)?,
+            expect: args.expected.read(headless && !tty)?,
             check: args.expected.check.clone(),
-            tty: args.tty,
+            tty,
             grace_ms: duration::in_millis(args.far.grace),
             wait: args.wait,
             max_attempts: most_attempts(args.far.retries),
             repair: Repair::wish(args.repair),
             no_gateway: args.no_gateway,
+            output: args.output.as_deref().map(output_path).transpose()?,
+            nested,
+            escaped,
         },
     })
+}
+
+/// A command line as text, and those of its words that are not UTF-8 and had to be escaped.
+fn as_text(command: &[OsString]) -> (Vec<String>, Vec<String>) {
+    let mut escaped = Vec::new();
+    let words = command.iter().map(|word| match word.to_str() {
+        Some(word) => word.to_owned(),
+        None => {
+            let text = escape(word);
+            escaped.push(text.clone());
+            text
+        }
+    });
+    (words.collect(), escaped)
+}
+
+/// Whether a person sits in front of it: an agent that they talk to needs a terminal.
+fn is_on_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+impl HowFar {
+    /// Whether another unstuck that runs this one retries, and nobody asked for retries here.
+    fn leaves_retries_to_outer(&self) -> bool {
+        let is_policy_inherited = self.policy == environment::variable("UNSTUCK_POLICY");
+        self.retries.is_none() && is_policy_inherited && is_retried_by_outer()
+    }
+}
+
+/// A time that is a limit; 0 is none, as for `timeout`.
+fn limit(time: Option<Duration>) -> Option<Duration> {
+    time.filter(|time| !time.is_zero())
+}
+
+/// The file of `--output` by a name that holds in every folder.
+fn output_path(file: &str) -> Result<String> {
+    let path = std::path::absolute(file).with_context(|| format!("--output {file}"))?;
+    writable("--output", &path)?;
+    path.into_os_string().into_string().map_err(|path| {
+        hinted(
+            format!("--output {}: the name is not UTF-8", path.display()),
+            "write it into a folder and under a name in UTF-8",
+        )
+    })
+}
+
+/// Says before anything runs that a file could not be written at the end.
+fn writable(flag: &str, path: &Path) -> Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if path.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        return Err(hinted(
+            format!(
+                "{flag} {}: no such folder, or a folder itself",
+                path.display()
+            ),
+            "name a file in a folder that exists",
+        ));
+    }
+    Ok(())
 }
 
 /// A check that is run as it is: repeated only after a repair.

@@ -97,7 +97,7 @@ pub(crate) fn run(
             .push(format!("the check is `{}`", words.join(" ")));
     }
     let finished = supervise::start(session, config, request, told, repairs, Wish::Configured)?;
-    tell(&finished, args.json, out)
+    tell(&finished, &args.json.into(), out)
 }
 
 /// The check that the project itself suggests.

@@ -25,7 +25,7 @@ use crate::repairs::{self, Repairs};
 use crate::report::refused;
 use crate::run_words::is_clients;
 use crate::session::Session;
-use crate::supervise::{self, Conducted, Pipelined, Told};
+use crate::supervise::{self, Conducted, Pipelined, Supervised, Told};
 use crate::{answering, clock, completion, runtime};
 
 /// Where there is something to take up again; of those that failed only pipelines.
@@ -160,7 +160,7 @@ fn resumed(
     out: &mut Output,
 ) -> Result<ExitCode> {
     let done = match run.roles {
-        Some(_) => conducted(run, taken, session),
+        Some(_) => conducted(run, taken, session).map(Supervised::from),
         None => {
             let repairs = repairs_of(run, config, session)?;
             supervise::resume(
@@ -184,8 +184,10 @@ fn resumed(
             Ok(ExitCode::SUCCESS)
         }
         Err(error) => Err(error),
-        Ok(finished) if run.roles.is_some() => tell_with_roles(&finished, taken.json, session, out),
-        Ok(finished) => tell(&finished, taken.json, out),
+        Ok(done) if run.roles.is_some() => {
+            tell_with_roles(&done.finished, taken.json, session, out)
+        }
+        Ok(done) => tell(&done, &taken.json.into(), out),
     }
 }
 

@@ -238,12 +238,14 @@ async fn serve(
     web.close();
     let in_a_hurry = async {
         tokio::select! {
-            _ = stopped.wait_for(|stop| *stop == Stop::AtOnce) => return,
+            _ = stopped.wait_for(|stop| matches!(stop, Stop::AtOnce(_))) => return,
             () = tokio::time::sleep(AT_ONCE) => {}
         }
         teller.line("calls under way get 5 s to end; Ctrl-C ends them at once");
         // It cannot fail: whoever listens for signals lives as long as this.
-        let _ = stopped.wait_for(|stop| *stop == Stop::AtOnce).await;
+        let _ = stopped
+            .wait_for(|stop| matches!(stop, Stop::AtOnce(_)))
+            .await;
     };
     gateway.stop_unless(in_a_hurry).await;
     if let Some(file) = &args.port_file {

@@ -1,6 +1,7 @@
 //! Sets up what a run needs (store, reaper, signals, screen) and drives it.
 
 mod chance;
+mod passthrough;
 mod pipeline_screen;
 mod screen;
 mod signals;
@@ -30,7 +31,7 @@ use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
 use unstuck_run::drive::{
     Announcer, Engine, Finished, GoBetween, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer,
-    Reporter, Request, RunError, RunReporter, Supervisors, Workshop,
+    Reporter, Request, RunError, RunReporter, Supervisors, Workshop, forget_stop_request,
 };
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::{Location, Store};
@@ -52,6 +53,19 @@ enum Task<'a> {
 }
 
 impl Task<'_> {
+    /// Removes a request to stop that belongs to an earlier process of the same run.
+    fn forget_stop_request(&self, state: &Path) {
+        match self {
+            Self::Resume(run, _) => forget_stop_request(state, run),
+            Self::Conduct(pipeline, _) => {
+                if let Conducted::Again(run, _) = &pipeline.how {
+                    forget_stop_request(state, run);
+                }
+            }
+            Self::Start(..) => {}
+        }
+    }
+
     /// The project of a pipeline in which something may be repaired.
     fn project(&self) -> Option<PathBuf> {
         match self {
@@ -145,6 +159,24 @@ impl KnowsRepairs for ConfiguredKnown<'_> {
     }
 }
 
+/// A run that has come to its end, or to a stop, and where that leaves standard output.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    /// How it ended.
+    pub(crate) finished: Finished,
+    /// Whether the last line on standard output has not come to its end.
+    pub(crate) is_line_open: bool,
+}
+
+impl From<Finished> for Supervised {
+    fn from(finished: Finished) -> Self {
+        Self {
+            finished,
+            is_line_open: false,
+        }
+    }
+}
+
 /// Runs a command to its end.
 pub(crate) fn start(
     session: &Session<'_>,
@@ -153,7 +185,7 @@ pub(crate) fn start(
     told: Told,
     repairs: Repairs,
     gateway: Wish,
-) -> Result<Finished> {
+) -> Result<Supervised> {
     let mut screen = Screen::new(session, told, request.options.tty);
     for note in &repairs.notes {
         screen.say(note);
@@ -165,7 +197,11 @@ pub(crate) fn start(
         gateway,
     };
     let task = Task::Start(Box::new(request), &mut screen);
-    drive(session, setting, 1, task)
+    let finished = drive(session, setting, 1, task)?;
+    Ok(Supervised {
+        finished,
+        is_line_open: screen.is_line_open(),
+    })
 }
 
 /// Runs a command of the demo: with agents of its own, and without what comes on standard input.
@@ -199,7 +235,7 @@ pub(crate) fn resume(
     told: Told,
     repairs: (Repairs, PathBuf),
     gateway: Wish,
-) -> Result<Finished> {
+) -> Result<Supervised> {
     let mut screen = Screen::new(session, told, false);
     let (repairs, project) = repairs;
     for note in &repairs.notes {
@@ -211,7 +247,11 @@ pub(crate) fn resume(
         repair: repairs.terms.map(|terms| (terms, project)),
         gateway,
     };
-    drive(session, setting, 1, Task::Resume(run, &mut screen))
+    let finished = drive(session, setting, 1, Task::Resume(run, &mut screen))?;
+    Ok(Supervised {
+        finished,
+        is_line_open: screen.is_line_open(),
+    })
 }
 
 /// Runs a pipeline, or takes it up again.
@@ -256,6 +296,7 @@ fn drive(
         signals::listen(stop, supervisors.remote())?;
         let (environment, newest) = (environment::whole(), Cell::new(None));
         let state = state_folder(session.store);
+        task.forget_stop_request(&state);
         let project = setting.repair.as_ref().map(|(_, project)| project.clone());
         let project = project.or_else(|| task.project());
         let committed = trusting::committed(project.as_deref());
@@ -301,6 +342,9 @@ fn drive(
             go_between: private.as_ref().map(|private| private as &dyn GoBetween),
         };
         let finished = around.perform(task, &mut setting.stdin).await;
+        if let Ok(finished) = &finished {
+            forget_stop_request(&state, &finished.run);
+        }
         // What it has seen is on disk before the store is closed.
         drop(private);
         if let Some(courier) = courier {

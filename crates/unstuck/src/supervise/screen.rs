@@ -9,6 +9,7 @@ use unstuck_core::duration::Human;
 use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, Reporter};
 
+use super::passthrough::Passthrough;
 use super::story;
 use crate::environment;
 use crate::output::{DIM, columns};
@@ -34,7 +35,7 @@ pub(crate) struct Screen {
     told: Told,
     /// What is put behind every command that is proposed, so that it finds the run.
     store_option: String,
-    stdout: io::Stdout,
+    output: Passthrough,
     stderr: AutoStream<io::Stderr>,
     /// Whether the live line can be drawn at all.
     live: bool,
@@ -42,8 +43,6 @@ pub(crate) struct Screen {
     drawn: bool,
     /// Whether the child's output ended in the middle of a line.
     open_line: bool,
-    /// Whether whoever read the child's output has gone.
-    unread: bool,
 }
 
 impl Screen {
@@ -52,18 +51,22 @@ impl Screen {
         Self {
             told,
             store_option: session.store_option(),
-            stdout: io::stdout(),
+            output: Passthrough::default(),
             stderr: AutoStream::new(io::stderr(), session.color.choice()),
             live: on_terminal && told != Told::Nothing && !tty,
             drawn: false,
             open_line: false,
-            unread: false,
         }
+    }
+
+    /// Whether the last line on standard output has not come to its end.
+    pub(super) fn is_line_open(&self) -> bool {
+        self.output.is_line_open()
     }
 
     /// Tells one thing.
     pub(crate) fn say(&mut self, line: &str) {
-        if self.told != Told::Nothing && !self.unread {
+        if self.told != Told::Nothing && !self.output.is_unread() {
             self.line(line);
         }
     }
@@ -94,7 +97,7 @@ impl Screen {
 
     fn draw(&mut self, text: &str) {
         // A line that the child has begun is the child's.
-        if self.open_line || self.unread {
+        if self.open_line || !self.output.is_open() {
             return;
         }
         let width = columns(io::stderr()).unwrap_or(80).saturating_sub(1);
@@ -108,15 +111,7 @@ impl Screen {
 impl Reporter for Screen {
     fn output(&mut self, channel: Channel, bytes: &[u8]) {
         self.clear();
-        match channel {
-            Channel::Stdout => {
-                let mut to = self.stdout.lock();
-                let written = to.write_all(bytes).and_then(|()| to.flush());
-                self.unread |= is_broken(&written);
-            }
-            // The work goes on even if nobody reads how it is going.
-            Channel::Stderr => drop(io::stderr().lock().write_all(bytes)),
-        }
+        self.output.write(channel, bytes);
         self.open_line = self.live && bytes.last().is_some_and(|last| *last != b'\n');
     }
 
@@ -168,7 +163,11 @@ impl Reporter for Screen {
     }
 
     fn is_open(&self) -> bool {
-        !self.unread
+        self.output.is_open()
+    }
+
+    fn lost_output(&self) -> Option<String> {
+        self.output.lost().map(str::to_owned)
     }
 
     fn note(&mut self, message: &str) {
@@ -189,11 +188,6 @@ impl Drop for Screen {
 /// Whether a terminal can write over a line: one that is `dumb` or does not say what it is cannot.
 pub(super) fn can_redraw(mut environment: impl Iterator<Item = (String, String)>) -> bool {
     environment.any(|(name, value)| name == "TERM" && !value.is_empty() && value != "dumb")
-}
-
-fn is_broken(written: &io::Result<()>) -> bool {
-    let error = written.as_ref().err();
-    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn spent(recovery: &Recovery) -> String {

@@ -1,41 +1,47 @@
-//! What signals to unstuck mean: the first interrupt stops gently, the second at once, others go to the child.
+//! What signals to unstuck mean: the first request to stop is gentle, the second kills, others go to the child.
 
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
-use unstuck_run::process::{Remote, Stop};
+use unstuck_run::process::{IgnoredSignals, Remote, Stop, StopCause};
 
 /// Signals that are the child's to handle.
 const PASSED_ON: [SignalKind; 2] = [SignalKind::user_defined1(), SignalKind::user_defined2()];
 
+/// Signals that ask for a stop.
+const STOPPING: [(SignalKind, StopCause); 3] = [
+    (SignalKind::interrupt(), StopCause::Interrupt),
+    (SignalKind::terminate(), StopCause::Terminate),
+    (SignalKind::hangup(), StopCause::HangUp),
+];
+
 /// Listens for signals for as long as the runtime lives.
+///
+/// A signal that is ignored stays ignored: `nohup` and background jobs of `sh` rely on it.
 pub(crate) fn listen(stop: watch::Sender<Stop>, child: Option<Remote>) -> Result<()> {
-    let ends = [
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::hangup())?,
-    ];
+    let ignored = IgnoredSignals::now();
+    let is_heard = |kind: SignalKind| !ignored.contains(kind.as_raw_value());
     let stop = std::sync::Arc::new(stop);
-    for end in ends {
-        tokio::spawn(stop_at(end, std::sync::Arc::clone(&stop)));
+    for (kind, cause) in STOPPING.into_iter().filter(|(kind, _)| is_heard(*kind)) {
+        tokio::spawn(stop_at(signal(kind)?, cause, std::sync::Arc::clone(&stop)));
     }
-    for kind in PASSED_ON {
+    for kind in PASSED_ON.into_iter().filter(|kind| is_heard(*kind)) {
         let Some(child) = child.clone() else {
             continue;
         };
         tokio::spawn(pass_on(signal(kind)?, kind.as_raw_value(), child));
     }
+    // Whoever waits for a stop waits for ever where every signal is ignored.
+    tokio::spawn(async move {
+        std::future::pending::<()>().await;
+        drop(stop);
+    });
     Ok(())
 }
 
-async fn stop_at(mut signal: Signal, stop: std::sync::Arc<watch::Sender<Stop>>) {
+async fn stop_at(mut signal: Signal, cause: StopCause, stop: std::sync::Arc<watch::Sender<Stop>>) {
     while signal.recv().await.is_some() {
-        stop.send_modify(|stop| {
-            *stop = match stop {
-                Stop::No => Stop::Gently,
-                Stop::Gently | Stop::AtOnce => Stop::AtOnce,
-            };
-        });
+        stop.send_modify(|stop| *stop = stop.again(cause));
     }
 }
 

@@ -125,7 +125,12 @@ fn finished(end: &RunFinished, recovery: &Recovery, option: &str) -> Vec<String>
         Outcome::Failed => {
             with_command(format!("{RED}failed{RED:#}: {}", end.reason), &show, option)
         }
-        Outcome::Interrupted => vec![format!("stopped · unstuck resume {}{option}", id.short())],
+        Outcome::Interrupted => {
+            // That output is lost was told as a warning.
+            let is_signal = matches!(end.exit_code, 129 | 143);
+            let why = if is_signal { &*end.reason } else { "stopped" };
+            vec![format!("{why} · unstuck resume {}{option}", id.short())]
+        }
         Outcome::AwaitingHuman => question(&end.reason, recovery, option),
     }
 }

@@ -2,11 +2,12 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use unstuck_core::event::RunId;
-use unstuck_run::drive::{is_alive, is_ours};
+use unstuck_run::drive::{is_alive, is_ours, request_stop};
 use unstuck_web::deeds::DeedError;
 
 use super::Doer;
 use crate::clock;
+use crate::supervise::state_folder;
 
 /// Tells the process that drives a run to stop; what it was doing can be taken up again.
 pub(super) async fn stop(doer: &Doer, run: RunId) -> Result<(), DeedError> {
@@ -39,6 +40,8 @@ pub(super) async fn stop(doer: &Doer, run: RunId) -> Result<(), DeedError> {
             "run {run} is a client of a gateway; stop the client itself"
         )));
     }
+    // Without the request it is recorded as ended by SIGTERM, which is true as well.
+    let _ = request_stop(&state_folder(&doer.0.location), &run);
     kill_process(pid, Signal::TERM).map_err(|error| {
         DeedError::Unavailable(format!("process {} cannot be told: {error}", owner.pid))
     })

@@ -282,6 +282,10 @@ pub enum StopWhy {
     Code,
     /// Nothing failed.
     NotAFailure,
+    /// Its input was too large to be kept for a second attempt.
+    InputSpent,
+    /// Another unstuck that runs this one retries it.
+    OuterRetries,
 }
 
 /// What made a wait longer than the policy's own.

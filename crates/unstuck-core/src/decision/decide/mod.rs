@@ -127,7 +127,9 @@ impl Deciding<'_, '_> {
         match self.kind.category() {
             Category::None => Some(StopWhy::NotAFailure),
             Category::Code => Some(StopWhy::Code),
+            _ if self.s.repeat == Repeat::ByOuter => Some(StopWhy::OuterRetries),
             _ if !self.s.policy.enabled => Some(StopWhy::PolicyOff),
+            _ if self.s.repeat == Repeat::InputSpent => Some(StopWhy::InputSpent),
             _ => None,
         }
     }

@@ -140,6 +140,15 @@ pub(super) fn stop(s: &Situation<'_>, why: StopWhy) -> String {
             title(s)
         ),
         StopWhy::NotAFailure => "Nothing failed.".to_owned(),
+        StopWhy::InputSpent => format!(
+            "{}: not retried, since its standard input was too large to be kept for a second attempt; a file (< FILE) \
+             of any size can be read again.",
+            title(s)
+        ),
+        StopWhy::OuterRetries => format!(
+            "{}: passed on to the unstuck that runs this one, which retries; --retries N retries here, too.",
+            title(s)
+        ),
     }
 }
 

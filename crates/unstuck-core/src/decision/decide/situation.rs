@@ -187,6 +187,10 @@ pub enum Repeat {
     Safe,
     /// It may have had an effect that must not happen twice.
     Unsafe,
+    /// Its input was too large to be kept, so that no further attempt can get it.
+    InputSpent,
+    /// Another unstuck that runs this one retries it.
+    ByOuter,
 }
 
 /// One thing that a caller may be able to do.

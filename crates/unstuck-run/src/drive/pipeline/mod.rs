@@ -44,10 +44,11 @@ use news::News;
 
 use super::announce::Announcer;
 use super::asking::{Asking, of_run};
-use super::engine::{ASKED, INTERRUPTED, stopped};
+use super::engine::{ASKED, stopped};
 use super::error::RunError;
 use super::finished::Finished;
 use super::go_between::GoBetween;
+use super::interruption::Interruption;
 use super::journal::Journal;
 use super::knowledge::Knowledge;
 use super::lease::Held;
@@ -55,7 +56,7 @@ use super::repair::Workshop;
 use super::report::RunReporter;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
-use crate::process::Stop;
+use crate::process::{Stop, StopCause};
 use crate::worktree::{Snapshots, Step as TreeStep};
 
 /// How often those who look are told where the run stands.
@@ -214,7 +215,7 @@ impl Conductor<'_> {
         drop(running);
         drop(stage);
         let end = journal.know(|run| run.pipeline.as_ref()?.finished().cloned());
-        journal.close(end).await
+        journal.close(end, None).await
     }
 
     /// Makes sure that a part that was run is at its end: one that is not would be run again for ever.
@@ -367,6 +368,8 @@ impl Conductor<'_> {
 
     async fn finish(&self, journal: &Journal<'_>, outcome: Outcome) -> Result<(), RunError> {
         let (now, plan) = (self.clock.at(), self.plan());
+        let cause = self.stop.borrow().cause().unwrap_or(StopCause::Interrupt);
+        let interruption = Interruption::by_signal(cause, self.state, journal.run());
         let end = journal.know(|run| {
             let view = &run.view;
             let stopped = run
@@ -392,7 +395,7 @@ impl Conductor<'_> {
                 format!("{role}: {why}")
             });
             let reason = match outcome {
-                Outcome::Interrupted => "stopped by a person".to_owned(),
+                Outcome::Interrupted => interruption.reason,
                 Outcome::Succeeded | Outcome::Recovered => how_it_went(view.error_count),
                 Outcome::AwaitingHuman if said.is_none() => view.reason.clone().unwrap_or_default(),
                 Outcome::Failed if given_up.is_some() => given_up.unwrap_or_default(),
@@ -406,7 +409,7 @@ impl Conductor<'_> {
                 exit_code: match outcome {
                     Outcome::Succeeded | Outcome::Recovered => 0,
                     Outcome::AwaitingHuman => ASKED,
-                    Outcome::Interrupted => INTERRUPTED,
+                    Outcome::Interrupted => interruption.exit_code,
                     Outcome::Failed => 1,
                 },
                 reason,

@@ -184,8 +184,8 @@ impl<'a> Attempt<'a> {
             Event::Fed(step) => self.fed(step).await?,
             Event::Due => self.due().await?,
             Event::Stop(Stop::No) => {}
-            Event::Stop(Stop::Gently) => self.stop().await?,
-            Event::Stop(Stop::AtOnce) => self.end(Cause::Stop, Duration::ZERO).await?,
+            Event::Stop(Stop::Gently(_)) => self.stop().await?,
+            Event::Stop(Stop::AtOnce(_)) => self.end(Cause::Stop, Duration::ZERO).await?,
             Event::Signal(signal) => self.ask(&Request::Signal(signal)).await?,
             Event::Child => self.wake_reaper(),
             Event::Resized => {

@@ -14,6 +14,7 @@ pub(super) use feed::{AtEnd, Feed, Step};
 pub(super) use record::Record;
 
 use super::error::{ProcessError, While};
+use super::spec::Wiring;
 
 /// How much of an input is kept for later attempts: 8 MiB.
 pub(super) const KEPT: usize = 8 * 1024 * 1024;
@@ -95,6 +96,16 @@ impl Stdin {
                 Err(_) => Recorded::Nothing,
             },
             Source::Record(record) => record.recorded(),
+        }
+    }
+
+    /// Returns whether a further attempt can get the same input again.
+    pub fn is_replayable(&self, wiring: Wiring) -> bool {
+        match (&self.0, wiring) {
+            (Source::Record(record), _) => record.is_whole(),
+            // What is typed into a terminal is kept in memory.
+            (Source::File { .. }, Wiring::Pty) => self.recorded() != Recorded::TooLarge,
+            _ => true,
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use unstuck_core::guard::Approved;
-use unstuck_run::process::{Status, Stop};
+use unstuck_run::process::{Status, Stop, StopCause};
 use unstuck_run::repair::{Job, RepairError};
 
 use super::support::Place;
@@ -122,7 +122,7 @@ async fn asked_to_stop_it_stops_and_starts_no_further_command() {
     let begun = place.path("project/begun");
     let stopper = async {
         eventually("it has begun", || begun.exists()).await;
-        send.send(Stop::Gently).unwrap();
+        send.send(Stop::Gently(StopCause::Interrupt)).unwrap();
     };
     let (ran, ()) = tokio::join!(executor.run(&job, stop), stopper);
     let ran = ran.unwrap();

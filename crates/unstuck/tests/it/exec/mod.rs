@@ -2,7 +2,9 @@
 
 mod agents;
 mod limits;
+mod processes;
 mod stops;
+mod streams;
 mod trouble;
 
 use crate::Place;

@@ -66,6 +66,63 @@ fn an_interrupt_stops_the_child_and_the_run_can_be_resumed() {
     );
 }
 
+/// `nohup` and background jobs of `sh` start it with signals that it must not hear.
+#[test]
+fn a_signal_that_was_ignored_from_the_start_stays_ignored() {
+    for (name, number) in [
+        ("HUP", Signal::HUP),
+        ("INT", Signal::INT),
+        ("TERM", Signal::TERM),
+    ] {
+        let place = Place::new();
+        let script = "echo ready; while [ ! -e go ]; do sleep 0.05; done; echo survived";
+        let line = format!("trap '' {name}; exec \"$UNSTUCK\" exec -- sh -c '{script}'");
+        let mut child = place.shell(&line).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(output.next().unwrap().unwrap(), "ready");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = u64::from_str_radix(caught.unwrap().trim(), 16).unwrap();
+        assert_eq!(
+            caught >> (number.as_raw() - 1) & 1,
+            0,
+            "SIG{name} is caught"
+        );
+        signal(&child, number);
+        place.write("go", "");
+        assert_eq!(output.next().unwrap().unwrap(), "survived");
+        assert_eq!(child.wait().unwrap().code(), Some(0), "SIG{name}");
+    }
+}
+
+#[test]
+fn a_signal_is_recorded_as_what_it_is() {
+    for (number, code, by, reason) in [
+        (Signal::INT, 130, "person", "stopped by a person"),
+        (Signal::TERM, 143, "sigterm", "terminated by SIGTERM"),
+        (Signal::HUP, 129, "sighup", "terminated by SIGHUP"),
+    ] {
+        let place = Place::new();
+        let script = "echo ready; exec sleep 60";
+        let mut child = start(&place, &["exec", "--json", "--", "sh", "-c", script]);
+        let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(output.next().unwrap().unwrap(), "ready");
+        signal(&child, number);
+        let told: serde_json::Value =
+            serde_json::from_str(&output.next().unwrap().unwrap()).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(
+            (&told["exit_code"], &told["reason"]),
+            (&code.into(), &reason.into())
+        );
+        assert_eq!(told["child"]["signal"], 15, "{told}");
+        assert_eq!(place.events("attempt_interrupted")[0]["by"], by);
+        assert_eq!(place.events("run_finished")[0]["reason"], reason);
+        let shown = place.run(&["show"], "").stdout;
+        assert!(shown.contains(reason), "{shown}");
+    }
+}
+
 /// Ctrl-C at a terminal, which an outer unstuck provides here, and to which it passes on what it reads.
 #[test]
 fn at_a_terminal_ctrl_c_stops_whatever_the_child_makes_of_it() {
@@ -211,7 +268,7 @@ fn a_run_that_is_driven_cannot_be_resumed() {
         second.stderr
     );
     signal(&child, Signal::TERM);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
 /// An answer to a question continues a run that waits for it.

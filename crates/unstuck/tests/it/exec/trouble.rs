@@ -258,16 +258,6 @@ fn a_run_that_cannot_be_resumed_does_not_stand_in_the_way() {
 }
 
 #[test]
-fn an_input_too_large_to_be_given_twice_asks() {
-    let place = Place::new();
-    place.write("unstuck.toml", QUICK);
-    let input = vec![b'x'; 9 << 20];
-    let script = "cat > /dev/null; echo '503 Service Unavailable' >&2; exit 1";
-    let ended = place.run(&["exec", "--", "sh", "-c", script], input);
-    assert_eq!(ended.code, 3, "{}", ended.stderr);
-}
-
-#[test]
 fn a_run_whose_folder_is_gone_is_not_resumed() {
     let place = Place::new();
     let folder = place.project().join("gone");

@@ -311,7 +311,7 @@ fn a_run_that_another_process_drives_is_left_alone() {
         .run(&["resume"], "")
         .told(1, &["is being driven by process"]);
     running.signal(Signal::TERM);
-    running.end().told(130, &["Stopped"]);
+    running.end().told(143, &["Stopped"]);
     assert_eq!(place.lines("ran"), ["architect", "implementer"]);
 }
 

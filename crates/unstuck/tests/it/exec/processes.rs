@@ -1,0 +1,125 @@
+//! What a child gets: its arguments byte for byte, a terminal where it needs one, its input, and one owner of retries.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Stdio;
+
+use crate::Place;
+
+use super::{QUICK, executions, flaky};
+
+#[test]
+fn arguments_that_are_not_utf_8_reach_the_child_as_they_are() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let script = "printf '%s' \"$1\" >> got; [ $(wc -c < got) -ge 10 ] || { echo 503 Service Unavailable >&2; exit 1; }";
+    let mut command = place.command(&["exec", "--", "sh", "-c", script, "sh"]);
+    command.arg(OsStr::from_bytes(b"caf\xe9\\"));
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let got = std::fs::read(place.project().join("got")).unwrap();
+    assert_eq!(got, b"caf\xe9\\caf\xe9\\");
+    let runs = place.json(&["runs", "--json"], "");
+    let shown = runs[0].to_string();
+    assert!(shown.contains(r"caf\\xe9"), "{shown}");
+}
+
+/// An outer unstuck provides the terminal here.
+fn at_a_terminal(place: &Place, command: &[&str]) -> String {
+    let outer = ["exec", "--policy", "off", "--tty", "--"];
+    let inner = [
+        env!("CARGO_BIN_EXE_unstuck"),
+        "exec",
+        "--store",
+        "inner.db",
+        "--",
+    ];
+    let output = place
+        .command(&[&outer[..], &inner, command].concat())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const TELLS: &str = "[ -t 0 ] && [ -t 1 ] && echo on a terminal || echo elsewhere";
+
+#[test]
+fn an_agent_that_a_person_talks_to_gets_a_terminal() {
+    let place = Place::new();
+    place.tool("claude", &format!("#!/bin/sh\n{TELLS}\n"));
+    assert_eq!(at_a_terminal(&place, &["claude"]), "on a terminal\r\n");
+    let headless = at_a_terminal(&place, &["claude", "-p", "x"]);
+    assert_eq!(headless, "elsewhere\r\n");
+    assert_eq!(at_a_terminal(&place, &["sh", "-c", TELLS]), "elsewhere\r\n");
+    let piped = place.run(&["exec", "--", "claude"], "");
+    assert_eq!(piped.stdout, "elsewhere\n");
+}
+
+#[test]
+fn an_inner_unstuck_leaves_retries_to_the_outer_one() {
+    let inner = [env!("CARGO_BIN_EXE_unstuck"), "exec", "--store", "inner.db"];
+    let script = flaky(99, "503 Service Unavailable");
+    let attempts = |outer: &[&str], own: &[&str]| {
+        let place = Place::new();
+        place.write("unstuck.toml", QUICK);
+        let command = ["--", "sh", "-c", &script];
+        let args = [&["exec"], outer, &["--"], &inner[..], own, &command].concat();
+        let ended = place.run(&args, "");
+        assert_ne!(ended.code, 0);
+        (executions(&place), ended.stderr)
+    };
+    let (alone, told) = attempts(&["--retries", "2"], &[]);
+    assert!(
+        told.contains("passed on to the unstuck that runs this one"),
+        "{told}"
+    );
+    // The outer one owns retries only if it retries.
+    let (by_inner, _) = attempts(&["--policy", "off"], &["--retries", "2"]);
+    assert_eq!(alone, by_inner);
+    // Whoever asks for retries gets them.
+    let (multiplied, _) = attempts(&["--retries", "2"], &["--retries", "1"]);
+    assert!(multiplied > alone, "{multiplied} {alone}");
+}
+
+#[test]
+fn a_variable_that_an_ended_run_left_behind_does_not_switch_retries_off() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let script = flaky(2, "503 Service Unavailable");
+    let mut command = place.command(&["exec", "--", "sh", "-c", &script]);
+    let output = command.env("UNSTUCK_OUTER_RETRIES", "1").output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(executions(&place), 2);
+}
+
+#[test]
+fn an_input_too_large_to_replay_is_said_and_the_failure_passed_on() {
+    let place = Place::new();
+    let script = "cat >/dev/null; echo x >> count; echo connection reset by peer >&2; exit 7";
+    let ended = place.run(&["exec", "--", "sh", "-c", script], vec![b'x'; 9 << 20]);
+    ended.told(7, &["its standard input was too large to be kept"]);
+    assert_eq!(executions(&place), 1);
+    assert!(
+        place
+            .json(&["inbox", "--json"], "")
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_file_of_any_size_is_read_again() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let large = place.write("large", &"x".repeat(9 << 20));
+    let script = "wc -c >> sizes; echo x >> count; [ $(wc -l < count) -ge 2 ] || { echo 503 Service Unavailable >&2; exit 1; }";
+    let mut command = place.command(&["exec", "--", "sh", "-c", script]);
+    let output = command
+        .stdin(std::fs::File::open(large).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(place.lines("sizes"), ["9437184", "9437184"]);
+}

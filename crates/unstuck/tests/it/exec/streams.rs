@@ -1,0 +1,197 @@
+//! Where output goes: what cannot be written, the line of `--json`, the file of `--output`.
+
+use serde_json::Value;
+
+use crate::{Ended, Place};
+
+use super::QUICK;
+
+/// A line for `sh` in a place, run to its end.
+fn shell(place: &Place, line: &str) -> Ended {
+    let output = place.shell(line).output().unwrap();
+    Ended {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn last_line(text: &str) -> Value {
+    serde_json::from_str(text.lines().last().unwrap()).unwrap()
+}
+
+fn only_run(place: &Place) -> Value {
+    let runs = place.json(&["runs", "--json"], "");
+    assert_eq!(runs.as_array().unwrap().len(), 1);
+    runs[0].clone()
+}
+
+#[test]
+fn output_that_cannot_be_written_is_no_success() {
+    for (command, flags) in [
+        ("seq 100000", ""),
+        ("echo short", ""),
+        ("echo short", "--quiet"),
+    ] {
+        let place = Place::new();
+        let ended = shell(
+            &place,
+            &format!("\"$UNSTUCK\" exec {flags} -- {command} >/dev/full"),
+        );
+        ended.told(
+            1,
+            &["standard output could not be written: No space left on device"],
+        );
+        let run = only_run(&place);
+        assert_eq!(run["status"], "interrupted", "{run}");
+        assert_eq!(place.events("attempt_interrupted")[0]["by"], "output");
+    }
+}
+
+#[test]
+fn a_lost_error_output_lets_the_work_end_and_is_no_success() {
+    let place = Place::new();
+    let ended = shell(
+        &place,
+        "\"$UNSTUCK\" exec -- sh -c 'echo lost >&2; echo done' 2>/dev/full",
+    );
+    assert_eq!((ended.code, ended.stdout.as_str()), (1, "done\n"));
+    assert_eq!(
+        place.events("run_finished")[0]["reason"],
+        "standard error could not be written: No space left on device (os error 28)"
+    );
+}
+
+#[test]
+fn json_has_a_line_of_its_own_and_says_how_the_child_ended() {
+    let place = Place::new();
+    let ended = place.run(&["exec", "--json", "--", "printf", "x"], "");
+    assert_eq!(ended.stdout.lines().next(), Some("x"));
+    let told = last_line(&ended.stdout);
+    assert_eq!(
+        (&told["success"], &told["exit_code"]),
+        (&true.into(), &0.into())
+    );
+    assert_eq!(
+        told["child"],
+        serde_json::json!({"exit_code": 0, "signal": null})
+    );
+
+    let ended = place.run(&["exec", "--json", "--", "echo", "x"], "");
+    assert_eq!(ended.stdout.lines().count(), 2, "{}", ended.stdout);
+
+    let killed = [
+        "exec",
+        "--json",
+        "--policy",
+        "off",
+        "--",
+        "sh",
+        "-c",
+        "kill -9 $$",
+    ];
+    let ended = place.run(&killed, "");
+    let told = last_line(&ended.stdout);
+    assert_eq!((ended.code, &told["exit_code"]), (137, &137.into()));
+    assert_eq!(
+        told["child"],
+        serde_json::json!({"exit_code": null, "signal": 9})
+    );
+}
+
+#[test]
+fn json_can_go_to_a_file() {
+    let place = Place::new();
+    let ended = place.run(&["exec", "--json=end.json", "--", "printf", "x"], "");
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "x"));
+    assert_eq!(last_line(&place.text("end.json"))["outcome"], "succeeded");
+
+    let ended = place.run(&["exec", "--json=none/end.json", "--", "touch", "ran"], "");
+    ended.told(2, &["--json none/end.json: no such folder"]);
+    assert!(!place.project().join("ran").exists());
+}
+
+#[test]
+fn a_failure_stays_one_when_nobody_reads_the_json() {
+    let place = Place::new();
+    let line = "{ \"$UNSTUCK\" exec --policy off --json -- sh -c 'exit 7'; echo $? >code; } | true";
+    shell(&place, line);
+    assert_eq!(place.text("code"), "7");
+}
+
+#[test]
+fn only_the_accepted_answer_is_in_the_output_file() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho x >> count; n=$(wc -l < count)\n[ $n -ge 2 ] && echo '# Review'\necho answer $n\n",
+    );
+    let args = [
+        "exec",
+        "--expect-section",
+        "# Review",
+        "--output",
+        "review.md",
+        "--no-gateway",
+    ];
+    let ended = place.run(&[&args[..], &["--", "claude", "-p", "x"]].concat(), "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(place.text("review.md"), "# Review\nanswer 2");
+    assert!(ended.stdout.contains("answer 1"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_failure_leaves_the_output_file_as_it_was() {
+    let place = Place::new();
+    place.write("old.md", "before");
+    for file in ["old.md", "new.md"] {
+        let args = ["exec", "--policy", "off", "-o", file, "--"];
+        let ended = place.run(
+            &[&args[..], &["sh", "-c", "echo half; exit 1"]].concat(),
+            "",
+        );
+        assert_eq!(ended.code, 1);
+    }
+    assert_eq!(place.text("old.md"), "before");
+    let entries = std::fs::read_dir(place.project()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    assert_eq!(names, [".unstuck", "old.md"]);
+}
+
+#[test]
+fn of_an_agent_that_writes_json_the_answer_itself_is_kept() {
+    let place = Place::new();
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"All is well.\",\"session_id\":\"s\"}'\n",
+    );
+    let args = ["exec", "--no-gateway", "-o", "answer", "--", "claude"];
+    let ended = place.run(
+        &[&args[..], &["-p", "x", "--output-format", "json"]].concat(),
+        "",
+    );
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(place.text("answer"), "All is well.");
+    assert!(ended.stdout.starts_with('{'));
+}
+
+#[test]
+fn an_output_file_that_cannot_be_written_is_no_success() {
+    let place = Place::new();
+    let ended = place.run(&["exec", "-o", "/dev/full", "--", "echo", "x"], "");
+    ended.told(1, &["the answer could not be written to /dev/full"]);
+}
+
+#[test]
+fn a_limit_of_zero_is_no_limit() {
+    let place = Place::new();
+    let args = ["exec", "--timeout", "0s", "--idle-timeout", "0s", "--"];
+    let ended = place.run(
+        &[&args[..], &["sh", "-c", "sleep 0.2; echo done"]].concat(),
+        "",
+    );
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "done\n"));
+}
