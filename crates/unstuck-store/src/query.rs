@@ -17,6 +17,10 @@ pub struct RunFilter {
     pub project: Option<String>,
     /// Where they stand: one of these, or anywhere if there are none.
     pub status: Vec<Status>,
+    /// The runs that a process supervises at present; others that should continue are [crashed](Status::Crashed).
+    ///
+    /// None if that does not matter: then no run is crashed.
+    pub alive: Option<Vec<RunId>>,
     /// The kind of their newest failure.
     pub kind: Option<Kind>,
     /// They began then or later.

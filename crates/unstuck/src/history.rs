@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde::Serialize;
-use unstuck_core::episode::{RunView, Status, Timeline};
+use unstuck_core::episode::{RunView, SessionStatus, SessionView, Status, Timeline};
 use unstuck_core::{Recorded, RunId, Timestamp};
 use unstuck_run::drive::is_alive;
 use unstuck_store::{Lease, Location, RunFilter, SpendingQuery, Spent, Store};
@@ -22,29 +22,24 @@ pub(crate) struct History {
 pub(crate) struct Listed {
     #[serde(flatten)]
     pub(crate) run: RunView,
+    /// Its state in five fields.
+    pub(crate) state: SessionStatus,
     /// Whether a process drives it at present.
     pub(crate) driven: bool,
 }
 
 impl Listed {
-    pub(crate) fn of(timeline: &Timeline, driven: bool) -> Self {
-        Self {
-            run: timeline.view.clone(),
-            driven,
-        }
+    pub(crate) fn of(mut run: RunView, driven: bool) -> Self {
+        let state = SessionStatus::of_run(&run, driven);
+        run.cost_usd = rounded_usd(run.cost_usd);
+        run.status = state.state;
+        Self { run, state, driven }
     }
 
-    /// Whether it should go on by itself, but nobody drives it any more.
-    pub(crate) fn is_cut_off(&self) -> bool {
-        self.run.finished.is_none() && !self.driven
-    }
-
-    /// How it stands, in one word for people.
-    pub(crate) fn standing(&self) -> &'static str {
-        match self.is_cut_off() {
-            true => "cut off",
-            false => self.run.status.name(),
-        }
+    /// The state of one of its sessions.
+    pub(crate) fn session_status(&self, session: &SessionView) -> SessionStatus {
+        let is_abandoned = self.run.finished.is_none() && !self.driven;
+        SessionStatus::of_session(session, is_abandoned)
     }
 }
 
@@ -64,14 +59,17 @@ impl History {
 
     /// The runs that are asked for, each with whether a process drives it.
     pub(crate) async fn listed(&self, filter: &RunFilter, now: Timestamp) -> Result<Vec<Listed>> {
-        let runs = self.runs(filter).await?;
         let leases = self.leases().await?;
-        let listed = runs.into_iter().map(|mut run| {
-            run.cost_usd = rounded_usd(run.cost_usd);
-            Listed {
-                driven: is_driven(&leases, &run.id, now),
-                run,
-            }
+        let alive = leases.iter().filter(|lease| is_alive(lease, now));
+        let alive: Vec<RunId> = alive.map(|lease| lease.token.run.clone()).collect();
+        let filter = RunFilter {
+            alive: Some(alive.clone()),
+            ..filter.clone()
+        };
+        let runs = self.runs(&filter).await?;
+        let listed = runs.into_iter().map(|run| {
+            let driven = alive.contains(&run.id);
+            Listed::of(run, driven)
         });
         Ok(listed.collect())
     }

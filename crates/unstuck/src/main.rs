@@ -26,6 +26,7 @@ mod runtime;
 mod session;
 mod show_text;
 mod started;
+mod state_text;
 mod store;
 mod supervise;
 mod trusting;

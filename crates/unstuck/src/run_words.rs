@@ -32,7 +32,7 @@ pub(crate) fn what(run: &RunView) -> String {
 pub(crate) fn style(status: Status) -> anstyle::Style {
     match status {
         Status::Succeeded | Status::Recovered => GREEN,
-        Status::Failed | Status::AwaitingHuman => RED,
+        Status::Failed | Status::AwaitingHuman | Status::Crashed => RED,
         Status::Running | Status::Waiting | Status::Interrupted => YELLOW,
     }
 }

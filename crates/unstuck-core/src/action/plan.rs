@@ -33,7 +33,7 @@ struct Candidate<'a> {
 ///
 /// # let diagnosis = Diagnosis {
 /// #     kind: Kind::CommandNotFound, layer: Layer::Tool, level: Some(Level::Alternative), confidence: 1.0,
-/// #     retry_after: None, fingerprint: String::new(), message: String::new(), hint: String::new(), truncated: false,
+/// #     retry_after: None, retry_after_source: None, fingerprint: String::new(), message: String::new(), hint: String::new(), truncated: false,
 /// #     evidence: Evidence { rule: String::new(), line: "bash: rg: command not found".into() },
 /// # };
 /// let playbook = Playbook::built_in();

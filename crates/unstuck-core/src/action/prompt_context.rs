@@ -52,7 +52,7 @@ impl PromptContext {
     /// use unstuck_core::action::PromptContext;
     /// # use unstuck_core::{Diagnosis, Evidence, Kind, Layer};
     /// # let diagnosis = Diagnosis {
-    /// #     kind: Kind::MissingSections, layer: Layer::Agent, level: None, confidence: 1.0, retry_after: None,
+    /// #     kind: Kind::MissingSections, layer: Layer::Agent, level: None, confidence: 1.0, retry_after: None, retry_after_source: None,
     /// #     fingerprint: String::new(), message: String::new(), hint: String::new(), truncated: false,
     /// #     evidence: Evidence { rule: String::new(), line: String::new() },
     /// # };

@@ -246,7 +246,7 @@ impl Classifier {
             now,
         );
         if let Some(long) = &self.knowledge.kind(kind).long_wait
-            && stated.is_some_and(|wait| wait.as_secs() > long.over_seconds)
+            && stated.is_some_and(|(wait, _)| wait.as_secs() > long.over_seconds)
         {
             kind = long.becomes;
         }
@@ -272,7 +272,8 @@ impl Classifier {
             layer: view.failure.layer,
             level: file.level(kind, view.failure.layer),
             confidence: weigh::confidence(candidates, view),
-            retry_after: stated,
+            retry_after: stated.map(|(wait, _)| wait),
+            retry_after_source: stated.map(|(_, source)| source),
             fingerprint: fingerprint::fingerprint(
                 kind,
                 reporter,

@@ -16,6 +16,7 @@ mod rule;
 mod screen;
 mod view;
 mod wait;
+mod wait_source;
 mod weigh;
 
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub use fingerprint::masked_text;
 pub(crate) use fingerprint::{fingerprint, template};
 pub use pattern::PatternError;
 pub(crate) use screen::Screen;
+pub use wait_source::WaitSource;
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +52,9 @@ pub struct Diagnosis {
         default
     )]
     pub retry_after: Option<Duration>,
+    /// Where that wait is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_source: Option<WaitSource>,
     /// What it was recognised by.
     pub evidence: Evidence,
     /// Recognises the same failure again.

@@ -5,12 +5,13 @@
 
 use std::time::Duration;
 
-use super::automaton::{PatternId, Sightings};
+use super::automaton::{PatternId, Place, Sightings};
 use super::clock;
 use super::rule::Rule;
 use super::view::View;
-use crate::failure::{Category, Headers, Kind};
-use crate::knowledge::WaitSpec;
+use super::wait_source::WaitSource;
+use crate::failure::{Category, Headers, Kind, Layer};
+use crate::knowledge::{Stream, WaitSpec};
 use crate::moment::{Now, Timestamp};
 
 /// A wait longer than this is a misreading.
@@ -20,7 +21,7 @@ const GROUPS: &[&str] = &[
     "wait", "seconds", "millis", "epoch", "clock", "date", "zone",
 ];
 
-/// How long the failure says to wait.
+/// How long the failure says to wait, and where it says so.
 pub(crate) fn stated(
     waits: &[PatternId],
     rule: Option<&Rule>,
@@ -28,7 +29,7 @@ pub(crate) fn stated(
     view: &View<'_>,
     seen: &Sightings<'_>,
     now: &Now,
-) -> Option<Duration> {
+) -> Option<(Duration, WaitSource)> {
     let passes = kind.category() == Category::Transient || kind == Kind::QuotaExhausted;
     if !passes {
         return None;
@@ -38,15 +39,33 @@ pub(crate) fn stated(
         Some(WaitSpec::Unstated) => return None,
         Some(WaitSpec::Daily(at)) => {
             let (time, zone) = at.split_once(' ').unwrap_or((at, "UTC"));
-            return clock::next(time, Some(zone), now).and_then(|at| until(at, now));
+            let wait = clock::next(time, Some(zone), now).and_then(|at| until(at, now));
+            return wait.map(|wait| (wait, WaitSource::Guess));
         }
         None => {}
     }
     // The rule that decided knows best what its own words mean.
-    rule.and_then(|rule| from_text(&rule.waits, seen, now))
-        .or_else(|| from_retry_headers(headers, now))
-        .or_else(|| from_text(waits, seen, now))
-        .or_else(|| from_reset_headers(headers, now))
+    let in_header = |wait: Duration| (wait, WaitSource::Header);
+    rule.and_then(|rule| from_text(&rule.waits, view, seen, now))
+        .or_else(|| from_retry_headers(headers, now).map(in_header))
+        .or_else(|| from_text(waits, view, seen, now))
+        .or_else(|| from_reset_headers(headers, now).map(in_header))
+}
+
+/// Where a text was found: in a response, in an event of an agent, or among what a program printed.
+fn source_of(place: &Place, view: &View<'_>) -> WaitSource {
+    if place.stream == Stream::Body || view.failure.layer == Layer::Api {
+        return WaitSource::Body;
+    }
+    let is_event = view.screen(place.stream).is_some_and(|screen| {
+        let line = &screen.lines()[screen.lines_of(&place.range)];
+        line.strip_prefix("data: ").unwrap_or(line).starts_with('{')
+    });
+    if is_event {
+        WaitSource::Event
+    } else {
+        WaitSource::Screen
+    }
 }
 
 /// No wait at all is not worth stating, and one beyond all measure was misread: another word may know better.
@@ -92,7 +111,12 @@ fn seconds(value: f64) -> Option<Duration> {
 }
 
 /// The last wait that the text states.
-fn from_text(waits: &[PatternId], seen: &Sightings<'_>, now: &Now) -> Option<Duration> {
+fn from_text(
+    waits: &[PatternId],
+    view: &View<'_>,
+    seen: &Sightings<'_>,
+    now: &Now,
+) -> Option<(Duration, WaitSource)> {
     let found = waits
         .iter()
         .flat_map(|pattern| seen.captures(*pattern, GROUPS));
@@ -100,7 +124,8 @@ fn from_text(waits: &[PatternId], seen: &Sightings<'_>, now: &Now) -> Option<Dur
         .filter_map(|(place, groups)| Some((place, from_groups(&groups, now)?)))
         .collect();
     read.sort_by_key(|(place, _)| place.range.start);
-    read.pop().map(|(_, wait)| wait)
+    read.pop()
+        .map(|(place, wait)| (wait, source_of(&place, view)))
 }
 
 fn from_groups(groups: &[(&str, String)], now: &Now) -> Option<Duration> {

@@ -5,18 +5,22 @@ mod call_story;
 mod prompt_pattern;
 mod run_fold;
 mod run_view;
+mod session_status;
 mod session_view;
 mod timeline;
 mod untold;
+mod wait;
 
 pub use analytics::{DayCount, FailureAnalytics, MessageCount, PatternCount, Tried};
 pub use call_story::{CallStory, FailedTry};
 pub use prompt_pattern::PromptPattern;
 pub use run_fold::RunFold;
 pub use run_view::{RunView, Status};
+pub use session_status::{Actor, NextAction, NextStep, SessionStatus};
 pub use session_view::SessionView;
 pub use timeline::{AttemptOutcome, AttemptStory, RepairStory, Timeline};
 pub use untold::Untold;
+pub use wait::{HeldCall, Wait};
 
 use serde::{Deserialize, Serialize};
 

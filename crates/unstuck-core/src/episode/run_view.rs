@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::wait::{HeldCall, Wait};
 use crate::event::{Event, Measured, Outcome, Recorded, RunId, RunStarted};
 use crate::failure::{Kind, Level};
 use crate::moment::Timestamp;
@@ -26,11 +27,13 @@ pub enum Status {
     Failed,
     /// A person stopped it.
     Interrupted,
+    /// It should continue, but the process that supervised it is gone. Events alone never tell this.
+    Crashed,
 }
 
 impl Status {
     /// Every status.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Running,
         Self::Waiting,
         Self::AwaitingHuman,
@@ -38,6 +41,7 @@ impl Status {
         Self::Recovered,
         Self::Failed,
         Self::Interrupted,
+        Self::Crashed,
     ];
 
     /// The name used on every wire.
@@ -50,12 +54,21 @@ impl Status {
             Self::Recovered => "recovered",
             Self::Failed => "failed",
             Self::Interrupted => "interrupted",
+            Self::Crashed => "crashed",
         }
     }
 
     /// The status of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+
+    /// The status of something whose supervisor is alive, or not: without one nothing runs and no wait ends.
+    pub const fn with_liveness(self, is_alive: bool) -> Self {
+        match self {
+            Self::Running | Self::Waiting if !is_alive => Self::Crashed,
+            other => other,
+        }
     }
 
     /// Whether nothing more is going to happen by itself and nothing is left to do.
@@ -140,6 +153,9 @@ pub struct RunView {
     pub exit_code: Option<i32>,
     /// Why it stands where it stands, in one sentence.
     pub reason: Option<String>,
+    /// What it waits for, while it waits.
+    #[serde(default, skip_serializing_if = "Wait::is_empty")]
+    pub wait: Wait,
     /// The number of its newest event.
     pub seq: u64,
 }
@@ -184,6 +200,7 @@ impl RunView {
             tokens: 0,
             exit_code: None,
             reason: None,
+            wait: Wait::default(),
             seq: 1,
         }
     }
@@ -217,15 +234,23 @@ impl RunView {
                 }
                 self.running();
             }
-            Event::AttemptInterrupted(_) => self.cut_off += 1,
+            Event::AttemptInterrupted(_) => {
+                self.cut_off += 1;
+                self.release_all();
+            }
             Event::IterationStarted(started) => self.iteration = Some(started.iteration),
             Event::AttemptFailed(attempt) => {
                 self.error_count += 1;
                 self.kind = Some(attempt.diagnosis.kind);
                 self.reason = Some(attempt.diagnosis.message.clone());
                 self.used(&attempt.end.used);
+                self.release_all();
+                self.wait.attempt_failed(&attempt.diagnosis);
             }
-            Event::AttemptSucceeded(attempt) => self.used(&attempt.end.used),
+            Event::AttemptSucceeded(attempt) => {
+                self.used(&attempt.end.used);
+                self.release_all();
+            }
             Event::DecisionMade(made) => {
                 self.recovery_level = self.recovery_level.max(made.decision.level);
                 self.retry_count += u32::from(made.decision.delay().is_some());
@@ -234,14 +259,23 @@ impl RunView {
             Event::WaitingUntil(wait) => {
                 self.status = Status::Waiting;
                 self.until = Some(wait.until);
+                self.wait.begin(wait);
             }
             Event::RecoveryEscalated(asked) if !asked.lets_it_go_on() => {
                 self.status = Status::AwaitingHuman;
+                self.wait.answer_by = asked.shown.deadline.as_ref().map(|deadline| deadline.at);
                 self.is_hiccup = true;
                 self.reason = Some(asked.reason.clone());
             }
+            Event::CallFailed(call) if self.attempts > 0 => {
+                match HeldCall::after(call, recorded.at) {
+                    Some(held) => self.hold(held),
+                    None => self.release(&call.call),
+                }
+            }
+            Event::CallFinished(call) if self.attempts > 0 => self.release(&call.call),
             // Of a run that is driven, its attempts tell how it stands.
-            Event::CallFailed(call) if self.attempts == 0 => {
+            Event::CallFailed(call) => {
                 self.error_count += 1;
                 self.retry_count += u32::from(call.decision.delay().is_some());
                 self.recovery_level = self.recovery_level.max(call.decision.level);
@@ -276,6 +310,33 @@ impl RunView {
     fn running(&mut self) {
         self.status = Status::Running;
         self.until = None;
+        self.wait = Wait::default();
+    }
+
+    /// A call waits in the gateway, so the agent that made it waits too.
+    fn hold(&mut self, held: HeldCall) {
+        if self.status == Status::Running || !self.wait.calls.is_empty() {
+            self.wait.hold(held);
+            self.status = Status::Waiting;
+            self.until = self.wait.next_call().map(|call| call.until);
+        }
+    }
+
+    /// The process that made the calls has ended.
+    fn release_all(&mut self) {
+        if !self.wait.calls.is_empty() {
+            self.running();
+        }
+    }
+
+    fn release(&mut self, call: &str) {
+        if !self.wait.release(call) {
+            return;
+        }
+        match self.wait.next_call() {
+            Some(next) => self.until = Some(next.until),
+            None => self.running(),
+        }
     }
 }
 

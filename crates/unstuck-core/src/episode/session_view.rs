@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Episode;
 use super::run_view::Status;
+use super::wait::{HeldCall, Wait};
 use crate::diagnosis::Diagnosis;
 use crate::event::{
     AttemptEnd, AttemptFailed, Event, Part, Recorded, RunFinished, SessionId, SessionSpec,
@@ -54,6 +55,9 @@ pub struct SessionView {
     pub output: Option<String>,
     /// Why it stands where it stands, in one sentence.
     pub reason: Option<String>,
+    /// What it waits for, while it waits.
+    #[serde(default, skip_serializing_if = "Wait::is_empty")]
+    pub wait: Wait,
     /// What the newest failure was found to be.
     #[serde(skip)]
     pub diagnosis: Option<Box<Diagnosis>>,
@@ -85,6 +89,7 @@ impl SessionView {
             agent_session: None,
             output: None,
             reason: None,
+            wait: Wait::default(),
             diagnosis: None,
             asked: Vec::new(),
         }
@@ -143,7 +148,11 @@ impl SessionView {
                 self.running();
             }
             Event::AttemptFailed(attempt) => self.failed(attempt),
-            Event::AttemptSucceeded(attempt) => self.ended(&attempt.end),
+            Event::AttemptSucceeded(attempt) => {
+                self.ended(&attempt.end);
+                self.release_all();
+            }
+            Event::AttemptInterrupted(_) => self.release_all(),
             Event::DecisionMade(made) => {
                 self.recovery_level = self.recovery_level.max(made.decision.level);
                 self.retry_count += u32::from(made.decision.delay().is_some());
@@ -152,16 +161,25 @@ impl SessionView {
             Event::WaitingUntil(wait) => {
                 self.status = Status::Waiting;
                 self.until = Some(wait.until);
+                self.wait.begin(wait);
             }
             Event::RecoveryEscalated(asked) => {
                 self.status = Status::AwaitingHuman;
+                self.wait.answer_by = asked.shown.deadline.as_ref().map(|deadline| deadline.at);
                 self.is_hiccup = true;
                 self.asked.push(asked.trigger.clone());
                 self.reason = Some(asked.reason.clone());
             }
             Event::RecoveryResolved(resolved) if resolved.is_by_person() => self.running(),
+            Event::CallFailed(call) if self.attempts > 0 => {
+                match HeldCall::after(call, recorded.at) {
+                    Some(held) => self.hold(held),
+                    None => self.release(&call.call),
+                }
+            }
+            Event::CallFinished(call) if self.attempts > 0 => self.release(&call.call),
             // Of a session that is driven, its attempts tell how it stands.
-            Event::CallFailed(call) if self.attempts == 0 => {
+            Event::CallFailed(call) => {
                 self.error_count += 1;
                 self.retry_count += u32::from(call.decision.delay().is_some());
                 self.recovery_level = self.recovery_level.max(call.decision.level);
@@ -184,6 +202,8 @@ impl SessionView {
         self.reason = Some(attempt.diagnosis.message.clone());
         self.diagnosis = Some(Box::new(attempt.diagnosis.clone()));
         self.ended(&attempt.end);
+        self.release_all();
+        self.wait.attempt_failed(&attempt.diagnosis);
     }
 
     fn ended(&mut self, end: &AttemptEnd) {
@@ -205,6 +225,33 @@ impl SessionView {
     fn running(&mut self) {
         self.status = Status::Running;
         self.until = None;
+        self.wait = Wait::default();
+    }
+
+    /// A call waits in the gateway, so the agent that made it waits too.
+    fn hold(&mut self, held: HeldCall) {
+        if self.status == Status::Running || !self.wait.calls.is_empty() {
+            self.wait.hold(held);
+            self.status = Status::Waiting;
+            self.until = self.wait.next_call().map(|call| call.until);
+        }
+    }
+
+    /// The process that made the calls has ended.
+    fn release_all(&mut self) {
+        if !self.wait.calls.is_empty() {
+            self.running();
+        }
+    }
+
+    fn release(&mut self, call: &str) {
+        if !self.wait.release(call) {
+            return;
+        }
+        match self.wait.next_call() {
+            Some(next) => self.until = Some(next.until),
+            None => self.running(),
+        }
     }
 
     /// The story so far, as a line of `episodes.jsonl`.

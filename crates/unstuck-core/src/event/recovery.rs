@@ -78,6 +78,9 @@ pub struct WaitingUntil {
     /// Whether the server stated the moment.
     #[serde(default)]
     pub stated: bool,
+    /// Whether regular retries ended and only a probe is sent then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parked: bool,
 }
 
 /// A session went over to another model.

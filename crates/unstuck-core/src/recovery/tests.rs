@@ -294,6 +294,7 @@ fn diagnosis(kind: Kind) -> Diagnosis {
         level: known.level(kind, layer),
         confidence: 1.0,
         retry_after: (kind == Kind::RateLimitTimed).then_some(Duration::from_secs(7200)),
+        retry_after_source: None,
         evidence: Evidence {
             rule: "test".into(),
             line: "it broke".into(),

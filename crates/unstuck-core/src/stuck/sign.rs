@@ -50,6 +50,7 @@ impl StuckSign {
             level: known.level(Kind::Stuck, Layer::Agent),
             confidence: 1.0,
             retry_after: None,
+            retry_after_source: None,
             fingerprint: fingerprint(Kind::Stuck, &rule, &thing, 0),
             message: format!("{}: {line}", known.title),
             hint: Data::built_in().words(self.what).hint.clone(),

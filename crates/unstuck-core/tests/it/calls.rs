@@ -16,15 +16,15 @@ use unstuck_core::{
 
 use crate::diagnose;
 
-fn run() -> RunId {
+pub(crate) fn run() -> RunId {
     RunId::new("k3v9x0m2qa")
 }
 
-fn second(second: i64) -> Timestamp {
+pub(crate) fn second(second: i64) -> Timestamp {
     Timestamp::from_seconds(1_794_777_000 + second)
 }
 
-fn started(agent: &str) -> Event {
+pub(crate) fn started(agent: &str) -> Event {
     Event::from(Box::new(RunStarted {
         project: "/p".into(),
         work: Work::Command(Box::new(SessionSpec {
@@ -44,7 +44,7 @@ fn started(agent: &str) -> Event {
     }))
 }
 
-fn attempt(number: u32) -> Event {
+pub(crate) fn attempt(number: u32) -> Event {
     Event::from(Box::new(AttemptStarted {
         session: run().session(1),
         number,
@@ -59,7 +59,7 @@ fn attempt(number: u32) -> Event {
     }))
 }
 
-fn end(number: u32, cost_usd: Option<f64>) -> AttemptEnd {
+pub(crate) fn end(number: u32, cost_usd: Option<f64>) -> AttemptEnd {
     AttemptEnd {
         session: run().session(1),
         number,
@@ -87,7 +87,7 @@ fn overloaded() -> unstuck_core::Diagnosis {
     })
 }
 
-fn failed(number: u32) -> Event {
+pub(crate) fn failed(number: u32) -> Event {
     Event::from(Box::new(AttemptFailed {
         end: end(number, None),
         diagnosis: diagnose(&Failure::new(Layer::Agent)),
@@ -97,14 +97,14 @@ fn failed(number: u32) -> Event {
     }))
 }
 
-fn succeeded(number: u32) -> Event {
+pub(crate) fn succeeded(number: u32) -> Event {
     Event::from(Box::new(AttemptSucceeded {
         end: end(number, Some(0.5)),
         truncated: false,
     }))
 }
 
-fn finished() -> Event {
+pub(crate) fn finished() -> Event {
     Event::from(RunFinished {
         outcome: Outcome::Recovered,
         exit_code: 0,
@@ -117,7 +117,7 @@ fn finished() -> Event {
     })
 }
 
-fn call_failed() -> Event {
+pub(crate) fn call_failed() -> Event {
     let delay = Duration::from_secs(1);
     Event::from(Box::new(CallFailed {
         session: run().session(1),
@@ -151,7 +151,7 @@ fn call_failed() -> Event {
     }))
 }
 
-fn call_finished() -> Event {
+pub(crate) fn call_finished() -> Event {
     Event::from(Box::new(CallRecord {
         call: "c1".into(),
         run: run(),
@@ -189,7 +189,7 @@ fn moved() -> Event {
     })
 }
 
-fn log(events: Vec<(i64, Event)>) -> Vec<Recorded> {
+pub(crate) fn log(events: Vec<(i64, Event)>) -> Vec<Recorded> {
     let numbered = (1..).zip(events);
     let recorded = numbered.map(|(seq, (at, event))| Recorded {
         version: VERSION,

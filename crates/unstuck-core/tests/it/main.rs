@@ -13,6 +13,7 @@ mod redaction;
 mod repairs;
 mod requirements;
 mod samples;
+mod session_status;
 mod stuck;
 mod texts;
 mod waits;

@@ -114,6 +114,7 @@ impl Call {
             level: Some(Level::Alternative),
             confidence: 1.0,
             retry_after: None,
+            retry_after_source: None,
             evidence: Evidence {
                 rule: "gateway/output".to_owned(),
                 line: wrong.why.to_owned(),

@@ -238,6 +238,7 @@ impl Engine<'_> {
                         until,
                         reason: decision.reason,
                         stated: decision.stated,
+                        parked: false,
                     },
                 );
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Params, Row, params_from_iter};
 use unstuck_core::Timestamp;
-use unstuck_core::episode::RunView;
+use unstuck_core::episode::{RunView, Status};
 use unstuck_core::event::{Event, Recorded, RunId};
 
 use super::failure;
@@ -41,7 +41,7 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
         conditions.add("id >= ? AND id < ?", [prefix.clone().into(), end.into()]);
     }
     conditions.equal("project", filter.project.as_deref());
-    conditions.any_of("status", filter.status.iter().map(|status| status.name()));
+    add_status(&mut conditions, filter);
     conditions.equal("kind", filter.kind.map(|kind| kind.name()));
     conditions.compare("started >= ?", filter.since.map(Timestamp::millis));
     conditions.compare("started < ?", filter.until.map(Timestamp::millis));
@@ -71,6 +71,32 @@ pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Res
         runs.extend(told);
     }
     Ok(runs)
+}
+
+/// One of the states that are asked for; what nobody supervises any more does not run and does not wait.
+fn add_status(conditions: &mut Conditions, filter: &RunFilter) {
+    let names = || filter.status.iter().map(|status| status.name());
+    let Some(alive) = &filter.alive else {
+        return conditions.any_of("status", names());
+    };
+    if filter.status.is_empty() {
+        return;
+    }
+    let text = |text: &str| Value::from(text.to_owned());
+    let list = |count: usize| vec!["?"; count].join(", ");
+    let should_continue = "finished IS NULL AND status IN ('running', 'waiting')";
+    let crashed = format!("({should_continue} AND id NOT IN ({}))", list(alive.len()));
+    let alive = || alive.iter().map(|run| text(run.as_str()));
+    let mut sql = format!(
+        "(status IN ({}) AND NOT {crashed})",
+        list(filter.status.len())
+    );
+    let mut values: Vec<Value> = names().map(text).chain(alive()).collect();
+    if filter.status.contains(&Status::Crashed) {
+        sql = format!("({sql} OR {crashed})");
+        values.extend(alive());
+    }
+    conditions.add(&sql, values);
 }
 
 /// The events that are asked for.

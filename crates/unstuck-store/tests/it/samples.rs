@@ -126,6 +126,7 @@ pub(crate) fn failed(end: AttemptEnd, kind: Kind) -> Event {
             level: Some(Level::Same),
             confidence: 0.9,
             retry_after: None,
+            retry_after_source: None,
             evidence: Evidence {
                 rule: "anthropic.overloaded".into(),
                 line: "API Error: 529 overloaded_error".into(),

@@ -1,7 +1,7 @@
 //! A run: one execution of a pipeline, a loop or a single command.
 
 use serde::Serialize;
-use unstuck_core::episode::{RunView, Status};
+use unstuck_core::episode::{RunView, SessionStatus, Status};
 use unstuck_core::{Kind, Level, Timestamp};
 use unstuck_store::Spent;
 use utoipa::ToSchema;
@@ -38,6 +38,9 @@ pub struct Run {
     /// Where it stands.
     #[schema(schema_with = schema::status)]
     pub status: Status,
+    /// Its state in five fields.
+    #[schema(schema_with = schema::session_status)]
+    pub state: SessionStatus,
     /// Whether a process drives it at present.
     pub driven: bool,
     /// The kind of the newest failure.
@@ -79,6 +82,7 @@ pub struct Run {
 impl Run {
     /// A run as it stands, and whether a process drives it.
     pub fn of(view: RunView, driven: bool) -> Self {
+        let state = SessionStatus::of_run(&view, driven);
         Self {
             id: view.id.as_str().to_owned(),
             project_id: project_id(&view.project),
@@ -90,7 +94,8 @@ impl Run {
             roles: view.roles,
             task: view.task,
             iteration: view.iteration,
-            status: view.status,
+            status: state.state,
+            state,
             driven,
             kind: view.kind,
             recovery_level: view.recovery_level,
@@ -114,8 +119,8 @@ impl Run {
         client(&self.command)
     }
 
-    /// Whether it should go on by itself, but nobody drives it any more.
-    pub fn is_cut_off(&self) -> bool {
+    /// Whether it should continue and no process supervises it.
+    pub fn is_abandoned(&self) -> bool {
         self.finished.is_none() && !self.driven
     }
 }

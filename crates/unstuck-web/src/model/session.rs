@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::decision::RetryAttempt;
-use unstuck_core::episode::{SessionView, Status};
+use unstuck_core::episode::{SessionStatus, SessionView, Status};
 use unstuck_core::event::SessionSpec;
 use unstuck_core::{Kind, Level, Timestamp};
 use utoipa::ToSchema;
@@ -44,6 +44,9 @@ pub struct Session {
     /// Where it stands.
     #[schema(schema_with = schema::status)]
     pub status: Status,
+    /// Its state in five fields.
+    #[schema(schema_with = schema::session_status)]
+    pub state: SessionStatus,
     /// Whether a process drives its run at present.
     pub driven: bool,
     /// When it began.
@@ -90,6 +93,7 @@ pub struct Session {
 impl Session {
     /// A session as it stands in its run; its history is added by whoever knows it.
     pub fn of(view: SessionView, spec: Option<&SessionSpec>, run: &Run) -> Self {
+        let state = SessionStatus::of_session(&view, run.is_abandoned());
         let (part, policy) = (view.part, spec.map(|spec| &spec.policy));
         Self {
             id: view.id.as_str().to_owned(),
@@ -103,7 +107,8 @@ impl Session {
             model: view.model,
             command: spec.map(|spec| spec.command.clone()).unwrap_or_default(),
             policy: policy.map(|policy| policy.id.clone()),
-            status: view.status,
+            status: state.state,
+            state,
             driven: run.driven,
             started: view.started,
             finished: view.finished,

@@ -12,12 +12,18 @@ use crate::web::Web;
 
 /// The runs that are asked for, the newest first; the filter's limit is how many a page has.
 pub async fn runs(web: &Web, filter: &RunFilter) -> Result<Page<Run>, Problem> {
-    let page = web.store().run_page(filter).await?;
     let leases = web.store().leases().await?;
     let now = web.now();
+    let alive = leases.iter().filter(|lease| is_alive(lease, now));
+    let alive: Vec<RunId> = alive.map(|lease| lease.token.run.clone()).collect();
+    let filter = RunFilter {
+        alive: Some(alive.clone()),
+        ..filter.clone()
+    };
+    let page = web.store().run_page(&filter).await?;
     let mut items = Vec::with_capacity(page.runs.len());
     for view in page.runs {
-        let driven = is_driven(&leases, &view.id, now);
+        let driven = alive.contains(&view.id);
         let mut run = Run::of(view, driven);
         count_calls(web, &mut run).await?;
         items.push(run);

@@ -9,9 +9,14 @@ use crate::model::{Attempt, Problem, Run, Session};
 use crate::web::Web;
 
 /// Where runs stand whose sessions may go on.
-const GOING_ON: [Status; 3] = [Status::Running, Status::Waiting, Status::AwaitingHuman];
+const GOING_ON: [Status; 4] = [
+    Status::Running,
+    Status::Waiting,
+    Status::AwaitingHuman,
+    Status::Crashed,
+];
 
-/// The sessions that run, wait or need a person, those of the newest runs first; of so many runs at most.
+/// The sessions that run, wait, crashed or need a person, those of the newest runs first; of so many runs at most.
 pub async fn active_sessions(web: &Web, most_runs: usize) -> Result<Vec<Session>, Problem> {
     let filter = RunFilter {
         status: GOING_ON.to_vec(),

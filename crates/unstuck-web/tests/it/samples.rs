@@ -50,6 +50,7 @@ pub(crate) fn recovered(run: &RunId, project: &str) -> Vec<Event> {
             until: later(4),
             reason: "a rate limit".into(),
             stated: true,
+            parked: false,
         }),
         attempt(run, 2),
         succeeded(run, 2),
@@ -155,6 +156,7 @@ pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event 
             level: Some(Level::Same),
             confidence: 0.9,
             retry_after: None,
+            retry_after_source: None,
             evidence: Evidence {
                 rule: "a.rule".into(),
                 line: line.into(),

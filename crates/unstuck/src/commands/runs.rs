@@ -27,10 +27,11 @@ const LEAST_COMMAND: usize = 16;
 #[command(after_help = "Examples:
   unstuck runs
   unstuck runs --status awaiting_human,waiting
+  unstuck runs --status crashed       (what a crash or a reboot interrupted; `unstuck resume --all` resumes it)
   unstuck runs --project . --since 24h
   unstuck runs --kind rate_limit --json")]
 pub(crate) struct RunsArgs {
-    /// Only those that stand at: running, waiting, awaiting_human, succeeded, recovered, failed, interrupted
+    /// Filter by status: running, waiting, awaiting_human, succeeded, recovered, failed, interrupted, crashed
     #[arg(
         long,
         value_delimiter = ',',
@@ -112,7 +113,7 @@ impl RunsArgs {
 /// One run on one line; where a person reads it, as wide as the terminal is.
 fn line(listed: &Listed, now: Timestamp, columns: Option<usize>) -> String {
     let run = &listed.run;
-    let (style, status) = (style(run.status), listed.standing());
+    let (style, status) = (style(run.status), run.status.name());
     let ago = clock::ago(run.started, now);
     let kind = run.kind.filter(|_| run.status != Status::Succeeded);
     let kind = kind.map(|kind| format!(" {kind}")).unwrap_or_default();

@@ -96,6 +96,7 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
             level: Some(Level::Same),
             confidence: 0.9,
             retry_after: None,
+            retry_after_source: None,
             evidence: Evidence {
                 rule: "anthropic.overloaded".into(),
                 line: "overloaded_error".into(),

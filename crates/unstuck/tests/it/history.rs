@@ -103,7 +103,7 @@ fn a_command_is_listed_as_it_was_typed() {
 
 /// The second run of that history has no end, and no process drives it.
 #[test]
-fn a_run_that_nobody_drives_any_more_is_shown_as_cut_off() {
+fn a_run_whose_supervisor_is_gone_is_crashed() {
     let place = Place::with_history();
     let told = |args: &[&str]| {
         let args = [&["--store", "history.db"], args].concat();
@@ -111,15 +111,20 @@ fn a_run_that_nobody_drives_any_more_is_shown_as_cut_off() {
     };
     let shown = told(&["show", "k3z"]);
     assert!(
-        shown.starts_with("k3zzzzzzzz  cut off  claude\n"),
+        shown.starts_with("k3zzzzzzzz  crashed  claude\n"),
         "{shown}"
     );
-    let end = "cut off while running: the process that drove it is gone\nunstuck resume k3zzzz ";
+    let end = "crashed: its supervising process is gone\nunstuck resume k3zzzz ";
     assert!(shown.contains(end), "{shown}");
-    let listed = told(&["runs", "--status", "running"]);
-    assert!(listed.starts_with("k3zzzz  cut off  "), "{listed}");
-    let json = told(&["show", "k3z", "--json"]);
-    assert!(json.contains("\"driven\": false"), "{json}");
+    let listed = told(&["runs", "--status", "crashed"]);
+    assert!(listed.starts_with("k3zzzz  crashed  "), "{listed}");
+    let running = told(&["runs", "--status", "running"]);
+    assert_eq!(running, "No runs match.\n");
+    let json: serde_json::Value = serde_json::from_str(&told(&["show", "k3z", "--json"])).unwrap();
+    assert_eq!(json["status"], "crashed");
+    assert_eq!(json["state"]["state"], "crashed");
+    assert_eq!(json["state"]["next"]["who"], "human");
+    assert_eq!(json["state"]["next"]["action"], "resume");
 }
 
 #[test]

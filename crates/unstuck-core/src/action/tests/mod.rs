@@ -24,6 +24,7 @@ fn diagnosis(kind: Kind, layer: Layer, line: &str) -> Diagnosis {
         level: None,
         confidence: 1.0,
         retry_after: None,
+        retry_after_source: None,
         evidence: Evidence {
             rule: "test".into(),
             line: line.into(),

@@ -52,6 +52,14 @@ impl Decision {
         }
     }
 
+    /// When the wait before the retry ends; none where no retry follows.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self.action {
+            Chosen::Retry { until, .. } | Chosen::Change { until, .. } => Some(until),
+            Chosen::Ask { .. } | Chosen::Stop { .. } => None,
+        }
+    }
+
     /// The retry that follows from it, for the history; none where no retry follows.
     pub fn attempted(&self, cost: f64) -> Option<Attempt> {
         Some(Attempt {

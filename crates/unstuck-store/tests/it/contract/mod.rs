@@ -95,6 +95,7 @@ contract! {
     queries {
         a_run_at_a_glance_is_the_fold_of_its_events
         runs_are_listed_newest_first_and_filtered
+        a_run_without_a_supervisor_is_crashed
         a_resumed_run_is_listed_as_running_again
         events_are_found_by_what_they_are_about
         the_log_can_be_followed_from_where_one_was

@@ -2,7 +2,7 @@
 
 use unstuck_core::Kind;
 use unstuck_core::episode::{RunView, Status};
-use unstuck_core::event::{Outcome, Recorded};
+use unstuck_core::event::{Outcome, Recorded, RunId};
 use unstuck_store::{Append, EventFilter, EventPage, Order, Position, RunFilter, Store};
 
 use super::Place;
@@ -64,6 +64,33 @@ pub(crate) async fn a_run_at_a_glance_is_the_fold_of_its_events(place: &Place) {
         let events = store.load(&view.id).await.unwrap();
         assert_eq!(RunView::fold(&events), Some(view));
     }
+}
+
+/// Run 30 has not ended; whether it runs or has crashed depends on whether a process supervises it.
+pub(crate) async fn a_run_without_a_supervisor_is_crashed(place: &Place) {
+    let store = filled(place).await;
+    let unfinished = "r000000030";
+    let listed = async |status: &[Status], alive: Option<Vec<RunId>>| {
+        let filter = RunFilter {
+            status: status.to_vec(),
+            alive,
+            ..RunFilter::default()
+        };
+        let runs = store.runs(&filter).await.unwrap();
+        let ids = runs.iter().map(|run| run.id.to_string());
+        ids.collect::<Vec<_>>()
+    };
+    let alive = || Some(vec![RunId::new(unfinished)]);
+    let (running, crashed) = ([Status::Running], [Status::Crashed]);
+    assert_eq!(listed(&running, alive()).await, [unfinished]);
+    assert!(listed(&crashed, alive()).await.is_empty());
+    assert!(listed(&running, Some(Vec::new())).await.is_empty());
+    assert_eq!(listed(&crashed, Some(Vec::new())).await, [unfinished]);
+    let both = [Status::Crashed, Status::Failed];
+    let with_failed = [unfinished, "r000000002"];
+    assert_eq!(listed(&both, Some(Vec::new())).await, with_failed);
+    assert_eq!(listed(&running, None).await, [unfinished]);
+    assert_eq!(listed(&[], Some(Vec::new())).await.len(), 3);
 }
 
 pub(crate) async fn runs_are_listed_newest_first_and_filtered(place: &Place) {

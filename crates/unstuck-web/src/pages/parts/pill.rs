@@ -22,6 +22,7 @@ pub(crate) fn status(status: Status) -> Markup {
         Status::Recovered => ("is-ok", Icon::Again),
         Status::Failed => ("is-bad", Icon::Cross),
         Status::Interrupted => ("is-gone", Icon::Stopped),
+        Status::Crashed => ("is-bad", Icon::Stopped),
     };
     pill(class, icon, status_word(status))
 }
@@ -36,6 +37,7 @@ pub(crate) const fn status_word(status: Status) -> &'static str {
         Status::Recovered => "Recovered",
         Status::Failed => "Failed",
         Status::Interrupted => "Stopped",
+        Status::Crashed => "Crashed",
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn sessions(caption: &str, all: &[Session], now: Timestamp) -> Markup
                 tbody {
                     @for session in all {
                         tr data-key={ "session-" (session.id) } {
-                            td { (standing(session.status, session.driven)) }
+                            td { (standing(session.status)) }
                             td { (title(session, now)) }
                             td data-name="Model" { (model(session.model.as_deref())) }
                             td data-name="Attempt" { (attempt(session)) }
@@ -125,12 +125,12 @@ pub(crate) fn model(name: Option<&str>) -> Markup {
     }
 }
 
-/// Where something stands, and that nobody drives it any more where that is so.
-pub(crate) fn standing(status: Status, driven: bool) -> Markup {
+/// The status of a run or session, with what to do about a crash.
+pub(crate) fn standing(status: Status) -> Markup {
     html! {
         (pill::status(status))
-        @if !driven && matches!(status, Status::Running | Status::Waiting) {
-            div class="small dim" title="Its process is gone. `unstuck resume` takes it up again." { "process gone" }
+        @if status == Status::Crashed {
+            div class="small dim" { "Its process is gone. Resume: " code { "unstuck resume" } }
         }
     }
 }
@@ -148,7 +148,7 @@ pub(crate) fn runs(caption: &str, all: &[Run], now: Timestamp) -> Markup {
                 tbody {
                     @for run in all {
                         tr data-key={ "run-" (run.id) } {
-                            td { (standing(run.status, run.driven || run.finished.is_some())) }
+                            td { (standing(run.status)) }
                             td {
                                 div class="title-cell" {
                                     a href={ "/runs/" (run.id) } { (run_title(run)) }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use unstuck_core::episode::Status;
+use unstuck_core::diagnosis::WaitSource;
+use unstuck_core::episode::{SessionStatus, Status};
 use unstuck_core::{Kind, Level, Timestamp};
 
 use crate::model::*;
@@ -21,6 +22,17 @@ pub(super) struct Sample<F> {
 
 fn before(seconds: u64) -> Timestamp {
     NOW.before(Duration::from_secs(seconds))
+}
+
+fn state(state: Status) -> SessionStatus {
+    let waits = state == Status::Waiting;
+    SessionStatus {
+        state,
+        reason: Some(Kind::RateLimit),
+        until: waits.then(|| after(42)),
+        source: waits.then_some(WaitSource::Header),
+        next: None,
+    }
 }
 
 fn after(seconds: u64) -> Timestamp {
@@ -73,6 +85,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             task: None,
             iteration: Some(2),
             status,
+            state: state(status),
             driven: !ended,
             kind: Some(Kind::RateLimit),
             recovery_level: Some(Level::Alternative),
@@ -106,6 +119,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             command: run.command,
             policy: self.o("standard"),
             status,
+            state: state(status),
             driven: true,
             started: run.started,
             finished: run.finished,

@@ -20,7 +20,7 @@ use crate::place::homely;
 use crate::run_words::{is_clients, style, what};
 use crate::session::Session;
 use crate::show_text::{cut, round_costs};
-use crate::{call_words, clock, completion, runtime};
+use crate::{call_words, clock, completion, runtime, state_text};
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost
 #[derive(Debug, Args)]
@@ -51,11 +51,12 @@ pub(crate) fn run(args: &ShowArgs, session: &Session<'_>, out: &mut Output) -> R
     })?;
     let attempts = named.attempts(&timeline)?;
     if args.json {
-        let mut whole = as_json(&timeline, named, &attempts, driven)?;
+        let run = Listed::of(timeline.view.clone(), driven);
+        let mut whole = as_json(&timeline, named, &attempts, &run)?;
         whole["api_calls"] = call_words::as_json(&timeline, spent.as_ref())?;
         return out.json(&whole);
     }
-    let run = Listed::of(&timeline, driven);
+    let run = Listed::of(timeline.view.clone(), driven);
     match (named.attempt, attempts.as_slice()) {
         (Some(_), [attempt]) => show_attempt(&run, &timeline, attempt, session, out),
         _ => {
@@ -74,15 +75,14 @@ fn as_json(
     timeline: &Timeline,
     named: Named<'_>,
     attempts: &[&AttemptStory],
-    driven: bool,
+    run: &Listed,
 ) -> Result<Value> {
-    let mut whole = serde_json::to_value(&timeline.view)?;
+    let mut whole = serde_json::to_value(run)?;
     if let Some(fields) = whole.as_object_mut() {
         let count = fields.insert("attempts".into(), json!(attempts));
         fields.insert("attempt_count".into(), count.unwrap_or(Value::Null));
         fields.insert("cwd".into(), json!(timeline.run.cwd()));
-        fields.insert("driven".into(), json!(driven));
-        fields.insert("sessions".into(), roles::as_json(timeline, named)?);
+        fields.insert("sessions".into(), roles::as_json(timeline, named, run)?);
         if let Some(plan) = timeline.run.pipeline() {
             fields.insert("config_path".into(), json!(plan.config_path));
         }
@@ -93,7 +93,7 @@ fn as_json(
 
 /// Tells the story of a run that this process has driven to its end.
 pub(crate) fn show(timeline: &Timeline, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let run = Listed::of(timeline, true);
+    let run = Listed::of(timeline.view.clone(), true);
     let shown = Shown {
         run: &run,
         timeline,
@@ -181,7 +181,7 @@ fn show_attempt(
 
 fn head(listed: &Listed, timeline: &Timeline, out: &mut Output) -> Result<()> {
     let run = &listed.run;
-    let (style, standing) = (style(run.status), listed.standing());
+    let (style, standing) = (style(run.status), run.status.name());
     let before = run.id.as_str().len() + standing.len() + 4;
     let room = out.columns().map(|columns| columns.saturating_sub(before));
     writeln!(
@@ -229,32 +229,30 @@ fn ending(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()
     proposed(&next, session, out)
 }
 
-/// How a run stands that should go on by itself.
+/// The state of a run that has not ended.
 fn unfinished(listed: &Listed, session: &Session<'_>, out: &mut Output) -> Result<()> {
     let run = &listed.run;
-    let style = style(run.status);
-    let until = run
-        .until
-        .map(|until| format!(" until {}", clock::shown(until)));
-    let until = until.unwrap_or_default();
-    if !listed.is_cut_off() {
-        writeln!(out, "{style}{}{style:#}{until}", run.status)?;
+    let (status, style) = (run.status, style(run.status));
+    let wait = state_text::wait(&listed.state, clock::now().at);
+    if status != Status::Crashed {
+        let wait = wait.map(|wait| format!(" {wait}")).unwrap_or_default();
+        writeln!(out, "{style}{status}{style:#}{wait}")?;
         return Ok(());
     }
     if is_clients(run) {
         writeln!(
             out,
-            "{style}cut off{style:#}: the gateway that served it is gone"
+            "{style}{status}{style:#}: the gateway that served it is gone"
         )?;
         return Ok(());
     }
-    let doing = match run.status {
-        Status::AwaitingHuman => "waiting for a person",
-        other => other.name(),
+    let doing = match wait {
+        Some(wait) => format!(" while waiting {wait}"),
+        None => String::new(),
     };
     writeln!(
         out,
-        "{style}cut off{style:#} while {doing}{until}: the process that drove it is gone"
+        "{style}{status}{style:#}{doing}: its supervising process is gone"
     )?;
     let short = run.id.short();
     let next = [format!("resume {short}"), format!("logs {short}")];

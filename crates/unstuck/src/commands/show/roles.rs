@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::{Value, json};
 use unstuck_core::duration::Human;
-use unstuck_core::episode::{SessionView, Status, Timeline};
+use unstuck_core::episode::{SessionView, Timeline};
 use unstuck_core::event::{Part, PipelineStarted, RunStarted};
 use unstuck_run::folder;
 
@@ -19,10 +19,13 @@ use crate::place::homely;
 use crate::run_words::style;
 
 /// The sessions that are meant, as JSON, each with the file of its output.
-pub(super) fn as_json(timeline: &Timeline, named: Named<'_>) -> Result<Value> {
+pub(super) fn as_json(timeline: &Timeline, named: Named<'_>, run: &Listed) -> Result<Value> {
     let mut all = Vec::new();
     for session in meant(timeline, named) {
         let mut told = serde_json::to_value(session)?;
+        let state = run.session_status(session);
+        told["status"] = json!(state.state);
+        told["state"] = json!(state);
         let path = output_file(timeline, session);
         told["output_file"] = json!(path.map(|path| path.display().to_string()));
         all.push(told);
@@ -90,11 +93,8 @@ fn role(
     part: &Part,
     out: &mut Output,
 ) -> Result<()> {
-    let style = style(session.status);
-    let standing = match session.status {
-        Status::Running | Status::Waiting if !run.driven => "cut off",
-        status => status.name(),
-    };
+    let status = run.session_status(session).state;
+    let (style, standing) = (style(status), status.name());
     let known = session.agent.iter().chain(&session.model);
     let mut facts: Vec<_> = known.cloned().collect();
     facts.push(match session.attempts {

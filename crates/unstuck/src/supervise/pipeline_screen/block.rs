@@ -237,6 +237,7 @@ mod tests {
             until: told.now.after(Duration::from_secs(12)),
             reason: "r".into(),
             stated: false,
+            parked: false,
         });
         let lines = shown(&told, 80, 24);
         assert!(

@@ -162,9 +162,12 @@ fn a_wait_can_be_interrupted_and_goes_on() {
     signal(&child, Signal::KILL);
     child.wait().unwrap();
     let waiting = place.json(&["runs", "--json"], "");
-    assert_eq!(waiting[0]["status"], "waiting");
-    assert_eq!(waiting[0]["driven"], false);
-    assert!(place.run(&["runs"], "").stdout.contains("cut off"));
+    assert_eq!(waiting[0]["status"], "crashed");
+    assert!(waiting[0]["state"]["until"].is_string(), "{waiting}");
+    let crashed = place.json(&["runs", "--status", "crashed", "--json"], "");
+    assert_eq!(crashed[0]["id"], waiting[0]["id"]);
+    let still = place.json(&["runs", "--status", "waiting", "--json"], "");
+    assert_eq!(still, serde_json::json!([]));
     place.write("go", "");
     let resumed = place.run(&["resume"], "");
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);

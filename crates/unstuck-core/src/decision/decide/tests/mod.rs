@@ -179,6 +179,7 @@ fn diagnosis(kind: Kind, layer: Layer, level: Option<Level>) -> Diagnosis {
         level,
         confidence: 0.9,
         retry_after: None,
+        retry_after_source: None,
         evidence: Evidence {
             rule: "test".into(),
             line: "it failed".into(),

@@ -169,6 +169,7 @@ impl Told {
                 level: Some(Level::Alternative),
                 confidence: 1.0,
                 retry_after: None,
+                retry_after_source: None,
                 evidence: Evidence {
                     rule: "x/y".into(),
                     line: line.into(),

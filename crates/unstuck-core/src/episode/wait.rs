@@ -1,0 +1,105 @@
+//! The waits of a session or run: its own, and those of API calls that the gateway holds.
+
+use serde::{Deserialize, Serialize};
+
+use crate::diagnosis::{Diagnosis, WaitSource};
+use crate::event::{CallFailed, WaitingUntil};
+use crate::failure::Kind;
+use crate::moment::Timestamp;
+
+/// More calls of one session are never held at the same time; the newest count.
+const MAX_CALLS: usize = 64;
+
+/// The waits of a session or run.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Wait {
+    /// Where the end of the wait is known from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<WaitSource>,
+    /// Whether regular retries ended and only a probe is sent from time to time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parked: bool,
+    /// The API calls that the gateway holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<HeldCall>,
+    /// When the open escalation is answered by its default, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<Timestamp>,
+}
+
+/// An API call that the gateway holds until it can be sent again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldCall {
+    /// The id of the call.
+    pub call: String,
+    /// When it is sent again.
+    pub until: Timestamp,
+    /// The failure that it waits out, if one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
+    /// Where the end of the wait is known from.
+    pub source: WaitSource,
+}
+
+impl HeldCall {
+    /// The wait that follows from a failed try of a call; none if it is not sent again later.
+    pub(super) fn after(failed: &CallFailed, at: Timestamp) -> Option<Self> {
+        let until = failed.decision.until().filter(|until| *until > at)?;
+        Some(Self {
+            call: failed.call.clone(),
+            until,
+            kind: Some(failed.diagnosis.kind),
+            source: source(failed.decision.stated, Some(&failed.diagnosis)),
+        })
+    }
+}
+
+/// Where the end of a wait is known from that follows from this diagnosis.
+fn source(stated: bool, diagnosis: Option<&Diagnosis>) -> WaitSource {
+    let stated_in = diagnosis.and_then(|diagnosis| diagnosis.retry_after_source);
+    stated_in.filter(|_| stated).unwrap_or(WaitSource::Guess)
+}
+
+impl Wait {
+    /// Whether nothing is waited for.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The held call that is sent next.
+    pub fn next_call(&self) -> Option<&HeldCall> {
+        self.calls.iter().min_by_key(|call| call.until)
+    }
+
+    /// Takes in the failure of an attempt, which ends the calls of its process.
+    pub(super) fn attempt_failed(&mut self, diagnosis: &Diagnosis) {
+        *self = Self {
+            source: diagnosis.retry_after_source,
+            ..Self::default()
+        };
+    }
+
+    /// Takes in a wait of the session itself.
+    pub(super) fn begin(&mut self, wait: &WaitingUntil) {
+        self.parked = wait.parked;
+        if !wait.stated || self.source.is_none() {
+            self.source = Some(WaitSource::Guess);
+        }
+    }
+
+    /// Takes in that a call is held.
+    pub(super) fn hold(&mut self, held: HeldCall) {
+        self.release(&held.call);
+        if self.calls.len() == MAX_CALLS {
+            self.calls.remove(0);
+        }
+        self.calls.push(held);
+    }
+
+    /// Takes in that a call is no longer held; tells whether it was.
+    pub(super) fn release(&mut self, call: &str) -> bool {
+        let before = self.calls.len();
+        self.calls.retain(|held| held.call != call);
+        self.calls.len() < before
+    }
+}

@@ -1,0 +1,192 @@
+//! The state of a session in five fields, from its events and whether its supervisor is alive.
+
+use unstuck_core::diagnosis::WaitSource;
+use unstuck_core::episode::{
+    Actor, NextAction, NextStep, RunView, SessionStatus, SessionView, Status,
+};
+use unstuck_core::event::{AttemptFailed, Excerpt, WaitingUntil};
+use unstuck_core::{Event, Failure, Kind, Recorded};
+
+use crate::calls::{
+    attempt, call_failed, call_finished, end, finished, log, run, second, started, succeeded,
+};
+use crate::diagnose;
+
+/// The state of the run, which is that of its only session.
+fn status(events: &[Recorded], is_alive: bool) -> SessionStatus {
+    let view = RunView::fold(events).unwrap();
+    let of_run = SessionStatus::of_run(&view, is_alive);
+    let session = SessionView::all(events).pop().unwrap();
+    let is_abandoned = view.finished.is_none() && !is_alive;
+    assert_eq!(of_run, SessionStatus::of_session(&session, is_abandoned));
+    of_run
+}
+
+fn failed_with(failure: &Failure) -> Event {
+    Event::from(Box::new(AttemptFailed {
+        end: end(1, None),
+        diagnosis: diagnose(failure),
+        validation_errors: Vec::new(),
+        excerpt: Excerpt::default(),
+        check: None,
+    }))
+}
+
+fn waiting(seconds: i64, stated: bool, parked: bool) -> Event {
+    Event::from(WaitingUntil {
+        session: Some(run().session(1)),
+        until: second(seconds),
+        reason: "a wait".into(),
+        stated,
+        parked,
+    })
+}
+
+fn step(who: Actor, action: NextAction, at: Option<i64>) -> Option<NextStep> {
+    Some(NextStep {
+        who,
+        action,
+        at: at.map(second),
+    })
+}
+
+#[test]
+fn a_stated_limit_is_a_wait_with_its_source() {
+    let limit = Failure::agent("claude")
+        .with_exit_code(1)
+        .with_stdout("Claude usage limit reached. Your limit will reset in 5 hours.");
+    let events = log(vec![
+        (0, started("claude")),
+        (1, attempt(1)),
+        (2, failed_with(&limit)),
+        (2, waiting(18_000, true, false)),
+    ]);
+    let expected = SessionStatus {
+        state: Status::Waiting,
+        reason: Some(Kind::RateLimitTimed),
+        until: Some(second(18_000)),
+        source: Some(WaitSource::Screen),
+        next: step(Actor::Unstuck, NextAction::Retry, Some(18_000)),
+    };
+    assert_eq!(status(&events, true), expected);
+    // The limit still holds when the process is gone, but nobody acts at its end.
+    let crashed = SessionStatus {
+        state: Status::Crashed,
+        next: step(Actor::Human, NextAction::Resume, None),
+        ..expected
+    };
+    assert_eq!(status(&events, false), crashed);
+}
+
+#[test]
+fn a_wait_that_nothing_states_is_a_guess() {
+    let reset = Failure::tool("curl")
+        .with_exit_code(56)
+        .with_stderr("curl: (56) Recv failure: Connection reset by peer");
+    let events = log(vec![
+        (0, started("curl")),
+        (1, attempt(1)),
+        (2, failed_with(&reset)),
+        (2, waiting(3, false, false)),
+    ]);
+    let status = status(&events, true);
+    assert_eq!(status.source, Some(WaitSource::Guess));
+    assert_eq!(status.reason, Some(Kind::NetworkError));
+}
+
+#[test]
+fn a_parked_session_waits_for_a_probe() {
+    let events = log(vec![
+        (0, started("claude")),
+        (1, attempt(1)),
+        (2, failed_with(&Failure::api("anthropic").with_status(529))),
+        (2, waiting(300, false, true)),
+    ]);
+    let next = step(Actor::Unstuck, NextAction::Probe, Some(300));
+    assert_eq!(status(&events, true).next, next);
+}
+
+#[test]
+fn a_call_that_the_gateway_holds_is_a_wait_until_it_ends() {
+    let mut events = vec![(0, started("claude")), (0, attempt(1)), (0, call_failed())];
+    let held = status(&log(events.clone()), true);
+    assert_eq!(
+        held,
+        SessionStatus {
+            state: Status::Waiting,
+            reason: Some(Kind::ServerOverloaded),
+            until: Some(second(1)),
+            source: Some(WaitSource::Guess),
+            next: step(Actor::Gateway, NextAction::Retry, Some(1)),
+        }
+    );
+    for over in [call_finished(), succeeded(1), attempt(2)] {
+        let mut events = events.clone();
+        events.push((2, over));
+        let running = status(&log(events), true);
+        assert_eq!(running.state, Status::Running);
+        assert_eq!((running.reason, running.until), (None, None));
+        assert_eq!(running.next, step(Actor::Agent, NextAction::Work, None));
+    }
+    events.push((2, finished()));
+    let done = status(&log(events), false);
+    assert_eq!((done.state, done.next), (Status::Recovered, None));
+}
+
+#[test]
+fn a_killed_supervisor_is_a_crash_and_not_a_run() {
+    let events = log(vec![(0, started("claude")), (0, attempt(1))]);
+    assert_eq!(status(&events, true).state, Status::Running);
+    let crashed = status(&events, false);
+    assert_eq!(crashed.state, Status::Crashed);
+    assert_eq!(crashed.next, step(Actor::Human, NextAction::Resume, None));
+}
+
+#[test]
+fn the_five_fields_have_stable_names() {
+    let events = log(vec![
+        (0, started("claude")),
+        (0, attempt(1)),
+        (0, call_failed()),
+    ]);
+    let json = serde_json::to_value(status(&events, true)).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!({
+            "state": "waiting",
+            "reason": "server_overloaded",
+            "until": second(1),
+            "source": "guess",
+            "next": { "who": "gateway", "action": "retry", "at": second(1) },
+        })
+    );
+}
+
+#[test]
+fn the_source_of_a_wait_is_where_it_is_stated() {
+    let limited = || Failure::api("openai").with_status(429);
+    let said = |text: &str| {
+        Failure::agent("claude")
+            .with_exit_code(1)
+            .with_stdout(text)
+            .with_stderr("")
+    };
+    let limit = "Claude usage limit reached. Your limit will reset in 5 hours.";
+    let result = format!(r#"{{"type":"result","is_error":true,"result":"{limit}"}}"#);
+    for (failure, source) in [
+        (
+            limited().with_header("retry-after", "20"),
+            WaitSource::Header,
+        ),
+        (
+            limited().with_body("Please try again in 20s."),
+            WaitSource::Body,
+        ),
+        (said(limit), WaitSource::Screen),
+        (said(&result), WaitSource::Event),
+    ] {
+        let diagnosis = diagnose(&failure);
+        assert_eq!(diagnosis.retry_after_source, Some(source), "{failure:?}");
+    }
+    assert_eq!(diagnose(&limited()).retry_after_source, None);
+}
