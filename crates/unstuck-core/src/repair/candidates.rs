@@ -4,7 +4,7 @@ use super::book::Book;
 use super::data::{Lack, Manager, StateCommand, Work};
 use super::deed::Entry;
 use super::facts::Facts;
-use super::feasible::chosen_manager;
+use super::feasible::{chosen_manager, obstacle};
 use super::fit;
 use super::message::Message;
 use super::need::Need;
@@ -21,6 +21,16 @@ pub(super) struct Candidate {
     pub(super) folder: String,
     /// Whether it still has to show that it fits.
     pub(super) unproven: bool,
+}
+
+impl Candidate {
+    /// The command, run in its folder from the root of the project.
+    pub(super) fn in_its_folder(&self) -> String {
+        if self.folder.is_empty() {
+            return self.command.clone();
+        }
+        format!("cd {} && {}", self.folder, self.command)
+    }
 }
 
 /// The commands that a message advises and that run scripts of the project, and nothing else.
@@ -128,15 +138,16 @@ fn of_manager(book: &Book, facts: &Facts, need: &Need<'_>) -> Vec<Candidate> {
         let has = one.has.is_empty() || facts.has_any(&need.folder, &one.has);
         one.states.contains(&need.state) && has && !facts.has_any(&need.folder, &one.lacks)
     };
-    let first = manager.command.iter().find(fits);
-    first
-        .map(|one| Candidate {
-            command: one.run.clone(),
-            folder: need.folder.clone(),
-            unproven: false,
-        })
-        .into_iter()
-        .collect()
+    let candidates = manager.command.iter().filter(fits).map(|one| Candidate {
+        command: one.run.clone(),
+        folder: need.folder.clone(),
+        unproven: false,
+    });
+    let can_work = |one: &Candidate| {
+        let entry = Entry::read(book, facts, &one.in_its_folder());
+        obstacle(book, facts, &entry).is_none()
+    };
+    candidates.filter(can_work).take(1).collect()
 }
 
 /// The manager that the project uses, or the usual one where its wishes are there.

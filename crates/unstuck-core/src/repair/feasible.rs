@@ -41,10 +41,9 @@ fn missing_program(facts: &Facts, deed: &Deed, is_made: &dyn Fn(&str) -> bool) -
 
 /// A program in a folder whose interpreter is gone cannot run either.
 fn is_unusable(facts: &Facts, path: &str) -> bool {
-    let folder = paths::parent(path);
-    let interpreter = paths::join(folder, "python");
+    let interpreter = paths::interpreter_beside(path);
     facts.is_missing(path)
-        || (folder.ends_with("/bin") && facts.thing(&interpreter) == Some(Thing::Dangling))
+        || interpreter.is_some_and(|path| facts.thing(&path) == Some(Thing::Dangling))
 }
 
 fn missing_script(facts: &Facts, deed: &Deed) -> Option<String> {

@@ -33,7 +33,7 @@ pub use instructions::instructions;
 pub use offer::{Offer, Offers, PassedOver, Refusal, Source};
 pub use questions::{Questions, questions};
 pub use sample::Sample;
-pub use usual_check::usual_check;
+pub use usual_check::{usual_check, usual_check_questions};
 
 use candidates::{Candidate, candidates, filled};
 use data::Work;
@@ -257,8 +257,7 @@ impl<'a> Desk<'a> {
             },
         };
         if !candidate.folder.is_empty() {
-            let text = format!("cd {} && {}", candidate.folder, candidate.command);
-            entry = Entry::read(judge.book, judge.facts, &text);
+            entry = Entry::read(judge.book, judge.facts, &candidate.in_its_folder());
         }
         if feasible::obstacle(judge.book, judge.facts, &entry).is_some() {
             return None;

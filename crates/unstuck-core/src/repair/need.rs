@@ -342,9 +342,25 @@ impl<'b> Resolver<'_, 'b> {
             None => self.facts.at.clone(),
         };
         need.folder = self.folder_of(need.ecosystem, &start);
-        if need.lack == Lack::Packages && need.state == State::Missing && self.is_damaged(need) {
+        if need.lack != Lack::Packages {
+            return;
+        }
+        if need.state == State::Missing && self.is_damaged(need) {
             need.state = State::Broken;
         }
+        if need.state == State::Broken && self.is_missing_beside_an_interpreter(need) {
+            need.state = State::Missing;
+        }
+    }
+
+    /// Whether all that is wrong is a program that is not there, in an environment whose interpreter is.
+    fn is_missing_beside_an_interpreter(&self, need: &Need<'b>) -> bool {
+        let Some(path) = need.path.as_deref() else {
+            return false;
+        };
+        let interpreter = paths::interpreter_beside(path);
+        self.facts.thing(path) == Some(Thing::Nothing)
+            && interpreter.is_some_and(|interpreter| self.facts.exists(&interpreter))
     }
 
     /// The nearest folder from which packages of the ecosystem are managed.

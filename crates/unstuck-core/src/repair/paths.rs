@@ -170,6 +170,12 @@ pub(super) fn without_mark(path: &str, mark: &str) -> Option<String> {
     (is_whole && is_name).then(|| join(parent(path), &format!("{before}{after}")))
 }
 
+/// The Python of the environment in whose `bin` folder a program lies.
+pub(super) fn interpreter_beside(program: &str) -> Option<String> {
+    let folder = parent(program);
+    folder.ends_with("/bin").then(|| join(folder, "python"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -63,6 +63,11 @@ pub fn questions(
             .flatten()
             .filter(|name| !name.contains('*'));
         questions.paths.extend(plain.cloned());
+        for command in &manager.command {
+            questions.add_entry(&command.run);
+            let conditions = command.has.iter().chain(&command.lacks);
+            questions.paths.extend(conditions.cloned());
+        }
     }
     let marks = book.template_marks().map(str::to_owned);
     questions.template_marks.extend(marks);
@@ -92,6 +97,7 @@ impl Questions {
     fn add_clue(&mut self, book: &Book, clue: &Clue<'_>) {
         if let Some(path) = &clue.path {
             self.add_path(path);
+            self.paths.extend(paths::interpreter_beside(path));
             self.names.insert(paths::base(path).to_owned());
             let plain = Facts::default().relative(path.trim_start_matches('/'));
             self.names.extend(
@@ -126,9 +132,8 @@ impl Questions {
             self.paths.extend(parts.filter_map(paths::path_in));
         }
         let programs = tokens.iter().map(|token| token.value.as_str());
-        let in_folders = programs.filter(|word| word.contains("/bin/"));
-        let interpreters = in_folders.map(|word| paths::join(paths::parent(word), "python"));
-        self.paths.extend(interpreters);
+        self.paths
+            .extend(programs.filter_map(paths::interpreter_beside));
         self.programs.retain(|word| {
             let plain = |c: char| c.is_ascii_alphanumeric() || "_.+-".contains(c);
             !word.is_empty() && word.chars().all(plain)

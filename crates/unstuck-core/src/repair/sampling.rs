@@ -14,6 +14,9 @@ use crate::moment::Now;
 /// The folder of the project in every sample.
 const ROOT: &str = "/w/app";
 
+/// Folders whose files are known only if somebody asks for them, as in the survey of a real project.
+const NOT_LISTED: [&str; 3] = ["node_modules", ".venv", "venv"];
+
 impl Sample {
     /// What is wrong about what is offered for it.
     pub fn problem(&self, book: &Book) -> Option<String> {
@@ -72,17 +75,21 @@ impl Sample {
             .flat_map(|path| paths::upwards(path).skip(1))
             .chain(self.folders.iter().map(String::as_str))
             .collect();
+        let is_listed = |path: &String| {
+            let mut above = paths::upwards(path).skip(1);
+            !above.any(|folder| NOT_LISTED.contains(&folder))
+        };
         facts.listed = files
             .iter()
             .cloned()
             .chain(folders.iter().map(|one| (*one).to_owned()))
+            .filter(is_listed)
             .collect();
         let asked_paths = asked.paths.iter().filter_map(|path| facts.relative(path));
         let copies = facts.listed.iter().filter_map(|file| asked.copy_of(file));
         let all: BTreeSet<String> = asked_paths
             .chain(copies)
             .chain(facts.listed.clone())
-            .chain(self.dangling.clone())
             .collect();
         facts.paths = all
             .into_iter()

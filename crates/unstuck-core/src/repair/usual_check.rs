@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 use super::facts::Facts;
+use super::questions::Questions;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,6 +24,17 @@ struct Check {
 
 static CHECKS: LazyLock<Checks> =
     LazyLock::new(|| toml::from_str(include_str!("../../data/checks.toml")).unwrap_or_default());
+
+/// What has to be looked at in a project before [`usual_check`] can tell: also files in folders that are not listed, such as
+/// the interpreter of a virtual environment.
+pub fn usual_check_questions() -> Questions {
+    let files = CHECKS.check.iter().flat_map(|check| &check.has);
+    let plain = files.filter(|name| !name.contains('*'));
+    Questions {
+        paths: plain.cloned().collect(),
+        ..Questions::default()
+    }
+}
 
 /// The command that tells whether a project is healthy, by what it has; none if it does not tell.
 pub fn usual_check(facts: &Facts) -> Option<Vec<String>> {
@@ -63,6 +75,13 @@ mod tests {
         assert_eq!(run(&["package.json", "package-lock.json"]), "npm test");
         assert_eq!(run(&["package.json", "pnpm-lock.yaml"]), "pnpm test");
         assert_eq!(run(&["package.json", "bun.lockb"]), "bun run test");
+    }
+
+    #[test]
+    fn every_file_that_decides_is_asked_for() {
+        let asked = usual_check_questions().paths;
+        assert!(asked.contains(".venv/bin/python") && asked.contains("Cargo.toml"));
+        assert!(asked.iter().all(|path| !path.contains('*')));
     }
 
     #[test]

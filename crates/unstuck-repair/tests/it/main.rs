@@ -2,8 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod environment;
+mod corpus;
 mod guard;
 mod preview;
 mod sandbox;
-mod scenarios;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use unstuck_run::process::{Ended, Limit, Limits, Spec, Status, Stdin, Stop, StopCause};
 
-use crate::support::{Memory, again, run, supervisor};
+use crate::support::{Memory, again, eventually, run, supervisor};
 
 fn limited(line: &str, limits: Limits) -> Spec {
     Spec {
@@ -59,7 +59,7 @@ async fn a_stopped_child_is_ended_too() {
 async fn silence_is_a_limit_and_output_is_not_silence() {
     let limits = Limits {
         timeout: None,
-        idle_timeout: Some(Duration::from_millis(600)),
+        idle_timeout: Some(Duration::from_secs(3)),
         grace: Duration::from_millis(100),
     };
     let line = "for i in 1 2 3 4 5 6 7 8; do sleep 0.1; echo $i >&2; done; sleep 1000";
@@ -68,17 +68,21 @@ async fn silence_is_a_limit_and_output_is_not_silence() {
     assert_eq!(ended.stderr.text(), "1\n2\n3\n4\n5\n6\n7\n8\n");
 }
 
+/// Runs the line, and stops it once it has made the file `$UP`.
 async fn stopped(line: &str, how: Stop, grace: Duration) -> Ended {
+    let folder = tempfile::tempdir().unwrap();
+    let up = folder.path().join("up");
+    let line = format!("UP={}; {line}", up.display());
     let (say, stop) = watch::channel(Stop::No);
     let mut supervisor = supervisor();
     let limits = Limits {
         grace,
         ..Limits::default()
     };
-    let (spec, mut stdin, mut sink) = (limited(line, limits), Stdin::null(), Memory::default());
+    let (spec, mut stdin, mut sink) = (limited(&line, limits), Stdin::null(), Memory::default());
     let run = supervisor.run(&spec, &mut stdin, &mut sink, stop);
     let later = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        eventually("it is up", || up.exists()).await;
         say.send(how).unwrap();
     };
     tokio::join!(run, later).0.unwrap()
@@ -86,7 +90,7 @@ async fn stopped(line: &str, how: Stop, grace: Duration) -> Ended {
 
 #[tokio::test]
 async fn a_gentle_stop_asks_and_a_stop_at_once_does_not() {
-    let line = "trap 'exit 3' TERM; while :; do sleep 0.05; done";
+    let line = "trap 'exit 3' TERM; : >$UP; while :; do sleep 0.05; done";
     let gently = stopped(
         line,
         Stop::Gently(StopCause::Interrupt),
@@ -124,14 +128,18 @@ async fn what_was_stopped_before_it_began_never_begins() {
 async fn a_signal_is_passed_on_to_the_child() {
     let mut supervisor = supervisor();
     let remote = supervisor.remote();
-    let spec =
-        Spec::shell("trap 'echo got it; exit 0' USR1; echo up; while :; do sleep 0.05; done");
+    let folder = tempfile::tempdir().unwrap();
+    let up = folder.path().join("up");
+    let spec = Spec::shell(format!(
+        "trap 'echo got it; exit 0' USR1; : >{}; while :; do sleep 0.05; done",
+        up.display()
+    ));
     let later = async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        eventually("it is up", || up.exists()).await;
         remote.signal(999);
         remote.signal(10);
     };
     let mut stdin = Stdin::null();
     let (ended, ()) = tokio::join!(again(&mut supervisor, &spec, &mut stdin), later);
-    assert_eq!(ended.unwrap().stdout.text(), "up\ngot it\n");
+    assert_eq!(ended.unwrap().stdout.text(), "got it\n");
 }

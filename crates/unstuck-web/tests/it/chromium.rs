@@ -105,12 +105,9 @@ impl WebDriverCompatibleCommand for Cdp {
 }
 
 impl Chromium {
-    /// A browser; none, and a line that says so, where there is none on this machine.
+    /// Starts a browser; a machine without one does not run the group `browser`.
     pub(crate) async fn start() -> Option<Self> {
-        let Some((driver, port)) = driver().await else {
-            eprintln!("skipped: no chromedriver here; apt-get install chromium chromium-driver");
-            return None;
-        };
+        let (driver, port) = driver().await;
         let profile = tempfile::tempdir().unwrap();
         let arguments = [
             "--headless=new".to_owned(),
@@ -203,15 +200,11 @@ impl Chromium {
     /// What is wrong with the page as it is, for whoever looks at it or listens to it.
     pub(crate) async fn faults(&self) -> Vec<String> {
         let mut found = vec![self.says(FAULTS).await];
-        match std::fs::read_to_string(target().join("axe/axe.min.js")) {
-            Ok(source) => {
-                self.page.execute(&source, Vec::new()).await.unwrap();
-                found.push(self.page.execute_async(AXE, Vec::new()).await.unwrap());
-            }
-            Err(_) => eprintln!(
-                "skipped: no axe-core here; npm pack axe-core, and unpack its axe.min.js to target/axe"
-            ),
-        }
+        let axe = target().join("axe/axe.min.js");
+        let source = std::fs::read_to_string(&axe)
+            .unwrap_or_else(|error| panic!("{}: {error}; `./check` fetches it", axe.display()));
+        self.page.execute(&source, Vec::new()).await.unwrap();
+        found.push(self.page.execute_async(AXE, Vec::new()).await.unwrap());
         let all = found.iter().filter_map(Value::as_array).flatten();
         all.map(|one| one.as_str().unwrap().to_owned()).collect()
     }
@@ -260,16 +253,16 @@ fn target() -> PathBuf {
 }
 
 /// A driver and its port. Where another process was quicker to take the port that it chose, the next one has better luck.
-async fn driver() -> Option<(Child, u16)> {
+async fn driver() -> (Child, u16) {
     for _ in 0..5 {
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .ok()?;
+            .expect("chromedriver (apt-get install chromium chromium-driver)");
         if let Some(port) = port(&mut driver).await {
-            return Some((driver, port));
+            return (driver, port);
         }
     }
     panic!("chromedriver did not start");

@@ -11,7 +11,7 @@ use unstuck_core::episode::RunFold;
 use unstuck_core::event::Event;
 use unstuck_core::guard::show;
 use unstuck_core::recovery::Repair;
-use unstuck_core::repair::{Questions, usual_check};
+use unstuck_core::repair::{usual_check, usual_check_questions};
 use unstuck_repair::survey;
 use unstuck_run::drive::{RepairWish, label_before};
 use unstuck_run::worktree::Snapshots;
@@ -102,7 +102,7 @@ pub(crate) fn run(
 
 /// The check that the project itself suggests.
 fn suggested(project: &Path) -> Result<Vec<String>> {
-    let facts = survey(project, project, None, &Questions::default());
+    let facts = survey(project, project, None, &usual_check_questions());
     usual_check(&facts).ok_or_else(|| {
         hinted(
             format!("{} does not tell how it is checked", project.display()),

@@ -102,62 +102,47 @@ fn applied_is_what_the_command_itself_does() {
     }
 }
 
-/// Root may do everything, so the same once more as somebody who may not.
-#[test]
-fn applied_is_what_the_command_itself_does_for_an_ordinary_user_too() {
-    let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-    let own = std::env::current_exe().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let is_root = std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).is_ok();
-    let reaches = command("setpriv")
-        .args(user)
-        .arg("test")
-        .arg("-x")
-        .arg(&own)
-        .status();
-    if !is_root || !reaches.is_ok_and(|status| status.success()) {
-        println!("skipped: only root can become another user, who must reach this program");
-        return;
-    }
-    let output = command("setpriv")
-        .args(user)
-        .arg(own)
-        .args([
-            "--exact",
-            "preview::applying::applied_is_what_the_command_itself_does",
-        ])
-        .env("TMPDIR", folder.path())
-        .env("HOME", folder.path())
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(told.contains("1 passed"), "{told}");
-}
+/// Tests that only root can run: they mount overlays or become another user, who must be able to run this program.
+mod root {
+    use super::*;
 
-#[test]
-fn the_marks_of_roots_overlays_are_understood() {
-    if !is_root() {
-        println!("skipped: only root can mount such overlays");
-        return;
+    /// Root may do everything, so the same once more as somebody who may not.
+    #[test]
+    fn applied_is_what_the_command_itself_does_for_an_ordinary_user_too() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(folder.path(), Some(65534), Some(65534)).unwrap();
+        let output = command("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "preview::applying::applied_is_what_the_command_itself_does",
+            ])
+            .env("TMPDIR", folder.path())
+            .env("HOME", folder.path())
+            .output()
+            .unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains("1 passed"), "{output:?}");
     }
-    for (what, line) in LINES {
-        println!("{what}");
-        Place::new(PROJECT).applied_is_what_it_does(line, Marks::Root);
-    }
-}
 
-#[test]
-fn a_file_of_which_only_the_description_was_written_is_refused() {
-    if !is_root() {
-        println!("skipped: only root can mount such overlays");
-        return;
+    #[test]
+    fn the_marks_of_roots_overlays_are_understood() {
+        for (what, line) in LINES {
+            println!("{what}");
+            Place::new(PROJECT).applied_is_what_it_does(line, Marks::Root);
+        }
     }
-    let place = Place::new(PROJECT);
-    let refused = place.try_preview("chmod 600 run", Marks::Hollow);
-    assert!(
-        matches!(refused, Err(PreviewError::Unknown { .. })),
-        "{refused:?}"
-    );
+
+    #[test]
+    fn a_file_of_which_only_the_description_was_written_is_refused() {
+        let place = Place::new(PROJECT);
+        let refused = place.try_preview("chmod 600 run", Marks::Hollow);
+        assert!(
+            matches!(refused, Err(PreviewError::Unknown { .. })),
+            "{refused:?}"
+        );
+    }
 }
 
 #[test]

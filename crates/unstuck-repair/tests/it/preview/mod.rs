@@ -187,7 +187,3 @@ fn tree(folder: &Path) -> BTreeMap<Vec<u8>, String> {
 fn command(program: &str) -> std::process::Command {
     std::process::Command::new(program)
 }
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}

@@ -159,12 +159,15 @@ async fn one_repair_at_a_time_runs_in_a_project() {
     let (first, second) = tokio::join!(one.run(&job, stop.clone()), other.run(&job, stop.clone()));
     assert_eq!(first.unwrap().status, Status::Exited(0));
     assert_eq!(second.unwrap().status, Status::Exited(0));
-    let slow = Approved::by_person("sleep 2").unwrap();
+    let slow = Approved::by_person("touch running && sleep 2").unwrap();
     let slow = Job::new(&slow, &root, &folder, place.environment());
     let mut hasty = Job::new(&approved, &root, &folder, place.environment());
     hasty.timeout = Duration::from_millis(300);
     let waits = async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        eventually("the slow one runs", || {
+            place.path("project/running").exists()
+        })
+        .await;
         other.run(&hasty, stop.clone()).await
     };
     let (slow, hasty) = tokio::join!(one.run(&slow, stop.clone()), waits);

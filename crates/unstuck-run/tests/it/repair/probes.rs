@@ -104,25 +104,27 @@ async fn modes_owners_and_times_outside_cannot_be_changed() {
     assert_eq!(facts(&before), facts(&after));
 }
 
-/// What root allows for files of others works in the project, and only if no program of the project has a part in it.
-#[tokio::test]
-async fn root_gives_files_of_the_project_to_others() {
-    if !is_root() {
-        return;
+/// Tests that only root can run.
+mod root {
+    use super::*;
+
+    /// What root allows for files of others works in the project, and only if no program of the project has a part in it.
+    #[tokio::test]
+    async fn root_gives_files_of_the_project_to_others() {
+        let place = Place::new();
+        let file = place.write("project/cache/file", "");
+        let owner = || std::fs::metadata(&file).unwrap().uid();
+        let ran = place
+            .run("chown -R 12345 cache && chmod -R go-rwx cache")
+            .await;
+        assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+        assert_eq!(ran.sandbox.confinement, Confinement::Full);
+        assert_eq!(owner(), 12345);
+        refused(&place, "echo go && cat cache/file").await;
+        let ran = place.run("rm -rf cache").await;
+        assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
+        assert!(!place.path("project/cache").exists());
     }
-    let place = Place::new();
-    let file = place.write("project/cache/file", "");
-    let owner = || std::fs::metadata(&file).unwrap().uid();
-    let ran = place
-        .run("chown -R 12345 cache && chmod -R go-rwx cache")
-        .await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
-    assert_eq!(ran.sandbox.confinement, Confinement::Full);
-    assert_eq!(owner(), 12345);
-    refused(&place, "echo go && cat cache/file").await;
-    let ran = place.run("rm -rf cache").await;
-    assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
-    assert!(!place.path("project/cache").exists());
 }
 
 #[tokio::test]

@@ -1,13 +1,12 @@
 //! What the owner can ask of the sandbox.
 
-use std::os::unix::fs::chown;
 use std::path::PathBuf;
 
 use unstuck_repair::sandbox::{Confinement, Demand, Overlay};
 use unstuck_run::process::Status;
 use unstuck_run::repair::RepairError;
 
-use super::support::{Place, is_root};
+use super::support::Place;
 
 #[tokio::test]
 async fn without_a_sandbox_it_says_so() {
@@ -97,24 +96,26 @@ async fn an_overlay_that_cannot_be_laid_is_a_failed_set_up() {
     assert!(!place.path("project/was-here").exists());
 }
 
-#[tokio::test]
-async fn root_repairs_the_project_of_somebody_else_as_them() {
-    if !is_root() {
-        println!("skipped: only root can be somebody else");
-        return;
+/// Tests that only root can run.
+mod root {
+    use std::os::unix::fs::{MetadataExt, chown};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn root_repairs_the_project_of_somebody_else_as_them() {
+        let place = Place::new();
+        chown(place.path("project"), Some(65534), Some(65534)).unwrap();
+        let ran = place
+            .run("id -u; touch made; echo \"$HOME\"; touch ~/made; cat /proc/self/status | grep CapEff")
+            .await;
+        assert!(
+            ran.stdout
+                .starts_with("65534\n/tmp/home\nCapEff:\t0000000000000000"),
+            "{ran:#?}"
+        );
+        assert_eq!(place.path("project/made").metadata().unwrap().uid(), 65534);
     }
-    let place = Place::new();
-    chown(place.path("project"), Some(65534), Some(65534)).unwrap();
-    let ran = place
-        .run("id -u; touch made; echo \"$HOME\"; touch ~/made; cat /proc/self/status | grep CapEff")
-        .await;
-    assert!(
-        ran.stdout
-            .starts_with("65534\n/tmp/home\nCapEff:\t0000000000000000"),
-        "{ran:#?}"
-    );
-    use std::os::unix::fs::MetadataExt;
-    assert_eq!(place.path("project/made").metadata().unwrap().uid(), 65534);
 }
 
 #[tokio::test]

@@ -1,9 +1,7 @@
-//! Full and read-only disks, real ones, mounted where only the test sees them. Where that is not allowed the tests say
-//! so and pass.
+//! Full and read-only disks, real ones, mounted where only the test sees them.
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
 use unstuck_core::event::RunId;
 use unstuck_store::{Location, Options, Report, Store, StoreError, Task};
@@ -18,52 +16,6 @@ const SMALL_DISK: &str = r#"mount -t tmpfs -o size=1m none "$1" || exit 77; shif
 /// Makes the folder a disk that can only be read and does the rest there.
 const READ_ONLY_DISK: &str = r#"mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 77
 shift; exec "$@""#;
-
-/// Runs a test where the script has mounted something over the folder; none where that is not allowed.
-fn mounted(script: &str, folder: &Path, test: &str, location: &Location) -> Option<Output> {
-    let by = [
-        "unshare",
-        "-m",
-        "sh",
-        "-c",
-        script,
-        "sh",
-        folder.to_str().unwrap(),
-    ];
-    match process(&by, test, location).output() {
-        Ok(output) if ![Some(77), Some(1)].contains(&output.status.code()) => Some(output),
-        refused => {
-            tell(&format!(
-                "skipped: nothing can be mounted here ({refused:?})"
-            ));
-            None
-        }
-    }
-}
-
-#[expect(
-    clippy::print_stdout,
-    reason = "who runs the tests must see what was not tried"
-)]
-fn tell(what: &str) {
-    println!("{what}");
-}
-
-fn succeeded(output: &Output) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-}
-
-#[test]
-fn a_full_disk_is_told_and_loses_nothing() {
-    let place = Place::new();
-    let location = place.location();
-    let folder = location.path().parent().unwrap();
-    fs::create_dir_all(folder).unwrap();
-    let test = "sqlite::disks::fills_the_disk";
-    let output = mounted(SMALL_DISK, folder, test, &location);
-    output.iter().for_each(succeeded);
-}
 
 #[test]
 #[ignore = "started by another test, on a small disk"]
@@ -101,16 +53,38 @@ fn fill(store: &Store, run: &RunId) -> StoreError {
     }
 }
 
-#[test]
-fn a_read_only_disk_is_told() {
-    let place = Place::new();
-    wait(async { place.open().await.close().await }).unwrap();
-    let test = "sqlite::disks::finds_the_disk_read_only";
-    let file = place.file();
-    for name in ["unstuck.db", "new.db", "new/unstuck.db"] {
-        let location = Location::file(file.with_file_name(name));
-        let output = mounted(READ_ONLY_DISK, file.parent().unwrap(), test, &location);
-        output.iter().for_each(succeeded);
+/// Tests that only root can run, because they mount disks.
+mod root {
+    use super::*;
+
+    /// Runs a test where the script has mounted something over the folder.
+    fn succeeds(script: &str, folder: &Path, test: &str, location: &Location) {
+        let folder = folder.to_str().unwrap();
+        let by = ["unshare", "-m", "sh", "-c", script, "sh", folder];
+        let output = process(&by, test, location).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    #[test]
+    fn a_full_disk_is_told_and_loses_nothing() {
+        let place = Place::new();
+        let location = place.location();
+        let folder = location.path().parent().unwrap();
+        fs::create_dir_all(folder).unwrap();
+        let test = "sqlite::disks::fills_the_disk";
+        succeeds(SMALL_DISK, folder, test, &location);
+    }
+
+    #[test]
+    fn a_read_only_disk_is_told() {
+        let place = Place::new();
+        wait(async { place.open().await.close().await }).unwrap();
+        let test = "sqlite::disks::finds_the_disk_read_only";
+        let file = place.file();
+        for name in ["unstuck.db", "new.db", "new/unstuck.db"] {
+            let location = Location::file(file.with_file_name(name));
+            succeeds(READ_ONLY_DISK, file.parent().unwrap(), test, &location);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod binding;
+mod environments;
 mod exec;
 mod limits;
 mod of_roles;

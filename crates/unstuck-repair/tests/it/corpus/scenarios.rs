@@ -1,4 +1,4 @@
-//! Broken projects that are kept outside the repository; without them there is nothing to measure.
+//! Broken projects that are kept outside the repository; without them the group `corpus` is not run.
 //!
 //! Each folder builds one (`setup.sh`), checks it (`check.sh`) and says in `meta.json` what repairs it, if a command may.
 //! `UNSTUCK_SCENARIOS=DIR:DIR` names where they are, `UNSTUCK_SCENARIO=WORD` takes only those whose name contains it,
@@ -16,6 +16,8 @@ use unstuck_core::{Failure, Now, Timestamp, classify};
 struct Meta {
     auto_repair: bool,
     repair_command: Option<String>,
+    #[serde(default)]
+    needs: Vec<String>,
 }
 
 /// A broken project; only a fresh one is thrown away afterwards.
@@ -58,30 +60,37 @@ impl Scenario {
         in_project(&mut command, at).output().unwrap()
     }
 
-    /// A fresh broken project; none if it cannot be made on this machine.
-    fn set_up(&self) -> Option<tempfile::TempDir> {
+    /// A fresh broken project.
+    fn set_up(&self) -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
-        let done = self.script("setup.sh", place.path());
-        done.status.success().then_some(place)
+        self.set_up_in(place.path());
+        place
+    }
+
+    fn set_up_in(&self, at: &Path) {
+        let output = self.script("setup.sh", at);
+        let needs = &self.meta.needs;
+        assert!(
+            output.status.success(),
+            "{} cannot be set up here (it needs {needs:?}): {output:?}",
+            self.name
+        );
     }
 
     /// The broken project to look at: a kept one where there is one.
-    fn project(&self) -> Option<Project> {
+    fn project(&self) -> Project {
         let kept = std::env::var_os("UNSTUCK_SCENARIOS_KEPT");
         // What has to be torn down again does not keep.
         let kept = kept.filter(|_| !self.folder.join("teardown.sh").exists());
         let Some(kept) = kept else {
-            return self.set_up().map(Project::Fresh);
+            return Project::Fresh(self.set_up());
         };
         let place = Path::new(&kept).join(&self.name);
         if !place.exists() {
             fs::create_dir_all(&place).unwrap();
-            if !self.script("setup.sh", &place).status.success() {
-                fs::remove_dir_all(&place).unwrap();
-                return None;
-            }
+            self.set_up_in(&place);
         }
-        Some(Project::Kept(place))
+        Project::Kept(place)
     }
 
     /// What the check says, as `unstuck exec` sees it.
@@ -110,9 +119,7 @@ impl Scenario {
 
     /// Whether the check passes after a command, in a fresh project.
     fn is_healed_by(&self, command: &str) -> bool {
-        let Some(place) = self.set_up() else {
-            return false;
-        };
+        let place = self.set_up();
         let _ = shell(command, place.path());
         let healed = self.script("check.sh", place.path()).status.success();
         self.tear_down(place.path());
@@ -142,10 +149,7 @@ impl Scenario {
         reason = "what was offered is worth a look also where it is right"
     )]
     fn problem(&self, all: &[String]) -> Result<(), String> {
-        let Some(place) = self.project() else {
-            println!("{:34} cannot be set up here", self.name);
-            return Ok(());
-        };
+        let place = self.project();
         let own = self.meta.repair_command.clone().unwrap_or_default();
         let others: Vec<String> = all.iter().filter(|one| **one != own).cloned().collect();
         let with_own: Vec<String> = others
@@ -233,7 +237,7 @@ fn shell(text: &str, at: &Path) -> Output {
     in_project(&mut command, at).output().unwrap()
 }
 
-/// The scenarios of all folders; none where there are no such folders.
+/// The scenarios of all folders.
 fn scenarios() -> Vec<Scenario> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/scenarios");
     let named = std::env::var_os("UNSTUCK_SCENARIOS");
@@ -261,6 +265,7 @@ fn scenarios() -> Vec<Scenario> {
 )]
 fn of_all_that_is_allowed_the_repair_that_heals_is_offered() {
     let scenarios = scenarios();
+    assert!(!scenarios.is_empty(), "there is no scenario");
     let all = scenarios.iter().flat_map(|one| {
         let repair = one.meta.repair_command.clone();
         repair.into_iter().chain(one.tempting())

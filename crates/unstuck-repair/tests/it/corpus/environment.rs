@@ -1,4 +1,4 @@
-//! Hostile environments that are kept outside the repository; without them there is nothing to measure.
+//! Hostile environments that are kept outside the repository; without them the group `corpus` is not run.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,10 +23,7 @@ struct Case {
 #[test]
 fn nothing_hostile_is_left_in_any_environment_of_the_corpus() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
-    let Ok(text) = std::fs::read_to_string(folder.join("commands.dev.jsonl")) else {
-        println!("skipped: there is no corpus beside the repository");
-        return;
-    };
+    let text = std::fs::read_to_string(folder.join("commands.dev.jsonl")).unwrap();
     let cases = text.lines().map(|line| serde_json::from_str(line).unwrap());
     let mut seen = 0;
     for case in cases.filter(|case: &Case| !case.env.is_empty()) {

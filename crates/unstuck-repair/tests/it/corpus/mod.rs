@@ -1,0 +1,4 @@
+//! Tests that need the corpora kept beside the repository.
+
+mod environment;
+mod scenarios;

@@ -1,0 +1,54 @@
+//! Environments that work are kept: what is missing in them is installed, and their own interpreter checks the project.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use crate::Place;
+
+/// A project with a virtual environment that has pip but no packages. Its interpreter is a stand-in: the system's `python3`
+/// would tell the same.
+fn with_environment(folder: &str) -> Place {
+    let place = Place::new();
+    place.write("requirements.txt", "six==1.16.0\n");
+    let python = "#!/bin/sh\necho \"ModuleNotFoundError: No module named 'six'\" >&2; exit 1\n";
+    for name in ["python", "pip"] {
+        let path = place.write(&format!("{folder}/bin/{name}"), python);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    place
+}
+
+#[test]
+fn one_missing_package_is_installed_into_the_environment_that_is_there() {
+    for folder in [".venv", "venv"] {
+        let place = with_environment(folder);
+        let python = format!("{folder}/bin/python");
+        place
+            .go(&["repair", "--", &python, "t.py"])
+            .told(3, &["unstuck approve"]);
+        let proposed = &place.events("recovery_proposed")[0];
+        let expected = format!("{folder}/bin/pip install -r requirements.txt");
+        assert_eq!(proposed["command"], expected.as_str());
+    }
+}
+
+#[test]
+fn an_environment_whose_interpreter_is_gone_is_made_again() {
+    let place = with_environment(".venv");
+    let python = place.project().join(".venv/bin/python");
+    std::fs::remove_file(&python).unwrap();
+    symlink("/no/such/python3", &python).unwrap();
+    let check = "echo \"ModuleNotFoundError: No module named 'six'\" >&2; exit 1";
+    place.go(&["repair", "--", "sh", "-c", check]).told(3, &[]);
+    let proposed = &place.events("recovery_proposed")[0];
+    let command = proposed["command"].as_str().unwrap();
+    assert!(command.starts_with("rm -rf .venv && "), "{command}");
+}
+
+#[test]
+fn the_environments_own_interpreter_checks_the_project() {
+    for folder in [".venv", "venv"] {
+        let place = with_environment(folder);
+        let check = format!("the check is `{folder}/bin/python -m pytest --collect-only -q`");
+        place.go(&["repair"]).told(3, &[&check]);
+    }
+}
