@@ -141,6 +141,14 @@ impl StoreError {
         }
     }
 
+    /// Returns whether nothing can be written at present, while what is there can be read: a full or read-only disk.
+    pub fn is_unwritable(&self) -> bool {
+        matches!(
+            self,
+            Self::Full { .. } | Self::ReadOnly { .. } | Self::Unreachable { .. }
+        )
+    }
+
     /// The store was used after it had been closed.
     pub(crate) fn closed() -> Self {
         Self::database(Closed)

@@ -10,11 +10,20 @@ use crate::report::hinted;
 
 /// Opens the store to write to it; it is made if there is none.
 pub(crate) async fn open(location: &Location, redactor: Arc<Redactor>) -> Result<Store> {
+    let opened = open_unexplained(location, redactor).await;
+    opened.map_err(explained)
+}
+
+/// Opens the store to write to it, for whoever knows a way out when it cannot be written.
+pub(crate) async fn open_unexplained(
+    location: &Location,
+    redactor: Arc<Redactor>,
+) -> Result<Store, StoreError> {
     let options = Options {
         redact: Some(Redact::new(move |value| redactor.redact_value(value))),
         ..Options::default()
     };
-    Store::open(location, options).await.map_err(explained)
+    Store::open(location, options).await
 }
 
 /// Opens the store if there is one.

@@ -19,6 +19,8 @@ pub struct RunSection {
     pub snapshots: bool,
     /// What becomes of the changes of a failed attempt; they are kept by default.
     pub on_failed_attempt: OnFailedAttempt,
+    /// Whether the machine is kept from falling asleep while something runs, where the system offers that; true by default.
+    pub keep_awake: bool,
     /// Whether the run waits for a person's answer instead of ending with the question open; false by default.
     pub wait_for_human: bool,
 }
@@ -30,6 +32,7 @@ impl Default for RunSection {
             parallel: 4,
             snapshots: true,
             on_failed_attempt: OnFailedAttempt::Keep,
+            keep_awake: true,
             wait_for_human: false,
         }
     }

@@ -1,4 +1,4 @@
-//! What is watched over around an attempt of a role: the work tree before and after, and what may be used.
+//! What is watched over around an attempt: the work tree before and after, and what may be used.
 
 use unstuck_core::decision::AskWhy;
 use unstuck_core::event::EscalationKind;
@@ -9,7 +9,7 @@ use super::budget::Used;
 use super::engine::Engine;
 use super::error::RunError;
 use super::log::Log;
-use crate::worktree::Snapshot;
+use crate::worktree::{Snapshot, Snapshots, WorktreeError};
 
 /// When a snapshot is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,37 +22,56 @@ impl Engine<'_> {
     /// Keeps the work tree as it is at this moment, where that can be done.
     pub(super) async fn snapshot(
         &mut self,
-        log: &Log<'_, '_>,
+        log: &mut Log<'_, '_>,
         number: u32,
         moment: Moment,
     ) -> Option<Snapshot> {
-        let role = self.role?;
-        let snapshots = role.snapshots?.clone();
         let session = log.recovery().spec().session.as_str();
         let when = match moment {
             Moment::Before => "before",
             Moment::After => "after",
         };
         let label = format!("{session}-{number}-{when}");
-        let taken = tokio::task::spawn_blocking(move || snapshots.take(&label)).await;
-        match taken.ok()? {
+        let taken = match self.snapshots(log) {
+            Ok(snapshots) => {
+                let snapshots = snapshots?;
+                let taken = tokio::task::spawn_blocking(move || snapshots.take(&label)).await;
+                taken.ok()?
+            }
+            Err(error) => Err(error),
+        };
+        match taken {
             Ok(taken) => Some(taken),
             Err(error) => {
-                if !role.told.replace(true) {
+                let is_told = match self.role {
+                    Some(role) => role.told.replace(true),
+                    None => false,
+                };
+                if !is_told {
                     let message = format!("the changes of attempts are not kept: {error}");
                     self.reporter.warn(&message);
                 }
+                log.without_snapshots();
                 None
             }
         }
     }
 
+    /// Where the changes of attempts are kept, if they are.
+    fn snapshots(&self, log: &Log<'_, '_>) -> Result<Option<Snapshots>, WorktreeError> {
+        match self.role {
+            Some(role) => Ok(role.snapshots.cloned()),
+            None => log.snapshots(self.state).map(Option::<&_>::cloned),
+        }
+    }
+
     /// Undoes what a failed attempt changed, if that is wanted.
     pub(super) async fn roll_back(&mut self, log: &Log<'_, '_>, before: Snapshot) {
-        let Some(role) = self.role.filter(|role| role.rollback) else {
-            return;
+        let is_wanted = match self.role {
+            Some(role) => role.rollback,
+            None => log.options().rollback,
         };
-        let Some(snapshots) = role.snapshots.cloned() else {
+        let Some(snapshots) = self.snapshots(log).ok().flatten().filter(|_| is_wanted) else {
             return;
         };
         let restored = tokio::task::spawn_blocking(move || snapshots.restore(&before)).await;
@@ -60,18 +79,24 @@ impl Engine<'_> {
             Ok(Ok(restored)) => {
                 let files = restored.written.len() + restored.removed.len();
                 let recovery = log.recovery();
-                let role = log.as_part().map_or("", |part| part.role.as_str());
-                let attempt = format!("{}/{role}/{}", recovery.id().short(), recovery.attempts());
+                let (id, number) = (recovery.id().short(), recovery.attempts());
+                let (role, attempt) = match log.as_part() {
+                    Some(part) => (
+                        format!("{}: ", part.role),
+                        format!("{id}/{}/{number}", part.role),
+                    ),
+                    None => (String::new(), format!("{id}/{number}")),
+                };
                 if files > 0 {
                     self.reporter.note(&format!(
-                        "{role}: what attempt {} changed was rolled back ({files} files); unstuck diff {attempt} shows it",
-                        recovery.attempts()
+                        "{role}what attempt {} changed was rolled back ({files} files); unstuck diff {attempt} shows it",
+                        number
                     ));
                 }
                 let commits = restored.commits.len();
                 if commits > 0 {
                     self.reporter.warn(&format!(
-                        "{role}: {commits} commits that the failed attempt made are still there"
+                        "{role}{commits} commits that the failed attempt made are still there"
                     ));
                 }
             }

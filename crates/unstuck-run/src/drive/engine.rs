@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::watch;
 use unstuck_core::agent::{Agent, Invocation};
-use unstuck_core::decision::{Chosen, Draw, Repeat};
+use unstuck_core::decision::{Capability, Chosen, Draw, Repeat};
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
     DecisionMade, InterruptedBy, ModelEscalated, Outcome, RunStarted, SessionSpec, WaitingUntil,
@@ -16,7 +16,7 @@ use unstuck_core::question::Patience;
 use unstuck_core::recovery::{Means, Next};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{RunId, Timestamp};
-use unstuck_store::Store;
+use unstuck_store::{Store, StoreError};
 
 use super::announce::Announcer;
 use super::asking::Asking;
@@ -24,7 +24,7 @@ use super::error::RunError;
 use super::finished::Finished;
 use super::go_between::GoBetween;
 use super::interruption::Interruption;
-use super::journal::Journal;
+use super::journal::{Journal, StoreState};
 use super::knowledge::Knowledge;
 use super::lease::{Held, lost};
 use super::log::Log;
@@ -79,7 +79,8 @@ impl Engine<'_> {
     /// Runs a command, from its beginning to its end.
     pub async fn start(&mut self, request: Request) -> Result<Finished, RunError> {
         let run = RunId::drawn((self.draws)());
-        let held = Held::begin(self.store, &run, self.clock).await?;
+        let held = Held::begin(self.store, &run, self.clock).await;
+        let held = held.map_err(RunError::unbegun)?;
         let started = self.started(&run, request);
         let at = self.clock.at();
         let nothing = || RunError::NotResumable {
@@ -161,7 +162,21 @@ impl Engine<'_> {
             }
         }
         self.flush(log).await?;
+        self.record_the_rest(log).await?;
         self.forget_input(log);
+        Ok(())
+    }
+
+    /// Tries once more to write what the store could not take, and tells what is not in it.
+    async fn record_the_rest(&mut self, log: &Log<'_, '_>) -> Result<(), RunError> {
+        let journal = log.journal();
+        if journal.is_ahead_of_store() && !journal.catch_up_with_store().await? {
+            let run = journal.run();
+            let path = journal.folder_path().display().to_string();
+            self.reporter.warn(&format!(
+                "the end of run {run} is not in the store, which still cannot be written; all that happened is in {path}"
+            ));
+        }
         Ok(())
     }
 
@@ -170,7 +185,15 @@ impl Engine<'_> {
         let Some(written) = log.flush().await? else {
             return Ok(());
         };
-        self.forget_exits(log, &written.events);
+        match &written.store {
+            StoreState::Writable => self.forget_exits(log, &written.events),
+            StoreState::StillUnwritable => {}
+            StoreState::BecameUnwritable(error) => self.reporter.warn(&unrecorded(error)),
+            StoreState::CaughtUp(count) => {
+                self.forget_all_exits(log);
+                self.reporter.warn(&recorded_again(*count));
+            }
+        }
         if let Err(error) = written.shown {
             let path = log.journal().folder_path().display().to_string();
             self.reporter.warn(&format!(
@@ -183,14 +206,22 @@ impl Engine<'_> {
 
     async fn decide(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
         let odds = self.store.odds(self.clock.at()).await?;
-        let best = self.best_repair(log).await?;
+        // What runs or costs more than a plain retry is on disk before it is done.
+        let is_recorded = !log.journal().is_ahead_of_store();
+        let best = match is_recorded {
+            true => self.best_repair(log).await?,
+            false => None,
+        };
         let spec = log.recovery().spec();
         let tool = spec.command.first().map(String::as_str);
         let means = Means {
             playbook: self.knowledge.playbook(),
             catalog: self.knowledge.catalog(),
             odds: &odds,
-            can: self.capabilities(spec),
+            can: match is_recorded {
+                true => self.capabilities(spec),
+                false => self.capabilities(spec).without(Capability::Model),
+            },
             caps: log.options().caps(),
             tool,
             repeat: self.repeat(log.options()),
@@ -342,6 +373,19 @@ impl Engine<'_> {
         log.note_end(now, end, output);
         Ok(())
     }
+}
+
+/// What is told when the store cannot be written any more.
+pub(super) fn unrecorded(error: &StoreError) -> String {
+    format!(
+        "{error}: nothing is recorded until that is mended; plain retries go on, and nothing is repaired and no other \
+         model used meanwhile"
+    )
+}
+
+/// What is told when the store can be written again.
+pub(super) fn recorded_again(count: usize) -> String {
+    format!("the store can be written again: {count} events that had to wait are recorded")
 }
 
 /// An attempt that was cut off, and the conversation that there is to go on in.

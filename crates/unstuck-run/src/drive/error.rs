@@ -18,6 +18,9 @@ pub enum RunError {
     /// The store did not take or give what it should.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store cannot be written, and nothing was begun.
+    #[error(transparent)]
+    Unrecorded(StoreError),
     /// The child could not be supervised.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -100,6 +103,15 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Returns the error of a run whose store cannot be written, before anything of it was done.
+    #[must_use]
+    pub fn unbegun(self) -> Self {
+        match self {
+            Self::Store(error) if error.is_unwritable() => Self::Unrecorded(error),
+            other => other,
+        }
+    }
+
     /// Whether what a role is told, or how it is called, is at fault: the others can go on.
     pub(super) fn is_about_the_call(&self) -> bool {
         matches!(self, Self::Call(_) | Self::Prompt(_) | Self::Fill(_))

@@ -9,7 +9,7 @@ use unstuck_core::episode::RunFold;
 use unstuck_core::event::{Part, RunFinished, RunStarted, VERSION};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Recorded, RunId, SessionId, Timestamp};
-use unstuck_store::{Append, Store};
+use unstuck_store::{Append, Store, StoreError};
 
 use super::announce::Announcer;
 use super::error::RunError;
@@ -36,12 +36,28 @@ struct Known {
     files: Files,
     /// What was written before this process took the run up: the files may not show all of it.
     late: Vec<Recorded>,
+    /// What the store could not take yet, in order.
+    backlog: Vec<Append>,
 }
 
 /// What was written, and whether it could be shown.
 pub(super) struct Written {
     pub(super) events: Vec<Recorded>,
     pub(super) shown: io::Result<()>,
+    pub(super) store: StoreState,
+}
+
+/// Whether the store takes what happens.
+#[derive(Debug, Clone)]
+pub(super) enum StoreState {
+    /// It does.
+    Writable,
+    /// It cannot be written since now: what happens is kept in memory.
+    BecameUnwritable(StoreError),
+    /// It still cannot be written.
+    StillUnwritable,
+    /// It can be written again, and so many events that were kept in memory are in it now.
+    CaughtUp(usize),
 }
 
 impl<'a> Journal<'a> {
@@ -92,6 +108,7 @@ impl<'a> Journal<'a> {
                 seq,
                 files: Files::NotYet,
                 late: Vec::new(),
+                backlog: Vec::new(),
             }),
         }
     }
@@ -103,6 +120,11 @@ impl<'a> Journal<'a> {
 
     pub(super) fn run(&self) -> &RunId {
         &self.run
+    }
+
+    /// The root folder of the project.
+    pub(super) fn project(&self) -> &Path {
+        &self.project
     }
 
     /// What is known about the run.
@@ -129,17 +151,95 @@ impl<'a> Journal<'a> {
             answers: None,
             outbox,
         };
-        let events = self.store.append(append).await?;
+        let caught_up = match self.write_backlog().await? {
+            None => return Ok(self.keep_back(append, StoreState::StillUnwritable)),
+            Some(count) => count,
+        };
+        let events = match self.store.append(append.clone()).await {
+            Err(error) if error.is_unwritable() => {
+                return Ok(self.keep_back(append, StoreState::BecameUnwritable(error)));
+            }
+            written => written?,
+        };
+        self.hear_others(&events).await?;
+        let shown = self.take_in(&events);
+        Ok(Written {
+            events,
+            shown,
+            store: match caught_up {
+                0 => StoreState::Writable,
+                count => StoreState::CaughtUp(count),
+            },
+        })
+    }
+
+    /// Takes in what others wrote before these events; it must not be lost.
+    async fn hear_others(&self, events: &[Recorded]) -> Result<(), RunError> {
         let known = self.known.borrow().seq;
-        if events.first().is_some_and(|first| first.seq > known + 1) {
-            // Others wrote in between; what they said must not be lost.
-            let own = events.first().map_or(0, |first| first.seq);
+        let own = events.first().map_or(0, |first| first.seq);
+        if own > known + 1 {
             let mut others = self.store.load(&self.run).await?;
             others.retain(|recorded| recorded.seq > known && recorded.seq < own);
             let _ = self.take_in(&others);
         }
+        Ok(())
+    }
+
+    /// Keeps in memory what the store cannot take; it counts all the same.
+    fn keep_back(&self, append: Append, store: StoreState) -> Written {
+        let seq = self.known.borrow().seq;
+        let numbered = append.events.iter().cloned().zip(seq + 1..);
+        let events: Vec<_> = numbered
+            .map(|(event, seq)| Recorded {
+                version: VERSION,
+                run: self.run.clone(),
+                seq,
+                at: append.at,
+                event,
+            })
+            .collect();
         let shown = self.take_in(&events);
-        Ok(Written { events, shown })
+        self.known.borrow_mut().backlog.push(append);
+        Written {
+            events,
+            shown,
+            store,
+        }
+    }
+
+    /// Writes what the store could not take before, and tells how many events that were; none if it still cannot.
+    async fn write_backlog(&self) -> Result<Option<usize>, RunError> {
+        let backlog = std::mem::take(&mut self.known.borrow_mut().backlog);
+        let mut count = 0;
+        let mut appends = backlog.into_iter();
+        while let Some(append) = appends.next() {
+            match self.store.append(append.clone()).await {
+                Ok(events) => {
+                    count += events.len();
+                    if let Some(last) = events.last().filter(|_| appends.len() == 0) {
+                        self.known.borrow_mut().seq = last.seq;
+                    }
+                }
+                Err(error) if error.is_unwritable() => {
+                    let rest = std::iter::once(append).chain(appends);
+                    self.known.borrow_mut().backlog = rest.collect();
+                    return Ok(None);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Some(count))
+    }
+
+    /// Tries again to write what the store could not take; whether nothing is left.
+    pub(super) async fn catch_up_with_store(&self) -> Result<bool, RunError> {
+        let _turn = self.turn.lock().await;
+        Ok(self.write_backlog().await?.is_some())
+    }
+
+    /// Whether something happened that the store could not take yet.
+    pub(super) fn is_ahead_of_store(&self) -> bool {
+        !self.known.borrow().backlog.is_empty()
     }
 
     /// What people have answered since a session asked; all that others wrote is taken in.

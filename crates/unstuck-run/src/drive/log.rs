@@ -1,5 +1,8 @@
 //! What has happened in a session: noted at once, written down before anything is done because of it.
 
+use std::cell::OnceCell;
+use std::path::Path;
+
 use unstuck_core::episode::SessionView;
 use unstuck_core::event::{
     AttemptInterrupted, InterruptedBy, Outcome, Part, RunFinished, RunStarted, SessionFinished,
@@ -13,6 +16,7 @@ use super::journal::{Journal, Written};
 use super::judge::Judged;
 use super::request::Options;
 use crate::process::Status;
+use crate::worktree::{Snapshots, WorktreeError};
 
 /// The log of one session of a run.
 pub(super) struct Log<'j, 'a> {
@@ -27,6 +31,8 @@ pub(super) struct Log<'j, 'a> {
     failure: Option<Failure>,
     /// How the process of the newest attempt ended, if it ran in this process.
     child: Option<ChildEnd>,
+    /// Where the changes of each attempt are kept, once that was looked for.
+    snapshots: OnceCell<Option<Snapshots>>,
     pending: Vec<Event>,
     /// When the first of the pending events happened; all of one write have one moment.
     at: Option<Timestamp>,
@@ -67,6 +73,7 @@ impl<'j, 'a> Log<'j, 'a> {
             answer: String::new(),
             failure: None,
             child: None,
+            snapshots: OnceCell::new(),
             pending: vec![first],
             at: Some(at),
         }
@@ -103,6 +110,7 @@ impl<'j, 'a> Log<'j, 'a> {
             answer: String::new(),
             failure: None,
             child: None,
+            snapshots: OnceCell::new(),
             pending: Vec::new(),
             at: None,
             recovery,
@@ -124,6 +132,33 @@ impl<'j, 'a> Log<'j, 'a> {
 
     pub(super) fn as_part(&self) -> Option<&Part> {
         self.part.as_ref()
+    }
+
+    /// Where the changes of a command's attempts are kept; `Err` tells once why they are not, unless there is nothing to keep.
+    pub(super) fn snapshots(&self, state: &Path) -> Result<Option<&Snapshots>, WorktreeError> {
+        if let Some(known) = self.snapshots.get() {
+            return Ok(known.as_ref());
+        }
+        let (run, project) = (self.recovery.id(), self.journal.project());
+        let opened = self
+            .options
+            .snapshots
+            .then(|| Snapshots::open(project, run, state));
+        let (found, error) = match opened.transpose() {
+            Ok(snapshots) => (snapshots, None),
+            Err(WorktreeError::NoGit | WorktreeError::NoRepository { .. }) => (None, None),
+            Err(error) => (None, Some(error)),
+        };
+        let found = self.snapshots.get_or_init(|| found).as_ref();
+        match error {
+            Some(error) => Err(error),
+            None => Ok(found),
+        }
+    }
+
+    /// Keeps no further changes.
+    pub(super) fn without_snapshots(&mut self) {
+        self.snapshots = OnceCell::from(None);
     }
 
     /// Why what the agent proposed in its newest attempt was refused.

@@ -99,6 +99,11 @@ impl Engine<'_> {
             log.note(self.clock.at(), carried_out::unknown(session, &id, why));
             return Ok(());
         };
+        if log.journal().is_ahead_of_store() {
+            let why = "the store cannot be written, and what is run must be recorded before";
+            log.note(self.clock.at(), carried_out::failed(repair, why.to_owned()));
+            return Ok(());
+        }
         let allowed = match repairer.allowed(repair, &repairs, self.clock.at()) {
             Ok(allowed) => allowed,
             Err(why) => {

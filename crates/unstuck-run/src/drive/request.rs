@@ -57,6 +57,12 @@ pub struct Options {
     /// The file that gets the accepted answer, as an absolute path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+    /// Whether the changes of each attempt are kept, where it works in a git work tree.
+    #[serde(skip_serializing_if = "is_false")]
+    pub snapshots: bool,
+    /// Whether what a failed attempt changed is undone.
+    #[serde(skip_serializing_if = "is_false")]
+    pub rollback: bool,
     /// Whether another unstuck runs this one and retries it.
     #[serde(skip_serializing_if = "is_false")]
     pub nested: bool,
@@ -96,6 +102,8 @@ impl Default for Options {
             repair: RepairWish::default(),
             no_gateway: false,
             output: None,
+            snapshots: false,
+            rollback: false,
             nested: false,
             escaped: Vec::new(),
         }

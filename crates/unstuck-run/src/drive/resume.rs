@@ -75,6 +75,11 @@ impl Engine<'_> {
             let Some(asked) = log.recovery().question() else {
                 break;
             };
+            // Nobody can answer what the store does not hold.
+            let journal = log.journal();
+            if journal.is_ahead_of_store() && !journal.catch_up_with_store().await? {
+                continue;
+            }
             let scribe = Scribe {
                 store: self.store,
                 announcer: self.announcer,
@@ -115,6 +120,13 @@ impl Engine<'_> {
     pub(super) fn exit_record(&self, log: &Log<'_, '_>, number: u32) -> PathBuf {
         let session = log.recovery().spec().session.as_str();
         self.state.join(format!("{session}-{number}.exit"))
+    }
+
+    /// Removes the records of all ends, since all that happened is written down by now.
+    pub(super) fn forget_all_exits(&self, log: &Log<'_, '_>) {
+        for number in 1..=log.recovery().attempts() {
+            let _ = fs::remove_file(self.exit_record(log, number));
+        }
     }
 
     /// Removes the record of an end that is written down by now; not earlier, or a crash would lose it.

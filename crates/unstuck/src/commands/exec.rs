@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use unstuck_config::section::OnFailedAttempt;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::{DEFAULT_TEMPLATE, default_template};
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
@@ -240,6 +241,9 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             repair: Repair::wish(args.repair),
             no_gateway: args.no_gateway,
             output: args.output.as_deref().map(output_path).transpose()?,
+            snapshots: agent.is_some() && config.run().snapshots,
+            rollback: agent.is_some()
+                && config.run().on_failed_attempt == OnFailedAttempt::Rollback,
             nested,
             escaped,
         },

@@ -1,11 +1,13 @@
 //! Sets up what a run needs (store, reaper, signals, screen) and drives it.
 
 mod chance;
+mod keep_awake;
 mod passthrough;
 mod pipeline_screen;
 mod screen;
 mod signals;
 mod story;
+mod substitute_store;
 
 pub(crate) use pipeline_screen::PipelineScreen;
 pub(crate) use screen::{Screen, Told};
@@ -36,6 +38,8 @@ use unstuck_run::drive::{
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::{Location, Store};
 
+use self::keep_awake::KeepAwake;
+use self::substitute_store::SubstituteStore;
 use crate::config::Config;
 use crate::environment;
 use crate::gateway::{Private, Wish};
@@ -281,15 +285,44 @@ fn drive(
     session: &Session<'_>,
     mut setting: Setting<'_>,
     parallel: u32,
-    task: Task<'_>,
+    mut task: Task<'_>,
 ) -> Result<Finished> {
     setting.known.config.prepare()?;
     let redactor = Arc::new(environment::redactor());
+    let driven = drive_in(session, &mut setting, parallel, &mut task, &redactor);
+    let (error, reporter) = match (driven, &mut task) {
+        (Ok(Err(RunError::Unrecorded(error))), Task::Start(_, reporter)) => (error, reporter),
+        (driven, _) => return driven?.map_err(explained),
+    };
+    let substitute = SubstituteStore::make(session.store, error, &mut **reporter)?;
+    let session = Session {
+        store: substitute.location(),
+        ..*session
+    };
+    let finished = drive_in(&session, &mut setting, parallel, &mut task, &redactor)?;
+    let finished = finished.map_err(explained)?;
+    if let Task::Start(_, reporter) = &mut task {
+        substitute.hand_over(&finished.run, &mut **reporter);
+    }
+    Ok(finished)
+}
+
+fn drive_in(
+    session: &Session<'_>,
+    setting: &mut Setting<'_>,
+    parallel: u32,
+    task: &mut Task<'_>,
+    redactor: &Arc<Redactor>,
+) -> Result<Result<Finished, RunError>> {
     crate::runtime::block_on(async {
         // The reaper comes up while the store is being opened.
         let supervisors =
             Supervisors::start(ReaperProgram::own(), parallel).map_err(RunError::from)?;
-        let store = crate::store::open(session.store, Arc::clone(&redactor)).await?;
+        let opened = crate::store::open_unexplained(session.store, Arc::clone(redactor)).await;
+        let store = match opened {
+            Ok(store) => store,
+            Err(error) => return Ok(Err(RunError::from(error).unbegun())),
+        };
         let notifying = Notifying::new(setting.known.config, session);
         let courier = notifying.is_some().then(|| AtWork::start(&store));
         let (stop, stopped) = watch::channel(Stop::No);
@@ -332,7 +365,7 @@ fn drive(
                 workshop,
             }),
             store: &store,
-            redactor: &redactor,
+            redactor,
             supervisors: &supervisors,
             known: &setting.known,
             state: &state,
@@ -341,7 +374,9 @@ fn drive(
             announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
             go_between: private.as_ref().map(|private| private as &dyn GoBetween),
         };
+        let awake = config.run().keep_awake.then(KeepAwake::start);
         let finished = around.perform(task, &mut setting.stdin).await;
+        drop(awake);
         if let Ok(finished) = &finished {
             forget_stop_request(&state, &finished.run);
         }
@@ -351,8 +386,9 @@ fn drive(
             courier.finish().await;
         }
         let closed = store.close().await;
-        let finished = finished.map_err(explained)?;
-        closed.map_err(crate::store::explained)?;
+        if finished.is_ok() {
+            closed.map_err(crate::store::explained)?;
+        }
         Ok(finished)
     })
 }
@@ -374,24 +410,24 @@ struct Around<'a> {
 
 impl<'a> Around<'a> {
     /// Drives what is to be driven, to its end or to a stop.
-    async fn perform(&self, task: Task<'_>, stdin: &mut Stdin) -> Result<Finished, RunError> {
+    async fn perform(&self, task: &mut Task<'_>, stdin: &mut Stdin) -> Result<Finished, RunError> {
         let mut draw = chance::draw;
         match task {
             Task::Start(request, reporter) => {
-                let mut engine = self.engine(reporter, stdin, &mut draw);
-                engine.start(*request).await
+                let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
+                engine.start((**request).clone()).await
             }
             Task::Resume(run, reporter) => {
-                let mut engine = self.engine(reporter, stdin, &mut draw);
-                engine.resume(&run).await
+                let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
+                engine.resume(run).await
             }
             Task::Conduct(pipeline, reporter) => {
                 let reload = || (pipeline.reload)().map_err(|error| format!("{error:#}"));
                 let plan = pipeline.plan.clone();
-                let conductor = self.conductor(reporter, plan, &reload, &mut draw);
-                match pipeline.how {
-                    Conducted::Start(selection) => Box::pin(conductor.start(&selection)).await,
-                    Conducted::Again(run, again) => Box::pin(conductor.resume(&run, &again)).await,
+                let conductor = self.conductor(&mut **reporter, plan, &reload, &mut draw);
+                match &pipeline.how {
+                    Conducted::Start(selection) => Box::pin(conductor.start(selection)).await,
+                    Conducted::Again(run, again) => Box::pin(conductor.resume(run, again)).await,
                 }
             }
         }
@@ -459,7 +495,7 @@ impl<'a> Around<'a> {
 /// An error of the store comes with what to do about it.
 fn explained(error: RunError) -> anyhow::Error {
     match error {
-        RunError::Store(error) => crate::store::explained(error),
+        RunError::Store(error) | RunError::Unrecorded(error) => crate::store::explained(error),
         RunError::LostOutput { ref role, .. } => hinted(
             error.to_string(),
             format!("`unstuck resume --restart {role}` makes it again, with all that depend on it"),

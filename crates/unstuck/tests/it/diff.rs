@@ -283,3 +283,62 @@ fn without_git_it_says_so() {
         "{told}"
     );
 }
+
+/// Runs git in the project.
+fn git(place: &Place, args: &[&str]) -> String {
+    let mut command = place.program("git", args);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn what_an_agent_changed_under_exec_is_shown() {
+    let place = Place::new();
+    git(&place, &["init", "-q"]);
+    place.write("before.txt", "old\n");
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho new > before.txt; echo made > made.txt; echo done\n",
+    );
+    let ended = place.run(&["exec", "--no-gateway", "--", "claude", "-p", "x"], "");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let stat = place.run(&["diff", "--stat"], "").stdout;
+    assert!(
+        stat.contains("before.txt") && stat.contains("made.txt"),
+        "{stat}"
+    );
+    let patch = place.run(&["diff"], "").stdout;
+    assert!(patch.contains("-old\n+new"), "{patch}");
+}
+
+#[test]
+fn a_plain_command_and_a_folder_without_a_repository_keep_no_snapshots() {
+    let place = Place::new();
+    git(&place, &["init", "-q"]);
+    let ended = place.run(&["exec", "--", "touch", "made.txt"], "");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    assert_eq!(git(&place, &["for-each-ref", "refs/unstuck"]), "");
+
+    let place = Place::new();
+    place.tool("claude", "#!/bin/sh\necho done\n");
+    let ended = place.run(&["exec", "--no-gateway", "--", "claude", "-p", "x"], "");
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn what_a_failed_attempt_of_an_agent_changed_is_undone_where_that_is_wanted() {
+    let place = Place::new();
+    git(&place, &["init", "-q"]);
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.05\n[run]\non_failed_attempt = \"rollback\"\n",
+    );
+    place.tool(
+        "claude",
+        "#!/bin/sh\n[ -e \"$HOME/again\" ] && { ls; exit 0; }\ntouch \"$HOME/again\" wreck; echo 'API Error: 529 Overloaded'; exit 1\n",
+    );
+    let ended = place.run(&["exec", "--no-gateway", "--", "claude", "-p", "x"], "");
+    ended.told(0, &["what attempt 1 changed was rolled back"]);
+    assert!(!place.project().join("wreck").exists());
+}

@@ -49,7 +49,7 @@ use super::error::RunError;
 use super::finished::Finished;
 use super::go_between::GoBetween;
 use super::interruption::Interruption;
-use super::journal::Journal;
+use super::journal::{Journal, StoreState};
 use super::knowledge::Knowledge;
 use super::lease::Held;
 use super::repair::Workshop;
@@ -61,6 +61,9 @@ use crate::worktree::{Snapshots, Step as TreeStep};
 
 /// How often those who look are told where the run stands.
 const TICK: Duration = Duration::from_millis(200);
+
+/// How often a store that cannot be written is tried again.
+const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// Drives pipelines.
 pub struct Conductor<'a> {
@@ -424,6 +427,28 @@ impl Conductor<'_> {
         Ok(())
     }
 
+    /// Waits until the store can be written again: what a pipeline begins next would cost money that nobody counts.
+    async fn wait_for_store(
+        &self,
+        journal: &Journal<'_>,
+        state: &StoreState,
+    ) -> Result<(), RunError> {
+        if let StoreState::BecameUnwritable(error) = state {
+            let message = format!("{error}: nothing more is begun until that is mended");
+            self.tell(|reporter| reporter.warn(&message));
+        }
+        let mut stop = self.stop.clone();
+        while !journal.catch_up_with_store().await? {
+            tokio::select! {
+                () = tokio::time::sleep(STORE_RETRY) => {}
+                () = stopped(&mut stop) => return Ok(()),
+            }
+        }
+        let message = "the store can be written again";
+        self.tell(|reporter| reporter.warn(message));
+        Ok(())
+    }
+
     /// Writes down what happened to the run as a whole, then shows it.
     async fn write(
         &self,
@@ -431,6 +456,9 @@ impl Conductor<'_> {
         events: Vec<Event>,
     ) -> Result<Vec<Recorded>, RunError> {
         let written = journal.write(self.clock.at(), events).await?;
+        if journal.is_ahead_of_store() {
+            self.wait_for_store(journal, &written.store).await?;
+        }
         journal.know(|run| self.tell(|reporter| reporter.happened(&written.events, run)));
         if let Err(error) = written.shown {
             let path = journal.folder_path().display().to_string();

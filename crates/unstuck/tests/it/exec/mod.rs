@@ -1,6 +1,7 @@
 //! `unstuck exec`: one command, supervised.
 
 mod agents;
+mod full_disk;
 mod limits;
 mod processes;
 mod stops;

@@ -1,0 +1,115 @@
+//! A store whose disk is full: the command runs, plain retries go on, and all is recorded when there is room again.
+//!
+//! The disk is a small one of the test's own, in a mount namespace of its own.
+
+use serde_json::Value;
+
+use crate::Place;
+
+use super::QUICK;
+
+/// What a line for `sh` came to that had a small disk at `small`, and the store in it at `$STORE`.
+fn with_small_disk(line: &str) -> (Place, String) {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    place.write("small/nothing", "");
+    let line = format!("mount -t tmpfs -o size=2m small small && {{ {line}\n}}");
+    let mut command = place.program("unshare", &["--mount"]);
+    let output = command
+        .args(["sh", "-c", &line])
+        .env("UNSTUCK", env!("CARGO_BIN_EXE_unstuck"))
+        .env("STORE", "small/unstuck.db")
+        .env("XDG_RUNTIME_DIR", place.folder.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        !stderr.contains("unshare:") && !stderr.contains("mount:"),
+        "{stderr}"
+    );
+    (place, stderr)
+}
+
+/// The lines of a script that fill the small disk, and that make room again.
+const FILL: &str = "cat /dev/zero > small/filler 2>/dev/null;";
+const FREE: &str = "rm small/filler;";
+
+fn only_run(place: &Place) -> Value {
+    let runs: Value = serde_json::from_str(&place.text("runs.json")).unwrap();
+    assert_eq!(runs.as_array().unwrap().len(), 1, "{runs}");
+    runs[0].clone()
+}
+
+const LIST: &str = "\"$UNSTUCK\" --store \"$STORE\" runs --json > runs.json;";
+
+/// Tests that only root can run: they mount a disk.
+mod root {
+    use super::*;
+
+    #[test]
+    fn a_run_goes_on_while_the_disk_is_full_and_is_recorded_afterwards() {
+        let script = format!(
+            "echo x >> count; case $(wc -l < count) in \
+         1) {FILL} echo 503 Service Unavailable >&2; exit 1;; \
+         2) echo 503 Service Unavailable >&2; exit 1;; \
+         *) {FREE} echo done;; esac"
+        );
+        let (place, told) = with_small_disk(&format!(
+            "\"$UNSTUCK\" --store \"$STORE\" exec -- sh -c '{script}'; echo $? > code; {LIST}"
+        ));
+        assert_eq!(place.text("code"), "0", "{told}");
+        assert!(told.contains("small/unstuck.db is full"), "{told}");
+        assert!(told.contains("the store can be written again"), "{told}");
+        let run = only_run(&place);
+        assert_eq!(
+            (&run["status"], &run["attempts"]),
+            (&"recovered".into(), &3.into()),
+            "{run}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_repaired_while_the_disk_is_full() {
+        let repaired = |fill: &str| {
+            let check = format!(
+                "{fill} [ -d out/reports ] || {{ echo \"report: directory '\\''out/reports'\\'' does not exist\" >&2; exit 1; }}"
+            );
+            let (place, told) = with_small_disk(&format!(
+                "printf '[recovery]\\nauto_approve = [\"mkdir -p out/reports\"]\\n' >> unstuck.toml; \
+             \"$UNSTUCK\" trust >/dev/null; \
+             \"$UNSTUCK\" --store \"$STORE\" exec --repair auto -- sh -c '{check}'"
+            ));
+            (place.project().join("out/reports").exists(), told)
+        };
+        let (with_room, told) = repaired("");
+        assert!(with_room, "{told}");
+        let (without, told) = repaired(FILL);
+        assert!(!without, "{told}");
+        assert!(told.contains("is full"), "{told}");
+        assert!(told.contains("is not in the store"), "{told}");
+    }
+
+    #[test]
+    fn a_command_is_run_though_the_store_cannot_be_written() {
+        let (place, told) = with_small_disk(&format!(
+            "{FILL} \"$UNSTUCK\" --store \"$STORE\" exec -- sh -c 'echo ran > ran; {FREE}'; echo $? > code; {LIST}"
+        ));
+        assert_eq!(place.text("code"), "0", "{told}");
+        assert_eq!(place.text("ran"), "ran");
+        assert!(told.contains("the command is run all the same"), "{told}");
+        assert!(told.contains("the store can be written again"), "{told}");
+        assert_eq!(only_run(&place)["status"], "succeeded");
+    }
+
+    #[test]
+    fn a_run_that_the_store_never_took_is_named_with_its_place() {
+        let (place, told) = with_small_disk(&format!(
+            "{FILL} \"$UNSTUCK\" --store \"$STORE\" exec --policy off -- sh -c 'exit 7'; echo $? > code"
+        ));
+        assert_eq!(place.text("code"), "7", "{told}");
+        let hint = told.split("see unstuck ").nth(1).unwrap_or_default();
+        let words: Vec<_> = hint.split_whitespace().collect();
+        let shown = place.run(&words, "");
+        assert!(shown.stdout.contains("exit 7"), "{told}{}", shown.stderr);
+    }
+}
