@@ -89,8 +89,7 @@ impl Engine<'_> {
                 };
                 if files > 0 {
                     self.reporter.note(&format!(
-                        "{role}what attempt {} changed was rolled back ({files} files); unstuck diff {attempt} shows it",
-                        number
+                        "{role}what attempt {number} changed was rolled back ({files} files); unstuck diff {attempt} shows it"
                     ));
                 }
                 let commits = restored.commits.len();

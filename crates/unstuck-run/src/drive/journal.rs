@@ -151,9 +151,8 @@ impl<'a> Journal<'a> {
             answers: None,
             outbox,
         };
-        let caught_up = match self.write_backlog().await? {
-            None => return Ok(self.keep_back(append, StoreState::StillUnwritable)),
-            Some(count) => count,
+        let Some(caught_up) = self.write_backlog().await? else {
+            return Ok(self.keep_back(append, StoreState::StillUnwritable));
         };
         let events = match self.store.append(append.clone()).await {
             Err(error) if error.is_unwritable() => {
