@@ -104,7 +104,11 @@ impl Breaker {
     pub fn counts(kind: Kind) -> bool {
         matches!(
             kind,
-            Kind::ServerOverloaded | Kind::ServerError | Kind::Timeout | Kind::NetworkError
+            Kind::ServerOverloaded
+                | Kind::ServerError
+                | Kind::Timeout
+                | Kind::NetworkError
+                | Kind::ServiceDown
         )
     }
 

@@ -270,7 +270,9 @@ impl Classifier {
         Diagnosis {
             kind,
             layer: view.failure.layer,
-            level: file.level(kind, view.failure.layer),
+            level: best
+                .and_then(|best| best.rule.spec.level)
+                .or_else(|| file.level(kind, view.failure.layer)),
             confidence: weigh::confidence(candidates, view),
             retry_after: stated.map(|(wait, _)| wait),
             retry_after_source: stated.map(|(_, source)| source),

@@ -18,7 +18,7 @@ pub enum Category {
     Systematic,
     /// Needs a human at once.
     Fatal,
-    /// The agent's own code is wrong: not ours to repair.
+    /// The normal work of an agent or developer: not ours to repair.
     Code,
     /// Could not be told.
     Unknown,
@@ -85,6 +85,7 @@ kinds! {
     ServerError        "server_error"        Transient;
     Timeout            "timeout"             Transient;
     NetworkError       "network_error"       Transient;
+    LockHeld           "lock_held"           Transient;
     ContextLimit       "context_limit"       Systematic;
     ContentFilter      "content_filter"      Systematic;
     InvalidRequest     "invalid_request"     Systematic;
@@ -97,26 +98,34 @@ kinds! {
     DiffParseError     "diff_parse_error"    Systematic;
     ContextError       "context_error"       Systematic;
     Stuck              "stuck"               Systematic;
+    StepLimit          "step_limit"          Systematic;
     CommandNotFound    "command_not_found"   Systematic;
     ToolNotFound       "tool_not_found"      Systematic;
     PermissionDenied   "permission_denied"   Systematic;
     FileNotFound       "file_not_found"      Systematic;
     InvalidArguments   "invalid_arguments"   Systematic;
     SyntaxError        "syntax_error"        Systematic;
+    InputRequired      "input_required"      Systematic;
     DiskFull           "disk_full"           Systematic;
     OutOfMemory        "out_of_memory"       Systematic;
+    OsLimit            "os_limit"            Systematic;
     PortInUse          "port_in_use"         Systematic;
+    ResourceConflict   "resource_conflict"   Systematic;
+    ServiceDown        "service_down"        Systematic;
     MissingDependency  "missing_dependency"  Systematic;
     DependencyConflict "dependency_conflict" Systematic;
     LockfileDrift      "lockfile_drift"      Systematic;
     StaleBuild         "stale_build"         Systematic;
+    MigrationNeeded    "migration_needed"    Systematic;
     ConfigError        "config_error"        Systematic;
     AuthRequired       "auth_required"       Fatal;
     AuthExpired        "auth_expired"        Fatal;
     QuotaExhausted     "quota_exhausted"     Fatal;
     CliNotFound        "cli_not_found"       Fatal;
+    CertificateError   "certificate_error"   Fatal;
     TestFailure        "test_failure"        Code;
     CompileError       "compile_error"       Code;
+    VcsConflict        "vcs_conflict"        Code;
     Unknown            "unknown"             Unknown;
     None               "none"                None;
 }
@@ -225,7 +234,8 @@ mod tests {
                 "server_overloaded",
                 "server_error",
                 "timeout",
-                "network_error"
+                "network_error",
+                "lock_held"
             ]
         );
         assert_eq!(
@@ -234,8 +244,13 @@ mod tests {
                 "auth_required",
                 "auth_expired",
                 "quota_exhausted",
-                "cli_not_found"
+                "cli_not_found",
+                "certificate_error"
             ]
+        );
+        assert_eq!(
+            of(Category::Code),
+            ["test_failure", "compile_error", "vcs_conflict"]
         );
         assert_eq!(Kind::CliCrash.category(), Category::Systematic);
         assert_eq!(Kind::JsonParseError.category(), Category::Systematic);

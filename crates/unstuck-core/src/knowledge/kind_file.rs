@@ -34,6 +34,9 @@ pub struct KindFile {
     /// The ways to recover, in the given priority.
     #[serde(default)]
     pub chain: Vec<Link>,
+    /// Whether a repair that fits and may run comes before the first plain retry, also where the kind passes by itself.
+    #[serde(default)]
+    pub repair_first: bool,
     /// The kind that it becomes when it states a long wait.
     pub long_wait: Option<LongWait>,
     /// How it is recognised.

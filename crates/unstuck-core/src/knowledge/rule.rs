@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::failure::Layer;
+use crate::failure::{Layer, Level};
 
 /// One way to recognise a kind. All conditions that are given must hold; an absent one always does.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -54,6 +54,8 @@ pub struct RuleSpec {
     pub on_warning: bool,
     /// What else has to be weighed: the higher one wins (see [`RuleSpec::rank`]).
     pub priority: Option<i32>,
+    /// The level at which recovery starts, where it differs from that of the kind.
+    pub level: Option<Level>,
     /// How sure it is, from 0 to 1; by default told from the priority.
     pub confidence: Option<f32>,
     /// How to find out how long to wait, where the usual ways mislead.

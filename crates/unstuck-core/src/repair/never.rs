@@ -7,7 +7,7 @@ use super::facts::Facts;
 use super::message::Message;
 use super::offer::Refusal;
 use crate::diagnosis::Diagnosis;
-use crate::failure::{Category, Failure, Layer};
+use crate::failure::{Category, Failure, Kind, Layer};
 
 /// Why a failure is not repaired by any command.
 pub(super) fn refusal(
@@ -45,7 +45,10 @@ fn by_category(failure: &Failure, diagnosis: &Diagnosis) -> Option<Refusal> {
             "code",
             "the project's own code is wrong, and no command repairs that",
         ),
-        (_, Category::Fatal) => ("person", "only a person can give what is missing"),
+        // A project may have made the certificate itself, for its tests.
+        (_, Category::Fatal) if diagnosis.kind != Kind::CertificateError => {
+            ("person", "only a person can give what is missing")
+        }
         (_, Category::None) => ("no_failure", "nothing failed"),
         (Layer::Api | Layer::Agent, _) => ("not_the_project", "it is not the project that failed"),
         _ => return None,

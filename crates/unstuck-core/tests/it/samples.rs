@@ -1,7 +1,7 @@
 //! The knowledge files' own samples and decoys, each against all rules.
 
 use unstuck_core::knowledge::{KindFile, Knowledge};
-use unstuck_core::{Case, Classifier, Diagnosis, Failure, Kind, Now};
+use unstuck_core::{Case, Classifier, Diagnosis, Failure, Kind, Level, Now};
 
 fn read(case: &Case) -> Diagnosis {
     let at = case.now.as_deref().unwrap_or(super::NOW).parse().unwrap();
@@ -90,4 +90,41 @@ fn a_failure_told_by_fields_alone_is_shown_in_the_words_of_the_last_record() {
         diagnosis.evidence.line,
         "You've hit your 5-hour limit · resets 5:08am (UTC)"
     );
+}
+
+/// Money is a person's to allow; steps are not.
+#[test]
+fn a_budget_that_is_used_up_is_asked_about_and_a_limit_of_steps_is_gone_on_after() {
+    let level = |subtype: &str| {
+        let record = format!(r#"{{"type":"result","subtype":"{subtype}","is_error":true}}"#);
+        let failure = Failure::agent("claude")
+            .with_exit_code(1)
+            .with_stdout(record);
+        let diagnosis = super::diagnose(&failure);
+        assert_eq!(diagnosis.kind, Kind::StepLimit, "{subtype}");
+        diagnosis.level
+    };
+    assert_eq!(level("error_max_budget_usd"), Some(Level::Escalate));
+    assert_eq!(level("error_max_turns"), Some(Level::Alternative));
+}
+
+/// Waiting for half an hour helps neither a certificate that is not trusted nor a merge.
+#[test]
+fn what_waiting_cannot_cure_is_never_plainly_repeated() {
+    for (tool, text, kind) in [
+        (
+            "curl",
+            "curl: (60) SSL certificate problem: certificate has expired",
+            Kind::CertificateError,
+        ),
+        (
+            "git",
+            "error: could not apply 1f2e3d4... Add a total",
+            Kind::VcsConflict,
+        ),
+    ] {
+        let diagnosis = super::diagnose(&Failure::tool(tool).with_exit_code(1).with_stderr(text));
+        assert_eq!(diagnosis.kind, kind);
+        assert!(!diagnosis.retryable());
+    }
 }

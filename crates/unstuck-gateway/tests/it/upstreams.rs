@@ -88,11 +88,11 @@ async fn a_certificate_that_nobody_signed_is_refused_at_once() {
         assert_eq!(reply.status.as_u16(), 502, "{reply:?}");
         assert_eq!(reply.header("x-unstuck-attempts"), "1");
         assert_eq!(reply.header("x-should-retry"), "false");
-        for part in ["invalid peer certificate", told, "config_error"] {
+        for part in ["invalid peer certificate", told, "certificate_error"] {
             assert!(reply.body.contains(part), "{part} in {}", reply.body);
         }
         assert_eq!(ground.asked(), [0]);
-        assert_eq!(ground.failures(), ["config_error"]);
+        assert_eq!(ground.failures(), ["certificate_error"]);
     }
 }
 

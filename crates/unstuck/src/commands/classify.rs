@@ -130,7 +130,7 @@ fn next_step(diagnosis: &Diagnosis) -> &'static str {
         (Some(Level::Alternative), _) => "again, changed: `unstuck plan` shows how (level 2)",
         (Some(Level::Clarify), _) => "again with a person's words (level 3)",
         (Some(Level::Escalate), _) => "a person has to decide (level 4)",
-        (None, Category::Code) => "the agent has to fix its own code",
+        (None, Category::Code) => "left to the agent or developer",
         (None, _) => "",
     }
 }

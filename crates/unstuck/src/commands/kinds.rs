@@ -83,7 +83,7 @@ fn list(knowledge: &Knowledge, out: &mut Output) -> Result<()> {
         (Category::Fatal, "a person has to act"),
         (
             Category::Code,
-            "the agent's own code is wrong: not ours to repair",
+            "the normal work of an agent or developer: not ours to repair",
         ),
         (Category::Unknown, "one plain retry, then a person"),
         (Category::None, "a success, or a normal end"),

@@ -6,7 +6,7 @@ use crate::Place;
 fn all_kinds_are_listed_with_their_category() {
     let kinds = Place::new().json(&["kinds", "--json"], "");
     let kinds = kinds.as_array().unwrap();
-    assert_eq!(kinds.len(), 40);
+    assert_eq!(kinds.len(), 49);
     let timed = kinds
         .iter()
         .find(|kind| kind["id"] == "rate_limit_timed")

@@ -286,7 +286,7 @@ pub enum AskWhy {
 pub enum StopWhy {
     /// The policy is off.
     PolicyOff,
-    /// The agent's own code is wrong: its normal loop goes on.
+    /// The normal work of an agent or developer: its loop goes on.
     Code,
     /// Nothing failed.
     NotAFailure,

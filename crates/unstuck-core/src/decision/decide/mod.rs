@@ -109,9 +109,9 @@ impl Deciding<'_, '_> {
         if self.s.history.executions() >= self.s.caps.attempts {
             return self.ask(AskWhy::MaxAttempts);
         }
-        if self.kind.category() != Category::Transient
-            && let Some(decision) = self.repair()
-        {
+        let repair_first =
+            self.kind.category() != Category::Transient || self.s.knowledge.repair_first;
+        if repair_first && let Some(decision) = self.repair() {
             return decision;
         }
         match self.s.diagnosis.level {
@@ -165,6 +165,7 @@ impl Deciding<'_, '_> {
     fn after_same(&mut self, why: Cow<'static, str>) -> Decision {
         self.fall("same", why);
         if self.kind.category() == Category::Transient
+            && !self.s.knowledge.repair_first
             && let Some(decision) = self.repair()
         {
             return decision;

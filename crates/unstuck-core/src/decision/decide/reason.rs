@@ -136,7 +136,7 @@ pub(super) fn stop(s: &Situation<'_>, why: StopWhy) -> String {
     match why {
         StopWhy::PolicyOff => format!("{}: passed on as it is, since the policy is off.", title(s)),
         StopWhy::Code => format!(
-            "{}: left to the agent, since its own code has to change.",
+            "{}: left to the agent or developer, since trying again changes nothing.",
             title(s)
         ),
         StopWhy::NotAFailure => "Nothing failed.".to_owned(),

@@ -35,6 +35,7 @@ const BY_KIND: &[(&str, Words)] = &[
     ("server_overloaded", words("overloaded_error",      "service_unavailable_error", "server_is_overloaded",    "UNAVAILABLE")),
     ("server_error",      words("api_error",             "server_error",              "server_error",            "INTERNAL")),
     ("network_error",     words("api_error",             "server_error",              "server_error",            "UNAVAILABLE")),
+    ("service_down",      words("api_error",             "server_error",              "server_error",            "UNAVAILABLE")),
     ("timeout",           words("timeout_error",         "server_error",              "server_error",            "DEADLINE_EXCEEDED")),
     ("context_limit",     words("invalid_request_error", "invalid_request_error",     "context_length_exceeded", "INVALID_ARGUMENT")),
     ("content_filter",    words("invalid_request_error", "invalid_request_error",     "invalid_prompt",          "INVALID_ARGUMENT")),

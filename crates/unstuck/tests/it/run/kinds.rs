@@ -61,6 +61,10 @@ const SHOWN: &[Shown] = &[
         "Error: connect ECONNREFUSED 10.0.0.7:443",
     ),
     says(
+        Kind::LockHeld,
+        "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 4121 (apt)",
+    ),
+    says(
         Kind::ContextLimit,
         "Error: prompt is too long: 214000 tokens > 200000 maximum",
     ),
@@ -105,6 +109,7 @@ const SHOWN: &[Shown] = &[
         "error: missing placeholder 'design' in reviewer.md",
     ),
     says(Kind::Stuck, "agent is stuck: loop detected, stopping"),
+    says(Kind::StepLimit, "Error: Reached max turns (3)"),
     says(
         Kind::CommandNotFound,
         "nohup: failed to run command 'ninja': No such file or directory",
@@ -126,14 +131,27 @@ const SHOWN: &[Shown] = &[
         Kind::SyntaxError,
         "  File \"<string>\", line 1\nSyntaxError: unterminated string literal",
     ),
+    says(Kind::InputRequired, "EOFError: EOF when reading a line"),
     says(Kind::DiskFull, "write error: No space left on device"),
     says(
         Kind::OutOfMemory,
         "java.lang.OutOfMemoryError: Java heap space",
     ),
     says(
+        Kind::OsLimit,
+        "OSError: [Errno 24] Too many open files: 'a.csv'",
+    ),
+    says(
         Kind::PortInUse,
         "Error: listen EADDRINUSE: address already in use :::5173",
+    ),
+    says(
+        Kind::ResourceConflict,
+        "fatal: a branch named 'topic/search' already exists",
+    ),
+    says(
+        Kind::ServiceDown,
+        "Cannot connect to the Docker daemon at unix:///run/docker.sock. Is the docker daemon running?",
     ),
     says(
         Kind::MissingDependency,
@@ -149,7 +167,11 @@ const SHOWN: &[Shown] = &[
     ),
     says(
         Kind::StaleBuild,
-        "fatal: Unable to create '.git/index.lock': File exists.",
+        "RuntimeError: Bad magic number in .pyc file",
+    ),
+    says(
+        Kind::MigrationNeeded,
+        "FAILED: Target database is not up to date.",
     ),
     says(
         Kind::ConfigError,
@@ -166,12 +188,20 @@ const SHOWN: &[Shown] = &[
     ),
     says(Kind::CliNotFound, "Error: spawn codex ENOENT"),
     says(
+        Kind::CertificateError,
+        "curl: (60) SSL certificate problem: certificate has expired",
+    ),
+    says(
         Kind::TestFailure,
         "FAILED tests/test_shop.py::test_total - assert 3 == 4\n1 failed in 0.02s",
     ),
     says(
         Kind::CompileError,
         "error[E0308]: mismatched types\nerror: could not compile `shop`",
+    ),
+    says(
+        Kind::VcsConflict,
+        "error: Your local changes to the following files would be overwritten by merge: a.rs",
     ),
     says(Kind::Unknown, "it did not go well"),
     answers(Kind::None, "All fine.", ""),

@@ -259,3 +259,29 @@ fn when_the_ways_are_used_up_the_chains_own_question_is_asked() {
     );
     assert_eq!(decisions[1].fell_through[0].why, "1 of 1 ways are used");
 }
+
+/// A lock whose holder is gone is released at once; one that is held is waited for. An outage is waited for in any case.
+#[test]
+fn a_repair_comes_before_the_first_wait_where_the_kind_says_so() {
+    let offer = RepairOffer {
+        id: "r1",
+        command: "rm -f .git/index.lock",
+        leave: RepairLeave::Granted {
+            after: Duration::ZERO,
+        },
+        number: 1,
+        of: 3,
+    };
+    let mut world = World::new(Kind::LockHeld, Layer::Tool);
+    let first = |world: &World, repair| {
+        let situation = Situation {
+            repair,
+            ..world.situation()
+        };
+        story(&[decide(&situation, world.draw)]).remove(0)
+    };
+    assert_eq!(first(&world, Some(offer)), "same");
+    world.knowledge.repair_first = true;
+    assert_eq!(first(&world, Some(offer)), "alternative repair");
+    assert_eq!(first(&world, None), "same");
+}
