@@ -61,6 +61,9 @@ impl Loaded {
     }
 }
 
+/// Where upstreams are named.
+const UPSTREAMS: &str = "gateway.upstreams";
+
 /// Lays one source after the other over what was read before.
 struct Reader {
     sources: Sources,
@@ -119,7 +122,7 @@ impl Reader {
         }
         if class != Class::Owner {
             self.no_commands(owner, &name, &mut tree);
-            self.no_upstreams(owner, &name, &mut tree);
+            self.no_upstreams((owner, &class), &name, &mut tree);
             gateway_words::narrow(&self.tree, &mut tree);
         }
         merge::merge(&mut self.tree, tree);
@@ -148,14 +151,28 @@ impl Reader {
     }
 
     /// What others than the user can have written tells nobody where the user's keys go.
-    fn no_upstreams(&mut self, owner: Owner, file: &Path, tree: &mut Table) {
+    fn no_upstreams(&mut self, (owner, class): (Owner, &Class), file: &Path, tree: &mut Table) {
         for (key, at) in gateway_words::take_owners(tree) {
             if owner == Owner::User {
-                self.words.distrust(Distrusted {
+                let (why, hint) = match class {
+                    Class::Project => (
+                        "is in the project, where agents can write",
+                        format!("`{key}` counts in every other folder"),
+                    ),
+                    _ => (
+                        "can have been written by others",
+                        format!("`{key}` counts where nobody else can write it"),
+                    ),
+                };
+                let ignored = Distrusted {
                     file: file.to_owned(),
-                    why: "can have been written by others".to_owned(),
-                    hint: format!("`{key}` counts where nobody else can write it"),
-                });
+                    why: why.to_owned(),
+                    hint,
+                };
+                if key == UPSTREAMS {
+                    self.words.ignore_upstreams(ignored.clone());
+                }
+                self.words.distrust(ignored);
             } else {
                 let why = "only the user's own configuration may say this, because agents can write here and your API keys go \
                            where the gateway is told; move it to ~/.config/unstuck/config.toml, or to a file outside the project that --config names";

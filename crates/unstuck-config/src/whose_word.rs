@@ -27,6 +27,11 @@ impl Config {
         self.repairs(ProjectTrust::Trusted) != self.repairs(ProjectTrust::Untrusted)
     }
 
+    /// A file of the owner's that names upstreams for the gateway which do not count; none if there is none.
+    pub fn ignored_upstreams(&self) -> Option<&Distrusted> {
+        self.repair_words.ignored_upstreams()
+    }
+
     /// Files of the owner's whose permissions are not counted.
     pub fn distrusted(&self) -> &[Distrusted] {
         self.repair_words.distrusted()

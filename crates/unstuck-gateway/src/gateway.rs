@@ -84,6 +84,7 @@ impl Gateway {
         let is_meant = |one: &&Arc<Session>| one.setup().asks && one.setup().session == *session;
         for session in sessions.iter().filter(is_meant) {
             if !answer.goes_on() {
+                session.refuse_held();
                 continue;
             }
             session.let_go();

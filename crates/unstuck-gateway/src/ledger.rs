@@ -1,11 +1,14 @@
 //! What the gateway writes down, and what it tells whoever supervises a session.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::broadcast;
 use unstuck_core::event::{CallRecord, PassedOver};
 use unstuck_core::question::Answer;
 use unstuck_core::{Diagnosis, Event, RetryPolicy, RunId, Timestamp};
+use unstuck_store::ProbeSlot;
 
 use crate::session::{Session, SessionSetup};
 use crate::watch::Sign;
@@ -20,7 +23,24 @@ pub trait Ledger: Send + Sync {
 
     /// Something happened to a session.
     fn event(&self, session: &Session, at: Timestamp, event: Event);
+
+    /// Asks for the right to find out whether an upstream is back; none where no other process shares it.
+    fn take_probe<'a>(
+        &'a self,
+        upstream: &'a str,
+        now: Timestamp,
+        every: Duration,
+    ) -> Lookup<'a, ProbeSlot>;
+
+    /// When another process has last seen that an upstream is back; none where none shares it.
+    fn recovered_at<'a>(&'a self, upstream: &'a str) -> Lookup<'a, Timestamp>;
+
+    /// An upstream is back: whoever shares it is told.
+    fn recovered(&self, upstream: &str, at: Timestamp);
 }
+
+/// What a ledger has to look up.
+pub type Lookup<'a, T> = Pin<Box<dyn Future<Output = Option<T>> + Send + 'a>>;
 
 /// Writes nothing down.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,12 +58,23 @@ impl Ledger for Forgetful {
             budget: None,
             spent: 0.0,
             asks: false,
+            agent: None,
         }
     }
 
     fn call(&self, _: CallRecord) {}
 
     fn event(&self, _: &Session, _: Timestamp, _: Event) {}
+
+    fn take_probe<'a>(&'a self, _: &'a str, _: Timestamp, _: Duration) -> Lookup<'a, ProbeSlot> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn recovered_at<'a>(&'a self, _: &'a str) -> Lookup<'a, Timestamp> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn recovered(&self, _: &str, _: Timestamp) {}
 }
 
 /// What whoever supervises a session is told while it happens.

@@ -31,6 +31,7 @@ mod elsewhere;
 mod ending;
 mod error;
 mod gateway;
+mod health;
 mod identity;
 mod lanes;
 mod ledger;
@@ -49,9 +50,10 @@ pub use counted::Counted;
 pub use elsewhere::{Answering, Elsewhere, Page, PageError};
 pub use error::GatewayError;
 pub use gateway::{Gateway, Handle};
-pub use ledger::{Forgetful, Ledger, Notice, Noticed};
+pub use ledger::{Forgetful, Ledger, Lookup, Notice, Noticed};
 pub use session::{Session, SessionSetup};
 pub use settings::{
-    Budgets, Lacks, Network, OnCircles, Secret, Settings, TimeLimits, Upstream, WatchRules,
+    Budgets, Lacks, Network, OnCircles, Secret, Settings, StreamMode, TimeLimits, Upstream,
+    WatchRules,
 };
 pub use shared::{BuiltIn, Knows};

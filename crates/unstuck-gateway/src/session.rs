@@ -1,18 +1,22 @@
 //! Sessions: one agent's conversation, or one client's. Each has a policy, a model, a purse and a watch over it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use unstuck_core::event::{LastCall, RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
+use crate::call::Unfinished;
 use crate::counted::Counted;
 use crate::protocol::{Asked, Said};
-use crate::watch::{Sign, Talk, Watch, WatchLimits};
+use crate::watch::{Sign, Talk, Watch, WatchLimits, What};
 
 /// A client that has not called for so long has ended its session.
 pub(crate) const SILENCE: Duration = Duration::from_secs(30 * 60);
+
+/// So many requests are kept whose clients were told to come back.
+const MOST_UNFINISHED: usize = 32;
 
 /// What a session is told before its first call.
 #[derive(Debug, Clone)]
@@ -33,6 +37,17 @@ pub struct SessionSetup {
     pub spent: f64,
     /// Whether a person is asked when its calls are held; not where whoever supervises it does.
     pub asks: bool,
+    /// The agent that it is known to be; else its calls tell.
+    pub agent: Option<String>,
+}
+
+/// A conversation that repeats the same call with the same result.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldTalk {
+    pub(crate) sign: Sign,
+    pub(crate) since: Timestamp,
+    /// Whether a person does not let it go on.
+    pub(crate) is_refused: bool,
 }
 
 /// A session.
@@ -55,6 +70,8 @@ struct State {
     calls: u64,
     watch: Watch,
     circling: Option<Sign>,
+    /// The conversations that repeat the same call with the same result.
+    held: HashMap<Talk, HeldTalk>,
     /// What shows that it goes in circles, and was not told to the model yet.
     untold: Option<Sign>,
     /// What the newest call failed of; none once another was answered.
@@ -63,6 +80,8 @@ struct State {
     last_success: Option<Timestamp>,
     /// How the newest call of this attempt ended.
     last_call: Option<LastCall>,
+    /// What was tried in vain for requests whose client was told to come back, the newest last.
+    unfinished: VecDeque<(u64, Unfinished)>,
     /// What a person allowed beyond its budget, in USD.
     raised: f64,
     /// A day, and what a person allowed all sessions to have spent on it before this one is refused, in USD.
@@ -79,8 +98,16 @@ struct State {
 
 impl State {
     /// Keeps the newest sign that it goes in circles; gives the first.
-    fn circles(&mut self, sign: Option<Sign>) -> Option<Sign> {
+    fn circles(&mut self, talk: Talk, sign: Option<Sign>, now: Timestamp) -> Option<Sign> {
         let sign = sign?;
+        if sign.what == What::RepeatedCall {
+            let held = || HeldTalk {
+                sign: sign.clone(),
+                since: now,
+                is_refused: false,
+            };
+            self.held.entry(talk).or_insert_with(held);
+        }
         let is_new = self.circling.is_none();
         self.circling = Some(sign.clone());
         self.untold = Some(sign.clone());
@@ -90,6 +117,7 @@ impl State {
     /// Forgets that it went in circles.
     fn let_go(&mut self) {
         self.circling = None;
+        self.held.clear();
         self.untold = None;
         self.is_asked = false;
         self.watch.restart();
@@ -111,10 +139,12 @@ impl Session {
                 calls: 0,
                 watch: Watch::new(limits),
                 circling: None,
+                held: HashMap::new(),
                 untold: None,
                 trouble: None,
                 last_success: None,
                 last_call: None,
+                unfinished: VecDeque::new(),
                 raised: 0.0,
                 raised_day: (0, 0.0),
                 is_spent_up: false,
@@ -185,6 +215,17 @@ impl Session {
     /// What shows that it goes in circles, if something does.
     pub fn circling(&self) -> Option<Sign> {
         self.state().circling.clone()
+    }
+
+    /// Whether a conversation of it repeats the same call with the same result, and since when.
+    pub(crate) fn held(&self, talk: Talk) -> Option<HeldTalk> {
+        self.state().held.get(&talk).cloned()
+    }
+
+    /// A person does not let the conversations go on that are held.
+    pub(crate) fn refuse_held(&self) {
+        let held = &mut self.state().held;
+        held.values_mut().for_each(|one| one.is_refused = true);
     }
 
     /// Forgets that it went in circles: a person has seen to it.
@@ -270,6 +311,12 @@ impl Session {
         Some(state.questions)
     }
 
+    /// The number of the question that waits for an answer; none where none does.
+    pub(crate) fn asked_question(&self) -> Option<u32> {
+        let state = self.state();
+        state.is_asked.then_some(state.questions)
+    }
+
     /// A call failed for good.
     pub(crate) fn gave_up(&self, diagnosis: Arc<Diagnosis>) {
         self.state().trouble = Some(diagnosis);
@@ -297,7 +344,7 @@ impl Session {
         }
         state.used = now;
         let (talk, sign) = state.watch.asked(asked, now);
-        (talk, state.circles(sign))
+        (talk, state.circles(talk, sign, now))
     }
 
     /// Takes note of an answer; a new sign that it goes in circles is given once.
@@ -314,7 +361,7 @@ impl Session {
         state.used = now;
         state.trouble = None;
         let sign = state.watch.answered(talk, said, now);
-        state.circles(sign)
+        state.circles(talk, sign, now)
     }
 
     /// Takes note of what an answer used that was not taken to its end.
@@ -322,6 +369,23 @@ impl Session {
         let mut state = self.state();
         state.spent += used.cost_usd.unwrap_or(0.0);
         state.seen = state.seen.and(used);
+    }
+
+    /// Keeps what was tried for a request whose client was told to come back.
+    pub(crate) fn leave(&self, request: u64, unfinished: Unfinished) {
+        let left = &mut self.state().unfinished;
+        left.retain(|(known, _)| *known != request);
+        if left.len() >= MOST_UNFINISHED {
+            left.pop_front();
+        }
+        left.push_back((request, unfinished));
+    }
+
+    /// What was tried for a request before, if its client comes back with it.
+    pub(crate) fn take_up(&self, request: u64) -> Option<Unfinished> {
+        let left = &mut self.state().unfinished;
+        let at = left.iter().position(|(known, _)| *known == request)?;
+        left.remove(at).map(|(_, unfinished)| unfinished)
     }
 
     /// Takes note of how a call ended.
@@ -338,10 +402,10 @@ impl Session {
     }
 
     /// Takes note that a request failed for good; a new sign that it goes in circles is given once.
-    pub(crate) fn failed(&self, talk: Talk, kind: Kind) -> Option<Sign> {
+    pub(crate) fn failed(&self, talk: Talk, kind: Kind, now: Timestamp) -> Option<Sign> {
         let mut state = self.state();
         let sign = state.watch.failed(talk, kind);
-        state.circles(sign)
+        state.circles(talk, sign, now)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use hyper::Uri;
 use unstuck_core::RetryPolicy;
+use unstuck_core::agent::OwnRetries;
 use unstuck_core::traffic::LaneSettings;
 
 use crate::elsewhere::Elsewhere;
@@ -31,12 +32,18 @@ pub struct Settings {
     pub policy: RetryPolicy,
     /// How long it waits for what.
     pub limits: TimeLimits,
+    /// How clients try by themselves of which nothing is known.
+    pub own_retries: OwnRetries,
+    /// How often an upstream that is down is asked on behalf of all who wait for it, once their clients would have given up.
+    pub probe_every: Duration,
     /// How the sessions share an upstream.
     pub lanes: LaneSettings,
     /// The longest request that is taken, in bytes.
     pub max_request: usize,
     /// Whether a refusal by a safety policy may be tried at another upstream.
     pub route_around_refusals: bool,
+    /// When what comes of a stream is passed on.
+    pub stream: StreamMode,
     /// Whether output that cannot be used is asked for again, with what was wrong about it.
     pub retry_bad_output: bool,
     /// From which point on an agent goes in circles, and what is done about it.
@@ -57,9 +64,12 @@ impl Settings {
             network: Network::default(),
             policy: RetryPolicy::default(),
             limits: TimeLimits::default(),
+            own_retries: OwnRetries::default(),
+            probe_every: Duration::from_secs(60),
             lanes: LaneSettings::default(),
             max_request: 64 << 20,
             route_around_refusals: false,
+            stream: StreamMode::default(),
             retry_bad_output: false,
             watch: WatchRules::default(),
             budgets: Budgets::default(),
@@ -111,6 +121,18 @@ pub struct Upstream {
     pub lacks: Lacks,
     /// How many tokens fit into its context, where that is less than what the model has.
     pub context: Option<u64>,
+    /// When what comes of its streams is passed on, where that differs from [`Settings::stream`].
+    pub stream: Option<StreamMode>,
+}
+
+/// When what comes of a stream is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum StreamMode {
+    /// As it comes: what breaks after content ends with an error.
+    #[default]
+    Direct,
+    /// When all of it is here: whatever breaks is tried again, and the client waits with signs of life only.
+    Buffered,
 }
 
 impl Upstream {
@@ -155,6 +177,7 @@ impl Upstream {
             models: BTreeMap::new(),
             lacks: Lacks::default(),
             context: None,
+            stream: None,
         })
     }
 
@@ -173,6 +196,7 @@ impl Upstream {
             models: BTreeMap::new(),
             lacks: Lacks::default(),
             context: None,
+            stream: None,
         }
     }
 
@@ -212,6 +236,9 @@ pub struct TimeLimits {
     pub keep_alive: Duration,
     /// A fallback is not kept for later if the wait that was stated is longer than this.
     pub fallback_after: Duration,
+    /// A silent upstream is left for the next one after this time, where there is one. Long prompts get more, and so does a
+    /// model that was asked to think.
+    pub fallback_silence: Duration,
     /// For the request itself to arrive.
     pub request: Duration,
 }
@@ -228,18 +255,31 @@ impl Default for TimeLimits {
             hold: seconds(580),
             keep_alive: seconds(15),
             fallback_after: seconds(5),
+            fallback_silence: seconds(10),
             request: seconds(60),
         }
     }
 }
 
 /// What is done about an agent that goes in circles.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct WatchRules {
     /// From which point on.
     pub limits: WatchLimits,
     /// What is done then.
     pub then: OnCircles,
+    /// How long a conversation is held at most while nobody answers; then it goes on.
+    pub hold: Duration,
+}
+
+impl Default for WatchRules {
+    fn default() -> Self {
+        Self {
+            limits: WatchLimits::default(),
+            then: OnCircles::default(),
+            hold: Duration::from_secs(600),
+        }
+    }
 }
 
 /// What is done about an agent that goes in circles.
@@ -250,7 +290,8 @@ pub enum OnCircles {
     Warn,
     /// A short note to the model is put into the next request.
     Note,
-    /// The next requests are refused until a person lets them through.
+    /// A conversation that repeats the same call with the same result is held until a person lets it go on, or nobody answers
+    /// in time.
     Hold,
     /// All further requests of the session are refused.
     Stop,

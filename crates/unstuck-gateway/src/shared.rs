@@ -11,6 +11,7 @@ use unstuck_core::{Classifier, Diagnosis, Failure, RetryPolicy};
 use crate::clock;
 use crate::ending::Ending;
 use crate::error::GatewayError;
+use crate::health::Health;
 use crate::lanes::Lanes;
 use crate::ledger::{Crier, Ledger};
 use crate::protocol::Said;
@@ -62,6 +63,7 @@ pub(crate) struct Shared {
     pub(crate) ledger: Arc<dyn Ledger>,
     pub(crate) crier: Crier,
     pub(crate) lanes: Lanes,
+    pub(crate) health: Health,
     pub(crate) sessions: Sessions,
     pub(crate) sender: Sender,
     pub(crate) spending: Spending,
@@ -83,6 +85,7 @@ impl Shared {
         Ok(Self {
             lanes: Lanes::new(settings.lanes.clone()),
             sender: Sender::new(settings.limits.connect, &settings.network)?,
+            health: Health::default(),
             spending: Spending::default(),
             ending: Ending::default(),
             crier: Crier::new(),

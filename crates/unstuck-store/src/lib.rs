@@ -66,6 +66,7 @@ mod stats;
 mod store;
 mod story;
 mod tried;
+mod upstreams;
 
 pub use append::{Append, Redact};
 pub use calls::{Call, CallFilter};
@@ -88,3 +89,4 @@ pub use settings::{Expected, PutSetting, Setting, SettingChange};
 pub use spending::{SpendingQuery, Spent, SpentBy};
 pub use stats::{Counted, Dimension, StatsLine, StatsQuery};
 pub use store::{Store, settings_at};
+pub use upstreams::ProbeSlot;

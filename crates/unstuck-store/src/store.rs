@@ -1,5 +1,7 @@
 //! The store, whatever keeps it.
 
+use std::time::Duration;
+
 use futures_util::Stream;
 use unstuck_core::Timestamp;
 use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
@@ -23,6 +25,7 @@ use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::sqlite::{self, Sqlite};
 use crate::stats::{StatsLine, StatsQuery};
+use crate::upstreams::{ProbeSlot, UpstreamChange};
 
 /// The log of all runs, and what can be asked about it; clones share one connection.
 #[derive(Debug, Clone)]
@@ -307,6 +310,33 @@ impl Store {
     ) -> Result<Vec<SettingChange>, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.setting_changes(key, most).await
+    }
+
+    /// Asks for the right to find out, once, whether an upstream is back; it is given to one of all processes within that time.
+    pub async fn take_probe(
+        &self,
+        url: &str,
+        now: Timestamp,
+        every: Duration,
+    ) -> Result<ProbeSlot, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let url = url.to_owned();
+        let take = UpstreamChange::TakeProbe { url, now, every };
+        sqlite.change_upstream(take).await
+    }
+
+    /// Tells all processes that an upstream is back.
+    pub async fn note_recovery(&self, url: &str, at: Timestamp) -> Result<(), StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        let url = url.to_owned();
+        let change = UpstreamChange::Recovered { url, at };
+        sqlite.change_upstream(change).await.map(|_| ())
+    }
+
+    /// When an upstream was last seen to be back, by whichever process.
+    pub async fn recovered_at(&self, url: &str) -> Result<Option<Timestamp>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.recovered_at(url).await
     }
 
     /// Does something to the store as a whole.

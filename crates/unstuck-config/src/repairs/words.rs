@@ -91,6 +91,7 @@ pub(crate) struct RepairWords {
     both: Option<RecoverySaid>,
     suspect: Option<RecoverySaid>,
     distrusted: Vec<Distrusted>,
+    ignored_upstreams: Option<Distrusted>,
 }
 
 /// The one section that is looked at.
@@ -133,6 +134,15 @@ impl RepairWords {
     }
 
     /// Remembers a file that allows nothing.
+    /// A file of the owner's that names upstreams which do not count.
+    pub(crate) fn ignored_upstreams(&self) -> Option<&Distrusted> {
+        self.ignored_upstreams.as_ref()
+    }
+
+    pub(crate) fn ignore_upstreams(&mut self, file: Distrusted) {
+        self.ignored_upstreams = Some(file);
+    }
+
     pub(crate) fn distrust(&mut self, file: Distrusted) {
         self.distrusted.push(file);
     }

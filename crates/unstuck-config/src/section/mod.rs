@@ -26,7 +26,7 @@ pub use escalations::{AnswerName, DefaultAnswer, Ending, Escalations};
 pub use expect::{Expect, ExpectJson};
 pub use gateway::{
     GatewayBudgets, GatewaySection, GatewayTimeouts, GatewayUpstream, GatewayUpstreams,
-    GatewayWatch, Lack, OnCircles, OnReached,
+    GatewayWatch, Lack, OnCircles, OnReached, StreamMode,
 };
 pub use looping::{Loop, OnStuck, Promise, Until};
 pub use models::{ModelPrice, ModelSection, Models};

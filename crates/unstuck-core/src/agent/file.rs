@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::retries::OwnRetries;
+
 /// All that is known about one agent.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -28,6 +30,8 @@ pub struct AgentFile {
     /// is one of the stream, which it would take for a broken one and ask again. Nothing by default.
     #[serde(deserialize_with = "crate::duration::text::deserialize")]
     pub silence: Duration,
+    /// How its own client goes about a call that fails; the first that holds for its version counts.
+    pub retries: Vec<OwnRetries>,
     /// How it is called for a role.
     pub call: CallFile,
     /// By what a command line runs it without a person.
@@ -66,6 +70,7 @@ impl AgentFile {
         };
         Self {
             call,
+            retries: or(self.retries, &base.retries),
             run: or(self.run, &base.run),
             prompt: or(self.prompt, &base.prompt),
             flags: or(self.flags, &base.flags),
@@ -146,8 +151,8 @@ pub struct Sign {
     pub holds: String,
 }
 
-/// What switches an agent's own retries off, so that they do not multiply with those of a gateway. What the user has set
-/// stays.
+/// What makes an agent wait for a gateway that holds its calls. Its own retries stay: the gateway answers with an error that is
+/// worth another try only where it wants one. What the user has set stays.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GatewayFile {

@@ -26,6 +26,7 @@ mod invocation;
 mod launcher;
 mod record;
 mod report;
+mod retries;
 mod template;
 mod through;
 mod words;
@@ -43,6 +44,7 @@ pub use file::{
 };
 pub use invocation::{Invocation, Prompt, SessionUse};
 pub use report::Report;
+pub use retries::{OwnRetries, StreamError};
 pub use through::Through;
 
 use crate::knowledge::{self, KnowledgeError};
@@ -170,6 +172,12 @@ impl Agent {
     /// Its name for people.
     pub fn title(&self) -> &str {
         &self.file.title
+    }
+
+    /// How its own client goes about a call that fails, in a version of it; none where that was not measured.
+    pub fn own_retries(&self, version: Option<&str>) -> Option<&OwnRetries> {
+        let mut known = self.file.retries.iter();
+        known.find(|one| one.holds_for(version))
     }
 
     /// All that is known about it.

@@ -10,7 +10,7 @@ pub struct Through {
     pub command: Vec<String>,
     /// Variables by which it finds the gateway, whatever they said before.
     pub env: Vec<(String, String)>,
-    /// Variables that switch its own retries off, unless the user has set them.
+    /// Variables that make it wait for the gateway, unless the user has set them.
     pub quiet: Vec<(String, String)>,
     /// Variables that name a file, and what must be in it, unless the user has set them.
     pub files: Vec<(String, String)>,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::data::{Calls, Data};
 use super::limits::StuckLimits;
 use super::sign::StuckSign;
-use super::signature::{shown, signature};
+use super::signature::{result_signature, shown, signature};
 use super::what::StuckWhat;
 use crate::agent::{Outcome, ToolCall};
 use crate::diagnosis::template;
@@ -176,7 +176,7 @@ impl Action {
             name: call.name.clone(),
             shown: shown_call(call, known),
             call: signature(spelt.as_bytes()),
-            result: text_signature(&outcome.text),
+            result: result_signature(outcome.text.as_bytes()),
             error: (error.len() >= TELLING).then(|| signature(error.as_bytes())),
             failed: outcome.failed,
             waits: false,

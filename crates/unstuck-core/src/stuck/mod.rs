@@ -20,5 +20,6 @@ mod what;
 pub use limits::StuckLimits;
 pub use questions::asks_back;
 pub use sign::StuckSign;
+pub use signature::result_signature;
 pub use watcher::Watcher;
 pub use what::StuckWhat;

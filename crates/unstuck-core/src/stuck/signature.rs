@@ -38,14 +38,46 @@ const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 /// Stands for a masked part in the hash.
 const MASKED: u64 = 0x6d61_736b;
 
+/// What else is masked, or is not, in one sort of text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// What an agent writes: a share or a size that grows is the same line.
+    Output,
+    /// What a tool answered: a share or a size that grows is progress, and what stands after the word for an id is one, however
+    /// short it is.
+    Result,
+}
+
 /// Names a line; 0 if it has nothing but blanks.
 pub(super) fn signature(line: &[u8]) -> u64 {
+    signature_of(line, Of::Output)
+}
+
+/// Names what a tool answered: the same for two results that differ in nothing but ids, times and durations, and in white space
+/// at the ends of lines.
+///
+/// ```
+/// use unstuck_core::stuck::result_signature;
+///
+/// let one = result_signature(b"Chunk ID: 27c99a\nWall time: 0.05 seconds\n2 tests failed");
+/// assert_eq!(one, result_signature(b"Chunk ID: b04e17\nWall time: 1.31 seconds\n2 tests failed"));
+/// assert_ne!(one, result_signature(b"Chunk ID: 27c99a\nWall time: 0.05 seconds\n1 test failed"));
+/// ```
+pub fn result_signature(text: &[u8]) -> u64 {
+    let lines = text.split(|byte| *byte == b'\n');
+    lines.fold(1, |hash, line| match signature_of(line, Of::Result) {
+        0 => hash,
+        line => hash.rotate_left(7) ^ line,
+    })
+}
+
+fn signature_of(line: &[u8], of: Of) -> u64 {
     let line = line.strip_suffix(b"\r").unwrap_or(line).trim_ascii();
-    named(line).unwrap_or_else(|| named(&plain(line)).unwrap_or_default())
+    named(line, of).unwrap_or_else(|| named(&plain(line), of).unwrap_or_default())
 }
 
 /// Names a line, unless it has first to be made plain.
-fn named(line: &[u8]) -> Option<u64> {
+fn named(line: &[u8], of: Of) -> Option<u64> {
     let mut hash = Hash::default();
     let mut from = 0;
     let mut at = 0;
@@ -61,7 +93,7 @@ fn named(line: &[u8]) -> Option<u64> {
             at += 1;
             continue;
         }
-        match masked(line, from, at) {
+        match masked(line, from, at, of) {
             Ok(range) => {
                 hash.text(&line[from..range.start]);
                 hash.mix(MASKED);
@@ -75,7 +107,7 @@ fn named(line: &[u8]) -> Option<u64> {
 }
 
 /// The part to be masked around a digit, or where to go on if the number counts.
-fn masked(line: &[u8], from: usize, at: usize) -> Result<Range<usize>, usize> {
+fn masked(line: &[u8], from: usize, at: usize, of: Of) -> Result<Range<usize>, usize> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let start = at
         - line[from..at]
@@ -87,10 +119,13 @@ fn masked(line: &[u8], from: usize, at: usize) -> Result<Range<usize>, usize> {
     if let Some(end) = uuid_end(line, start) {
         return Ok(start..end);
     }
+    if of == Of::Result && is_after_id(&line[from..start]) {
+        return Ok(start..end);
+    }
     let word = &line[start..end];
     let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits < word.len() {
-        return if is_id(word) || is_amount(word, digits) {
+        return if is_id(word) || is_amount(word, digits, of) {
             Ok(start..end)
         } else {
             Err(end)
@@ -111,14 +146,33 @@ fn masked(line: &[u8], from: usize, at: usize) -> Result<Range<usize>, usize> {
         return Ok(start..end + compound - tail.count());
     }
     let rest = &line[end..];
-    if digits >= LONG_NUMBER || rest.first() == Some(&b'%') || follows_unit(rest) {
+    let is_share = of == Of::Output && rest.first() == Some(&b'%');
+    if digits >= LONG_NUMBER || is_share || follows_unit(rest, of) {
         Ok(start..end)
     } else {
         Err(end)
     }
 }
 
-fn follows_unit(rest: &[u8]) -> bool {
+/// Whether what stands here before a word says that the word is an id: `Chunk ID: `, `<shellId: `, `session_id="`, `pid `.
+fn is_after_id(before: &[u8]) -> bool {
+    let parts = |byte: &u8| b" :=#\"'".contains(byte);
+    let between = before.iter().rev().take_while(|byte| parts(byte)).count();
+    if !(1..=4).contains(&between) {
+        return false;
+    }
+    let before = &before[..before.len() - between];
+    let is_letter = |byte: &&u8| byte.is_ascii_alphabetic();
+    let word = before.iter().rev().take_while(is_letter).count();
+    let word = &before[before.len() - word..];
+    let is_own_word = ["id", "uuid", "guid", "pid"]
+        .iter()
+        .any(|name| word.eq_ignore_ascii_case(name.as_bytes()));
+    // The last word of a name such as `shellId`, but not that of `valid`.
+    is_own_word || word.ends_with(b"Id") || word.ends_with(b"ID") || word.ends_with(b"Uuid")
+}
+
+fn follows_unit(rest: &[u8], of: Of) -> bool {
     let Some((b' ', rest)) = rest.split_first() else {
         return false;
     };
@@ -126,11 +180,11 @@ fn follows_unit(rest: &[u8]) -> bool {
         .iter()
         .take_while(|byte| byte.is_ascii_alphabetic())
         .count();
-    is_unit(&rest[..len])
+    is_unit(&rest[..len], of)
 }
 
-/// Whether a number before this word is a size or a duration.
-fn is_unit(word: &[u8]) -> bool {
+/// Whether a number before this word is a duration, or a size where that is masked too.
+fn is_unit(word: &[u8], of: Of) -> bool {
     let mut lower = [0; 8];
     let Some(lower) = lower.get_mut(..word.len()) else {
         return false;
@@ -156,20 +210,18 @@ fn is_unit(word: &[u8]) -> bool {
             | b"hr"
             | b"hour"
             | b"hours"
-            | b"b"
-            | b"kb"
-            | b"mb"
-            | b"gb"
-            | b"kib"
-            | b"mib"
-            | b"gib"
-            | b"k"
-            | b"bytes"
+    ) || of == Of::Output && is_size(lower)
+}
+
+fn is_size(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"b" | b"kb" | b"mb" | b"gb" | b"kib" | b"mib" | b"gib" | b"k" | b"bytes"
     )
 }
 
 /// Whether a word that begins with digits is a duration, a size or a moment: `3s`, `1h5m`, `12kB`, `15T10`.
-fn is_amount(word: &[u8], digits: usize) -> bool {
+fn is_amount(word: &[u8], digits: usize, of: Of) -> bool {
     if digits == 0 {
         return false;
     }
@@ -181,7 +233,8 @@ fn is_amount(word: &[u8], digits: usize) -> bool {
             .iter()
             .take_while(|byte| byte.is_ascii_alphabetic())
             .count();
-        if digits == 0 || !(is_unit(&after[..unit]) || matches!(&after[..unit], b"T" | b"Z" | b""))
+        if digits == 0
+            || !(is_unit(&after[..unit], of) || matches!(&after[..unit], b"T" | b"Z" | b""))
         {
             return false;
         }
@@ -347,6 +400,44 @@ mod tests {
             );
         }
         assert_eq!(signature(b"  \t "), 0);
+    }
+
+    #[test]
+    fn results_that_differ_in_ids_only_are_the_same() {
+        for (one, other) in [
+            ("Chunk ID: 27c99a\nok", "Chunk ID: b04e17\nok"),
+            (
+                "done\n<shellId: 17 completed>",
+                "done\n<shellId: 18 completed>",
+            ),
+            (
+                "running with session ID 4711",
+                "running with session ID 4712",
+            ),
+            ("{\"request_id\": \"1a\"}", "{\"request_id\": \"2b\"}"),
+            ("[pid 311] x", "[pid 9] x"),
+            ("took 3 s", "took 45 s"),
+        ] {
+            let (one_is, other_is) = (
+                result_signature(one.as_bytes()),
+                result_signature(other.as_bytes()),
+            );
+            assert_eq!(one_is, other_is, "{one} / {other}");
+        }
+        for (one, other) in [
+            ("ok 1", "ok 2"),
+            ("45% of all", "46% of all"),
+            ("12 kB sent", "13 kB sent"),
+            ("valid: 3", "valid: 4"),
+            ("2 failed", "1 failed"),
+            ("a\nb", "b\na"),
+        ] {
+            let (one_is, other_is) = (
+                result_signature(one.as_bytes()),
+                result_signature(other.as_bytes()),
+            );
+            assert_ne!(one_is, other_is, "{one} / {other}");
+        }
     }
 
     #[test]

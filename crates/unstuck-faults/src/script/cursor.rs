@@ -19,6 +19,8 @@ struct Playing {
     step: Step,
     reply: Arc<Reply>,
     taken: u32,
+    /// When it was first taken.
+    begun: Option<Timestamp>,
     /// How many requests fitted, their place aside.
     fitted: u64,
     /// The moment at which its usage limit ends, once it was met.
@@ -54,6 +56,7 @@ impl Cursor {
             step: step.clone(),
             reply: Arc::new(step.reply.clone()),
             taken: 0,
+            begun: None,
             fitted: 0,
             reset: None,
         };
@@ -109,12 +112,14 @@ impl Playing {
                 self.reset.is_some_and(|reset| now >= reset)
             }
             (_, Times::Count(count)) => self.taken >= count,
+            (_, Times::Within(time)) => self.begun.is_some_and(|begun| begun.after(time) <= now),
             (_, Times::Always) => false,
         }
     }
 
     fn take(&mut self, pace: Pace, now: Timestamp) -> Taken {
         self.taken = self.taken.saturating_add(1);
+        self.begun.get_or_insert(now);
         if let Reply::UsageLimit(limit) = &*self.reply {
             let stated = || {
                 limit

@@ -144,6 +144,7 @@ fn usual() -> Vec<Weighted> {
         after: 3,
         wait: Some(Duration::from_millis(500)),
         pings: None,
+        cut: false,
     };
     let limited = Reply::RateLimit {
         retry_after: Some(1),

@@ -63,13 +63,14 @@ use crate::error::FaultsError;
 /// | `tool_call = { name = "…", input = { … } }` | the call of a tool |
 /// | `tool_failure = { stderr = "…", exit_code = 1 }` | the call of a tool that the scripted agent acts out |
 /// | `hang`, `stall`, `close`, `reset = { by = "mid_body" }` | no headers; headers and no body; a closed or reset connection |
-/// | `stall_at = { after = 3, wait = "5s", pings = "1s" }`, `slow_first_token = { wait = "5s" }` | a stream that falls silent |
+/// | `stall_at = { after = 3, wait = "5s", pings = "1s", cut = true }`, `slow_first_token = { wait = "5s" }` | a stream that falls silent |
 /// | `cut`, `cut_at = { after = 3, by = "end" }`, `missing_end` | half an answer; a stream cut after a frame; one without its end |
-/// | `stream_error`, `error_at = { after = 3, error = "rate_limit" }`, `bad_chunk = { after = 3 }` | a stream with an error or nonsense in it |
+/// | `stream_error`, `error_at = { after = 3, error = "rate_limit" }`, `bad_chunk = { after = 3, extra = true }` | a stream with an error or nonsense in it |
 /// | `malformed`, `invalid_json`, `wrong_length = { by = 100 }`, `bad_framing`, `not_http`, `html = { status = 502 }` | answers that are not what they should be |
 /// | `echo` | what exactly came in |
 ///
-/// Those without values are written `overloaded = {}`. `times` is a number or `"always"`; once if left out.
+/// Those without values are written `overloaded = {}`. `times` is a number, a time after the first such as `"25s"`, or `"always"`;
+/// once if left out.
 ///
 /// ```
 /// use unstuck_faults::{Reply, Script, Step};

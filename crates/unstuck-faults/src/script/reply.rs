@@ -93,6 +93,9 @@ pub enum Reply {
         /// How often a sign of life comes meanwhile; none if absent.
         #[serde(default, deserialize_with = "duration::optional")]
         pings: Option<Duration>,
+        /// Whether the connection is closed after one more frame, when the silence is over.
+        #[serde(default)]
+        cut: bool,
     },
     /// A stream that opens at once and then takes its time before the first word.
     SlowFirstToken {
@@ -138,6 +141,9 @@ pub enum Reply {
         /// How many frames come before; 3 if absent.
         #[serde(default = "three")]
         after: usize,
+        /// Whether it comes besides the good ones, and takes the place of none.
+        #[serde(default)]
+        extra: bool,
     },
     /// A stream without its last word (`message_stop`, `response.completed`, `[DONE]`, `finishReason`), ended properly by HTTP.
     MissingEnd {

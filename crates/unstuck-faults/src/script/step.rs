@@ -1,6 +1,7 @@
 //! One step of a script: what is answered, to which requests, how often.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
@@ -28,6 +29,8 @@ pub struct Step {
 pub enum Times {
     /// So many times, then the next step has its turn.
     Count(u32),
+    /// By every request that it fits, for so long after the first.
+    Within(Duration),
     /// By every request that it fits.
     Always,
 }
@@ -127,7 +130,7 @@ impl Visitor<'_> for TimesVisitor {
     type Value = Times;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number or \"always\"")
+        f.write_str("a number, a time such as \"25s\", or \"always\"")
     }
 
     fn visit_i64<E: Error>(self, count: i64) -> Result<Times, E> {
@@ -139,7 +142,9 @@ impl Visitor<'_> for TimesVisitor {
     fn visit_str<E: Error>(self, text: &str) -> Result<Times, E> {
         match text {
             "always" => Ok(Times::Always),
-            _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+            _ => unstuck_core::duration::parse(text)
+                .map(Times::Within)
+                .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(text), &self)),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Secured {
     pub(super) fn next(&self) -> Handshake {
         let before = self.begun.fetch_add(1, Ordering::Relaxed);
         let fails = match self.script.fails {
-            Times::Always => true,
+            Times::Within(_) | Times::Always => true,
             Times::Count(count) => before < count,
         };
         match fails {

@@ -18,19 +18,28 @@ impl Asked<'_> {
     pub(super) fn trouble(&self, reply: &Reply) -> Result<Answered, Severed> {
         Ok(match reply {
             Reply::Stall => self.body(Vec::new(), End::Silence(None)),
-            Reply::StallAt { after, wait, pings } => self.stall(*after, *wait, *pings),
+            Reply::StallAt {
+                after,
+                wait,
+                pings,
+                cut,
+            } => {
+                let end = if *cut { End::Cut } else { End::Complete };
+                self.stall(*after, *wait, *pings, end)
+            }
             Reply::SlowFirstToken { wait, pings } => {
-                self.stall(self.protocol.opening_frames(), Some(*wait), *pings)
+                let after = self.protocol.opening_frames();
+                self.stall(after, Some(*wait), *pings, End::Complete)
             }
             Reply::Cut => self.half(End::Cut),
             Reply::CutAt { after, by } => self.cut(*after, *by),
             Reply::Reset { by } => return self.reset(*by),
             Reply::StreamError => self.error_at(None, InStream::Overloaded),
             Reply::ErrorAt { after, error } => self.error_at(Some(*after), *error),
-            Reply::BadChunk { after } => self.bad_chunk(*after),
+            Reply::BadChunk { after, extra } => self.bad_chunk(*after, *extra),
             Reply::MissingEnd { reason_too } => self.missing_end(*reason_too),
             Reply::Malformed => self.malformed(),
-            Reply::InvalidJson => self.bad_chunk(self.protocol.opening_frames()),
+            Reply::InvalidJson => self.bad_chunk(self.protocol.opening_frames(), false),
             Reply::WrongLength { by } => return Err(self.wrong_length(*by)),
             Reply::BadFraming => return Err(self.bad_framing()),
             Reply::NotHttp => {
@@ -99,7 +108,13 @@ impl Asked<'_> {
     }
 
     /// A stream that falls silent after some frames; a document does so after its first half.
-    fn stall(&self, after: usize, wait: Option<Duration>, pings: Option<Duration>) -> Answered {
+    fn stall(
+        &self,
+        after: usize,
+        wait: Option<Duration>,
+        pings: Option<Duration>,
+        end: End,
+    ) -> Answered {
         let mut pieces = match self.call.streams {
             true => self.paced(self.frames()),
             false => {
@@ -117,7 +132,10 @@ impl Asked<'_> {
             (Some(wait), Some(next)) => {
                 next.wait = wait;
                 next.pings = pings;
-                self.body(pieces, End::Complete)
+                if matches!(end, End::Cut) {
+                    pieces.truncate(after + 1);
+                }
+                self.body(pieces, end)
             }
             (Some(_), None) => self.body(pieces, End::Complete),
             (None, _) => {
@@ -149,14 +167,18 @@ impl Asked<'_> {
     }
 
     /// A stream one of whose frames is no JSON; a document that is none.
-    fn bad_chunk(&self, after: usize) -> Answered {
+    fn bad_chunk(&self, after: usize, extra: bool) -> Answered {
         if !self.call.streams {
             let spoilt = spoilt(&self.text());
             return self.body(vec![spoilt.into()], End::Complete);
         }
         let mut frames = self.frames();
         let at = after.min(frames.len().saturating_sub(1));
-        frames[at] = spoilt(&frames[at]);
+        let bad = spoilt(&frames[at]);
+        match extra {
+            true => frames.insert(at, bad),
+            false => frames[at] = bad,
+        }
         self.body(self.paced(frames), End::Complete)
     }
 

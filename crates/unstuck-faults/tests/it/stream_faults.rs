@@ -33,6 +33,7 @@ async fn whole(dialect: Dialect) -> Vec<String> {
         after: 0,
         wait,
         pings: None,
+        cut: false,
     };
     frames(&dialect.stream(&serving(stalled)).await)
 }
@@ -77,6 +78,7 @@ async fn a_stream_can_fall_silent_for_ever_with_and_without_pings() {
             after: 2,
             wait: None,
             pings: None,
+            cut: false,
         };
         let reached = dialect.stream(&serving(silent)).await;
         assert_eq!(reached.end, End::Silent, "{dialect:?}");
@@ -87,6 +89,7 @@ async fn a_stream_can_fall_silent_for_ever_with_and_without_pings() {
             after: 2,
             wait: None,
             pings,
+            cut: false,
         });
         // The pings never end, so the client gives up by itself.
         let asked = tokio::time::timeout(Duration::from_millis(150), dialect.stream(&server));
@@ -101,6 +104,7 @@ async fn a_stream_goes_on_after_a_silence_and_is_whole() {
             after: 3,
             wait: Some(Duration::from_millis(70)),
             pings: Some(Duration::from_millis(20)),
+            cut: false,
         };
         let reached = dialect.stream(&serving(stalled)).await;
         let expected = whole(dialect).await.len();
@@ -115,6 +119,7 @@ async fn a_stream_goes_on_after_a_silence_and_is_whole() {
             after: 3,
             wait: Some(Duration::from_millis(10)),
             pings: None,
+            cut: false,
         });
         assert!(dialect.ask(&server).await.json().is_object());
     }
@@ -166,7 +171,12 @@ async fn an_error_comes_after_any_frame_and_is_known_for_what_it_is() {
 async fn one_frame_is_no_json_and_all_others_are() {
     for dialect in DIALECTS {
         let expected = whole(dialect).await.len();
-        let reached = dialect.stream(&serving(Reply::BadChunk { after: 3 })).await;
+        let reached = dialect
+            .stream(&serving(Reply::BadChunk {
+                after: 3,
+                extra: false,
+            }))
+            .await;
         assert_eq!(reached.end, End::Complete);
         let data = reached
             .body

@@ -20,11 +20,11 @@ use unstuck_core::episode::RunFold;
 use unstuck_core::event::CallRecord;
 use unstuck_core::event::{RunResumed, RunStarted, SessionSpec, Work};
 use unstuck_core::{Event, RetryPolicy, Timestamp};
-use unstuck_store::{Outgoing, Owner, Store};
+use unstuck_store::{Outgoing, Owner, ProbeSlot, Store};
 
 use self::begun::{Begun, GATEWAY};
 use self::queue::Queue;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Lookup};
 use crate::session::{SILENCE, Session, SessionSetup};
 use crate::{clock, identity};
 
@@ -170,6 +170,7 @@ impl Ledger for StoreLedger {
             budget: None,
             spent: 0.0,
             asks: true,
+            agent: agent.map(|agent| agent.id().to_owned()),
         }
     }
 
@@ -193,6 +194,30 @@ impl Ledger for StoreLedger {
         let run = session.setup().run.clone();
         self.shared.noted().queue.event(run, at, event);
         self.shared.wake.notify_one();
+    }
+
+    // A store that cannot be asked keeps nobody from asking an upstream.
+    fn take_probe<'a>(
+        &'a self,
+        upstream: &'a str,
+        now: Timestamp,
+        every: Duration,
+    ) -> Lookup<'a, ProbeSlot> {
+        let store = &self.shared.store;
+        Box::pin(async move { store.take_probe(upstream, now, every).await.ok() })
+    }
+
+    fn recovered_at<'a>(&'a self, upstream: &'a str) -> Lookup<'a, Timestamp> {
+        let store = &self.shared.store;
+        Box::pin(async move { store.recovered_at(upstream).await.ok().flatten() })
+    }
+
+    fn recovered(&self, upstream: &str, at: Timestamp) {
+        let (store, upstream) = (self.shared.store.clone(), upstream.to_owned());
+        tokio::spawn(async move {
+            // Others find out by themselves.
+            let _ = store.note_recovery(&upstream, at).await;
+        });
     }
 }
 

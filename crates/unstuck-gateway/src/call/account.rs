@@ -117,7 +117,7 @@ impl Account {
         self.record.kind = Some(diagnosis.kind);
         self.record.outcome = CallOutcome::Failed;
         self.record.status = status;
-        if let Some(sign) = self.session.failed(self.talk, diagnosis.kind) {
+        if let Some(sign) = self.session.failed(self.talk, diagnosis.kind, clock::at()) {
             self.tell(Noticed::Circling(sign));
         }
         self.gave_up(diagnosis, reason);

@@ -46,6 +46,7 @@ impl Running {
             code: Kind::NetworkError.name().to_owned(),
             message: format!("unstuck: {STOPPED}"),
             retry_after: None,
+            comes_back: false,
         };
         said(self.protocol, &told)
     }

@@ -3,7 +3,7 @@
 use hyper::header::USER_AGENT;
 use unstuck_core::Kind;
 use unstuck_core::decision::{AskWhy, Changed};
-use unstuck_core::event::{EscalationKind, RecoveryEscalated};
+use unstuck_core::event::{Deadline, EscalationKind, RecoveryEscalated, RecoveryResolved, RunId};
 use unstuck_core::question::{Answer, Choice, Shown, binding};
 
 use super::Call;
@@ -19,6 +19,8 @@ struct Asking {
     why: AskWhy,
     reason: String,
     evidence: String,
+    /// What counts where nobody answers, and when.
+    deadline: Option<Deadline>,
     /// The first lets the calls through.
     choices: Vec<Choice>,
 }
@@ -37,6 +39,10 @@ impl Call {
             why: AskWhy::Chain,
             reason: "The agent goes in circles, and its calls are held.".to_owned(),
             evidence: sign.sentence.clone(),
+            deadline: Some(Deadline {
+                at: clock::at().after(self.shared.settings.watch.hold),
+                answer: Answer::Resolve,
+            }),
             choices: [Some(let_go), self.stronger(), Some(stay)]
                 .into_iter()
                 .flatten()
@@ -52,11 +58,33 @@ impl Call {
             why: AskWhy::MaxCost,
             reason: "A budget is used up, and its calls are held.".to_owned(),
             evidence: sentence.to_owned(),
+            deadline: None,
             choices: vec![
                 choice(Answer::Approve, "allows as much again, and goes on"),
                 choice(Answer::Abort, "its calls stay refused"),
             ],
         });
+    }
+
+    /// Nobody has answered in time: what is held goes on, and the question is settled.
+    pub(super) fn release(&self) {
+        let asked = self.session.asked_question();
+        self.session.let_go();
+        let Some(number) = asked else {
+            return;
+        };
+        let setup = self.session.setup();
+        let resolved = RecoveryResolved {
+            session: Some(setup.session.clone()),
+            id: Some(question_id(&setup.run, number)),
+            by: "deadline".to_owned(),
+            method: Answer::Resolve.method().to_owned(),
+            note: "nobody answered in time".to_owned(),
+            who: None,
+            changes: Vec::new(),
+        };
+        let ledger = &self.shared.ledger;
+        ledger.event(&self.session, clock::at(), resolved.into());
     }
 
     fn ask(&self, asking: impl FnOnce() -> Asking) {
@@ -65,7 +93,7 @@ impl Call {
         };
         let setup = self.session.setup();
         let asking = asking();
-        let id = format!("{}-e{number}", setup.run);
+        let id = question_id(&setup.run, number);
         let answer = asking.choices.first().map(|first| first.answer);
         let asked = RecoveryEscalated {
             session: Some(setup.session.clone()),
@@ -83,6 +111,7 @@ impl Call {
                 evidence: asking.evidence,
                 hash: binding(asking.why, &asking.reason, None, &asking.choices),
                 choices: asking.choices,
+                deadline: asking.deadline,
                 ..Shown::default()
             },
             reason: asking.reason,
@@ -131,4 +160,9 @@ fn choice(answer: Answer, does: &str) -> Choice {
         changes: Vec::new(),
         cost: None,
     }
+}
+
+/// What the question of a number about a run is called.
+fn question_id(run: &RunId, number: u32) -> String {
+    format!("{run}-e{number}")
 }

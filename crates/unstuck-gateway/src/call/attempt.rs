@@ -24,6 +24,11 @@ const HELD: usize = 16 << 20;
 /// A longer answer is not kept in memory to see whether it is whole.
 const WHOLE_BODY: usize = 256 << 20;
 
+/// What is said of a frame that cannot be read.
+pub(super) const MALFORMED: &str = "a malformed chunk";
+/// What is said of a stream that only seems to be over.
+pub(super) const NO_END: &str = "the stream ended without its end marker";
+
 /// What a try came to.
 pub(crate) enum Tried {
     /// The whole answer is here.
@@ -49,6 +54,8 @@ pub(crate) struct Opened {
     pub(crate) frames: Frames,
     pub(crate) reading: Reading,
     pub(crate) body: Arriving,
+    /// Whether there is something in it that the client would see.
+    has_content: bool,
     /// Whether all of it has been read.
     pub(crate) is_over: bool,
 }
@@ -61,6 +68,10 @@ pub(crate) struct Trying<'a> {
     /// Whether the client asked for pieces.
     pub(crate) stream: bool,
     pub(crate) keeps_text: bool,
+    /// Whether a stream is read to its end before any of it is passed on.
+    pub(crate) buffered: bool,
+    /// How long the upstream may be silent; none where there is nobody else to ask.
+    pub(crate) silence: Option<Duration>,
     pub(crate) limits: &'a TimeLimits,
 }
 
@@ -68,7 +79,9 @@ impl Trying<'_> {
     /// Sends a request, and reads the answer until it is clear whether it worked.
     pub(crate) async fn make(&self, request: Request<Outgoing>) -> Tried {
         let limit = match self.stream {
-            true => self.limits.response,
+            true => self.silence.map_or(self.limits.response, |silence| {
+                silence.min(self.limits.response)
+            }),
             false => self.limits.whole,
         };
         let response = match timeout(limit, self.sender.request(request)).await {
@@ -200,10 +213,22 @@ impl Trying<'_> {
             held: BytesMut::new(),
             head,
             body,
+            has_content: false,
             is_over: false,
         });
+        if let Some(silence) = self.silence.filter(|one| *one < self.limits.first_content) {
+            let begun = timeout(silence, opened.until_begun(self.protocol)).await;
+            if begun.is_err() {
+                let silent = Broken::silent(self.protocol, "no first token", silence);
+                return Tried::Broken(Box::new(silent), Some(opened.head));
+            }
+            if let Ok(Err(broken)) = begun {
+                return Tried::Broken(Box::new(broken), Some(opened.head));
+            }
+        }
         let limit = self.limits.first_content;
         match timeout(limit, opened.until_content(self.protocol)).await {
+            Ok(Ok(())) if self.buffered => self.buffer(opened).await,
             Ok(Ok(())) => Tried::Opened(opened),
             Ok(Err(broken)) => Tried::Broken(Box::new(broken), Some(opened.head)),
             Err(_) => {
@@ -212,12 +237,80 @@ impl Trying<'_> {
             }
         }
     }
+
+    /// Reads a stream to its end, so that whatever breaks it can be tried again unseen.
+    async fn buffer(&self, mut opened: Box<Opened>) -> Tried {
+        match opened.until_end(self.protocol, self.limits.stall).await {
+            Ok(()) => Tried::Opened(opened),
+            Err(broken) => Tried::Broken(Box::new(broken), Some(opened.head)),
+        }
+    }
 }
 
 impl Opened {
+    /// Reads on until all of it is here. Signs of life alone do not keep it going.
+    async fn until_end(&mut self, protocol: Protocol, stall: Duration) -> Result<(), Broken> {
+        let mut alive = Instant::now();
+        while !self.is_over {
+            for bytes in self.frames.by_ref() {
+                match self.reading.frame(&bytes) {
+                    Frame::Error => {
+                        let error = String::from_utf8_lossy(&bytes);
+                        return Err(Broken::said(protocol, Some(&self.head), &error));
+                    }
+                    Frame::Malformed => return Err(Broken::damaged(protocol, MALFORMED)),
+                    Frame::Ping => {}
+                    Frame::Lifecycle | Frame::Content | Frame::End => alive = Instant::now(),
+                }
+                self.held.extend_from_slice(&bytes);
+            }
+            if self.held.len() + self.frames.rest().len() > WHOLE_BODY {
+                return Err(Broken::damaged(protocol, "the answer is too long"));
+            }
+            match timeout_at(alive + stall, self.body.frame()).await {
+                Err(_) => {
+                    let what = "the stream stalled: nothing more";
+                    return Err(Broken::silent(protocol, what, stall));
+                }
+                Ok(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        self.frames.push(data);
+                    }
+                }
+                Ok(Some(Err(error))) => {
+                    let doing = "connection reset in the middle of the stream";
+                    return Err(Broken::transport(protocol, doing, &error));
+                }
+                Ok(None) => {
+                    let rest = self.frames.rest().trim_ascii();
+                    if !rest.is_empty() && !self.reading.is_finished() {
+                        self.reading.frame(rest);
+                    }
+                    if !self.reading.is_finished() {
+                        return Err(Broken::damaged(protocol, NO_END));
+                    }
+                    self.is_over = true;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads on until it is clear that somebody works on the answer. Anthropic's Messages and OpenAI's Responses say so before a
+    /// model thinks; with others the first token is the first that says anything.
+    async fn until_begun(&mut self, protocol: Protocol) -> Result<(), Broken> {
+        let endpoint = self.reading.endpoint();
+        let tells = matches!(endpoint, Endpoint::Messages | Endpoint::Responses);
+        self.until(protocol, tells).await
+    }
+
     /// Reads on until there is something that the client would see.
     async fn until_content(&mut self, protocol: Protocol) -> Result<(), Broken> {
-        loop {
+        self.until(protocol, false).await
+    }
+
+    async fn until(&mut self, protocol: Protocol, or_begun: bool) -> Result<(), Broken> {
+        while !self.has_content {
             for bytes in self.frames.by_ref() {
                 let frame = self.reading.frame(&bytes);
                 match frame {
@@ -226,13 +319,14 @@ impl Opened {
                         return Err(Broken::said(protocol, Some(&self.head), &error));
                     }
                     Frame::Malformed => {
-                        return Err(Broken::damaged(protocol, "a malformed chunk"));
+                        return Err(Broken::damaged(protocol, MALFORMED));
                     }
                     Frame::Ping | Frame::Lifecycle | Frame::Content | Frame::End => {
                         self.held.extend_from_slice(&bytes);
                     }
                 }
-                if matches!(frame, Frame::Content | Frame::End) {
+                self.has_content = matches!(frame, Frame::Content | Frame::End);
+                if self.has_content || or_begun && frame == Frame::Lifecycle {
                     return Ok(());
                 }
             }
@@ -252,9 +346,9 @@ impl Opened {
                     let doing = "connection reset before the first content";
                     return Err(Broken::transport(protocol, doing, &error));
                 }
-                None if self.reading.is_complete() => {
+                None if self.reading.is_finished() => {
                     self.is_over = true;
-                    return Ok(());
+                    self.has_content = true;
                 }
                 None => {
                     return Err(Broken::damaged(
@@ -264,6 +358,7 @@ impl Opened {
                 }
             }
         }
+        Ok(())
     }
 }
 

@@ -108,6 +108,11 @@ impl Broken {
         }
     }
 
+    /// Whether nothing came at all.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.status == StatusCode::GATEWAY_TIMEOUT && self.answer.is_none()
+    }
+
     /// What came is not what was promised.
     pub(crate) fn damaged(protocol: Protocol, what: &str) -> Self {
         let text = format!("stream disconnected before completion: {what}");

@@ -6,7 +6,8 @@ use std::time::Duration;
 use hyper::http::response::Parts;
 use tokio::time::Instant;
 use unstuck_core::decision::{
-    Attempt, Capabilities, Capability, Changed, Chosen, Decision, ModelUse, Situation, decide,
+    Attempt, Breaker, Capabilities, Capability, Changed, Chosen, Decision, ModelUse, Situation,
+    decide,
 };
 use unstuck_core::event::{CallFailed, ModelEscalated, PassedOver};
 use unstuck_core::traffic::Try;
@@ -20,18 +21,25 @@ use super::tries::Tries;
 use crate::clock;
 use crate::ledger::Noticed;
 
+/// So often an upstream is asked before another one stands in for it.
+const TRIES_BEFORE_FALLBACK: u32 = 3;
+
 /// What is done next.
 pub(crate) enum Next {
     /// Another try, after a wait.
-    Again(Duration),
+    Again(Duration, Box<Diagnosis>),
     /// The client is told.
     GiveUp(GivenUp),
+    /// The client is told to come back: the next try is due at the moment.
+    ComeBack(Timestamp, Box<Diagnosis>),
 }
 
 /// Why the client is told.
 pub(crate) struct GivenUp {
     pub(crate) diagnosis: Diagnosis,
     pub(crate) reason: String,
+    /// After what time the client is to come back; none where it is not.
+    pub(crate) comes_back: Option<Duration>,
 }
 
 impl Call {
@@ -53,6 +61,9 @@ impl Call {
         if let Some(permit) = account.permit.take() {
             permit.failed(diagnosis.kind, diagnosis.retry_after, &seen);
         }
+        if Breaker::counts(diagnosis.kind) {
+            self.shared.health.of(&self.url(tries)).failed(now);
+        }
         account.record.kind = Some(diagnosis.kind);
         let word = should_retry(broken);
         if word == Some(true) && diagnosis.level == Some(Level::Alternative) {
@@ -61,12 +72,30 @@ impl Call {
         self.count_own_retries(tries, diagnosis.kind, now);
         let Some(mut decision) = self.decision(tries, &diagnosis, now) else {
             let reason = "nothing is known about such failures".to_owned();
-            return Next::GiveUp(GivenUp { diagnosis, reason });
+            return Next::GiveUp(GivenUp {
+                diagnosis,
+                reason,
+                comes_back: None,
+            });
         };
         let refused = word == Some(false);
-        let (chosen, passed_over) = self.chosen(tries, &diagnosis, &decision, refused);
+        let (chosen, passed_over) = self.chosen(tries, &diagnosis, &decision, refused, broken);
         self.tell_passed_over(&passed_over);
-        if let Way::GiveUp(Some(but)) = chosen {
+        // What is written down is how long is waited here, so that everybody can see it.
+        if let (Some(wait), Chosen::Retry { delay, until }) = (chosen.wait(), &mut decision.action)
+        {
+            *delay = wait;
+            *until = now.after(wait);
+        }
+        let but = match chosen {
+            Way::GiveUp(but) => but,
+            Way::TooLong(wait) if self.comes_back_after(wait) => {
+                Some("But the client does not wait that long, and is told to come back.")
+            }
+            Way::TooLong(_) => Some("But the client does not wait that long."),
+            Way::Again(_) | Way::Instead(_) | Way::Round(..) | Way::Model(..) => None,
+        };
+        if let Some(but) = but {
             decision.reason = format!("{} {but}", decision.reason);
         }
         let fallback = match &chosen {
@@ -96,7 +125,7 @@ impl Call {
 
     /// The tries that a client has made by itself count.
     fn count_own_retries(&self, tries: &mut Tries, kind: Kind, now: Timestamp) {
-        if tries.number > 1 {
+        if tries.number > 1 || tries.before > 0 {
             return;
         }
         for _ in 0..self.own_retries.min(100) {
@@ -137,6 +166,7 @@ impl Call {
         diagnosis: &Diagnosis,
         decision: &Decision,
         refused: bool,
+        broken: &Broken,
     ) -> (Way, Vec<PassedOver>) {
         let mut passed_over = Vec::new();
         let is_late = self.goes_at().is_some_and(|gone| gone <= Instant::now());
@@ -154,11 +184,9 @@ impl Call {
             Chosen::Retry { .. } if refused => Way::GiveUp(Some("But the API says not to.")),
             Chosen::Retry { delay, .. } => {
                 let is_long = *delay > limits.fallback_after || *delay >= self.left();
-                let instead = if is_long { instead() } else { None };
-                instead.unwrap_or(match *delay >= self.left() {
-                    true => Way::GiveUp(Some("But the client does not wait that long.")),
-                    false => Way::Again(*delay),
-                })
+                let is_due = is_long || broken.is_silent() || self.has_had_enough(tries, *delay);
+                let instead = if is_due { instead() } else { None };
+                instead.unwrap_or_else(|| self.again(tries, diagnosis, *delay))
             }
             Chosen::Change { changes, delay, .. } if *delay < self.left() => {
                 match changes.iter().find_map(Changed::model) {
@@ -177,6 +205,42 @@ impl Call {
             Chosen::Change { .. } | Chosen::Ask { .. } => instead().unwrap_or(Way::GiveUp(None)),
         };
         (way, passed_over)
+    }
+
+    /// Whether whoever is asked has been given its chance, so that another one is asked before it is asked again.
+    fn has_had_enough(&self, tries: &Tries, delay: Duration) -> bool {
+        let most = match tries.rounds > 0 || tries.was_failing {
+            true => 1,
+            false => TRIES_BEFORE_FALLBACK,
+        };
+        let spent = tries.at_target_since.elapsed() + delay;
+        tries.at_target >= most || spent > self.shared.settings.limits.fallback_after
+    }
+
+    /// The same is tried again after a wait, if the client waits for that long; of several upstreams the first is asked again.
+    fn again(&self, tries: &Tries, diagnosis: &Diagnosis, delay: Duration) -> Way {
+        let wait = delay.max(self.soonest(tries));
+        let is_told = diagnosis.retry_after.is_some();
+        if is_told && delay > self.shared.settings.limits.hold.min(self.left())
+            || wait >= self.left()
+        {
+            return Way::TooLong(wait);
+        }
+        let first = self.choice().first(&self.needs(tries.model.as_deref()));
+        match first.filter(|first| first.upstream != tries.target.upstream) {
+            Some(first) => Way::Round(first, wait),
+            None => Way::Again(wait),
+        }
+    }
+
+    /// How long the next try must wait, so that no more are made than the client would make by itself, and one.
+    fn soonest(&self, tries: &Tries) -> Duration {
+        if self.session.policy().give_up_after.is_none() {
+            return Duration::ZERO;
+        }
+        let soonest = self.own.soonest(tries.all() + 1).unwrap_or_default();
+        let due = tries.history.started.after(soonest);
+        due.since(clock::at())
     }
 
     /// Whether the budgets pay for another model of the upstream that is asked.
@@ -204,6 +268,18 @@ impl Call {
                 return Next::GiveUp(GivenUp {
                     diagnosis: as_tried(diagnosis, &decision),
                     reason: decision.reason,
+                    comes_back: None,
+                });
+            }
+            Way::TooLong(wait) if self.comes_back_after(wait) => {
+                tries.history.attempts.extend(decision.attempted(0.0));
+                return Next::ComeBack(now.after(wait), Box::new(diagnosis.clone()));
+            }
+            Way::TooLong(_) => {
+                return Next::GiveUp(GivenUp {
+                    diagnosis: as_tried(diagnosis, &decision),
+                    reason: decision.reason,
+                    comes_back: None,
                 });
             }
             Way::Again(wait) => {
@@ -215,8 +291,14 @@ impl Call {
             Way::Instead(target) => {
                 // Whoever stands in has not been asked yet.
                 tries.attempt = Try::First;
-                tries.target = target;
+                tries.turn_to(target);
                 Duration::ZERO
+            }
+            Way::Round(target, wait) => {
+                tries.attempt = Try::Again;
+                tries.rounds += 1;
+                tries.turn_to(target);
+                wait
             }
             Way::Model(from, to, wait) => {
                 self.moved(&decision, from, &to, now);
@@ -235,7 +317,7 @@ impl Call {
                 until: now.after(wait),
             },
         );
-        Next::Again(wait)
+        Next::Again(wait, Box::new(diagnosis.clone()))
     }
 
     /// The session keeps the model for its later calls.
@@ -267,9 +349,24 @@ fn as_tried(diagnosis: &Diagnosis, decision: &Decision) -> Diagnosis {
 enum Way {
     Again(Duration),
     Instead(Target),
+    /// All were asked in vain: the first again, after a wait.
+    Round(Target, Duration),
+    /// The same again, if the client waited for so long.
+    TooLong(Duration),
     Model(String, String, Duration),
     /// And what is to be said beside the decision, where that would have gone on.
     GiveUp(Option<&'static str>),
+}
+
+impl Way {
+    /// How long is waited before the next try, where there is one.
+    fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Again(wait) | Self::Round(_, wait) | Self::TooLong(wait) => Some(*wait),
+            Self::Instead(_) => Some(Duration::ZERO),
+            Self::Model(..) | Self::GiveUp(_) => None,
+        }
+    }
 }
 
 /// What the upstream itself says about trying again.

@@ -4,19 +4,22 @@ use bytes::Bytes;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::time::Duration;
-use unstuck_core::Kind;
 use unstuck_core::event::PassedOver;
 use unstuck_core::traffic::Held;
+use unstuck_core::{Diagnosis, Failure, Kind, Timestamp};
 
 use super::account::Account;
 use super::broken::Broken;
 use super::decided::GivenUp;
-use super::tries::Tries;
+use super::tries::{Tries, Unfinished};
 use super::{Call, Told};
 use crate::answer::Answer;
 use crate::clock;
 use crate::lanes::Waits;
 use crate::protocol::{Protocol, error_body, stop_status};
+
+/// A client that comes back while an upstream is down is told to do so soon: it is held then.
+const SOON: Duration = Duration::from_secs(5);
 
 /// Tells the SDKs of clients whether to try by themselves.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
@@ -30,7 +33,10 @@ impl Call {
         given: GivenUp,
     ) -> Response<Answer> {
         let mut told = Told::of(&broken, &given.diagnosis);
-        let wait = given.diagnosis.retry_after;
+        if let Some(wait) = given.comes_back {
+            told.comes_back = true;
+            told.retry_after = Some(wait);
+        }
         let insists = self.insists(&told);
         if insists {
             told.status = self.stopping(told.status);
@@ -40,7 +46,7 @@ impl Call {
             return self.say(account, &told);
         };
         let mut head = self.told(head, &account.record);
-        stop(&mut head.headers, wait);
+        advise(&mut head.headers, &told);
         // What was read of it is what is passed on.
         if head.headers.contains_key(CONTENT_LENGTH) {
             head.headers
@@ -54,6 +60,9 @@ impl Call {
     /// Whether the client is an agent that would ask again all the same. Only another status stops it; what really
     /// happened stands in the message, and whoever supervises the agent knows it from us.
     fn insists(&self, told: &Told) -> bool {
+        if told.comes_back {
+            return false;
+        }
         let would = told.status.is_server_error()
             || matches!(told.status.as_u16(), 401..=403 | 408 | 409)
             || told.code == Kind::RateLimit.name();
@@ -62,6 +71,56 @@ impl Call {
 
     fn stopping(&self, status: StatusCode) -> StatusCode {
         StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(status)
+    }
+
+    /// Tells the client of a request that is still waited for to come back: its own time is over, ours is not.
+    pub(super) fn come_back(
+        &self,
+        account: &mut Account,
+        tries: &Tries,
+        broken: Option<Broken>,
+        diagnosis: Diagnosis,
+        next: Timestamp,
+    ) -> Response<Answer> {
+        let upstream = &self.shared.settings.upstreams[tries.target.upstream].name;
+        let status = match diagnosis.kind {
+            Kind::RateLimit | Kind::RateLimitTimed => StatusCode::TOO_MANY_REQUESTS,
+            Kind::Timeout => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let broken = broken.unwrap_or_else(|| Broken {
+            failure: Failure::api(self.protocol.name()),
+            answer: None,
+            status,
+            message: format!("unstuck: {upstream} is still waited for; come back"),
+        });
+        let wait = next.since(clock::at());
+        self.session.leave(
+            self.request_hash(),
+            Unfinished {
+                history: tries.history.clone(),
+                tries: tries.all(),
+                diagnosis: diagnosis.clone(),
+                next,
+            },
+        );
+        let stated = diagnosis.retry_after.is_some();
+        let given = GivenUp {
+            diagnosis,
+            reason: "the client does not wait any longer, and is told to come back".to_owned(),
+            comes_back: Some(match stated {
+                true => wait,
+                false => wait.min(SOON),
+            }),
+        };
+        self.give_up(account, broken, given)
+    }
+
+    /// Whether a client that cannot be held for so long is to come back, rather than to end: where somebody supervises it who
+    /// can wait and go on with its conversation, long waits are theirs.
+    pub(super) fn comes_back_after(&self, wait: Duration) -> bool {
+        let is_patient = self.session.policy().give_up_after.is_some();
+        is_patient && (self.session.setup().asks || wait <= self.shared.settings.limits.hold)
     }
 
     /// Nobody may be asked in time.
@@ -103,6 +162,7 @@ impl Call {
             code: code.to_owned(),
             message,
             retry_after: Some(wait),
+            comes_back: self.comes_back_after(wait),
         };
         if self.insists(&told) {
             told.status = self.stopping(status);
@@ -121,6 +181,7 @@ impl Call {
                 self.protocol.name()
             ),
             retry_after: None,
+            comes_back: false,
         };
         account.refused(told.status.as_u16());
         self.say(account, &told)
@@ -142,15 +203,19 @@ pub(super) fn said(protocol: Protocol, told: &Told) -> Response<Answer> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-    stop(headers, told.retry_after);
+    advise(headers, told);
     response.extensions_mut().insert(told.clone());
     response
 }
 
-/// Tells a client not to try by itself, and when it could.
-fn stop(headers: &mut HeaderMap, wait: Option<Duration>) {
-    headers.insert(SHOULD_RETRY, HeaderValue::from_static("false"));
-    if let Some(wait) = wait {
+/// Tells a client whether to try by itself, and when it could.
+fn advise(headers: &mut HeaderMap, told: &Told) {
+    let should = match told.comes_back {
+        true => "true",
+        false => "false",
+    };
+    headers.insert(SHOULD_RETRY, HeaderValue::from_static(should));
+    if let Some(wait) = told.retry_after {
         let seconds = wait.as_secs_f64().ceil() as u64;
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

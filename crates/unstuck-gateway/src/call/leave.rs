@@ -1,15 +1,23 @@
 //! Whether a call may go at all: a budget that is used up, or an agent that goes in circles, keeps it back.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::StatusCode;
+use tokio::time::Instant;
 use unstuck_core::{Diagnosis, Failure};
 
 use super::{Call, Told};
+use crate::clock;
 use crate::ledger::Noticed;
 use crate::protocol::{stop_status, with_note};
 use crate::settings::OnCircles;
 use crate::watch::Sign;
+
+/// How often it is looked whether a conversation that is held may go on.
+const LOOK: Duration = Duration::from_millis(200);
+/// When a client shall come back that could not be held for long enough.
+const COME_BACK: Duration = Duration::from_secs(5);
 
 impl Call {
     /// What the client is told instead of an answer; none if the call may go.
@@ -34,6 +42,7 @@ impl Call {
             code: "quota_exhausted".to_owned(),
             message: format!("unstuck: {sentence}; [gateway.budgets] says so"),
             retry_after: None,
+            comes_back: false,
         };
         if self.session.refused(self.diagnosis(&told, &sentence)) {
             self.shared.crier.tell(
@@ -49,21 +58,56 @@ impl Call {
         Some(told)
     }
 
+    /// Holds the calls of a conversation that repeats itself until a person lets it go on, or nobody has answered for so long
+    /// that it does so by itself. What the client is told that cannot be held for that long.
+    pub(super) async fn held_back(&self) -> Option<Told> {
+        let rules = &self.shared.settings.watch;
+        if rules.then != OnCircles::Hold || !self.session.setup().asks {
+            return None;
+        }
+        let deadline = match self.sign_of_life() {
+            Some(_) => self.started + rules.hold,
+            None => self.deadline(),
+        };
+        loop {
+            let held = self.session.held(self.talk)?;
+            if held.is_refused {
+                return self.circling();
+            }
+            self.ask_about_circles(&held.sign);
+            if held.since.after(rules.hold) <= clock::at() {
+                self.release();
+                return None;
+            }
+            if Instant::now() >= deadline {
+                return Some(Told {
+                    status: StatusCode::SERVICE_UNAVAILABLE,
+                    code: "stuck".to_owned(),
+                    message: format!(
+                        "unstuck: the agent goes in circles ({}): it is held until a person lets it go on (unstuck inbox)",
+                        held.sign.sentence
+                    ),
+                    retry_after: Some(COME_BACK),
+                    comes_back: true,
+                });
+            }
+            tokio::time::sleep(LOOK.min(deadline.saturating_duration_since(Instant::now()))).await;
+        }
+    }
+
     fn circling(&self) -> Option<Told> {
-        let way = match self.shared.settings.watch.then {
+        let (sign, way) = match self.shared.settings.watch.then {
             OnCircles::Warn | OnCircles::Note => return None,
             OnCircles::Hold if !self.session.setup().asks => {
-                "its calls are held until its next attempt"
+                let held = self.session.held(self.talk)?;
+                (held.sign, "its calls are held until its next attempt")
             }
             OnCircles::Hold => {
-                "its calls are held until a person lets them through (unstuck inbox)"
+                let held = self.session.held(self.talk).filter(|one| one.is_refused)?;
+                (held.sign, "a person does not let it go on")
             }
-            OnCircles::Stop => "its calls are stopped",
+            OnCircles::Stop => (self.session.circling()?, "its calls are stopped"),
         };
-        let sign = self.session.circling()?;
-        if self.shared.settings.watch.then == OnCircles::Hold {
-            self.ask_about_circles(&sign);
-        }
         let status = StatusCode::from_u16(stop_status(self.endpoint));
         Some(Told {
             status: status.unwrap_or(StatusCode::FORBIDDEN),
@@ -73,6 +117,7 @@ impl Call {
                 sign.sentence
             ),
             retry_after: None,
+            comes_back: false,
         })
     }
 

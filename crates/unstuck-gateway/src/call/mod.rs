@@ -11,13 +11,16 @@ mod give_up;
 mod leave;
 mod purse;
 mod relay;
+mod rest;
 mod target;
 mod tries;
 mod trouble;
 mod unfit;
 
+pub(crate) use tries::Unfinished;
 pub(crate) use trouble::Told;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +31,7 @@ use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
 use unstuck_core::Kind;
-use unstuck_core::agent::{Agent, Agents};
+use unstuck_core::agent::{Agent, Agents, OwnRetries};
 use unstuck_core::decision::Tokens;
 use unstuck_core::event::{CallOutcome, CallRecord, PassedOver};
 use unstuck_core::traffic::{Ask, Limits};
@@ -39,6 +42,7 @@ use self::broken::{Broken, readable};
 use self::decided::Next;
 use self::purse::Purse;
 use self::relay::Relay;
+use self::rest::Rested;
 use self::target::{Choice, Needs, Stand};
 use self::tries::Tries;
 use crate::answer::Answer;
@@ -47,12 +51,25 @@ use crate::lanes::{LaneKey, Patience, Permit, Waits};
 use crate::ledger::Noticed;
 use crate::protocol::{Asked, Endpoint, Protocol, with_model};
 use crate::session::Session;
+use crate::settings::StreamMode;
 use crate::shared::Shared;
 use crate::upstream::{Sending, own_headers};
 use crate::watch::Talk;
 
 /// An answer is expected to have no more tokens than this: clients allow far more than they get.
 const USUAL_OUTPUT: u64 = 1000;
+
+/// Nobody is held for longer.
+const LONGEST_HOLD: Duration = Duration::from_secs(7 * 24 * 3600);
+/// A prompt of so many tokens more is read a second longer before the first token comes.
+const TOKENS_A_SECOND: u64 = 2000;
+/// What a request holds that asks the model to think first; in which place does not matter.
+const THINKING: [&[u8]; 4] = [
+    b"\"thinking\"",
+    b"\"reasoning\"",
+    b"\"reasoning_effort\"",
+    b"\"thinkingConfig\"",
+];
 
 /// What a client sent, all of it.
 pub(crate) struct Call {
@@ -76,6 +93,8 @@ pub(crate) struct Call {
     pub(crate) talk: Talk,
     /// How often the client has tried by itself.
     pub(crate) own_retries: u32,
+    /// How its client would go about a failure by itself.
+    pub(crate) own: OwnRetries,
 }
 
 impl Call {
@@ -86,6 +105,10 @@ impl Call {
             account.refused(told.status.as_u16());
             return self.say(&account, &told);
         }
+        if let Some(told) = self.held_back().await {
+            account.refused(told.status.as_u16());
+            return self.say(&account, &told);
+        }
         self.take_note();
         let needs_model = self.session.model().or_else(|| self.asked.model.clone());
         let first = self.choice().first(&self.needs(needs_model.as_deref()));
@@ -93,6 +116,9 @@ impl Call {
             return self.nobody(&mut account);
         };
         let mut tries = Tries::new(target, needs_model, clock::at());
+        if let Some(told) = self.take_up(&mut account, &mut tries).await {
+            return told;
+        }
         loop {
             let waited = Instant::now();
             let entered = self.enter(&tries).await;
@@ -106,6 +132,10 @@ impl Call {
             };
             account.permit = Some(permit);
             tries.number += 1;
+            if tries.at_target == 0 {
+                tries.was_failing = self.shared.health.of(&self.url(&tries)).is_failing();
+            }
+            tries.at_target += 1;
             self.note(&mut account, &tries);
             let tried = self.attempt(&tries).await;
             let (broken, head) = match tried {
@@ -120,13 +150,50 @@ impl Call {
             };
             let next = self.after(&mut account, &mut tries, &broken, head.as_ref());
             match next {
-                Next::Again(wait) => {
-                    account.waited(wait);
-                    tokio::time::sleep(wait).await;
+                Next::Again(wait, diagnosis) => {
+                    let start = Instant::now();
+                    let rested = self.rest(&tries, wait, diagnosis.kind).await;
+                    account.waited(start.elapsed());
+                    if rested == Rested::TimeUp {
+                        let now = clock::at();
+                        let broken = Some(*broken);
+                        return self.come_back(&mut account, &tries, broken, *diagnosis, now);
+                    }
+                }
+                Next::ComeBack(next, diagnosis) => {
+                    let broken = Some(*broken);
+                    return self.come_back(&mut account, &tries, broken, *diagnosis, next);
                 }
                 Next::GiveUp(given) => return self.give_up(&mut account, *broken, given),
             }
         }
+    }
+
+    /// Goes on where the same request was left when its client was told to come back; what it is told where that takes too
+    /// long once more.
+    async fn take_up(&self, account: &mut Account, tries: &mut Tries) -> Option<Response<Answer>> {
+        let unfinished = self.session.take_up(self.request_hash())?;
+        tries.go_on(&unfinished);
+        self.note(account, tries);
+        account.record.kind = Some(unfinished.diagnosis.kind);
+        let wait = unfinished.next.since(clock::at());
+        let start = Instant::now();
+        let rested = self.rest(tries, wait, unfinished.diagnosis.kind).await;
+        account.waited(start.elapsed());
+        let is_over = rested == Rested::TimeUp;
+        is_over.then(|| {
+            let Unfinished {
+                diagnosis, next, ..
+            } = unfinished;
+            self.come_back(account, tries, None, diagnosis, next)
+        })
+    }
+
+    /// Tells requests apart by what they ask for.
+    fn request_hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.path, &self.body).hash(&mut hasher);
+        hasher.finish()
     }
 
     async fn attempt(&self, tries: &Tries) -> Tried {
@@ -145,6 +212,9 @@ impl Call {
             endpoint: self.endpoint,
             stream: self.asked.stream,
             keeps_text: self.asked.wants_json || self.shared.settings.retry_bad_output,
+            buffered: upstream.stream.unwrap_or(self.shared.settings.stream)
+                == StreamMode::Buffered,
+            silence: self.silence(tries),
             limits: &self.shared.settings.limits,
         };
         match sending.whole(upstream, body) {
@@ -154,6 +224,18 @@ impl Call {
                 None,
             ),
         }
+    }
+
+    /// How long whoever is asked may be silent; none where nobody stands in for it, or where a model was asked to think.
+    fn silence(&self, tries: &Tries) -> Option<Duration> {
+        let thinks = THINKING
+            .iter()
+            .any(|name| memchr::memmem::find(&self.body, name).is_some());
+        if thinks || self.other(tries, Kind::Timeout).target.is_none() {
+            return None;
+        }
+        let reading = Duration::from_secs(self.asked.prompt_tokens / TOKENS_A_SECOND);
+        Some(self.shared.settings.limits.fallback_silence + reading)
     }
 
     /// A try as long as the client waits for it: what comes later reaches nobody, and silence says less than an error.
@@ -202,9 +284,10 @@ impl Call {
         };
         let other = self.other(tries, Kind::ServerOverloaded);
         let has_other = other.target.is_some();
+        let limits = &self.shared.settings.limits;
         let most = match has_other {
-            true => self.left().min(self.shared.settings.limits.fallback_after),
-            false => self.left(),
+            true => self.left().min(limits.fallback_after),
+            false => self.left().min(limits.hold),
         };
         let patience = Patience { most, has_other };
         lane.enter(&self.session.name(), ask, patience).await
@@ -214,7 +297,7 @@ impl Call {
     fn instead(&self, tries: &mut Tries) -> Result<(), Vec<PassedOver>> {
         let stand = self.other(tries, Kind::ServerOverloaded);
         self.tell_passed_over(&stand.passed_over);
-        tries.target = stand.target.ok_or(stand.passed_over)?;
+        tries.turn_to(stand.target.ok_or(stand.passed_over)?);
         Ok(())
     }
 
@@ -264,6 +347,7 @@ impl Call {
             body,
             reading,
         } = whole;
+        self.is_up(account);
         account.limits = self.limits(&head);
         account.record.status = head.status.as_u16();
         account.sent(body.len());
@@ -273,6 +357,7 @@ impl Call {
     }
 
     fn opened(&self, mut account: Box<Account>, opened: Opened) -> Response<Answer> {
+        self.is_up(&account);
         account.limits = self.limits(&opened.head);
         account.record.status = opened.head.status.as_u16();
         account.record.stream = true;
@@ -287,9 +372,22 @@ impl Call {
             opened,
             self.protocol,
             self.shared.settings.limits.stall,
+            self.own.stream_error,
             account,
         );
         Response::from_parts(head, Answer::Made(Box::pin(relay)))
+    }
+
+    /// Whoever was asked has answered: those who wait for it hear of it if it had failed.
+    fn is_up(&self, account: &Account) {
+        let mut upstreams = self.shared.settings.upstreams.iter();
+        let Some(upstream) = upstreams.find(|one| one.name == account.record.upstream) else {
+            return;
+        };
+        let (url, now) = (upstream.base.to_string(), clock::at());
+        if self.shared.health.of(&url).answered(now) {
+            self.shared.ledger.recovered(&url, now);
+        }
     }
 
     /// The head of an answer as the client gets it.
@@ -346,8 +444,7 @@ impl Call {
 
     /// The agent that the client says it is.
     fn agent(&self) -> Option<&'static Agent> {
-        let client = self.headers.get(USER_AGENT)?.to_str().ok()?;
-        Agents::built_in().of_client(client)
+        agent_of(&self.session, &self.headers)
     }
 
     /// How long the client still waits.
@@ -355,8 +452,11 @@ impl Call {
         self.deadline().saturating_duration_since(Instant::now())
     }
 
-    /// When the client no longer waits; signs of life keep one that would go away.
+    /// When the client no longer waits. Signs of life keep one that would go away for as long as the policy goes on.
     fn deadline(&self) -> Instant {
+        if self.sign_of_life().is_some() && self.session.policy().give_up_after.is_some() {
+            return self.started + LONGEST_HOLD;
+        }
         self.goes_at()
             .map_or(self.held_until, |gone| gone.min(self.held_until))
     }
@@ -404,4 +504,22 @@ impl Call {
             },
         })
     }
+}
+
+/// The agent that a client is known to be, or says that it is.
+pub(crate) fn agent_of(session: &Session, headers: &HeaderMap) -> Option<&'static Agent> {
+    let agents = Agents::built_in();
+    let known = session.setup().agent.as_deref();
+    let said = || {
+        let client = headers.get(USER_AGENT)?.to_str().ok()?;
+        agents.of_client(client)
+    };
+    known.and_then(|id| agents.get(id)).or_else(said)
+}
+
+/// The version that a client says it has: what follows the slash in its first word.
+pub(crate) fn version_of(headers: &HeaderMap) -> Option<&str> {
+    let client = headers.get(USER_AGENT)?.to_str().ok()?;
+    let (_, version) = client.split_whitespace().next()?.split_once('/')?;
+    version.split('/').next()
 }

@@ -11,9 +11,10 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame as BodyFrame};
 use tokio::time::{Instant, Sleep};
+use unstuck_core::agent::StreamError;
 
 use super::account::Account;
-use super::attempt::Opened;
+use super::attempt::{MALFORMED, NO_END, Opened};
 use super::broken::{Broken, STOPPED};
 use crate::elsewhere::PageError;
 use crate::ending::Hearing;
@@ -22,11 +23,14 @@ use crate::upstream::Arriving;
 
 /// So much is merged at most, so that nothing waits for long behind what keeps coming.
 const MERGED: usize = 16 << 10;
-/// A frame that has not ended after so many bytes never will.
+/// A frame that has not ended after so many bytes never will. No more is kept back after one that could not be read.
 const LONGEST_FRAME: usize = 32 << 20;
 /// So often in a row the runtime is given the chance to bring more of what is already there, where that comes from another
 /// task.
 const LOOKS: u8 = 2;
+
+/// So long what was passed on is given to go out before the connection is ended.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 
 /// A stream that is passed on.
 pub(crate) struct Relay {
@@ -36,12 +40,18 @@ pub(crate) struct Relay {
     reading: Reading,
     /// What can be passed on now.
     ready: BytesMut,
+    /// What has come since a frame that could not be read: passed on once it is known that nothing is missing.
+    doubtful: Option<BytesMut>,
     looks: u8,
     stall: Pin<Box<Sleep>>,
     /// When the last came that was more than a sign of life.
     alive: Instant,
     patience: Duration,
     state: State,
+    /// How the client is told that it breaks.
+    stream_error: StreamError,
+    /// After this the connection is ended, and what was passed on before has gone out.
+    severed: Option<Pin<Box<Sleep>>>,
     ending: Hearing,
     account: Box<Account>,
 }
@@ -60,6 +70,7 @@ impl Relay {
         opened: Opened,
         protocol: Protocol,
         patience: Duration,
+        stream_error: StreamError,
         account: Box<Account>,
     ) -> Self {
         let mut relay = Self {
@@ -68,11 +79,14 @@ impl Relay {
             frames: opened.frames,
             reading: opened.reading,
             ready: opened.held,
+            doubtful: None,
             looks: 0,
             stall: Box::pin(tokio::time::sleep(patience)),
             alive: Instant::now(),
             patience,
             state: State::Open,
+            stream_error,
+            severed: None,
             ending: account.shared.ending.hear(),
             account,
         };
@@ -83,7 +97,8 @@ impl Relay {
         relay
     }
 
-    /// Reads what has arrived; nothing after a broken frame is passed on.
+    /// Reads what has arrived. What comes after a frame that cannot be read is kept back until the end shows whether anything
+    /// is missing.
     fn take_frames(&mut self) {
         let mut is_alive = false;
         while self.state == State::Open {
@@ -93,7 +108,8 @@ impl Relay {
             match self.reading.frame(&bytes) {
                 Frame::Ping => self.ready.extend_from_slice(&bytes),
                 Frame::Lifecycle | Frame::Content | Frame::End => {
-                    self.ready.extend_from_slice(&bytes);
+                    let to = self.doubtful.as_mut().unwrap_or(&mut self.ready);
+                    to.extend_from_slice(&bytes);
                     is_alive = true;
                 }
                 Frame::Error => {
@@ -104,8 +120,7 @@ impl Relay {
                     self.break_off(&broken, false);
                 }
                 Frame::Malformed => {
-                    let broken = Broken::damaged(self.protocol, "a malformed chunk");
-                    self.break_off(&broken, true);
+                    self.doubtful.get_or_insert_default();
                 }
             }
         }
@@ -124,14 +139,19 @@ impl Relay {
         if !rest.is_empty() && !self.reading.is_complete() {
             self.reading.frame(rest);
         }
-        if self.reading.is_complete() {
+        let doubtful = self.doubtful.take();
+        if doubtful.is_some() && !(self.reading.is_finished() && self.reading.lost_nothing()) {
+            let broken = Broken::damaged(self.protocol, MALFORMED);
+            self.break_off(&broken, true);
+        } else if self.reading.is_finished() {
+            self.ready.extend_from_slice(&doubtful.unwrap_or_default());
             let rest = self.frames.rest();
             self.ready.extend_from_slice(rest);
             self.state = State::Over;
             self.account.sent(self.ready.len());
             self.account.close(&self.reading);
         } else {
-            let broken = Broken::damaged(self.protocol, "the stream ended without its end marker");
+            let broken = Broken::damaged(self.protocol, NO_END);
             self.break_off(&broken, true);
         }
     }
@@ -148,7 +168,9 @@ impl Relay {
     fn break_off(&mut self, broken: &Broken, tell: bool) {
         self.account.sent(self.ready.len());
         let trouble = self.account.cut(broken, &self.reading);
-        if tell {
+        if self.stream_error == StreamError::Disconnect {
+            self.severed = Some(Box::pin(tokio::time::sleep(LAST_WORDS)));
+        } else if tell {
             let event = error_event(&self.reading, &trouble.told());
             self.ready.extend_from_slice(&event);
         }
@@ -189,10 +211,14 @@ impl Body for Relay {
         }
         loop {
             if relay.state == State::Over {
-                return match relay.ready.is_empty() {
-                    true => Poll::Ready(None),
-                    false => relay.give(),
+                if !relay.ready.is_empty() {
+                    return relay.give();
+                }
+                let Some(severed) = &mut relay.severed else {
+                    return Poll::Ready(None);
                 };
+                let cut = || Some(Err("the stream broke".into()));
+                return severed.as_mut().poll(context).map(|()| cut());
             }
             if relay.ready.len() >= MERGED {
                 return relay.give();
@@ -203,7 +229,8 @@ impl Body for Relay {
                         relay.looks = 0;
                         relay.frames.push(data);
                         relay.take_frames();
-                        if relay.frames.rest().len() > LONGEST_FRAME {
+                        let doubtful = relay.doubtful.as_ref().map_or(0, BytesMut::len);
+                        if relay.frames.rest().len() + doubtful > LONGEST_FRAME {
                             let broken = Broken::damaged(relay.protocol, "a frame without end");
                             relay.break_off(&broken, true);
                         }

@@ -142,7 +142,14 @@ impl Choice<'_> {
         other: &Upstream,
         needs: &Needs<'_>,
     ) -> Result<(), Unfit> {
-        match self.room(one, needs) > self.room(other, needs) {
+        let has_more = match (self.room(one, needs), self.room(other, needs)) {
+            (Some(room), Some(known)) => room > known,
+            // Of another model it is not known that it has no more.
+            _ => needs
+                .model
+                .is_some_and(|model| one.model(model) != other.model(model)),
+        };
+        match has_more {
             true => Ok(()),
             false => Err(Unfit::NoMoreRoom),
         }

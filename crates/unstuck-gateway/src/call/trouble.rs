@@ -16,6 +16,8 @@ pub(crate) struct Told {
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
+    /// Whether the client is to come back with the same request.
+    pub(crate) comes_back: bool,
 }
 
 impl Told {
@@ -26,6 +28,7 @@ impl Told {
             code: diagnosis.kind.name().to_owned(),
             message: format!("{} (unstuck: {})", broken.message, diagnosis.kind.name()),
             retry_after: diagnosis.retry_after,
+            comes_back: false,
         }
     }
 

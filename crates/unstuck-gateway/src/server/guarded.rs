@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use hyper::header::{HeaderName, USER_AGENT};
+use hyper::header::{HeaderName, UPGRADE, USER_AGENT};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tokio::time::Instant;
 
@@ -14,7 +14,7 @@ use super::doorkeeper::plain;
 use super::pass::{self, trouble};
 use super::route::Route;
 use crate::answer::Answer;
-use crate::call::Call;
+use crate::call::{Call, agent_of, version_of};
 use crate::clock;
 use crate::identity;
 use crate::ledger::Noticed;
@@ -43,6 +43,12 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
     let Some(route) = Route::of(&path) else {
         return elsewhere(&request);
     };
+    if is_websocket(request.headers()) {
+        let message = "unstuck: the gateway passes no WebSocket connections on; ask the same API over plain HTTP, where answers are streamed as well";
+        // At this status clients that can do without, such as Codex, go on over HTTP.
+        let status = StatusCode::UPGRADE_REQUIRED;
+        return trouble(route.protocol, status, "invalid_request", message);
+    }
     let endpoint = Endpoint::of(route.protocol, request.method().as_str(), route.path);
     if endpoint == Endpoint::Other {
         // Calls of models do not carry the room for it along.
@@ -76,6 +82,15 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
     call.answer().await
 }
 
+/// Whether a client wants to speak WebSocket from now on.
+fn is_websocket(headers: &HeaderMap) -> bool {
+    let upgrade = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
+    upgrade.is_some_and(|upgrade| {
+        let mut names = upgrade.split(',').map(str::trim);
+        names.any(|name| name.eq_ignore_ascii_case("websocket"))
+    })
+}
+
 fn begin(
     shared: &Arc<Shared>,
     route: &Route<'_>,
@@ -101,11 +116,17 @@ fn begin(
         shared.crier.tell(&session, Noticed::Circling(sign));
     }
     let hold = hold(shared.settings.limits.hold, route.protocol);
+    let own = agent_of(&session, &headers)
+        .and_then(|agent| agent.own_retries(version_of(&headers)))
+        .unwrap_or(&shared.settings.own_retries)
+        .clone();
+    let patience = patience(&headers).unwrap_or_else(|| own.timeout.saturating_sub(MARGIN));
     Box::new(Call {
         id: identity::call(),
         own_retries: number(&headers, &RETRIES).unwrap_or(0.0) as u32,
         held_until: started + hold,
-        gone_at: patience(&headers).map(|time| started + time),
+        gone_at: Some(started + patience),
+        own,
         shared: Arc::clone(shared),
         session,
         protocol: route.protocol,

@@ -97,28 +97,31 @@ async fn a_reset_connection_is_made_again() {
     assert_eq!(ground.failures(), ["network_error"]);
 }
 
-/// 6. no response at all is a timeout, and tried again.
+/// 6. no response at all is a timeout: the fallback is asked before the silent one is asked again.
 #[tokio::test]
 async fn silence_is_a_timeout() {
     let ground = Ground::with(OpenAi, &[&once("hang = {}"), GOOD], impatient).await;
     let reply = ground.chat(true).await;
     assert_eq!(
         (reply.status.as_u16(), ground.asked()),
-        (200, vec![2, 0]),
+        (200, vec![1, 1]),
         "{reply:?}"
     );
     assert_eq!(ground.failures(), ["timeout"]);
+    let ground = Ground::with(OpenAi, &[&once("hang = {}")], impatient).await;
+    let reply = ground.chat(true).await;
+    assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![2]));
 }
 
-/// 7. a stream whose first token does not come is a timeout, and tried again unseen; pings do not count.
+/// 7. a stream whose first token does not come is a timeout, and asked for elsewhere unseen; pings do not count.
 #[tokio::test]
-async fn a_slow_first_token_is_tried_again_unseen() {
+async fn a_slow_first_token_is_asked_for_elsewhere_unseen() {
     let fault = once("slow_first_token = { wait = \"30s\", pings = \"50ms\" }");
     let ground = Ground::with(OpenAi, &[&fault, GOOD], impatient).await;
     let reply = ground.chat(true).await;
     assert_eq!(
         (reply.status.as_u16(), ground.asked()),
-        (200, vec![2, 0]),
+        (200, vec![1, 1]),
         "{reply:?}"
     );
     assert!(
@@ -194,9 +197,9 @@ async fn a_malformed_chunk_ends_the_stream_with_an_error() {
     }
 }
 
-/// 11. a stream without its end marker ends with an error.
+/// 11. a stream that says why it ends and ends properly is whole without its end marker.
 #[tokio::test]
-async fn a_missing_end_marker_is_an_error() {
+async fn a_missing_end_marker_is_no_error() {
     let ground = Ground::new(OpenAi, &[&always("missing_end = {}"), GOOD]).await;
     let reply = ground.chat(true).await;
     assert_eq!(
@@ -204,11 +207,19 @@ async fn a_missing_end_marker_is_an_error() {
         (200, vec![1, 0]),
         "{reply:?}"
     );
-    assert!(
-        reply.body.contains("\"error\"") && !reply.body.contains("[DONE]"),
-        "{}",
-        reply.body
-    );
+    assert!(!reply.body.contains("\"error\""), "{}", reply.body);
+    assert_eq!(ground.record().await.outcome, CallOutcome::Answered);
+}
+
+/// 11b. … but one that does not even say why it ends was cut.
+#[tokio::test]
+async fn a_stream_that_does_not_say_why_it_ends_was_cut() {
+    let fault = always("missing_end = { reason_too = true }");
+    let ground = Ground::new(OpenAi, &[&fault, GOOD]).await;
+    let reply = ground.chat(true).await;
+    assert_eq!(ground.asked(), [1, 0], "{reply:?}");
+    assert!(reply.body.contains("\"error\""), "{}", reply.body);
+    assert_eq!(ground.record().await.outcome, CallOutcome::Cut);
 }
 
 /// S4-23: 12. a prompt that is too long is not tried again, nor where there is no more room.

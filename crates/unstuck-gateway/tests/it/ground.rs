@@ -16,8 +16,9 @@ use unstuck_core::{Event, RetryPolicy, RunId, Timestamp};
 use unstuck_faults::{FaultServer, Script};
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{
-    BuiltIn, Gateway, Ledger, Session, SessionSetup, Settings, TimeLimits, Upstream,
+    BuiltIn, Gateway, Ledger, Lookup, Session, SessionSetup, Settings, TimeLimits, Upstream,
 };
+use unstuck_store::ProbeSlot;
 
 /// What was written down.
 #[derive(Debug, Default)]
@@ -38,6 +39,7 @@ impl Ledger for Book {
             budget: None,
             spent: 0.0,
             asks: true,
+            agent: None,
         }
     }
 
@@ -48,6 +50,16 @@ impl Ledger for Book {
     fn event(&self, _: &Session, _: Timestamp, event: Event) {
         self.events.lock().unwrap().push(event);
     }
+
+    fn take_probe<'a>(&'a self, _: &'a str, _: Timestamp, _: Duration) -> Lookup<'a, ProbeSlot> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn recovered_at<'a>(&'a self, _: &'a str) -> Lookup<'a, Timestamp> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn recovered(&self, _: &str, _: Timestamp) {}
 }
 
 /// A gateway and what is around it.

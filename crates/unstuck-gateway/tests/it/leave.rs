@@ -1,6 +1,9 @@
 //! Calls that are not let through: budgets that are used up, and agents that go in circles.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use unstuck_core::Event;
 use unstuck_gateway::protocol::Protocol::{Anthropic, OpenAi};
 use unstuck_gateway::watch::WatchLimits;
 use unstuck_gateway::{Noticed, OnCircles, Settings};
@@ -128,20 +131,54 @@ async fn the_budget_of_a_day_is_that_of_all_sessions() {
     assert!(refused.body.contains("in one day"), "{}", refused.body);
 }
 
+/// A conversation that repeats itself is held, and no other of the same client.
 #[tokio::test]
 async fn an_agent_in_circles_is_held_until_somebody_lets_it_go() {
-    let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Hold)).await;
+    let set = |settings: &mut Settings| {
+        circles(OnCircles::Hold)(settings);
+        settings.limits.hold = Duration::from_millis(200);
+    };
+    let ground = Ground::with(Anthropic, &[PRICED], set).await;
     let mut notices = ground.gateway.notices();
-    let refused = repeat(&ground, 4).await;
-    assert!(refused.status.is_client_error(), "{}", refused.body);
-    assert!(refused.body.contains("goes in circles"), "{}", refused.body);
+    let told = repeat(&ground, 4).await;
+    assert_eq!(told.status, 503, "{}", told.body);
+    assert!(told.body.contains("goes in circles"), "{}", told.body);
+    assert_eq!(told.header("x-should-retry"), "true");
     let notice = notices.try_recv().unwrap();
     assert!(matches!(notice.what, Noticed::Circling(_)), "{notice:?}");
-    let asked = ground.asked()[0];
-    assert_ne!(ask(&ground).await.status, 200);
-    assert_eq!(ground.asked(), [asked]);
+    assert_eq!(ask(&ground).await.status, 200, "another conversation");
     ground.gateway.session("one-1").unwrap().begin_anew();
-    assert_eq!(ask(&ground).await.status, 200);
+    assert_eq!(repeat(&ground, 1).await.status, 200);
+}
+
+/// Where nobody answers, a conversation that is held goes on after a while, and the question is settled.
+#[tokio::test]
+async fn a_conversation_that_nobody_answers_for_goes_on() {
+    let set = |settings: &mut Settings| {
+        circles(OnCircles::Hold)(settings);
+        settings.watch.hold = Duration::from_millis(300);
+    };
+    let ground = Ground::with(Anthropic, &[PRICED], set).await;
+    assert_eq!(repeat(&ground, 4).await.status, 200);
+    let events = ground.book.events.lock().unwrap();
+    let asked = events.iter().find_map(|event| match event {
+        Event::RecoveryEscalated(asked) => Some(asked.id.clone()),
+        _ => None,
+    });
+    let settled = events.iter().find_map(|event| match event {
+        Event::RecoveryResolved(resolved) => Some((resolved.by.clone(), resolved.id.clone())),
+        _ => None,
+    });
+    assert_eq!(settled, Some(("deadline".to_owned(), asked)));
+}
+
+/// The same question asked again and again, by whomever, is no circle that is held.
+#[tokio::test]
+async fn equal_requests_are_not_held() {
+    let ground = Ground::with(Anthropic, &[PRICED], circles(OnCircles::Hold)).await;
+    for _ in 0..40 {
+        assert_eq!(ask(&ground).await.status, 200);
+    }
 }
 
 #[tokio::test]

@@ -8,12 +8,14 @@ mod ending;
 mod escalation;
 mod failover;
 mod ground;
+mod holding;
 mod hostile;
 mod leave;
 mod output;
 mod recovery;
+mod scenarios;
 mod standing_in;
-mod streams;
+pub(crate) mod streams;
 mod transparent;
 mod upstreams;
 

@@ -142,3 +142,20 @@ async fn a_moved_session_asks_its_new_model() {
         .collect();
     assert_eq!(models, ["claude-x", "claude-y", "claude-x"]);
 }
+
+/// A client that wants a WebSocket is told that there is none, and upstream hears nothing of it.
+#[tokio::test]
+async fn a_websocket_is_refused_with_a_reason() {
+    let ground = Ground::new(OpenAi, &["[[step]]\nanswer = {}\ntimes = \"always\"\n"]).await;
+    let headers = [
+        ("connection", "Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let path = "/openai/v1/realtime?model=gpt-x";
+    let reply = ground.send(hyper::Method::GET, path, &headers, "").await;
+    assert_eq!(reply.status.as_u16(), 426, "{reply:?}");
+    assert!(reply.body.contains("WebSocket"), "{}", reply.body);
+    assert_eq!(ground.asked(), [0]);
+}

@@ -51,6 +51,10 @@ const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../migrations/sqlite/0008_daily.sql"),
         then: |_| Ok(()),
     },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0009_upstreams.sql"),
+        then: |_| Ok(()),
+    },
 ];
 
 /// The newest schema that is known here.

@@ -22,6 +22,7 @@ mod recount;
 pub(crate) mod settings;
 mod spending;
 mod tries;
+mod upstreams;
 mod watch;
 mod writer;
 
@@ -54,6 +55,7 @@ use crate::recoveries::{RecoveryQuery, RecoveryReport};
 use crate::settings::{PutSetting, Setting, SettingChange};
 use crate::spending::{SpendingQuery, Spent};
 use crate::stats::{StatsLine, StatsQuery};
+use crate::upstreams::{ProbeSlot, UpstreamChange};
 
 /// Where the answer to one request goes.
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -289,6 +291,19 @@ impl Sqlite {
 
     pub(crate) async fn put_setting(&self, put: PutSetting) -> Result<Setting, StoreError> {
         self.write(|reply| Job::setting(put, reply)).await
+    }
+
+    pub(crate) async fn change_upstream(
+        &self,
+        change: UpstreamChange,
+    ) -> Result<ProbeSlot, StoreError> {
+        self.write(|reply| Job::upstream(change, reply)).await
+    }
+
+    pub(crate) async fn recovered_at(&self, url: &str) -> Result<Option<Timestamp>, StoreError> {
+        let url = url.to_owned();
+        self.read(move |connection| upstreams::recovered(connection, &url))
+            .await
     }
 
     pub(crate) async fn maintain(&self, task: Task) -> Result<Report, StoreError> {

@@ -12,13 +12,14 @@ use unstuck_core::event::Recorded;
 
 use super::fold::Folds;
 use super::watch::Bell;
-use super::{Reply, connect, failure, leases, outbox, settings};
+use super::{Reply, connect, failure, leases, outbox, settings, upstreams};
 use crate::append::Prepared;
 use crate::calls::Ready;
 use crate::error::StoreError;
 use crate::lease::{Claim, LeaseChange};
 use crate::outbox::{Letter, OutboxChange};
 use crate::settings::{PutSetting, Setting};
+use crate::upstreams::{ProbeSlot, UpstreamChange};
 
 /// So many requests are written at once at most.
 const BATCH: usize = 1000;
@@ -33,6 +34,7 @@ pub(super) enum Job {
     Outbox(Asked<OutboxChange, Vec<Letter>>),
     Calls(Asked<Ready, ()>),
     Setting(Asked<PutSetting, Setting>),
+    Upstream(Asked<UpstreamChange, ProbeSlot>),
     /// Something that is a transaction of its own, or none.
     Alone(Box<dyn FnOnce(&mut Connection) + Send>),
     Close(Reply<()>),
@@ -84,6 +86,10 @@ impl Job {
 
     pub(super) fn setting(put: PutSetting, reply: Reply<Setting>) -> Self {
         Self::Setting(Asked::new(put, reply))
+    }
+
+    pub(super) fn upstream(change: UpstreamChange, reply: Reply<ProbeSlot>) -> Self {
+        Self::Upstream(Asked::new(change, reply))
     }
 
     /// Whether it can share a transaction with others.
@@ -185,6 +191,7 @@ impl Writer {
                 Job::Outbox(asked) => asked.answer(&committed),
                 Job::Calls(asked) => asked.answer(&committed),
                 Job::Setting(asked) => asked.answer(&committed),
+                Job::Upstream(asked) => asked.answer(&committed),
                 Job::Alone(_) | Job::Close(_) => {}
             }
         }
@@ -213,6 +220,9 @@ impl Writer {
                 }
                 Job::Setting(asked) => {
                     asked.result = settings::put(&self.connection, &asked.request)?;
+                }
+                Job::Upstream(asked) => {
+                    asked.result = upstreams::change(&self.connection, &asked.request).map(Ok)?;
                 }
                 Job::Alone(_) | Job::Close(_) => {}
             }

@@ -16,7 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use unstuck_core::RetryPolicy;
 use unstuck_gateway::protocol::Protocol;
-use unstuck_gateway::{Gateway, GatewayError, Notice, Secret, Settings, Upstream};
+use unstuck_gateway::{Gateway, GatewayError, Notice, OnCircles, Secret, Settings, Upstream};
 use unstuck_run::process::Stop;
 use unstuck_web::Web;
 use unstuck_web::guard::Scope;
@@ -131,6 +131,16 @@ fn workers() -> usize {
 fn told(args: &ServeArgs, config: &Config, policy: RetryPolicy) -> Result<Settings> {
     let section = config.gateway();
     let mut upstreams = numbered(&args.upstream);
+    if let Some(file) = config.ignored_upstreams().filter(|_| upstreams.is_empty()) {
+        return Err(hinted(
+            format!(
+                "{} {}, so its [gateway.upstreams] do not count, and keys would go to other addresses than those that you named",
+                file.file.display(),
+                file.why
+            ),
+            "start it in another folder, such as cd /; or name them with --upstream PROTOCOL=URL",
+        ));
+    }
     for protocol in Protocol::ALL {
         if upstreams.iter().all(|one| one.protocol != protocol) {
             upstreams.extend(of_config(section, protocol)?);
@@ -139,6 +149,10 @@ fn told(args: &ServeArgs, config: &Config, policy: RetryPolicy) -> Result<Settin
     let mut settings = settings(section, upstreams, policy);
     settings.listen = args.listen.unwrap_or(section.listen);
     settings.token = token(args.token_file.as_deref())?;
+    // Nobody supervises these agents: one that repeats itself is held, unless the user wants something else.
+    if config.origin("gateway.on_circles").is_none() {
+        settings.watch.then = OnCircles::Hold;
+    }
     Ok(settings)
 }
 

@@ -1,10 +1,12 @@
 //! Counts what a gateway does while it is written down.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{Event, RetryPolicy, Timestamp};
-use unstuck_gateway::{Ledger, Session, SessionSetup};
+use unstuck_gateway::{Ledger, Lookup, Session, SessionSetup};
+use unstuck_store::ProbeSlot;
 
 /// What a gateway did.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -60,5 +62,22 @@ impl Ledger for Counting {
 
     fn event(&self, session: &Session, at: Timestamp, event: Event) {
         self.ledger.event(session, at, event);
+    }
+
+    fn take_probe<'a>(
+        &'a self,
+        upstream: &'a str,
+        now: Timestamp,
+        every: Duration,
+    ) -> Lookup<'a, ProbeSlot> {
+        self.ledger.take_probe(upstream, now, every)
+    }
+
+    fn recovered_at<'a>(&'a self, upstream: &'a str) -> Lookup<'a, Timestamp> {
+        self.ledger.recovered_at(upstream)
+    }
+
+    fn recovered(&self, upstream: &str, at: Timestamp) {
+        self.ledger.recovered(upstream, at);
     }
 }

@@ -170,6 +170,10 @@ impl<'a> Private<'a> {
 
     fn running(&self, agent: &Agent, errand: &Errand<'_>) -> Result<&Running, &str> {
         let start = || {
+            if let Some(file) = self.config.ignored_upstreams() {
+                let (path, why) = (file.file.display(), &file.why);
+                anyhow::bail!("{path} {why}, so its [gateway.upstreams] do not count");
+            }
             let variables = AddressVariable::all(Some(agent), self.agents);
             let section = self.config.gateway();
             let upstreams = of_environment(section, &variables, &self.env)?;
@@ -199,6 +203,7 @@ impl<'a> Private<'a> {
                 budget: section.budgets.session,
                 spent,
                 asks: false,
+                agent: errand.agent.map(|agent| agent.id().to_owned()),
             });
             // A session that was taken up again in another process: a person has said so.
             if asks && spent > 0.0 && gateway.is_used_up(&session) {

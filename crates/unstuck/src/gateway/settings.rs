@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use unstuck_config::section::{self, GatewaySection, GatewayTimeouts, GatewayWatch, OnReached};
 use unstuck_core::RetryPolicy;
 use unstuck_gateway::watch::WatchLimits;
-use unstuck_gateway::{Budgets, Network, OnCircles, Settings, TimeLimits, Upstream, WatchRules};
+use unstuck_gateway::{
+    Budgets, Network, OnCircles, Settings, StreamMode, TimeLimits, Upstream, WatchRules,
+};
 
 use crate::environment::variable;
 
@@ -21,10 +23,12 @@ pub(crate) fn settings(
     settings.limits = time_limits(&section.timeouts);
     settings.max_request = usize::try_from(section.max_request).unwrap_or(usize::MAX);
     settings.route_around_refusals = section.route_around_refusals;
+    settings.stream = stream_mode(section.stream);
     settings.retry_bad_output = section.retry_bad_output;
     settings.watch = WatchRules {
         limits: watch_limits(&section.watch),
         then: on_circles(section.on_circles),
+        ..WatchRules::default()
     };
     settings.budgets = Budgets {
         session: section.budgets.session,
@@ -63,6 +67,7 @@ fn time_limits(section: &GatewayTimeouts) -> TimeLimits {
         hold: section.hold,
         keep_alive: section.keep_alive,
         fallback_after: section.fallback_after,
+        fallback_silence: section.fallback_silence,
         request: section.request,
     }
 }
@@ -81,6 +86,14 @@ fn watch_limits(section: &GatewayWatch) -> WatchLimits {
         no_progress: section.no_progress,
         storm: section.storm,
         storm_time: section.storm_time,
+    }
+}
+
+/// When what comes of a stream is passed on.
+pub(super) fn stream_mode(section: section::StreamMode) -> StreamMode {
+    match section {
+        section::StreamMode::Direct => StreamMode::Direct,
+        section::StreamMode::Buffered => StreamMode::Buffered,
     }
 }
 
@@ -109,6 +122,7 @@ mod tests {
         );
         assert_eq!(own.max_request, of_section.max_request);
         assert_eq!(own.watch.then, of_section.watch.then);
+        assert_eq!(own.stream, of_section.stream);
         assert!(own.budgets.session.is_none() && of_section.budgets.session.is_none());
         assert!(own.budgets.day.is_none() && of_section.budgets.day.is_none());
     }

@@ -8,6 +8,7 @@ use unstuck_core::agent::{Agent, Agents};
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{GatewayError, Lacks, Secret, Upstream};
 
+use super::settings::stream_mode;
 use crate::environment;
 use crate::report::hinted;
 
@@ -61,6 +62,7 @@ fn configured(protocol: Protocol, at: usize, one: &GatewayUpstream) -> Result<Up
         prefill: one.lacks.contains(&Lack::Prefill),
     };
     upstream.context = one.context;
+    upstream.stream = one.stream.map(stream_mode);
     Ok(upstream)
 }
 

@@ -47,6 +47,10 @@ pub struct GatewayTimeouts {
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub fallback_after: Duration,
+    /// A silent upstream is left for another one after this time, where there is one; `10s` by default.
+    #[serde(deserialize_with = "duration::read")]
+    #[schemars(schema_with = "duration::schema")]
+    pub fallback_silence: Duration,
     /// For the request of the client to arrive; `60s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
@@ -64,6 +68,7 @@ impl Default for GatewayTimeouts {
             hold: seconds(580),
             keep_alive: seconds(15),
             fallback_after: seconds(5),
+            fallback_silence: seconds(10),
             request: seconds(60),
         }
     }

@@ -27,6 +27,8 @@ pub struct GatewaySection {
     pub listen: SocketAddr,
     /// What is done about an agent that goes in circles; `warn` by default.
     pub on_circles: OnCircles,
+    /// When what comes of a stream is passed on; `direct` by default.
+    pub stream: StreamMode,
     /// Whether output that cannot be used is asked for again, with what was wrong about it; false by default.
     pub retry_bad_output: bool,
     /// Whether a refusal by a safety policy may be tried at another upstream; false by default.
@@ -59,6 +61,7 @@ impl Default for GatewaySection {
             enabled: true,
             listen: Self::LISTEN,
             on_circles: OnCircles::default(),
+            stream: StreamMode::default(),
             retry_bad_output: false,
             route_around_refusals: false,
             max_request: 64 << 20,
@@ -85,6 +88,17 @@ pub enum OnCircles {
     Hold,
     /// All further requests of the session are refused.
     Stop,
+}
+
+/// When what comes of a stream is passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamMode {
+    /// As it comes; an answer that breaks after its first words ends with an error.
+    #[default]
+    Direct,
+    /// When all of it is here; an answer that breaks is tried again unseen, and nothing is seen of it before its end.
+    Buffered,
 }
 
 /// `[gateway.budgets]`: what may be spent; no limit where left out.

@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::StreamMode;
+
 /// `[gateway.upstreams]`: whom the gateway asks, by protocol. Each is an address, a table, or a list of them: the first
 /// is preferred, the others stand in for it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, JsonSchema)]
@@ -54,6 +56,8 @@ pub struct GatewayUpstream {
     pub lacks: Vec<Lack>,
     /// How many tokens fit into its context, where that is less than what the model has.
     pub context: Option<u64>,
+    /// When what comes of its streams is passed on, where that differs from `[gateway] stream`.
+    pub stream: Option<StreamMode>,
 }
 
 /// What an upstream cannot do.

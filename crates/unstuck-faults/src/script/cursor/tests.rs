@@ -193,3 +193,20 @@ fn a_place_is_written_as_a_number_or_a_range() {
         assert_eq!(place(wrong), None, "{wrong}");
     }
 }
+
+#[test]
+fn a_step_may_last_for_a_time_after_it_was_first_taken() {
+    let script: Script = "[[step]]\noverloaded = {}\ntimes = \"25s\"\n\n[[step]]\nempty = {}\n"
+        .parse()
+        .unwrap();
+    let mut cursor = Cursor::new(&script);
+    let mut at = |seconds| {
+        let now = START.after(Duration::from_secs(seconds));
+        let taken = take(&mut cursor, ("m", "p"), now);
+        taken.map_or("nothing", |taken| taken.reply.name())
+    };
+    assert_eq!(
+        [at(100), at(124), at(125), at(126)],
+        ["overloaded", "overloaded", "empty", "empty"]
+    );
+}

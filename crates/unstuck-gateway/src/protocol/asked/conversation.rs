@@ -1,6 +1,7 @@
 //! A conversation, whatever the API: how long it is, what it began with, and what happened last in it.
 
 use serde_json::value::RawValue;
+use unstuck_core::stuck::result_signature;
 
 use super::{Asked, LastTurn, ToolCall};
 use crate::protocol::hash::{Hash, JsonHash};
@@ -167,16 +168,24 @@ fn arguments_hash(value: Option<&RawValue>) -> u64 {
 
 object!(Part { text: "text" });
 
-/// The hash of a result: of its text alone where it has some, since marks for the cache come and go.
+/// The hash of a result: of its text alone where it has some, since marks for the cache come and go. Ids and times in it do not
+/// count.
 fn result_hash(value: &RawValue) -> u64 {
     let parts = json::list::<&RawValue>(Some(value));
     if parts.is_empty() {
-        return JsonHash::of(value.get().as_bytes());
+        return text_hash(value);
     }
     let mut hash = Hash::EMPTY;
     for part in parts {
         let text = json::read::<Part<'_>>(Some(part)).text;
-        hash.add_number(JsonHash::of(text.unwrap_or(part).get().as_bytes()));
+        hash.add_number(text_hash(text.unwrap_or(part)));
     }
     hash.value()
+}
+
+fn text_hash(value: &RawValue) -> u64 {
+    match json::text(Some(value)) {
+        Some(text) => result_signature(text.as_bytes()),
+        None => result_signature(value.get().as_bytes()),
+    }
 }

@@ -129,6 +129,7 @@ pub(super) fn content_if(content: bool) -> Frame {
 
 fn finish(reading: &mut Reading, reason: Option<&RawValue>) {
     let Some(reason) = text(reason) else { return };
+    reading.ending = true;
     reading.finish(match &*reason {
         "end_turn" | "stop_sequence" => Finish::Stop,
         "max_tokens" | "model_context_window_exceeded" => Finish::MaxTokens,

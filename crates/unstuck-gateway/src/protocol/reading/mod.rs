@@ -54,6 +54,10 @@ pub struct Reading {
     complete: bool,
     /// The frames are elements of an array, which must be closed.
     in_array: bool,
+    /// How many frames held content.
+    content_frames: u64,
+    /// Of Responses: whether the numbers of the events have left one out.
+    has_gap: bool,
     /// Of Responses: the number of the last event, the id of the response and when it began.
     pub(super) sequence: Option<u64>,
     pub(super) id: Option<String>,
@@ -72,6 +76,8 @@ impl Reading {
             ending: false,
             complete: endpoint == Endpoint::Other,
             in_array: false,
+            content_frames: 0,
+            has_gap: false,
             sequence: None,
             id: None,
             created: 0,
@@ -95,6 +101,9 @@ impl Reading {
                 None => Frame::Ping,
             },
         };
+        if frame == Frame::Content {
+            self.content_frames += 1;
+        }
         if self.complete {
             self.judge_json();
         }
@@ -162,6 +171,24 @@ impl Reading {
     /// looked into.
     pub fn is_complete(&self) -> bool {
         self.complete
+    }
+
+    /// Whether the answer is whole if HTTP ends properly now: its end has been seen, or it has said why it ends and only the
+    /// marker is missing, which some servers never send.
+    pub fn is_finished(&self) -> bool {
+        self.complete || (self.ending && !self.in_array)
+    }
+
+    /// Whether what came is known to be all of it, although something between could not be read: the events are numbered
+    /// without a gap, or each token that the server counts has come in a frame of its own.
+    pub fn lost_nothing(&self) -> bool {
+        match self.endpoint {
+            Endpoint::Responses => self.sequence.is_some() && !self.has_gap,
+            _ => {
+                let counted = self.said.tokens.map_or(0, |tokens| tokens.output);
+                counted > 0 && counted == self.content_frames
+            }
+        }
     }
 
     /// What was said so far.

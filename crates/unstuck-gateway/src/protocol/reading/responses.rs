@@ -62,7 +62,8 @@ pub(super) fn event(reading: &mut Reading, data: &[u8]) -> Option<Frame> {
         (None, None) => return None,
     };
     if let Some(number) = count(event.number) {
-        reading.sequence = Some(number);
+        let last = reading.sequence.replace(number);
+        reading.has_gap |= last.is_some_and(|last| number != last.saturating_add(1));
     }
     let frame = match &*kind {
         "response.created" | "response.in_progress" | "response.queued" => {

@@ -12,6 +12,7 @@ mod pages;
 mod queries;
 mod questions;
 mod settings;
+mod upstreams;
 
 use std::path::PathBuf;
 
@@ -91,6 +92,11 @@ contract! {
         who_lost_a_run_can_write_nothing_more_to_it
         a_lease_is_good_for_its_own_run_only
         of_many_who_claim_at_once_one_gets_it
+    }
+    upstreams {
+        one_of_all_processes_probes_an_upstream_in_a_minute
+        a_recovery_is_seen_by_all_processes
+        a_clock_that_was_wrong_keeps_nobody_waiting_for_long
     }
     queries {
         a_run_at_a_glance_is_the_fold_of_its_events

@@ -1,0 +1,126 @@
+//! How an agent's own client goes about a call that fails, measured without anybody between it and its API.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// How an agent's own client goes about a call that fails. Where versions differ, each has its own.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OwnRetries {
+    /// The first version for which it holds; none for all older ones.
+    pub from: Option<String>,
+    /// The first version for which it does not hold any more; none for all newer ones.
+    pub before: Option<String>,
+    /// The waits between its tries while its API is down, in seconds: one less than its tries.
+    pub waits: Vec<f64>,
+    /// How long it waits for an answer to begin.
+    #[serde(deserialize_with = "crate::duration::text::deserialize")]
+    pub timeout: Duration,
+    /// How it is told that a stream cannot be completed.
+    pub stream_error: StreamError,
+}
+
+/// How a client is told that a stream cannot be completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamError {
+    /// By an error in the stream, as its protocol has it.
+    #[default]
+    Event,
+    /// By the end of the connection: it would take a stream that ends properly for a whole one, or does not try again after
+    /// an error in it.
+    Disconnect,
+}
+
+impl Default for OwnRetries {
+    /// What most do: ten more tries within three minutes.
+    fn default() -> Self {
+        Self {
+            from: None,
+            before: None,
+            waits: vec![0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0, 32.0, 32.0],
+            timeout: Duration::from_secs(600),
+            stream_error: StreamError::Event,
+        }
+    }
+}
+
+impl OwnRetries {
+    /// How long it goes on by itself, from its first try to its last.
+    pub fn lasts(&self) -> Duration {
+        self.sent_at(self.waits.len())
+    }
+
+    /// The soonest that the try of a number (from 1) may be made on its behalf, counted from the first, so that no more than
+    /// one more has been made at any time than it would have made by itself. None once it would have given up.
+    pub fn soonest(&self, number: u32) -> Option<Duration> {
+        let before = usize::try_from(number).ok()?.saturating_sub(2);
+        (before <= self.waits.len()).then(|| self.sent_at(before))
+    }
+
+    /// When it sends its try after so many waits.
+    fn sent_at(&self, waits: usize) -> Duration {
+        let seconds: f64 = self.waits.iter().take(waits).sum();
+        Duration::try_from_secs_f64(seconds).unwrap_or_default()
+    }
+
+    /// Whether it holds for a version; for one that is not known, the newest does.
+    pub(super) fn holds_for(&self, version: Option<&str>) -> bool {
+        let Some(version) = version.map(numbers) else {
+            return self.before.is_none();
+        };
+        let is_old = self
+            .from
+            .as_deref()
+            .is_some_and(|from| version < numbers(from));
+        let is_new = self
+            .before
+            .as_deref()
+            .is_some_and(|before| version >= numbers(before));
+        !is_old && !is_new
+    }
+}
+
+/// The numbers of a version, such as 2, 1 and 325.
+fn numbers(version: &str) -> Vec<u64> {
+    let parts = version.split(['.', '-', '+']);
+    parts.map_while(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_tries_than_it_would_make_and_one() {
+        let own = OwnRetries {
+            waits: vec![1.0, 2.0, 4.0],
+            ..OwnRetries::default()
+        };
+        let soonest = |number| own.soonest(number).map(|time| time.as_secs());
+        let all: Vec<_> = (1..=6).map(soonest).collect();
+        assert_eq!(all, [Some(0), Some(0), Some(1), Some(3), Some(7), None]);
+        assert_eq!(own.lasts().as_secs(), 7);
+    }
+
+    #[test]
+    fn versions_choose() {
+        let between = OwnRetries {
+            from: Some("1.9".into()),
+            before: Some("2.1.200".into()),
+            ..OwnRetries::default()
+        };
+        for (version, holds) in [
+            (Some("1.8.9"), false),
+            (Some("1.9"), true),
+            (Some("2.1.199-beta.1"), true),
+            (Some("2.1.200"), false),
+            (Some("2.1.1000"), false),
+            (None, false),
+        ] {
+            assert_eq!(between.holds_for(version), holds, "{version:?}");
+        }
+        assert!(OwnRetries::default().holds_for(None));
+    }
+}

@@ -1,0 +1,146 @@
+//! Whether upstreams fail at present, who may find out whether one is back, and who is told when it is.
+//!
+//! What one process knows is here; what all processes of a store share is behind [`Ledger`](crate::Ledger).
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use unstuck_core::Timestamp;
+
+/// All upstreams, by their addresses.
+#[derive(Debug, Default)]
+pub(crate) struct Health(Mutex<HashMap<String, Arc<UpstreamHealth>>>);
+
+/// What is known of one.
+#[derive(Debug)]
+pub(crate) struct UpstreamHealth {
+    state: Mutex<State>,
+    /// When it was last seen to be back.
+    recovered: watch::Sender<Option<Timestamp>>,
+    /// How many were told of the present recovery.
+    woken: AtomicU32,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Since when it fails; none while it answers.
+    failing: Option<Timestamp>,
+    next_probe: Option<Timestamp>,
+}
+
+impl Health {
+    /// What is known of an upstream.
+    pub(crate) fn of(&self, url: &str) -> Arc<UpstreamHealth> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(health) = known.get(url) {
+            return Arc::clone(health);
+        }
+        let health = Arc::new(UpstreamHealth {
+            state: Mutex::default(),
+            recovered: watch::Sender::new(None),
+            woken: AtomicU32::new(0),
+        });
+        known.insert(url.to_owned(), Arc::clone(&health));
+        health
+    }
+}
+
+impl UpstreamHealth {
+    /// Whether it failed when it was last asked.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.state().failing.is_some()
+    }
+
+    /// It failed, in a way that says that it is down.
+    pub(crate) fn failed(&self, now: Timestamp) {
+        self.state().failing.get_or_insert(now);
+    }
+
+    /// It answered; whether it had failed before, and so is back.
+    pub(crate) fn answered(&self, now: Timestamp) -> bool {
+        if self.state().failing.take().is_none() {
+            return false;
+        }
+        self.came_back(now);
+        true
+    }
+
+    /// Somebody has seen it come back; whoever waits for it hears of it.
+    pub(crate) fn came_back(&self, at: Timestamp) {
+        self.state().next_probe = None;
+        self.recovered.send_if_modified(|known| {
+            let is_news = known.is_none_or(|known| known < at);
+            if is_news {
+                self.woken.store(0, Ordering::Relaxed);
+                *known = Some(at);
+            }
+            is_news
+        });
+    }
+
+    /// Hears of it when it comes back.
+    pub(crate) fn listen(&self) -> watch::Receiver<Option<Timestamp>> {
+        self.recovered.subscribe()
+    }
+
+    /// After which of the waves whoever hears that it is back may ask it: one, then two, then four, and so on.
+    pub(crate) fn wave(&self) -> u32 {
+        let before = self.woken.fetch_add(1, Ordering::Relaxed);
+        (before + 1).ilog2()
+    }
+
+    /// Takes the right to find out whether it is back, where no other process shares it; else until when nobody may.
+    pub(crate) fn take_probe(&self, now: Timestamp, every: Duration) -> Result<(), Timestamp> {
+        let mut state = self.state();
+        match state.next_probe {
+            Some(next) if next > now => Err(next),
+            _ => {
+                state.next_probe = Some(now.after(every));
+                Ok(())
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_seconds(1_790_000_000 + seconds)
+    }
+
+    #[test]
+    fn one_probe_in_a_minute_until_it_is_back() {
+        let health = Health::default().of("u");
+        let minute = Duration::from_secs(60);
+        health.failed(at(0));
+        assert_eq!(health.take_probe(at(0), minute), Ok(()));
+        assert_eq!(health.take_probe(at(59), minute), Err(at(60)));
+        assert_eq!(health.take_probe(at(60), minute), Ok(()));
+        assert!(health.is_failing() && health.answered(at(61)));
+        assert!(!health.is_failing() && !health.answered(at(62)));
+        assert_eq!(health.take_probe(at(62), minute), Ok(()));
+    }
+
+    #[test]
+    fn who_waits_hears_of_it_and_goes_in_waves() {
+        let health = Health::default().of("u");
+        let heard = health.listen();
+        health.failed(at(0));
+        health.answered(at(5));
+        assert_eq!(*heard.borrow(), Some(at(5)));
+        let waves: Vec<_> = (0..7).map(|_| health.wave()).collect();
+        assert_eq!(waves, [0, 1, 1, 2, 2, 2, 2]);
+        health.failed(at(6));
+        health.answered(at(7));
+        assert_eq!(health.wave(), 0);
+    }
+}

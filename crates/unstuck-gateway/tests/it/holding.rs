@@ -1,0 +1,170 @@
+//! Calls that are held while their upstream is down, and what clients are told that cannot be held for long enough.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hyper::Method;
+use unstuck_core::RetryPolicy;
+use unstuck_core::agent::OwnRetries;
+use unstuck_core::decision::Jitter;
+use unstuck_core::event::CallOutcome;
+use unstuck_gateway::Settings;
+use unstuck_gateway::protocol::Protocol::{Anthropic, Gemini, OpenAi};
+
+use crate::streams::APIS;
+use crate::{Ground, Reply};
+
+const GOOD: &str = "[[step]]\nanswer = { text = \"Done\" }\ntimes = \"always\"\n";
+const GEMINI: &str = "/gemini/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse";
+const GEMINI_BODY: &str = r#"{"contents":[{"role":"user","parts":[{"text":"Fix"}]}]}"#;
+
+fn down_for(time: &str) -> String {
+    format!("[[step]]\nstatus = {{ code = 503 }}\ntimes = \"{time}\"\n\n{GOOD}")
+}
+
+/// The default policy, a hundred times as fast.
+fn patient(settings: &mut Settings) {
+    settings.policy = RetryPolicy {
+        backoff_base: 0.005,
+        max_backoff: 0.6,
+        give_up_after: Some(Duration::from_secs(18)),
+        jitter: Jitter::Equal,
+        ..RetryPolicy::default()
+    };
+    settings.own_retries = OwnRetries {
+        waits: [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+            .map(|wait| wait / 100.0)
+            .into(),
+        ..OwnRetries::default()
+    };
+    settings.probe_every = Duration::from_millis(600);
+}
+
+/// Once their clients would have given up, all who wait share one probe at a time.
+#[tokio::test]
+async fn all_who_wait_share_one_probe() {
+    let ground = Ground::with(OpenAi, &[&down_for("4s")], patient).await;
+    let bodies: Vec<_> = (0..10)
+        .map(|number| APIS[1].body.replace("Fix", &format!("Fix {number}")))
+        .collect();
+    let asked = bodies.iter().enumerate().map(|(number, body)| {
+        let path = format!("/s/agent-{number}{}", APIS[1].path);
+        let ground = &ground;
+        async move { ground.post(&path, body).await }
+    });
+    let replies = join_all(asked).await;
+    for reply in &replies {
+        assert!(reply.body.contains("[DONE]"), "{reply:?}");
+    }
+    let requests = ground.upstreams[0].requests();
+    let start = requests[0].at;
+    let is_late = |at: unstuck_core::Timestamp| {
+        let after = at.since(start);
+        after > Duration::from_millis(1500) && after < Duration::from_secs(4)
+    };
+    let probes = requests.iter().filter(|one| is_late(one.at)).count();
+    assert!(probes <= 6, "{probes} probes of ten calls in 2.5 s");
+}
+
+/// While the client would try by itself, no more tries are made on its behalf than it would make, and one.
+#[tokio::test]
+async fn no_more_is_asked_than_the_client_would_ask() {
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.own_retries.waits = vec![0.4, 0.8, 1.2];
+        settings.policy.give_up_after = Some(Duration::from_secs(2));
+    };
+    let ground = Ground::with(OpenAi, &[&down_for("always")], set).await;
+    ground.post(APIS[1].path, APIS[1].body).await;
+    let requests = ground.upstreams[0].requests();
+    let start = requests[0].at;
+    for (after, most) in [(390, 2), (1190, 3), (2390, 5)] {
+        let end = start.after(Duration::from_millis(after));
+        let made = requests.iter().filter(|one| one.at < end).count();
+        assert!(made <= most, "{made} tries within {after} ms");
+    }
+}
+
+/// A client that cannot be held is told to come back while there is hope, and goes on where it was.
+#[tokio::test]
+async fn a_client_that_cannot_be_held_is_told_to_come_back() {
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.limits.hold = Duration::from_millis(300);
+    };
+    let ground = Ground::with(Gemini, &[&down_for("900ms")], set).await;
+    let headers = [("user-agent", "GeminiCLI-tui/0.61.0/gemini-3-pro (linux)")];
+    let mut told = Vec::new();
+    let reply = loop {
+        let reply: Reply = ground
+            .send(Method::POST, GEMINI, &headers, GEMINI_BODY)
+            .await;
+        if reply.status.as_u16() == 200 {
+            break reply;
+        }
+        assert_eq!(reply.status.as_u16(), 503, "{reply:?}");
+        assert_eq!(reply.header("x-should-retry"), "true");
+        assert!(!reply.header("retry-after").is_empty());
+        told.push(reply);
+        assert!(told.len() < 20);
+    };
+    assert!(reply.body.contains("finishReason"), "{}", reply.body);
+    assert!(!told.is_empty());
+    // Measured by itself: 5 s to its second try, so the gateway may make two before that.
+    assert!(
+        ground.asked()[0] <= 3,
+        "{:?} after {}",
+        ground.asked(),
+        told.len()
+    );
+}
+
+/// When the time is over it is over: the client is told once and for all.
+#[tokio::test]
+async fn in_the_end_the_client_is_told_to_stop() {
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.policy.give_up_after = Some(Duration::from_millis(400));
+    };
+    let ground = Ground::with(Anthropic, &[&down_for("always")], set).await;
+    let body = r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}]}"#;
+    let reply = ground.post("/anthropic/v1/messages", body).await;
+    assert_eq!(reply.status.as_u16(), 503, "{reply:?}");
+    assert_eq!(reply.header("x-should-retry"), "false");
+}
+
+/// Gemini CLI takes a stream that ends with an error for a whole one: its connection ends as its upstream's did.
+#[tokio::test]
+async fn a_client_that_does_not_heed_errors_in_streams_sees_the_connection_end() {
+    let cut = "[[step]]\ncut_at = { after = 2 }\ntimes = \"always\"\n";
+    let ground = Ground::with(Gemini, &[cut], patient).await;
+    let client = hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new())
+        .build_http::<http_body_util::Full<bytes::Bytes>>();
+    let request = hyper::Request::post(format!("http://{}{GEMINI}", ground.gateway.address()))
+        .header("user-agent", "GeminiCLI/0.61.0/gemini-3-pro (linux; x64)")
+        .body(http_body_util::Full::from(GEMINI_BODY))
+        .unwrap();
+    let response = client.request(request).await.unwrap();
+    let body = http_body_util::BodyExt::collect(response.into_body()).await;
+    assert!(body.is_err(), "{body:?}");
+    assert_eq!(ground.record().await.outcome, CallOutcome::Cut);
+}
+
+/// A configured fallback is asked after two retries at most; a silent upstream only once before.
+#[tokio::test]
+async fn a_fallback_is_not_starved_by_patience() {
+    for (fault, tries) in [("status = { code = 503 }", 3), ("hang = {}", 1)] {
+        let set = |settings: &mut Settings| {
+            settings.policy = RetryPolicy::default();
+            settings.limits.fallback_silence = Duration::from_millis(200);
+        };
+        let primary = format!("[[step]]\n{fault}\ntimes = \"always\"\n");
+        let ground = Ground::with(OpenAi, &[&primary, GOOD], set).await;
+        let reply = ground.chat(true).await;
+        assert_eq!(
+            (reply.status.as_u16(), ground.asked()),
+            (200, vec![tries, 1]),
+            "{fault}"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! What is shared about upstreams, in the file; every change is part of a transaction of the writer.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use unstuck_core::Timestamp;
+use unstuck_core::duration::in_millis;
+
+use crate::upstreams::{ProbeSlot, UpstreamChange};
+
+const FIND: &str = "SELECT next_probe, recovered FROM upstreams WHERE url = ?1";
+
+const TAKE: &str = "INSERT INTO upstreams (url, next_probe) VALUES (?1, ?2)
+    ON CONFLICT (url) DO UPDATE SET next_probe = ?2";
+
+const RECOVERED: &str = "INSERT INTO upstreams (url, next_probe, recovered) VALUES (?1, ?2, ?2)
+    ON CONFLICT (url) DO UPDATE SET next_probe = ?2, recovered = max(ifnull(recovered, 0), ?2)";
+
+/// Does what is asked for.
+pub(super) fn change(
+    connection: &Connection,
+    change: &UpstreamChange,
+) -> rusqlite::Result<ProbeSlot> {
+    match change {
+        UpstreamChange::TakeProbe { url, now, every } => {
+            let known = find(connection, url)?;
+            let recovered = known.and_then(|(_, recovered)| recovered);
+            let last = i64::try_from(in_millis(*every)).unwrap_or(i64::MAX);
+            let last = now.millis().saturating_add(last);
+            // A clock that was wrong once must not keep everybody waiting.
+            if let Some((next, _)) =
+                known.filter(|(next, _)| (now.millis() + 1..=last).contains(next))
+            {
+                return Ok(ProbeSlot {
+                    granted: false,
+                    next: Timestamp::from_millis(next),
+                    recovered,
+                });
+            }
+            connection
+                .prepare_cached(TAKE)?
+                .execute(params![url, last])?;
+            Ok(ProbeSlot {
+                granted: true,
+                next: Timestamp::from_millis(last),
+                recovered,
+            })
+        }
+        UpstreamChange::Recovered { url, at } => {
+            let row = params![url, at.millis()];
+            connection.prepare_cached(RECOVERED)?.execute(row)?;
+            Ok(ProbeSlot {
+                granted: true,
+                next: *at,
+                recovered: Some(*at),
+            })
+        }
+    }
+}
+
+/// When the next probe may be made, and when the upstream was last seen to be back.
+fn find(connection: &Connection, url: &str) -> rusqlite::Result<Option<(i64, Option<Timestamp>)>> {
+    let mut statement = connection.prepare_cached(FIND)?;
+    let row = |row: &rusqlite::Row<'_>| {
+        let recovered: Option<i64> = row.get(1)?;
+        Ok((row.get(0)?, recovered.map(Timestamp::from_millis)))
+    };
+    statement.query_row([url], row).optional()
+}
+
+/// When an upstream was last seen to be back.
+pub(super) fn recovered(connection: &Connection, url: &str) -> rusqlite::Result<Option<Timestamp>> {
+    Ok(find(connection, url)?.and_then(|(_, recovered)| recovered))
+}
