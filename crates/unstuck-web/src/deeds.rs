@@ -109,8 +109,8 @@ pub trait Deeds: Send + Sync {
     /// Answers a question; the first answer counts. The run goes on, wherever that is.
     fn answer(&self, answering: Answering) -> Doing<'_, AnswerTaken>;
 
-    /// What a proposed command would change, tried out on a copy.
-    fn preview(&self, question: &str) -> Doing<'_, Preview>;
+    /// What a proposed command would change, tried out on a copy, with network if a person lets it.
+    fn preview(&self, question: &str, network: bool) -> Doing<'_, Preview>;
 
     /// What a retry of a session would send.
     fn retry_prompt(&self, retrying: Retrying) -> Doing<'_, RetryPrompt>;

@@ -7,6 +7,7 @@ use unstuck_core::episode::RepairStory;
 use unstuck_core::event::{
     ApprovalSource, Event, GuardWord, Proposer, RecoveryExecuted, RecoveryProposed,
 };
+use unstuck_core::repair::needs_network;
 
 use crate::output::{BOLD, GREEN, YELLOW};
 use crate::show_text::one_line;
@@ -77,15 +78,25 @@ fn executed(one: &RecoveryExecuted) -> String {
 }
 
 /// What a person can answer to a repair that waits, as lines to copy.
-pub(crate) fn answers(short: &str, option: &str) -> impl Iterator<Item = String> {
+pub(crate) fn answers(repair: &str, short: &str, option: &str) -> impl Iterator<Item = String> {
+    let network = network_flag(repair);
     let answers = [
-        ("allow it", "approve"),
-        ("see first what it would change", "preview"),
-        ("go on without it", "reject"),
+        ("allow it", "approve", ""),
+        ("see first what it would change", "preview", network),
+        ("go on without it", "reject", ""),
     ];
-    answers
-        .map(|(what, command)| format!("{what}: unstuck {command} {short}{option}"))
-        .into_iter()
+    let lines = answers
+        .map(|(what, command, flag)| format!("{what}: unstuck {command} {short}{flag}{option}"));
+    lines.into_iter()
+}
+
+/// The flag without which a preview of the command would fail; empty where it needs none.
+pub(crate) fn network_flag(repair: &str) -> &'static str {
+    if needs_network(repair) {
+        " --network"
+    } else {
+        ""
+    }
 }
 
 /// Who proposed it.

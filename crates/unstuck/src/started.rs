@@ -75,10 +75,16 @@ fn words(folder: &Path) -> io::Result<File> {
 }
 
 /// Tries out what a repair that waits would change, and gives all that the process wrote: a report as JSON.
-pub(crate) fn preview_told(id: &str, project: &Path, session: &Session<'_>) -> io::Result<Output> {
+pub(crate) fn preview_told(
+    id: &str,
+    project: &Path,
+    network: bool,
+    session: &Session<'_>,
+) -> io::Result<Output> {
     let mut command = own(project, session)?;
     command
         .args(["--color", "never", "preview", id, "--drop", "--json"])
+        .args(network.then_some("--network"))
         .stdin(Stdio::null());
     command.output()
 }
@@ -87,12 +93,14 @@ pub(crate) fn preview_told(id: &str, project: &Path, session: &Session<'_>) -> i
 pub(crate) fn preview(
     id: &str,
     project: &Path,
+    network: bool,
     session: &Session<'_>,
 ) -> io::Result<(Child, PipeReader)> {
     let (reader, writer) = io::pipe()?;
     let mut command = own(project, session)?;
     command
         .args(["preview", id, "--drop", "--color", "never"])
+        .args(network.then_some("--network"))
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer);

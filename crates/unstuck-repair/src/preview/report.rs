@@ -60,6 +60,13 @@ pub struct Ran {
     pub discarded: Vec<String>,
 }
 
+impl Ran {
+    /// Whether it did not come to a good end, so that what it left is not what it would change.
+    pub fn failed(&self) -> bool {
+        self.timed_out || self.exit_code != 0
+    }
+}
+
 /// How many files are added, changed and deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use unstuck_core::episode::{RunFold, SessionView, Status};
 use unstuck_core::event::RecoveryEscalated;
 use unstuck_core::question::Answer;
+use unstuck_core::repair::needs_network;
 use unstuck_core::{Recorded, Timestamp};
 
 /// Where a run stands.
@@ -106,7 +107,14 @@ fn actions(asked: &RecoveryEscalated, run: &str) -> Value {
     });
     let mut actions: serde_json::Map<String, Value> = answers.collect();
     if asked.repair.is_some() {
-        actions.insert("preview".into(), format!("unstuck preview {id}").into());
+        let command = asked.shown.command.as_deref().unwrap_or_default();
+        let network = if needs_network(command) {
+            " --network"
+        } else {
+            ""
+        };
+        let line = format!("unstuck preview {id}{network}");
+        actions.insert("preview".into(), line.into());
     }
     actions.insert("explain".into(), format!("unstuck explain {run}").into());
     Value::Object(actions)

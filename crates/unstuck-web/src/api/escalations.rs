@@ -154,6 +154,15 @@ fn unprocessable(detail: String) -> Problem {
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
 }
 
+/// How a command is tried out.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct PreviewOptions {
+    /// Let it use the network; what it does there is real.
+    network: bool,
+}
+
 /// Try out what a proposed command would change
 ///
 /// It runs on a copy; nothing is answered.
@@ -161,16 +170,17 @@ fn unprocessable(detail: String) -> Problem {
     post,
     path = "/api/escalations/{id}/preview",
     tag = "escalations",
-    params(("id" = String, Path, description = "The id of the question.")),
+    params(("id" = String, Path, description = "The id of the question."), PreviewOptions),
     responses((status = OK, description = "What it would change.", body = Preview))
 )]
 async fn preview_escalation(
     State(web): State<Arc<Web>>,
     Named(id): Named<String>,
+    Asked(options): Asked<PreviewOptions>,
 ) -> Result<Response, Problem> {
     let asked = reading::escalation(&web, &id).await?;
     if !asked.can_preview {
         return Err(Problem::conflict(format!("{id} proposes no command")));
     }
-    web.told(&web.deeds().preview(&id).await?)
+    web.told(&web.deeds().preview(&id, options.network).await?)
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::decision::Changed;
+use unstuck_core::repair::needs_network;
 use unstuck_core::{Kind, Timestamp, question};
 use unstuck_store::Question;
 use utoipa::ToSchema;
@@ -53,6 +54,8 @@ pub struct Escalation {
     pub cost: Option<Estimate>,
     /// Whether there are file changes to look at before answering.
     pub can_preview: bool,
+    /// Whether a preview of the command probably fails without network.
+    pub preview_needs_network: bool,
     /// The answers that make sense, the likeliest first.
     pub answers: Vec<Offered>,
     /// When it was asked.
@@ -94,6 +97,7 @@ impl From<Question> for Escalation {
                 Estimate::of(cost, models)
             }),
             can_preview: asked.repair.is_some(),
+            preview_needs_network: shown.command.as_deref().is_some_and(needs_network),
             command: shown.command,
             created: question.at,
             deadline: shown.deadline.map(Deadline::from),
@@ -274,6 +278,8 @@ pub struct AnswerTaken {
 pub struct Preview {
     /// The command.
     pub command: String,
+    /// Whether it could use the network.
+    pub network: bool,
     /// Its exit code; null where it did not come to its end.
     pub exit_code: Option<i32>,
     /// The end of what it wrote.

@@ -104,6 +104,9 @@ pub(crate) fn question_page(view: &QuestionPage) -> Markup {
         (asked(view))
         (answers(view))
         (doing_dialog("preview", "Preview of file changes", &format!("/inbox/{}/preview", view.asked.id)))
+        @if view.asked.preview_needs_network {
+            (doing_dialog("preview-network", "Preview of file changes, with network", &format!("/inbox/{}/preview?network=true", view.asked.id)))
+        }
     };
     layout::page(&view.frame, Place::Inbox, title, body)
 }

@@ -145,6 +145,13 @@ fn asked<T: Default>(asked: Asked<T>) -> T {
     asked.map(|Query(asked)| asked).unwrap_or_default()
 }
 
+/// How a command is tried out.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct PreviewOptions {
+    network: bool,
+}
+
 /// Which parts of a page are asked for.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -237,8 +244,12 @@ async fn question_page(
 }
 
 /// What a proposed command would change: it is tried out, so it is nothing that a link may do.
-async fn preview(State(web): State<Arc<Web>>, Path(id): Path<String>) -> Response {
-    let tried = web.deeds().preview(&id).await;
+async fn preview(
+    State(web): State<Arc<Web>>,
+    Path(id): Path<String>,
+    query: Asked<PreviewOptions>,
+) -> Response {
+    let tried = web.deeds().preview(&id, asked(query).network).await;
     match tried.map_err(Problem::from) {
         Ok(tried) => inbox::preview(&tried).into_response(),
         Err(problem) => trouble(&problem, true),

@@ -116,10 +116,10 @@ impl Deeds for Doer {
         })
     }
 
-    fn preview(&self, question: &str) -> Doing<'_, Preview> {
+    fn preview(&self, question: &str, network: bool) -> Doing<'_, Preview> {
         let question = question.to_owned();
         Box::pin(async move {
-            self.note(format!("preview {question}"));
+            self.note(format!("preview {question} {network}"));
             Err(DeedError::Unavailable(
                 "nothing can be tried out here".to_owned(),
             ))

@@ -157,8 +157,9 @@ fn question(reason: &str, recovery: &Recovery, option: &str) -> Vec<String> {
     {
         lines.push(format!("{BOLD}hint{BOLD:#}: {}", failed.diagnosis.hint));
     }
-    if recovery.asked_repair().is_some() {
-        lines.extend(repair_words::answers(short, option));
+    if let Some(asked) = recovery.question().filter(|asked| asked.repair.is_some()) {
+        let repair = asked.shown.command.as_deref().unwrap_or_default();
+        lines.extend(repair_words::answers(repair, short, option));
     }
     lines.push(match &recovery.spec().unrepeatable {
         None if recovery.asked_repair().is_some() => {

@@ -174,8 +174,8 @@ impl Deeds for Doer {
         Box::pin(answers::answer(self, answering))
     }
 
-    fn preview(&self, question: &str) -> Doing<'_, Preview> {
-        Box::pin(previews::preview(self, question.to_owned()))
+    fn preview(&self, question: &str, network: bool) -> Doing<'_, Preview> {
+        Box::pin(previews::preview(self, question.to_owned(), network))
     }
 
     fn retry_prompt(&self, retrying: Retrying) -> Doing<'_, RetryPrompt> {

@@ -11,7 +11,7 @@ use crate::report::refused;
 use crate::started;
 
 /// Tries out what a question proposes.
-pub(super) async fn preview(doer: &Doer, id: String) -> Result<Preview, DeedError> {
+pub(super) async fn preview(doer: &Doer, id: String, network: bool) -> Result<Preview, DeedError> {
     doer.0.only_for_people()?;
     let question = answers::find(doer, &id).await?;
     if question.asked.repair.is_none() {
@@ -32,7 +32,7 @@ pub(super) async fn preview(doer: &Doer, id: String) -> Result<Preview, DeedErro
                 "look at the command itself",
             ));
         }
-        let tried = started::preview_told(&id, project, &session);
+        let tried = started::preview_told(&id, project, network, &session);
         let tried = tried.context("the preview could not be started")?;
         match serde_json::from_slice::<Report>(&tried.stdout) {
             Ok(report) => Ok(shown(report)),
@@ -75,6 +75,7 @@ fn shown(report: Report) -> Preview {
     let unsettled = unsettled.map(|path| format!("{path} was changed by others meanwhile"));
     let network = "Only files are tried out; what it would do elsewhere is not known.".to_owned();
     Preview {
+        network: report.ran.network,
         files: files.collect(),
         more: report.more_rows > 0 || report.more_texts > 0,
         notes: refused.chain(unsettled).chain([network]).collect(),

@@ -337,7 +337,7 @@ fn a_repair_is_looked_at_and_allowed() {
     let mut person = Person::at(&place, &["inbox"], &[]);
     person.sees("1 question waits for you");
     person.types("\r").sees("p  preview");
-    person.types("p").sees("may take some seconds");
+    person.types("p").sees("on a copy of the project");
     // Where there is no sandbox, it says so.
     person.sees("any other key goes back");
     person.types("q").sees("a  approve");

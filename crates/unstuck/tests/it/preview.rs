@@ -365,3 +365,67 @@ fn at_a_terminal_a_person_is_asked() {
     assert!(applied.contains("Applied"), "{applied}");
     assert_eq!(read(&place, "src/main.js"), "new\n");
 }
+
+/// There is no repository here, so it fails at once, as an installer without network does after a while.
+const FETCHES: &str = "git fetch";
+
+#[test]
+fn a_preview_that_failed_without_network_says_so_and_how_to_give_it() {
+    let place = shop();
+    let ended = previewed(&place, &[FETCHES]);
+    assert_eq!(ended.code, 128, "{}{}", ended.stdout, ended.stderr);
+    assert!(!ended.stdout.contains("would change nothing"));
+    for told in [
+        "It failed, so this is not what it would change.",
+        "unstuck preview 'git fetch' --network",
+    ] {
+        assert!(ended.stdout.contains(told), "{told}: {}", ended.stdout);
+    }
+    for told in ["fetches from the network", "hint: --network"] {
+        assert!(ended.stderr.contains(told), "{told}: {}", ended.stderr);
+    }
+    let ended = previewed(&place, &[FETCHES, "--network"]);
+    assert!(!ended.stdout.contains("--network") && !ended.stderr.contains("--network"));
+}
+
+#[test]
+fn a_long_preview_says_that_it_runs_and_how_to_cancel_it() {
+    let place = shop();
+    let ended = previewed(&place, &["sleep 2"]);
+    let told = "running it on an overlay without network, for at most 2 min; Ctrl-C cancels\n";
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, told));
+}
+
+/// Ctrl-C ends the command and the preview; nothing is kept.
+#[test]
+fn a_preview_can_be_canceled() {
+    let place = shop();
+    let mut command = place.command(&["preview", "echo half > src/main.js; sleep 600"]);
+    let mut child = command
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
+    assert!(line.contains("Ctrl-C cancels"), "{line}");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert!(!child.wait().unwrap().success());
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut rest).unwrap();
+    assert!(
+        rest.contains("nothing of the project was changed"),
+        "{rest}"
+    );
+    assert_eq!(read(&place, "src/main.js"), "one\ntwo\nthree\n");
+    assert_eq!(previewed(&place, &[]).stderr, "no previews are kept\n");
+}
+
+#[test]
+fn installers_do_not_ask_again_for_what_they_cannot_get_without_network() {
+    let place = shop();
+    let line = "test 0 = \"$npm_config_fetch_retries\" && test 0 = \"$PIP_RETRIES\"";
+    assert_eq!(previewed(&place, &[line]).code, 0);
+    assert_eq!(previewed(&place, &[line, "--network"]).code, 1);
+}

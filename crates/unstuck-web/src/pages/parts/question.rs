@@ -159,7 +159,15 @@ pub(crate) fn preview(preview: &Preview) -> Markup {
                     None => { (pill::pill("is-wait", Icon::Clock, "Did not come to its end")) }
                 } }
             @for note in &preview.notes { p class="small dim" { (text::one_line(note, 400)) } }
-            @if preview.files.is_empty() { p class="dim" { "It would change no files." } }
+            @match (preview.exit_code, preview.files.is_empty()) {
+                (Some(0), true) => { p class="dim" { "It would change no files." } }
+                (Some(0), false) => {}
+                (_, is_empty) => {
+                    p { "It failed, so this is not what it would change."
+                        @if !preview.network { " It had no network." } }
+                    @if is_empty { p class="dim" { "Up to then it had changed no files." } }
+                }
+            }
             @for file in &preview.files { (changed(file)) }
             @if preview.more { p class="dim" { "There are more files than are shown here." } }
             @if !preview.output.trim().is_empty() {
@@ -192,7 +200,14 @@ fn unified(diff: &str) -> Markup {
 pub(crate) fn preview_opener(asked: &Escalation, may: May) -> Markup {
     html! {
         @if asked.can_preview && asked.answered.is_none() {
-            div class="row" { (opener("", "preview", may.not_answer(), "Preview of file changes")) span class="small dim" { "Tries the command on a copy." } }
+            @let hint = match asked.preview_needs_network {
+                true => "Tries the command on a copy without network, which it probably needs.",
+                false => "Tries the command on a copy, without network.",
+            };
+            div class="row" { (opener("", "preview", may.not_answer(), "Preview of file changes")) span class="small dim" { (hint) } }
+            @if asked.preview_needs_network {
+                div class="row" { (opener("", "preview-network", may.not_answer(), "Preview with network")) span class="small dim" { "Tries it on a copy with network; what it does there is real." } }
+            }
         }
     }
 }

@@ -182,6 +182,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             proposed: self.o("repair"),
             cost: Some(self.estimate()),
             can_preview: true,
+            preview_needs_network: true,
             answers: vec![
                 offered(Answer::Approve, "runs `npm install --package-lock-only` once, then tries again", None),
                 offered(Answer::Reject, "does not run it, and tries again without", None),
@@ -240,6 +241,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
     pub(super) fn preview(&self) -> Preview {
         Preview {
             command: self.s("npm install"),
+            network: true,
             exit_code: Some(0),
             output: self.s("added 2 packages\n"),
             files: vec![PreviewedFile {

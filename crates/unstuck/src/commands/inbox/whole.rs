@@ -16,6 +16,7 @@ use super::told::command;
 use crate::clock::{self, ago};
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
+use crate::repair_words::network_flag;
 use crate::session::Session;
 
 /// Where the texts begin, behind the names of the facts.
@@ -43,7 +44,8 @@ pub(super) fn print(
         }
     }
     if question.asked.repair.is_some() {
-        let line = session.line(&format!("preview {id}"));
+        let command = question.asked.shown.command.as_deref().unwrap_or_default();
+        let line = session.line(&format!("preview {id}{}", network_flag(command)));
         writeln!(out, "{BOLD}{line}{BOLD:#}")?;
         writeln!(
             out,

@@ -3,9 +3,10 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::Result;
+use unstuck_core::repair::needs_network;
 use unstuck_repair::preview::Report;
 
-use crate::output::{BOLD, Output};
+use crate::output::{BOLD, Output, YELLOW};
 
 /// What is to be done with a preview.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,34 @@ pub(super) fn choose(report: &Report, out: &mut Output) -> Result<Choice> {
             None => {}
         }
     }
+}
+
+/// Whether the person lets a command use the network that is known to need it. Where nobody can be asked it may not, and a
+/// line says so.
+pub(super) fn for_network(command: &str, json: bool) -> Result<bool> {
+    if json || !needs_network(command) {
+        return Ok(false);
+    }
+    let mut stderr = anstream::stderr();
+    writeln!(
+        stderr,
+        "{YELLOW}This command fetches from the network, and a preview has none: it will probably fail.{YELLOW:#}"
+    )?;
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        writeln!(
+            stderr,
+            "hint: --network lets it; what it does there is real"
+        )?;
+        return Ok(false);
+    }
+    write!(
+        stderr,
+        "Let it use the network? What it does there is real. [y/N] "
+    )?;
+    stderr.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
 }
 
 /// Reads an answer; none if it is not one.

@@ -2,6 +2,7 @@
 
 mod ask;
 mod print;
+mod progress;
 mod tried;
 mod trouble;
 
@@ -134,7 +135,7 @@ pub(crate) fn run(
         }
         Wish::Try(target, then) => {
             let trial = tried::Wanted::new(args, target, config, escalated)?;
-            let preview = trial.run(session, &previews)?;
+            let preview = trial.run(session, &previews, !args.json)?;
             return tell_tried(args, preview, then, session, out);
         }
         Wish::Show(id) => (find(id)?, Choice::Keep),

@@ -5,7 +5,9 @@ use std::io::Write;
 use anyhow::Result;
 use serde::Serialize;
 use unstuck_core::Timestamp;
+use unstuck_core::action::shell_quote;
 use unstuck_core::duration::Human;
+use unstuck_core::repair::needs_network;
 use unstuck_repair::preview::{Counts, Report, Row, What, spaced};
 
 use super::Fate;
@@ -80,10 +82,23 @@ fn head(report: &Report, out: &mut Output) -> Result<()> {
 }
 
 fn changes(report: &Report, out: &mut Output) -> Result<()> {
+    let failed = report.ran.failed();
+    if failed {
+        why_it_failed(report, out)?;
+    }
     if report.is_empty() {
-        writeln!(out, "It would change nothing.")?;
+        let told = match failed {
+            true => "Up to then it had changed nothing.",
+            false => "It would change nothing.",
+        };
+        writeln!(out, "{told}")?;
     } else {
-        writeln!(out, "It would {}:", in_words(report.counts))?;
+        let when = if failed {
+            "Up to then it would"
+        } else {
+            "It would"
+        };
+        writeln!(out, "{when} {}:", in_words(report.counts))?;
         let width = |row: &Row| row.path.chars().count();
         let width = report.rows.iter().map(width).max().unwrap_or_default();
         for one in &report.rows {
@@ -106,6 +121,23 @@ fn changes(report: &Report, out: &mut Output) -> Result<()> {
             out,
             "  {YELLOW}never   {path}{YELLOW:#}  unstuck or git would obey it, so it is not applied"
         )?;
+    }
+    Ok(())
+}
+
+/// Says that a command that failed does not show what it would change, and what may help.
+fn why_it_failed(report: &Report, out: &mut Output) -> Result<()> {
+    writeln!(
+        out,
+        "{RED}It failed, so this is not what it would change.{RED:#}"
+    )?;
+    if !report.ran.network {
+        let command = shell_quote(&report.ran.command);
+        let reason = match needs_network(&report.ran.command) {
+            true => "It fetches from the network, and had none",
+            false => "It had no network; if it needs one",
+        };
+        writeln!(out, "{reason}: unstuck preview {command} --network")?;
     }
     Ok(())
 }

@@ -14,13 +14,23 @@ use unstuck_repair::sandbox::Network;
 use unstuck_run::process::{ReaperProgram, Stop};
 use unstuck_run::repair::{Executor, Trial};
 
-use super::{Escalated, PreviewArgs, Proposed, trouble};
+use super::{Escalated, PreviewArgs, Proposed, ask, progress, trouble};
 use crate::config::Config;
 use crate::place::project_of;
 use crate::report::hinted;
 use crate::session::Session;
 use crate::supervise::{self, state_folder};
 use crate::{clock, environment, runtime};
+
+/// How often installers ask again for what they do not get. Without network that only takes time, several minutes with npm.
+const NO_RETRIES: [&str; 6] = [
+    "npm_config_fetch_retries",
+    "PIP_RETRIES",
+    "UV_HTTP_RETRIES",
+    "CARGO_NET_RETRY",
+    "BUNDLE_RETRY",
+    "YARN_HTTP_RETRY",
+];
 
 /// A command that is to be tried, and where.
 pub(super) struct Wanted {
@@ -67,7 +77,8 @@ impl Wanted {
                 "it is a folder from the root of the project",
             )
         })?;
-        let network = match args.network || owner_says_network(config) {
+        let wanted = args.network || owner_says_network(config);
+        let network = match wanted || ask::for_network(&proposed.command, args.json)? {
             true => Network::On,
             false => Network::Off,
         };
@@ -80,14 +91,18 @@ impl Wanted {
     }
 
     /// Runs it on an overlay, and keeps what it would change.
-    pub(super) fn run(&self, session: &Session<'_>, previews: &Previews) -> Result<Preview> {
-        let owner = environment::all().map(|(name, value)| (name.into(), value.into()));
+    pub(super) fn run(
+        &self,
+        session: &Session<'_>,
+        previews: &Previews,
+        tells: bool,
+    ) -> Result<Preview> {
         let trial = Trial {
             command: &self.proposed.command,
             root: &self.root,
             folder: &self.folder,
             // What the owner lets approved commands see is not for one that nobody approved.
-            environment: Environment::rebuilt(owner, self.root.path(), &[]),
+            environment: self.environment(),
             network: self.network,
             own: environment::own_folders(session.store),
             timeout: self.proposed.timeout,
@@ -102,9 +117,25 @@ impl Wanted {
             let executor = Executor::start(&program, &state, &temporary, environment::redactor());
             let mut executor = executor.map_err(|error| trouble::of_trial(error.into()))?;
             let now = clock::now().at;
-            let tried = executor.preview(&trial, previews, now, stopped).await;
+            let tried = executor.preview(&trial, previews, now, stopped);
+            let tried = match tells {
+                true => progress::told(self.network, self.proposed.timeout, tried).await,
+                false => tried.await,
+            };
             tried.map_err(trouble::of_trial)
         })
+    }
+
+    /// The variables that the command gets.
+    fn environment(&self) -> Environment {
+        let owner = environment::all().map(|(name, value)| (name.into(), value.into()));
+        let rebuilt = Environment::rebuilt(owner, self.root.path(), &[]);
+        match self.network {
+            Network::On => rebuilt,
+            Network::Off => NO_RETRIES
+                .iter()
+                .fold(rebuilt, |all, name| all.with(*name, "0")),
+        }
     }
 }
 

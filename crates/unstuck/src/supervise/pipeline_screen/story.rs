@@ -402,7 +402,8 @@ impl Scene<'_> {
         }
         if asked.repair.is_some() {
             let (short, option) = (self.pipeline.id().short(), &self.story.option);
-            let answers = repair_words::answers(short, option);
+            let repair = asked.shown.command.as_deref().unwrap_or_default();
+            let answers = repair_words::answers(repair, short, option);
             lines.extend(answers.map(|line| format!("  {line}")));
         }
         if self.story.waits_for_person {

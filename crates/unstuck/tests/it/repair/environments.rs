@@ -24,7 +24,7 @@ fn one_missing_package_is_installed_into_the_environment_that_is_there() {
         let python = format!("{folder}/bin/python");
         place
             .go(&["repair", "--", &python, "t.py"])
-            .told(3, &["unstuck approve"]);
+            .told(3, &["unstuck approve", " --network"]);
         let proposed = &place.events("recovery_proposed")[0];
         let expected = format!("{folder}/bin/pip install -r requirements.txt");
         assert_eq!(proposed["command"], expected.as_str());

@@ -27,7 +27,11 @@ const LOOK: Duration = Duration::from_millis(400);
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Request {
     Give(Box<Giving>),
-    Preview(Box<Question>),
+    /// Tries the proposed command on a copy.
+    Preview {
+        question: Box<Question>,
+        network: bool,
+    },
     StopPreview,
     /// Who settled this question, how and when.
     Fate(String),
@@ -116,7 +120,7 @@ impl<'a> Desk<'a> {
                 let follows = self.give(&giving).map_err(|error| format!("{error:#}"));
                 self.tell(News::Given(giving, follows));
             }
-            Request::Preview(question) => self.preview(&question),
+            Request::Preview { question, network } => self.preview(&question, network),
             Request::StopPreview => self.stop_preview(),
             Request::Fate(id) => {
                 let text = watch::fate(&id, self.session);
@@ -159,12 +163,14 @@ impl<'a> Desk<'a> {
         });
     }
 
-    fn preview(&mut self, question: &Question) {
+    fn preview(&mut self, question: &Question, network: bool) {
         self.stop_preview();
         let id = question.asked.id.clone();
         let project = Path::new(&question.project);
         let begun = match self.owner_wants_previews(project) {
-            Ok(true) => started::preview(&id, project, self.session).map_err(anyhow::Error::from),
+            Ok(true) => {
+                started::preview(&id, project, network, self.session).map_err(anyhow::Error::from)
+            }
             Ok(false) => Err(anyhow!(
                 "`preview = false` stands in [recovery] of the project"
             )),

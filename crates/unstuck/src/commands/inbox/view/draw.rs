@@ -167,13 +167,17 @@ impl Page {
                 let yes = format!("y {answer}");
                 keys(&[&yes, "any other key does nothing"], columns)
             }
-            Asks::Previewing => keys(&["Esc stop"], columns),
+            Asks::Previewing { .. } => keys(&["Esc stop"], columns),
             Asks::Preview(_) => keys(&["↑↓ scroll", "any other key goes back"], columns),
             _ if opened.settled => keys(&["q back"], columns),
             Asks::Answer | Asks::Giving(_) => {
                 let answers = opened.choices.iter();
                 let answers = answers.map(|one| format!("{} {}", one.answer.key(), one.answer));
-                let preview = opened.can_preview().then(|| "p preview".to_owned());
+                let preview = match (opened.can_preview(), opened.needs_network()) {
+                    (_, true) => Some("p/P preview".to_owned()),
+                    (true, false) => Some("p preview".to_owned()),
+                    (false, false) => None,
+                };
                 let all: Vec<_> = answers
                     .chain(preview)
                     .chain(["q back".to_owned()])
@@ -201,8 +205,15 @@ impl Page {
             body.extend(self.choice(answer.key(), answer.name(), &show(&choice.does)));
         }
         if opened.can_preview() {
-            let does = "shows what the command would change; takes some seconds";
+            let does = match opened.needs_network() {
+                true => "runs the command on a copy without network, which it probably needs",
+                false => "shows what the command would change; runs it on a copy without network",
+            };
             body.extend(self.choice('p', "preview", does));
+        }
+        if opened.needs_network() {
+            let does = "runs it on a copy with network; what it does there is real";
+            body.extend(self.choice('P', "preview", does));
         }
         let note = match opened.note.is_empty() {
             true => "a line that goes with your answer".to_owned(),
@@ -244,8 +255,9 @@ fn asking(opened: &Opened, columns: usize) -> Option<String> {
             format!("{answer}: {does}. Really? y")
         }
         Asks::Giving(answer) => format!("{answer} …"),
-        Asks::Previewing => {
-            "the command runs on a copy of the project; it may take some seconds …".to_owned()
+        Asks::Previewing { network } => {
+            let network = if *network { "with" } else { "without" };
+            format!("the command runs on a copy of the project {network} network; Esc cancels …")
         }
     };
     Some(format!("{YELLOW}{}{YELLOW:#}", cut(&text, columns)))

@@ -1,6 +1,7 @@
 //! One question that the person has opened, and what a key does there.
 
 use unstuck_core::question::{Answer, Choice, offered};
+use unstuck_core::repair::needs_network;
 use unstuck_store::Question;
 
 use super::desk::{Giving, Request};
@@ -34,7 +35,7 @@ pub(super) enum Asks {
     /// The answer is being given.
     Giving(Answer),
     /// The preview is being made.
-    Previewing,
+    Previewing { network: bool },
     /// The preview is read.
     Preview(Vec<String>),
 }
@@ -66,6 +67,20 @@ impl Opened {
         self.question.asked.repair.is_some()
     }
 
+    /// Whether the command is known to need the network, which a preview has only if a person lets it.
+    pub(super) fn needs_network(&self) -> bool {
+        let command = self.question.asked.shown.command.as_deref();
+        self.can_preview() && command.is_some_and(needs_network)
+    }
+
+    fn preview(&mut self, network: bool) -> Step {
+        self.asks = Asks::Previewing { network };
+        Step::Ask(Request::Preview {
+            question: Box::new(self.question.clone()),
+            network,
+        })
+    }
+
     /// Something else is asked now. Words that were being written are kept.
     pub(super) fn changed(&mut self, question: Question) {
         let words = match &mut self.asks {
@@ -84,7 +99,7 @@ impl Opened {
 
     /// What a preview has shown, unless nobody wants it any more.
     pub(super) fn previewed(&mut self, lines: Vec<String>) {
-        if self.asks == Asks::Previewing {
+        if matches!(self.asks, Asks::Previewing { .. }) {
             self.asks = Asks::Preview(lines);
             self.scroll = 0;
         }
@@ -103,10 +118,10 @@ impl Opened {
                 self.asks = Asks::Giving(answer);
                 Step::Stay
             }
-            Asks::Previewing => match key {
+            Asks::Previewing { network } => match key {
                 Key::Escape | Key::Letter('q') => Step::Ask(Request::StopPreview),
                 _ => {
-                    self.asks = Asks::Previewing;
+                    self.asks = Asks::Previewing { network };
                     Step::Stay
                 }
             },
@@ -129,10 +144,8 @@ impl Opened {
             Key::Letter('q') | Key::Escape => Step::Close,
             Key::Letter('?') => Step::Help,
             _ if self.settled => Step::Close,
-            Key::Letter('p') if self.can_preview() => {
-                self.asks = Asks::Previewing;
-                Step::Ask(Request::Preview(Box::new(self.question.clone())))
-            }
+            Key::Letter('p') if self.can_preview() => self.preview(false),
+            Key::Letter('P') if self.needs_network() => self.preview(true),
             Key::Letter('n') => {
                 self.asks = Asks::Words(None, self.note.clone());
                 Step::Stay

@@ -143,7 +143,9 @@ fn a_question_tells_all_on_one_screen() {
 
     a  approve    runs `npm ci` once, then tries again
     r  reject     does not run it, and tries again without
-    p  preview    shows what the command would change; takes some seconds
+    p  preview    runs the command on a copy without network, which it probably
+                  needs
+    P  preview    runs it on a copy with network; what it does there is real
     n  note       a line that goes with your answer
 
 
@@ -155,9 +157,7 @@ fn a_question_tells_all_on_one_screen() {
 
 
 
-
-
-    a approve  r reject  p preview  q back
+    a approve  r reject  p/P preview  q back
     "#);
 }
 
@@ -361,10 +361,13 @@ fn what_has_changed_is_shown_again_before_it_can_be_answered() {
 fn a_preview_says_that_it_takes_time_and_can_be_stopped() {
     let mut view = View::new(vec![repair('b')]);
     let wishes = type_in(&mut view, "\np");
-    let asked = Request::Preview(Box::new(repair('b')));
-    assert_eq!(wishes, [Wish::Ask(asked)]);
+    let preview = |network| Request::Preview {
+        question: Box::new(repair('b')),
+        network,
+    };
+    assert_eq!(wishes, [Wish::Ask(preview(false))]);
     let seen = screen(&mut view, SMALL);
-    assert!(seen.contains("may take some seconds"), "{seen}");
+    assert!(seen.contains("without network; Esc cancels"), "{seen}");
     let stopped = Some(Wish::Ask(Request::StopPreview));
     assert_eq!(view.press(Key::Escape), stopped);
     let id = "bbbbbbbbbb-e1".to_owned();
@@ -378,7 +381,8 @@ fn a_preview_says_that_it_takes_time_and_can_be_stopped() {
         !screen(&mut view, SMALL).contains("line 1"),
         "nobody waits for it"
     );
-    type_in(&mut view, "p");
+    assert_eq!(type_in(&mut view, "P"), [Wish::Ask(preview(true))]);
+    assert!(screen(&mut view, SMALL).contains("with network; Esc cancels"));
     view.learn(previewed(id));
     assert!(screen(&mut view, SMALL).contains("↓ 21 more lines"));
     view.press(Key::End);

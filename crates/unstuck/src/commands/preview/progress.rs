@@ -1,0 +1,58 @@
+//! Tells on standard error that a preview is being made, for how long, and how to cancel it.
+
+use std::future::Future;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use unstuck_core::duration::Human;
+use unstuck_repair::sandbox::Network;
+
+use crate::output::DIM;
+
+/// How long a preview may take before anything is said.
+const SILENT: Duration = Duration::from_secs(1);
+
+/// Waits for a preview. If it takes long, the seconds are counted on a terminal, and elsewhere one line says that it runs.
+pub(super) async fn told<T>(
+    network: Network,
+    limit: Duration,
+    preview: impl Future<Output = T>,
+) -> T {
+    let network = match network {
+        Network::On => "with network",
+        Network::Off => "without network",
+    };
+    let what = format!(
+        "running it on an overlay {network}, for at most {}; Ctrl-C cancels",
+        Human(limit)
+    );
+    let is_terminal = io::stderr().is_terminal();
+    let mut stderr = anstream::stderr();
+    let begun = Instant::now();
+    let mut seconds = interval_at(begun + SILENT, Duration::from_secs(1));
+    seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut is_told = false;
+    let mut preview = std::pin::pin!(preview);
+    loop {
+        // What cannot be written there is not worth more than the preview itself.
+        tokio::select! {
+            result = &mut preview => {
+                if is_terminal && is_told {
+                    let _ = write!(stderr, "\r\x1b[K");
+                    let _ = stderr.flush();
+                }
+                return result;
+            }
+            _ = seconds.tick(), if is_terminal || !is_told => {
+                is_told = true;
+                let passed = Human(Duration::from_secs(begun.elapsed().as_secs()));
+                let _ = match is_terminal {
+                    true => write!(stderr, "\r\x1b[K{DIM}{what} … {passed}{DIM:#}"),
+                    false => writeln!(stderr, "{what}"),
+                };
+                let _ = stderr.flush();
+            }
+        }
+    }
+}
