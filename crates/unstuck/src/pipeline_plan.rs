@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use unstuck_config::section::{self, Expect, ExpectJson, OnFailedAttempt, Role};
@@ -96,6 +97,11 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
     })
 }
 
+/// A time that is a limit; 0 is none, as for the program `timeout`.
+pub(crate) fn limit(time: Option<Duration>) -> Option<Duration> {
+    time.filter(|time| !time.is_zero())
+}
+
 /// Makes sure that there is a task if a role that is to run has a place for it.
 pub(crate) fn has_task(plan: &Plan) -> Result<()> {
     let mut needing = plan.roles.iter().filter(|role| role.prompt.uses("task"));
@@ -146,8 +152,8 @@ fn role_plan(config: &Config, role: &Role, wait: bool) -> Result<RolePlan> {
             Cow::Borrowed(_) => None,
             Cow::Owned(own) => Some(own),
         },
-        timeout: role.timeout,
-        idle_timeout: role.idle_timeout,
+        timeout: limit(role.timeout),
+        idle_timeout: limit(role.idle_timeout),
         options: Options {
             expect: expectations(&role.expect)?,
             check: role.expect.check.clone(),

@@ -98,7 +98,7 @@ impl<'a> Engine<'a> {
         let judged = self.judged(log, &plan, &line, &seen);
         let failed = matches!(judged.event, Event::AttemptFailed(_));
         if let Some(answer) = ran.answer.filter(|_| !failed) {
-            let text = judged.is_extracted.then_some(judged.answer.as_str());
+            let text = accepted_text(log, &judged);
             if let Err(error) = answer.accept(text) {
                 self.answer_is_lost(log, &error);
                 return Ok(());
@@ -268,7 +268,7 @@ impl<'a> Engine<'a> {
             return Ok(true);
         };
         answer.push(&ended.stdout.bytes());
-        let text = judged.is_extracted.then_some(judged.answer.as_str());
+        let text = accepted_text(log, judged);
         let Err(error) = answer.accept(text) else {
             return Ok(true);
         };
@@ -501,6 +501,13 @@ impl<'a> Engine<'a> {
         let read = |name: &str| std::fs::read(folder.join(name)).unwrap_or_default();
         left_behind(status, &read("stdout.log"), &read("stderr.log"))
     }
+}
+
+/// The accepted answer as text, where that is not all of the output.
+fn accepted_text<'t>(log: &Log<'_, '_>, judged: &'t Judged) -> Option<&'t str> {
+    let accepted = log.options().expect.accepted(&judged.answer);
+    let is_part = judged.is_extracted || accepted.len() < judged.answer.len();
+    is_part.then_some(accepted)
 }
 
 /// The end of a child that nobody saw, from what is on disk.

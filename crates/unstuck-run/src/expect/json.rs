@@ -88,15 +88,15 @@ impl Schema {
 impl JsonExpectation {
     /// What is wrong with the JSON of an answer.
     pub(super) fn check(&self, text: &str) -> Vec<String> {
-        let values = match values(text) {
-            Ok(values) => values,
+        let found = match found(text) {
+            Ok(found) => found,
             Err(error) => return vec![format!("The output is not valid JSON: {error}")],
         };
         let Self::Schema(schema) = self else {
             return Vec::new();
         };
         let mut errors = Vec::new();
-        for value in &values {
+        for (_, value) in &found {
             errors = schema.check(value);
             if errors.is_empty() {
                 break;
@@ -104,12 +104,22 @@ impl JsonExpectation {
         }
         errors
     }
+
+    /// The first JSON of an answer that is as expected, without what stands around it.
+    pub(super) fn accepted<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let fits = |value: &Value| match self {
+            Self::Any => true,
+            Self::Schema(schema) => schema.check(value).is_empty(),
+        };
+        let mut found = found(text).ok()?.into_iter();
+        found.find(|(_, value)| fits(value)).map(|(json, _)| json)
+    }
 }
 
 /// The JSON of an answer: all of it, or what is in its code blocks. There is at least one, or an error.
-fn values(text: &str) -> Result<Vec<Value>, serde_json::Error> {
+fn found(text: &str) -> Result<Vec<(&str, Value)>, serde_json::Error> {
     let whole = match serde_json::from_str(text.trim()) {
-        Ok(value) => return Ok(vec![value]),
+        Ok(value) => return Ok(vec![(text, value)]),
         Err(error) => error,
     };
     let fenced = Fenced::read(text);
@@ -128,16 +138,16 @@ fn values(text: &str) -> Result<Vec<Value>, serde_json::Error> {
         bodies = unnamed.map(|block| block.body).collect();
     }
     let mut problem = whole;
-    let mut values = Vec::new();
+    let mut found = Vec::new();
     for body in bodies {
         match serde_json::from_str(body) {
-            Ok(value) => values.push(value),
+            Ok(value) => found.push((body, value)),
             Err(error) => problem = error,
         }
     }
-    if values.is_empty() {
+    if found.is_empty() {
         Err(problem)
     } else {
-        Ok(values)
+        Ok(found)
     }
 }

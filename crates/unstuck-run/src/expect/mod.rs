@@ -70,6 +70,12 @@ impl Expectations {
         errors
     }
 
+    /// The JSON of an answer where JSON is expected, without what stands around it; else all of the answer.
+    pub fn accepted<'t>(&self, text: &'t str) -> &'t str {
+        let json = self.json.as_ref().and_then(|json| json.accepted(text));
+        json.unwrap_or(text)
+    }
+
     /// Whether an answer holds all that is expected; an empty one does so only if nothing is.
     pub fn met_by(&self, text: &str) -> bool {
         let nothing_expected = *self == Self::default();

@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::environment;
 use crate::gateway::Wish;
 use crate::output::Output;
+use crate::pipeline_plan::limit;
 use crate::place::project_of;
 use crate::repairs::{self, Repair};
 use crate::report::hinted;
@@ -275,11 +276,6 @@ impl HowFar {
         let is_policy_inherited = self.policy == environment::variable("UNSTUCK_POLICY");
         self.retries.is_none() && is_policy_inherited && is_retried_by_outer()
     }
-}
-
-/// A time that is a limit; 0 is none, as for `timeout`.
-fn limit(time: Option<Duration>) -> Option<Duration> {
-    time.filter(|time| !time.is_zero())
 }
 
 /// The file of `--output` by a name that holds in every folder.

@@ -179,6 +179,16 @@ fn of_an_agent_that_writes_json_the_answer_itself_is_kept() {
 }
 
 #[test]
+fn expected_json_is_kept_without_what_stands_around_it() {
+    let place = Place::new();
+    let script = "printf 'Here it is:\\n```json\\n{\"a\": 1}\\n```\\nAnything else?\\n'";
+    let args = ["exec", "--expect-json", "-o", "answer.json", "--"];
+    let ended = place.run(&[&args[..], &["sh", "-c", script]].concat(), "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(place.text("answer.json"), "{\"a\": 1}");
+}
+
+#[test]
 fn an_output_file_that_cannot_be_written_is_no_success() {
     let place = Place::new();
     let ended = place.run(&["exec", "-o", "/dev/full", "--", "echo", "x"], "");
