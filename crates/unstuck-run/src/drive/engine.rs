@@ -244,6 +244,8 @@ impl Engine<'_> {
     fn repeat(&self, options: &Options) -> Repeat {
         if options.nested {
             Repeat::ByOuter
+        } else if options.interactive {
+            Repeat::ByPerson
         } else if self.stdin.is_replayable(options.wiring()) {
             Repeat::Safe
         } else {

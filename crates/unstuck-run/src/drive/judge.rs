@@ -203,7 +203,7 @@ impl Case<'_> {
             && self.options.expect.met_by(text);
         // Of any program that plays a role the exit code says all, too.
         let any_program = |agent: &Agent| agent.file().call.command.is_empty();
-        let by_code = self.agent.is_none_or(any_program);
+        let by_code = self.agent.is_none_or(any_program) || self.options.interactive;
         fine && (by_code && !text.trim().is_empty()
             || self.agent.is_none()
             || text.trim().is_empty())

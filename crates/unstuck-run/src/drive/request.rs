@@ -63,6 +63,9 @@ pub struct Options {
     /// Whether what a failed attempt changed is undone.
     #[serde(skip_serializing_if = "is_false")]
     pub rollback: bool,
+    /// Whether a person works with it at a terminal: then its exit code alone says how it went, and nothing is retried.
+    #[serde(skip_serializing_if = "is_false")]
+    pub interactive: bool,
     /// Whether another unstuck runs this one and retries it.
     #[serde(skip_serializing_if = "is_false")]
     pub nested: bool,
@@ -104,6 +107,7 @@ impl Default for Options {
             output: None,
             snapshots: false,
             rollback: false,
+            interactive: false,
             nested: false,
             escaped: Vec::new(),
         }

@@ -222,7 +222,8 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
         None => agents.recognise(&command),
     };
     let headless = agent.is_some_and(|agent| Invocation::read(agent, &command).is_headless());
-    let tty = args.tty || (agent.is_some() && !headless && is_on_terminal());
+    let interactive = agent.is_some() && !headless && is_on_terminal();
+    let tty = args.tty || interactive;
     Ok(Request {
         command,
         project: project_of(&cwd),
@@ -245,6 +246,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             snapshots: agent.is_some() && config.run().snapshots,
             rollback: agent.is_some()
                 && config.run().on_failed_attempt == OnFailedAttempt::Rollback,
+            interactive,
             nested,
             escaped,
         },

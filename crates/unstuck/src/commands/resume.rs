@@ -21,11 +21,11 @@ use crate::history::History;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
-use crate::repairs::{self, Repairs};
+use crate::repairs;
 use crate::report::refused;
 use crate::run_words::is_clients;
 use crate::session::Session;
-use crate::supervise::{self, Conducted, Pipelined, Supervised, Told};
+use crate::supervise::{self, Before, Conducted, Pipelined, Supervised, Told};
 use crate::{answering, clock, completion, runtime};
 
 /// Where there is something to take up again; of those that failed only pipelines.
@@ -162,13 +162,13 @@ fn resumed(
     let done = match run.roles {
         Some(_) => conducted(run, taken, session).map(Supervised::from),
         None => {
-            let repairs = repairs_of(run, config, session)?;
+            let before = before(run, config, session)?;
             supervise::resume(
                 session,
                 config,
                 run.id.clone(),
                 taken.told,
-                repairs,
+                before,
                 taken.gateway,
             )
         }
@@ -191,15 +191,16 @@ fn resumed(
     }
 }
 
-/// What may be repaired in the project of a run, as it was asked for when it began.
-fn repairs_of(run: &RunView, config: &Config, session: &Session<'_>) -> Result<(Repairs, PathBuf)> {
+/// How a run was begun: what may be repaired in its project, and whether it has a terminal.
+fn before(run: &RunView, config: &Config, session: &Session<'_>) -> Result<Before> {
     let timeline = runtime::block_on(async {
         let history = History::open(session.store).await?;
         history.timeline(&run.id).await
     })?;
     let spec = timeline.run.sole_session();
     let options = spec.map(|spec| serde_json::from_value::<Options>(spec.options.clone()));
-    let wish = options.and_then(Result::ok).unwrap_or_default().repair;
+    let options = options.and_then(Result::ok).unwrap_or_default();
+    let wish = options.repair;
     let project = PathBuf::from(&run.project);
     let here = std::env::current_dir().unwrap_or_default();
     let repairs = match project_of(&here) == project {
@@ -211,7 +212,11 @@ fn repairs_of(run: &RunView, config: &Config, session: &Session<'_>) -> Result<(
             wish,
         )?,
     };
-    Ok((repairs, project))
+    Ok(Before {
+        repairs,
+        project,
+        tty: options.tty,
+    })
 }
 
 /// Takes up a pipeline with the configuration that it was run by, as it is now.

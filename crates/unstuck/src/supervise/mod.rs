@@ -231,17 +231,25 @@ pub(crate) fn stage(
     )
 }
 
+/// How a run of one command was begun, as far as it counts for taking it up again.
+pub(crate) struct Before {
+    pub(crate) repairs: Repairs,
+    pub(crate) project: PathBuf,
+    /// Whether it has a terminal of its own.
+    pub(crate) tty: bool,
+}
+
 /// Takes a run of one command up again.
 pub(crate) fn resume(
     session: &Session<'_>,
     config: &Config,
     run: RunId,
     told: Told,
-    repairs: (Repairs, PathBuf),
+    before: Before,
     gateway: Wish,
 ) -> Result<Supervised> {
-    let mut screen = Screen::new(session, told, false);
-    let (repairs, project) = repairs;
+    let mut screen = Screen::new(session, told, before.tty);
+    let (repairs, project) = (before.repairs, before.project);
     for note in &repairs.notes {
         screen.say(note);
     }

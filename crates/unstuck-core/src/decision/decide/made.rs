@@ -294,6 +294,8 @@ pub enum StopWhy {
     InputSpent,
     /// Another unstuck that runs this one retries it.
     OuterRetries,
+    /// A person works with it at a terminal.
+    Interactive,
 }
 
 /// What made a wait longer than the policy's own.

@@ -128,6 +128,7 @@ impl Deciding<'_, '_> {
             Category::None => Some(StopWhy::NotAFailure),
             Category::Code => Some(StopWhy::Code),
             _ if self.s.repeat == Repeat::ByOuter => Some(StopWhy::OuterRetries),
+            _ if self.s.repeat == Repeat::ByPerson => Some(StopWhy::Interactive),
             _ if !self.s.policy.enabled => Some(StopWhy::PolicyOff),
             _ if self.s.repeat == Repeat::InputSpent => Some(StopWhy::InputSpent),
             _ => None,

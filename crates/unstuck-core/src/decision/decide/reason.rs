@@ -145,6 +145,10 @@ pub(super) fn stop(s: &Situation<'_>, why: StopWhy) -> String {
              of any size can be read again.",
             title(s)
         ),
+        StopWhy::Interactive => format!(
+            "{}: passed on as it is, since a person works with it; start it again to go on.",
+            title(s)
+        ),
         StopWhy::OuterRetries => format!(
             "{}: passed on to the unstuck that runs this one, which retries; --retries N retries here, too.",
             title(s)

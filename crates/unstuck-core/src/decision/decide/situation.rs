@@ -191,6 +191,8 @@ pub enum Repeat {
     InputSpent,
     /// Another unstuck that runs this one retries it.
     ByOuter,
+    /// A person works with it at a terminal, and starts it again if they want to.
+    ByPerson,
 }
 
 /// One thing that a caller may be able to do.

@@ -57,6 +57,22 @@ fn an_agent_that_a_person_talks_to_gets_a_terminal() {
 }
 
 #[test]
+fn an_agent_that_a_person_talks_to_is_only_supervised() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    for (code, status) in [(0, "succeeded"), (1, "failed")] {
+        place.tool(
+            "claude",
+            &format!("#!/bin/sh\necho x >> count\necho 'API Error: 529 Overloaded'; exit {code}\n"),
+        );
+        at_a_terminal(&place, &["claude"]);
+        let runs = place.json(&["runs", "--json", "--store", "inner.db"], "");
+        assert_eq!(runs[0]["status"], status, "{runs}");
+    }
+    assert_eq!(executions(&place), 2);
+}
+
+#[test]
 fn an_inner_unstuck_leaves_retries_to_the_outer_one() {
     let inner = [env!("CARGO_BIN_EXE_unstuck"), "exec", "--store", "inner.db"];
     let script = flaky(99, "503 Service Unavailable");
