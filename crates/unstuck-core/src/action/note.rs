@@ -116,6 +116,9 @@ fn shortened(context: &PromptContext, longest: usize) -> PromptContext {
         summary: cut(&context.summary),
         words: cut(&context.words),
         expected: cut(&context.expected),
+        task: cut(&context.task),
+        step: cut(&context.step),
+        meanwhile: cut(&context.meanwhile),
         attempt: context.attempt,
         more: context
             .more

@@ -28,6 +28,12 @@ pub struct PromptContext {
     pub words: String,
     /// What is required.
     pub expected: String,
+    /// What the agent was asked to do.
+    pub task: String,
+    /// The step that it was at when it was cut off.
+    pub step: String,
+    /// What else happened meanwhile, such as to the files that it works on.
+    pub meanwhile: String,
     /// The number of the attempt.
     pub attempt: u32,
     /// Values for placeholders of a user's own templates.

@@ -61,6 +61,11 @@ impl AgentFile {
                 }
             }
         }
+        let paths = self.output.end.iter().flat_map(|when| when.keys());
+        for path in paths.filter(|path| !path.starts_with('/')) {
+            let message = format!("the path `{path}` must begin with `/`, such as /{path}");
+            add("output.end", message);
+        }
         for (list, source) in self.output.sources() {
             for problem in source.problems() {
                 add(&format!("output.{list}"), problem);

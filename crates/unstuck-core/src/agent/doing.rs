@@ -45,6 +45,24 @@ pub struct ToolCall {
     pub arguments: Vec<Value>,
 }
 
+impl ToolCall {
+    /// The call in one line, short enough to be told.
+    pub(super) fn shown(&self) -> String {
+        const LONGEST: usize = 200;
+        let arguments = self.arguments.iter().map(|argument| match argument {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        let arguments: Vec<String> = arguments.collect();
+        let mut line = format!("{} {}", self.name, arguments.join(" "));
+        if let Some((at, _)) = line.char_indices().nth(LONGEST) {
+            line.truncate(at);
+            line.push('…');
+        }
+        format!("`{}`", line.trim_end().replace(['`', '\n'], " "))
+    }
+}
+
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {

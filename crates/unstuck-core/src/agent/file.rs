@@ -136,6 +136,8 @@ pub struct BaseUrlFile {
     pub env: BTreeMap<String, String>,
     /// Arguments, with `{url}` in them.
     pub args: Vec<String>,
+    /// Variables of which one must be set by the user: without it the agent uses another login, which we would undo.
+    pub needs: Vec<String>,
     /// What shows that the user has told the agent where its API is in a way that we would undo.
     pub unless: Vec<Sign>,
 }
@@ -144,10 +146,12 @@ pub struct BaseUrlFile {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sign {
-    /// The file that is looked into; `~` is the home folder, and a first part such as `$NAME` what that variable says. None
-    /// for the command line.
+    /// The file that is looked into; `~` is the home folder, and a first part such as `$NAME` what that variable says.
     pub file: Option<String>,
-    /// The text that it holds.
+    /// The variable of the environment that is looked at. Where neither a file nor a variable is named, it is the command
+    /// line.
+    pub env: Option<String>,
+    /// The text that it holds; of a variable nothing means that it is set to anything but a no, such as 0.
     pub holds: String,
 }
 
@@ -176,6 +180,8 @@ pub struct RunFile {
     pub others: Vec<String>,
     /// Flags with which it does something else, or with a person.
     pub never: Vec<String>,
+    /// Whether a prompt without a flag does, too.
+    pub by_prompt: bool,
 }
 
 /// Where an agent's prompt stands.
@@ -241,6 +247,8 @@ pub struct SessionFile {
     pub word: Option<String>,
     /// What is added to go on with the conversation `{id}`; empty if that is not possible.
     pub resume: Vec<String>,
+    /// What it says, among other words, when there is no such conversation.
+    pub missing: Vec<String>,
 }
 
 /// Where an agent's output tells what; of each list the first source that finds something counts.
@@ -265,8 +273,13 @@ pub struct OutputFile {
     pub turns: Vec<Source>,
     /// What it does; all of these count.
     pub action: Vec<ActionSource>,
+    /// JSON objects of which one is there once a run has come to its end; without it, an answer in JSON is a fragment.
+    pub end: Vec<BTreeMap<String, String>>,
     /// Whether only its answer tells of failures, while its exit code and all else say that it went well.
     pub failures_in_text: bool,
+    /// Whether its exit code may be 0 although its last API call failed, broke off or came back empty: then the record
+    /// of that call decides, where there is one.
+    pub last_call_decides: bool,
 }
 
 impl OutputFile {

@@ -214,7 +214,8 @@ impl<'a> Invocation<'a> {
         if run.words.is_empty() {
             let is_other = words.first().is_some_and(|(at, _)| *at == self.start);
             let is_other = is_other && is_among(&run.others, words.first());
-            return !is_other && (run.flags.is_empty() || self.has(&run.flags));
+            let by_prompt = run.by_prompt && !words.is_empty();
+            return !is_other && (run.flags.is_empty() || self.has(&run.flags) || by_prompt);
         }
         if !is_among(&run.words, words.first()) {
             return false;

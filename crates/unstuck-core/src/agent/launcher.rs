@@ -13,6 +13,8 @@ const MAX_NESTING: usize = 8;
 #[serde(deny_unknown_fields)]
 struct Launchers {
     launcher: Vec<Launcher>,
+    /// Programs that start another one in a way that is not read.
+    others: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,6 +60,13 @@ pub(super) fn program(command: &[String], is_known: impl Fn(&str) -> bool) -> Op
             .max()?;
     }
     None
+}
+
+/// Whether a program only starts another one, such as `npx` or `docker`.
+pub(super) fn is_known(program: &str) -> bool {
+    let launchers = Launchers::built_in();
+    let first = |launcher: &Launcher| launcher.words.first().is_some_and(|word| word == program);
+    launchers.launcher.iter().any(first) || launchers.others.iter().any(|word| word == program)
 }
 
 impl Launcher {

@@ -50,7 +50,7 @@ pub use through::Through;
 use crate::knowledge::{self, KnowledgeError};
 
 /// The embedded files.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 9] = [
     (
         "agents/aider.toml",
         include_str!("../../data/agents/aider.toml"),
@@ -68,6 +68,10 @@ const FILES: [(&str, &str); 7] = [
         include_str!("../../data/agents/command.toml"),
     ),
     (
+        "agents/copilot.toml",
+        include_str!("../../data/agents/copilot.toml"),
+    ),
+    (
         "agents/gemini.toml",
         include_str!("../../data/agents/gemini.toml"),
     ),
@@ -78,6 +82,10 @@ const FILES: [(&str, &str); 7] = [
     (
         "agents/opencode.toml",
         include_str!("../../data/agents/opencode.toml"),
+    ),
+    (
+        "agents/qwen.toml",
+        include_str!("../../data/agents/qwen.toml"),
     ),
 ];
 /// The line that parts what is known from the samples, which only tests read.
@@ -123,8 +131,28 @@ impl Agents {
             Some(base) => file.completed_by(&base.file),
             None => file,
         };
+        let file = self.named_by_itself(file);
         self.agents.insert(file.id.clone(), Agent { file });
         self
+    }
+
+    /// An agent without names has that of its section, and that of its program, unless another one is called so.
+    fn named_by_itself(&self, mut file: AgentFile) -> AgentFile {
+        let is_any_program = file.call.command.is_empty();
+        if !file.names.is_empty() || is_any_program {
+            return file;
+        }
+        let program = file.call.program().map(launcher::base_name);
+        let program = program.filter(|word| file.like.is_none() && !launcher::is_known(word));
+        let names = [Some(file.id.as_str()), program].into_iter().flatten();
+        let is_free = |name: &&str| {
+            let other = self.named(name);
+            other.is_none_or(|other| other.id() == file.id)
+        };
+        let mut names: Vec<String> = names.filter(is_free).map(str::to_owned).collect();
+        names.dedup();
+        file.names = names;
+        file
     }
 
     /// The agent of that id.

@@ -1,12 +1,14 @@
 //! What an agent's output tells about its run.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Agent;
+use super::doing::Doing;
 use super::file::{Source, Take};
 use super::record::{at, records, scavenged};
 use crate::decision::Tokens;
@@ -26,6 +28,9 @@ pub struct Report {
     pub tokens: Option<Tokens>,
     /// How often the model was asked.
     pub turns: Option<u32>,
+    /// Whether the output is JSON that breaks off before the run came to its end.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_unfinished: bool,
 }
 
 impl Agent {
@@ -50,6 +55,7 @@ impl Agent {
             cost_usd: seen.number(&sources.cost_usd),
             tokens: None,
             turns: seen.number(&sources.turns).map(|turns| turns as u32),
+            is_unfinished: false,
         };
         let [input, output, cached] = [
             &sources.input_tokens,
@@ -67,10 +73,48 @@ impl Agent {
         }
         let told_by_json =
             report.session.is_some() || report.cost_usd.is_some() || report.tokens.is_some();
-        if report.text.is_none() && !(seen.looks_like_json() && told_by_json) {
+        let is_its_json = seen.looks_like_json() && told_by_json;
+        if report.text.is_none() && !is_its_json {
             report.text = Some(stdout.to_owned());
         }
+        report.is_unfinished = is_its_json && !seen.has_end(&sources.end);
         report
+    }
+}
+
+impl Agent {
+    /// Whether what the agent wrote says that the conversation which was to go on is not there.
+    pub fn misses_conversation(&self, stdout: &str, stderr: &str) -> bool {
+        let missing = self.file.session.missing.iter();
+        let mut missing = missing.filter(|words| !words.is_empty());
+        missing.any(|words| stderr.contains(words.as_str()) || stdout.contains(words.as_str()))
+    }
+
+    /// The step that a run was at when its output broke off, as far as that tells: what it had called last, and whether the
+    /// result had come.
+    pub fn unfinished_step(&self, stdout: &str) -> Option<String> {
+        let mut open: Vec<(String, String)> = Vec::new();
+        let mut last = None;
+        let doings = records(stdout)
+            .iter()
+            .flat_map(|record| self.doings(record))
+            .collect::<Vec<_>>();
+        for doing in doings {
+            match doing {
+                Doing::Called { id, call } => open.push((id, call.shown())),
+                Doing::Returned { id, .. } => {
+                    let at = open.iter().position(|(called, _)| *called == id);
+                    last = at.map(|at| open.remove(at).1).or(last);
+                }
+                Doing::Did(call, _) => last = Some(call.shown()),
+                Doing::Said { .. } => {}
+            }
+        }
+        match (open.pop(), last) {
+            (Some((_, call)), _) => Some(format!("{call}, whose result never came")),
+            (None, Some(call)) => Some(format!("what comes after {call}, whose result is there")),
+            (None, None) => None,
+        }
     }
 }
 
@@ -100,6 +144,12 @@ impl<'t> Seen<'t> {
     /// Whether the standard output is JSON, perhaps broken.
     fn looks_like_json(&self) -> bool {
         self.answers > 0 || self.stdout.trim_start().starts_with('{')
+    }
+
+    /// Whether one of the objects is there that end a run; where none is known, every output is whole.
+    fn has_end(&self, ends: &[BTreeMap<String, String>]) -> bool {
+        let is_end = |record: &Value| ends.iter().any(|when| fits(record, when));
+        ends.is_empty() || self.records.iter().any(is_end)
     }
 
     /// The answer is never on the standard error.
@@ -165,20 +215,23 @@ impl<'t> Seen<'t> {
 }
 
 fn matching<'r>(records: &'r [Value], source: &'r Source) -> impl Iterator<Item = &'r Value> {
-    let fits = |record: &Value| {
-        source.when.iter().all(|(path, wanted)| {
-            let found = at(record, path);
-            found
-                .iter()
-                .any(|value| wanted == "*" || value.as_str() == Some(wanted))
-        })
-    };
+    let fits = |record: &Value| fits(record, &source.when);
     let last = records.iter().rev().find(|record| fits(record));
     let same = source.same.as_deref().zip(last);
     let same = same.map(|(path, last)| (path, at(last, path)));
     records.iter().filter(move |record| {
         let is_same = |(path, wanted): &(&str, Vec<Cow<'r, Value>>)| at(record, path) == *wanted;
         !source.at.is_empty() && fits(record) && same.as_ref().is_none_or(is_same)
+    })
+}
+
+/// Whether an object has these values at these paths.
+fn fits(record: &Value, when: &BTreeMap<String, String>) -> bool {
+    when.iter().all(|(path, wanted)| {
+        let found = at(record, path);
+        found
+            .iter()
+            .any(|value| wanted == "*" || value.as_str() == Some(wanted))
     })
 }
 

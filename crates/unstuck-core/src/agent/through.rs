@@ -18,8 +18,8 @@ pub struct Through {
 
 impl Agent {
     /// How a command line of it is called through the gateway at that address; none where it cannot be, or where the
-    /// command line says that the user wants something else. What [its files](BaseUrlFile::unless) say is the caller's
-    /// to look up.
+    /// command line says that the user wants something else. What [its files and variables](BaseUrlFile::unless) say is
+    /// the caller's to look up.
     pub fn through(&self, url: &str, command: &[String]) -> Option<Through> {
         let (base_url, gateway) = (&self.file.call.base_url, &self.file.call.gateway);
         if !base_url.is_known() || base_url.is_refused_by(command) {
@@ -56,8 +56,20 @@ impl BaseUrlFile {
         self.unless.iter().filter_map(named)
     }
 
+    /// Whether the variables of an environment say that the agent can be sent elsewhere.
+    pub fn is_allowed_by<'v>(&self, variable: impl Fn(&str) -> Option<&'v str>) -> bool {
+        let is_needed = !self.needs.is_empty();
+        let is_there = self.needs.iter().any(|name| variable(name).is_some());
+        let says_no = |sign: &Sign| {
+            let value = sign.env.as_deref().and_then(&variable);
+            value.is_some_and(|value| sign.is_shown_by(value))
+        };
+        (!is_needed || is_there) && !self.unless.iter().any(says_no)
+    }
+
     fn is_refused_by(&self, command: &[String]) -> bool {
-        let mut signs = self.unless.iter().filter(|sign| sign.file.is_none());
+        let of_command = |sign: &&Sign| sign.file.is_none() && sign.env.is_none();
+        let mut signs = self.unless.iter().filter(of_command);
         signs.any(|sign| command.iter().any(|word| word.contains(&sign.holds)))
     }
 }
@@ -65,5 +77,14 @@ impl BaseUrlFile {
 impl Sign {
     fn file(&self) -> Option<&str> {
         self.file.as_deref()
+    }
+
+    /// Whether a variable of this value shows it.
+    fn is_shown_by(&self, value: &str) -> bool {
+        let is_no = |value: &str| ["", "0", "false", "no", "off"].contains(&value);
+        match self.holds.as_str() {
+            "" => !is_no(value.trim().to_ascii_lowercase().as_str()),
+            holds => value.contains(holds),
+        }
     }
 }

@@ -32,6 +32,7 @@ pub use wait_source::WaitSource;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Category, Failure, Kind, Layer, Level};
+use crate::knowledge::Knowledge;
 use crate::moment::Now;
 
 /// What a failure was found to be.
@@ -71,6 +72,28 @@ impl Diagnosis {
     /// How this kind is treated at first.
     pub fn category(&self) -> Category {
         self.kind.category()
+    }
+
+    /// What was seen to fail and needs no words to be known: certain, with a sentence that says what was seen.
+    pub fn observed(kind: Kind, layer: Layer, what: &str, sentence: &str) -> Self {
+        let known = Knowledge::built_in().kind(kind);
+        let rule = format!("{kind}.{what}");
+        Self {
+            kind,
+            layer,
+            level: known.level(kind, layer),
+            confidence: 1.0,
+            retry_after: None,
+            retry_after_source: None,
+            fingerprint: fingerprint::fingerprint(kind, &rule, sentence, 0),
+            message: format!("{}: {sentence}", known.title),
+            hint: known.hint.clone(),
+            truncated: false,
+            evidence: Evidence {
+                rule,
+                line: sentence.to_owned(),
+            },
+        }
     }
 
     /// What was said, with what varies masked; short enough for a list.

@@ -136,6 +136,9 @@ pub struct AttemptFailed {
     /// The check that did not pass afterwards, where that is what failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<FailedCheck>,
+    /// Whether the conversation that was to go on is not there any more, so that a new one is begun at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost_conversation: bool,
 }
 
 /// A check that did not pass after an attempt.

@@ -11,11 +11,14 @@ pub use plan::AttemptPlan;
 pub use repairs::{Repair, RepairState, Repairs};
 pub use situation::Means;
 
+use std::collections::BTreeMap;
+
 use crate::decision::{Catalog, Chosen, CostEstimate, Decision, History, Tokens};
 use crate::duration::in_millis;
 use crate::event::{
-    ApprovalSource, AttemptEnd, AttemptFailed, Event, Outcome, Recorded, RecoveryEscalated,
-    RecoveryExecuted, RecoveryFailed, RecoveryResolved, RunFinished, RunId, SessionSpec, Tried,
+    ApprovalSource, AttemptEnd, AttemptFailed, CallFailed, Event, Outcome, Recorded,
+    RecoveryEscalated, RecoveryExecuted, RecoveryFailed, RecoveryResolved, RunFinished, RunId,
+    SessionSpec, Tried,
 };
 use crate::failure::Level;
 use crate::moment::Timestamp;
@@ -30,6 +33,8 @@ const MOST_TRIED: usize = 6;
 pub enum Next {
     /// Make the attempt that [`Recovery::plan`] describes.
     Attempt,
+    /// Run the check again that failed after the newest attempt: a repair was run since, and the work itself is done.
+    Check,
     /// Note that the attempt under way was cut off; only ever after a crash.
     NoteInterruption,
     /// Decide what to do about the failure.
@@ -68,8 +73,14 @@ pub struct Recovery {
     attempts: u32,
     /// Whether the newest attempt was cut off, and is to be made again under its number.
     cut_off: bool,
+    /// How often an attempt was cut off.
+    cut_offs: u32,
+    /// Whether only the check is to be run again.
+    recheck: bool,
     /// The conversation that the agent was told to use in the newest attempt.
     given: Option<String>,
+    /// The API calls of the newest attempt that wait for their next try, and until when.
+    held: BTreeMap<String, Timestamp>,
     retries: u32,
     level: Option<Level>,
     history: Option<History>,
@@ -109,7 +120,10 @@ impl Recovery {
             phase: Phase::Ready,
             attempts: 0,
             cut_off: false,
+            cut_offs: 0,
+            recheck: false,
             given: None,
+            held: BTreeMap::new(),
             retries: 0,
             level: None,
             history: None,
@@ -150,12 +164,18 @@ impl Recovery {
                 self.attempts = attempt.number;
                 self.given.clone_from(&attempt.agent_session);
                 self.cut_off = false;
+                self.held.clear();
                 self.phase = Phase::Running;
             }
             Event::AttemptInterrupted(attempt) => {
                 self.cut_off = true;
+                self.cut_offs += 1;
                 self.course.cut_off(attempt.agent_session.as_deref());
-                self.phase = Phase::Ready;
+                self.phase = self.held_phase(recorded.at);
+            }
+            Event::CallFailed(call) => self.call_failed(call),
+            Event::CallFinished(call) => {
+                self.held.remove(&call.call);
             }
             Event::AttemptFailed(attempt) => self.failed(recorded.at, attempt),
             Event::AttemptSucceeded(attempt) => {
@@ -191,6 +211,8 @@ impl Recovery {
                 self.phase = Phase::PassedOn;
             }
             _ => {
+                let failed = self.failed.as_ref().map(|failed| failed.diagnosis.kind);
+                self.course.wanted_again(failed);
                 self.course.told(&resolved.changes);
                 self.phase = Phase::Ready;
             }
@@ -206,6 +228,8 @@ impl Recovery {
     /// Either the attempt is made, or something else is decided about the failure that the repair was for.
     fn after_repair(&mut self, at: Timestamp, attempt: bool) {
         if attempt || self.failed.is_none() {
+            let failed_check = self.failed.as_ref().map(|failed| failed.check.is_some());
+            self.recheck = failed_check == Some(true);
             self.phase = Phase::Ready;
             return;
         }
@@ -240,8 +264,39 @@ impl Recovery {
         self.ended = Some(end.clone());
     }
 
+    /// One of its API calls failed; it may wait for its next try.
+    fn call_failed(&mut self, call: &CallFailed) {
+        match call.decision.action {
+            Chosen::Retry { until, .. } | Chosen::Change { until, .. }
+                if call.fallback.is_none() =>
+            {
+                self.held.insert(call.call.clone(), until);
+            }
+            Chosen::Retry { .. }
+            | Chosen::Change { .. }
+            | Chosen::Ask { .. }
+            | Chosen::Stop { .. } => {
+                self.held.remove(&call.call);
+            }
+        }
+    }
+
+    /// What one of its API calls waited for when it was cut off is still waited for.
+    fn held_phase(&self, at: Timestamp) -> Phase {
+        match self.held.values().max() {
+            Some(until) if *until > at => Phase::Waiting(*until),
+            _ => Phase::Ready,
+        }
+    }
+
     fn failed(&mut self, at: Timestamp, attempt: &AttemptFailed) {
         self.ended(&attempt.end);
+        self.recheck = false;
+        if attempt.lost_conversation {
+            self.course.lost_conversation();
+            self.phase = Phase::Ready;
+            return;
+        }
         let spent = self.spent;
         self.history.get_or_insert_with(|| History {
             spent_before: spent,
@@ -283,6 +338,7 @@ impl Recovery {
         match self.phase {
             Phase::Waiting(until) if now < until => Next::Wait(until),
             Phase::Ready | Phase::Waiting(_) if self.course.repair().is_some() => Next::Repair,
+            Phase::Ready if self.recheck => Next::Check,
             Phase::Ready | Phase::Waiting(_) => Next::Attempt,
             Phase::Repairing => Next::NoteCutRepair,
             Phase::Running => Next::NoteInterruption,
@@ -343,6 +399,21 @@ impl Recovery {
     /// How many attempts have begun.
     pub fn attempts(&self) -> u32 {
         self.attempts
+    }
+
+    /// How often an attempt was cut off from outside.
+    pub fn cut_offs(&self) -> u32 {
+        self.cut_offs
+    }
+
+    /// Whether an API call of the newest attempt waits for its next try.
+    pub fn is_held(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// Whether the newest attempt was cut off, so that nobody knows what it did.
+    pub fn is_cut_off(&self) -> bool {
+        self.cut_off
     }
 
     /// How many attempts have failed since a person last saw to it, the first included.

@@ -39,6 +39,21 @@ pub struct AttemptPlan {
     pub changes: Vec<String>,
 }
 
+/// Whether a conversation can still be used after such a failure.
+fn leaves_conversation(kind: Kind) -> bool {
+    !matches!(
+        kind,
+        Kind::ContextLimit | Kind::ContentFilter | Kind::InvalidRequest | Kind::Stuck
+    )
+}
+
+/// Whether a decision changes something, but nothing of what the agent is told.
+fn leaves_prompt(decision: &Decision) -> bool {
+    let is_beside =
+        |change: &Changed| matches!(change, Changed::Model { .. } | Changed::Timeout { .. });
+    matches!(&decision.action, Chosen::Change { changes, .. } if !changes.is_empty() && changes.iter().all(is_beside))
+}
+
 /// What decisions have changed so far; what they leave alone stays as it was.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Course {
@@ -55,6 +70,8 @@ pub(super) struct Course {
     agent_session: Option<String>,
     /// Whether the agent had done some work in its conversation before it failed.
     worked: bool,
+    /// Whether it may have, since nobody knows what it used.
+    may_have_worked: bool,
     /// Whether it had written anything that a summary could tell.
     wrote: bool,
     /// Whether the newest attempt was cut off from outside.
@@ -79,6 +96,7 @@ impl Course {
             session: None,
             agent_session: None,
             worked: false,
+            may_have_worked: false,
             wrote: false,
             cut_off: false,
             repair: None,
@@ -92,6 +110,7 @@ impl Course {
         *self = Self {
             agent_session: self.agent_session.take(),
             worked: self.worked,
+            may_have_worked: self.may_have_worked,
             wrote: self.wrote,
             cut_off: self.cut_off,
             repair: self.repair.take(),
@@ -106,6 +125,28 @@ impl Course {
             self.agent_session = Some(conversation.to_owned());
             self.session = Some(SessionChoice::Resume);
         }
+    }
+
+    /// The conversation that was to go on is not there any more; nobody knows what was done in it.
+    pub(super) fn lost_conversation(&mut self) {
+        self.agent_session = None;
+        self.session = None;
+        self.cut_off = true;
+        self.worked = false;
+        self.may_have_worked = false;
+        self.changes.clear();
+        self.say("new conversation, since the old one is gone".into());
+    }
+
+    /// A person wants it to go on after a failure of this kind: in its conversation, if it worked there.
+    pub(super) fn wanted_again(&mut self, failed: Option<Kind>) {
+        let is_usable = failed.is_none_or(leaves_conversation);
+        let worked = self.worked || self.may_have_worked;
+        if self.agent_session.is_none() || !worked || !is_usable {
+            return;
+        }
+        self.session = Some(SessionChoice::Resume);
+        self.changes = vec!["goes on in the same conversation".into()];
     }
 
     /// Learns from a failed attempt which conversation there is and whether it is worth going on in.
@@ -124,6 +165,7 @@ impl Course {
         let written = used.tokens.map_or(0, |tokens| tokens.output);
         self.wrote |= !attempt.excerpt.stdout.trim().is_empty();
         self.worked |= written > 0 || used.turns.is_some_and(|turns| turns > 1);
+        self.may_have_worked |= used.tokens.is_none();
     }
 
     pub(super) fn decided(&mut self, decision: &Decision) {
@@ -151,7 +193,7 @@ impl Course {
     fn own_choice(&self, decision: &Decision) -> Option<SessionChoice> {
         let waited = decision.kind == Kind::RateLimitTimed
             || (decision.kind.category() == Category::Transient && self.worked);
-        let same = decision.level == Some(Level::Same);
+        let same = decision.level == Some(Level::Same) || leaves_prompt(decision);
         (same && waited && self.agent_session.is_some()).then_some(SessionChoice::Resume)
     }
 

@@ -7,15 +7,15 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::decision::{
-    AskWhy, Capabilities, Caps, Catalog, Dice, Odds, RepairLeave, RepairOffer, Repeat, RetryPolicy,
-    Trigger, template,
+    AskWhy, Capabilities, Caps, Catalog, Changed, Dice, Odds, RepairLeave, RepairOffer, Repeat,
+    RetryPolicy, Trigger, template,
 };
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::episode::SessionView;
 use crate::event::{
-    AttemptInterrupted, AttemptStarted, AttemptSucceeded, GuardWord, InterruptedBy, Measured,
-    Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved, RecoveryStarted, RunResumed,
-    RunStarted, VERSION, Work,
+    AttemptInterrupted, AttemptStarted, AttemptSucceeded, FailedCheck, GuardWord, InterruptedBy,
+    Measured, Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved, RecoveryStarted,
+    RunResumed, RunStarted, VERSION, Work,
 };
 use crate::failure::{Kind, Layer};
 use crate::guard::{Confidence, RepairCategory};
@@ -139,22 +139,33 @@ impl World {
                 }));
             }
             Some((kind, used)) => {
-                let end = self.end(used);
-                self.happen(Box::new(AttemptFailed {
-                    end,
-                    diagnosis: diagnosis(kind),
-                    validation_errors: Vec::new(),
-                    excerpt: Default::default(),
-                    check: None,
-                }));
+                let failed = self.failed(kind, used);
+                self.happen(Box::new(failed));
             }
+        }
+    }
+
+    fn failed(&self, kind: Kind, used: Measured) -> AttemptFailed {
+        AttemptFailed {
+            end: self.end(used),
+            diagnosis: diagnosis(kind),
+            validation_errors: Vec::new(),
+            excerpt: Default::default(),
+            check: None,
+            lost_conversation: false,
+        }
+    }
+
+    fn until_attempt(&mut self, number: u32) {
+        while self.recovery.next(self.now) != Next::Attempt || self.recovery.attempts() < number {
+            assert!(self.step());
         }
     }
 
     /// One step of the drive; false when there is nothing more to do.
     fn step(&mut self) -> bool {
         match self.recovery.next(self.now) {
-            Next::Attempt => self.attempt(),
+            Next::Attempt | Next::Check => self.attempt(),
             Next::NoteInterruption => {
                 let session = self.recovery.spec().session.clone();
                 let number = self.recovery.attempts();
@@ -371,6 +382,146 @@ fn after_a_usage_limit_the_same_conversation_goes_on() {
     assert_eq!(world.recovery.plan().resume.as_deref(), Some("abc"));
     let waited = world.now.since(world.log[0].at);
     assert!(waited >= Duration::from_secs(7200), "{waited:?}");
+}
+
+fn in_conversation(written: u64) -> Measured {
+    let tokens = Tokens {
+        output: written,
+        ..Tokens::default()
+    };
+    Measured {
+        agent_session: Some("abc".into()),
+        tokens: Some(tokens),
+        ..Measured::default()
+    }
+}
+
+#[test]
+fn after_an_answered_question_the_conversation_goes_on_if_there_was_work_in_it() {
+    for (kind, written, goes_on) in [
+        (Kind::AuthExpired, 10, true),
+        (Kind::QuotaExhausted, 10, true),
+        (Kind::AuthRequired, 0, false),
+        (Kind::ContextLimit, 10, false),
+    ] {
+        let mut world = World::new(standard(), []);
+        world.failures = [(kind, in_conversation(written))].into();
+        let mut world = world.run();
+        world.happen(RunResumed::as_it_was("a person has seen to it", 1));
+        world.happen(RecoveryResolved::by_hand(None));
+        let plan = world.recovery.plan();
+        assert_eq!(plan.resume.is_some(), goes_on, "{kind} {plan:?}");
+    }
+}
+
+/// The words of a person are told in the conversation.
+#[test]
+fn what_a_person_says_is_told_in_the_conversation() {
+    let mut world = World::new(standard(), []);
+    world.failures = [(Kind::AuthExpired, in_conversation(10))].into();
+    let mut world = world.run();
+    world.happen(RunResumed::as_it_was("a person has seen to it", 1));
+    let mut resolved = RecoveryResolved::by_hand(None);
+    resolved.changes = vec![Changed::Words("use the other key".into())];
+    world.happen(resolved);
+    let plan = world.recovery.plan();
+    assert_eq!(plan.resume.as_deref(), Some("abc"));
+    assert_eq!(plan.words.as_deref(), Some("use the other key"));
+}
+
+/// A wait inside the gateway is as durable as any other.
+#[test]
+fn what_an_api_call_waited_for_is_waited_for_after_a_crash() {
+    let mut world = World::new(standard(), []);
+    world.start();
+    let until = world.now.after(Duration::from_secs(5400));
+    let session = world.recovery.spec().session.clone();
+    let mut decided = World::new(standard(), [Kind::RateLimit]);
+    decided.until_attempt(1);
+    let made = decided.log.iter().find_map(|one| match &one.event {
+        Event::DecisionMade(made) => Some(made.decision.clone()),
+        _ => None,
+    });
+    let mut decision = made.unwrap();
+    decision.action = Chosen::Retry {
+        until,
+        delay: Duration::from_secs(5400),
+    };
+    // Somebody else was asked instead: nobody waits.
+    for (call, fallback) in [("c1", None), ("c2", Some("second".to_owned()))] {
+        world.happen(Box::new(CallFailed {
+            session: session.clone(),
+            call: call.into(),
+            number: 1,
+            upstream: "first".into(),
+            model: None,
+            status: Some(429),
+            diagnosis: diagnosis(Kind::RateLimitTimed),
+            decision: decision.clone(),
+            fallback,
+            passed_over: Vec::new(),
+            policy_hash: String::new(),
+        }));
+        decision.action = Chosen::Retry {
+            until: until.after(Duration::from_secs(60)),
+            delay: Duration::from_secs(5460),
+        };
+    }
+    world.crash();
+    assert!(world.step(), "the interruption is noted");
+    assert_eq!(world.recovery.next(world.now), Next::Wait(until));
+    let world = world.run();
+    let waited = world.log.last().unwrap().at;
+    assert!(waited >= until);
+    assert_eq!(world.finished().outcome, Outcome::Succeeded);
+}
+
+/// A conversation that is gone costs one attempt, never a question and never a circle.
+#[test]
+fn a_conversation_that_is_gone_is_replaced_at_once() {
+    let mut world = World::new(standard(), []);
+    world.failures = [(Kind::RateLimitTimed, in_conversation(10))].into();
+    world.until_attempt(1);
+    assert_eq!(world.recovery.plan().resume.as_deref(), Some("abc"));
+    world.start();
+    let failed = AttemptFailed {
+        lost_conversation: true,
+        ..world.failed(Kind::InvalidArguments, Measured::default())
+    };
+    world.happen(Box::new(failed));
+    assert_eq!(world.recovery.next(world.now), Next::Attempt);
+    let plan = world.recovery.plan();
+    assert_eq!((plan.resume, plan.after_cut_off), (None, true));
+    assert_eq!(world.run().finished().outcome, Outcome::Recovered);
+}
+
+/// The work is done; only what the repair was for is looked at again.
+#[test]
+fn after_a_repair_only_the_check_that_failed_is_run_again() {
+    let mut world = World::new(standard(), []).offering([(GRANTED, 0)]);
+    world.start();
+    let failed = AttemptFailed {
+        check: Some(FailedCheck {
+            line: "npm test".into(),
+            exit_code: 1,
+            excerpt: Default::default(),
+        }),
+        ..world.failed(Kind::MissingDependency, Measured::default())
+    };
+    world.happen(Box::new(failed));
+    while world.recovery.repair().is_some() || world.repairs.all().is_empty() {
+        assert!(world.step());
+    }
+    assert_eq!(world.recovery.next(world.now), Next::Check);
+    world.start();
+    world.crash();
+    assert!(world.step());
+    assert_eq!(
+        world.recovery.next(world.now),
+        Next::Check,
+        "after a crash, too"
+    );
+    assert_eq!(world.run().finished().outcome, Outcome::Recovered);
 }
 
 /// S1-26, S1-36: a timeout of 1200 s becomes 1800 s, and stays so.

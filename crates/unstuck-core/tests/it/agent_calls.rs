@@ -322,9 +322,57 @@ fn a_users_agent_needs_no_more_than_its_command() {
     let built = ours.build(&call).unwrap();
     assert_eq!(built.command, words("/opt/ours run --llm m"));
     assert_eq!(built.stdin.as_deref(), Some("fix it"));
-    // What starts it may start anything else too.
-    assert_eq!(agents.recognise(&built.command), None);
+    // It is known by its first word.
+    let known = |line: &str| agents.recognise(&words(line)).map(Agent::id);
+    assert_eq!(known("/opt/ours run"), Some("ours"));
     assert_eq!(ours.read_output("Done.", "").text.as_deref(), Some("Done."));
+}
+
+#[test]
+fn a_users_agent_is_known_by_its_section_and_its_program() {
+    let with = |id: &str, text: &str| {
+        let file = toml::from_str::<AgentFile>(text).unwrap().under(id);
+        Agents::built_in().clone().with(file)
+    };
+    let known = |agents: &Agents, line: &str| {
+        let agent = agents.recognise(&words(line));
+        agent.map(|agent| agent.id().to_owned())
+    };
+    let own = with("copilot", "call.command = ['copilot', '--ask', '{prompt}']");
+    assert_eq!(known(&own, "copilot -p x").as_deref(), Some("copilot"));
+    let own = with("mine", "call.command = ['/opt/my-agent', 'run']");
+    for line in ["my-agent run", "mine x"] {
+        assert_eq!(known(&own, line).as_deref(), Some("mine"), "{line}");
+    }
+    // What starts it may start anything else too, and a name belongs to one agent.
+    let own = with("boxed", "call.command = ['docker', 'run', 'my-image']");
+    assert_eq!(known(&own, "docker ps"), None);
+    let own = with("other", "call.command = ['claude', '-p']");
+    assert_eq!(known(&own, "claude -p x").as_deref(), Some("claude"));
+}
+
+/// On Bedrock and Vertex the API has another address; with a GitHub login there is none to set.
+#[test]
+fn variables_say_whether_an_agent_can_be_sent_elsewhere() {
+    let allowed = |id: &str, set: &[(&str, &'static str)]| {
+        let base_url = &agent(id).file().call.base_url;
+        base_url.is_allowed_by(|name| {
+            let found = set.iter().find(|(one, _)| *one == name);
+            found.map(|(_, value)| *value)
+        })
+    };
+    assert!(allowed("claude", &[]));
+    assert!(allowed("claude", &[("CLAUDE_CODE_USE_BEDROCK", "0")]));
+    assert!(!allowed("claude", &[("CLAUDE_CODE_USE_BEDROCK", "1")]));
+    assert!(!allowed("claude", &[("CLAUDE_CODE_USE_VERTEX", "true")]));
+    assert!(!allowed("gemini", &[("GOOGLE_GENAI_USE_GCA", "true")]));
+    assert!(!allowed("copilot", &[]));
+    let own = ("COPILOT_PROVIDER_BASE_URL", "http://mine/v1");
+    assert!(allowed("copilot", &[own]));
+    assert!(!allowed(
+        "copilot",
+        &[own, ("COPILOT_PROVIDER_TYPE", "azure")]
+    ));
 }
 
 #[test]

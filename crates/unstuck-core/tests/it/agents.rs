@@ -7,14 +7,16 @@ use unstuck_core::agent::{
 };
 use unstuck_core::decision::Capability;
 
-pub(crate) const FILES: [&str; 7] = [
+pub(crate) const FILES: [&str; 9] = [
     include_str!("../../data/agents/aider.toml"),
     include_str!("../../data/agents/claude.toml"),
     include_str!("../../data/agents/codex.toml"),
     include_str!("../../data/agents/command.toml"),
+    include_str!("../../data/agents/copilot.toml"),
     include_str!("../../data/agents/gemini.toml"),
     include_str!("../../data/agents/goose.toml"),
     include_str!("../../data/agents/opencode.toml"),
+    include_str!("../../data/agents/qwen.toml"),
 ];
 
 #[derive(Debug, Deserialize)]
@@ -243,6 +245,59 @@ fn every_output_is_read_as_its_sample_says() {
             };
             assert_eq!(read, answer, "{}", agent.id());
         }
+    }
+}
+
+#[test]
+fn a_run_that_broke_off_is_told_from_one_that_came_to_its_end() {
+    let read = |id: &str, stdout: &str| {
+        let agent = Agents::built_in().get(id).unwrap();
+        agent.read_output(stdout, "")
+    };
+    let begun = r#"{"type":"thread.started","thread_id":"t1"}"#;
+    let ended = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":0}}"#;
+    assert!(read("codex", begun).is_unfinished);
+    let empty = read("codex", &format!("{begun}\n{ended}"));
+    assert_eq!((empty.is_unfinished, empty.text), (false, None));
+    assert!(!read("codex", "Done.").is_unfinished);
+    // JSON that is the answer itself is not the agent's own.
+    assert!(!read("claude", r#"{"colour":"red"}"#).is_unfinished);
+}
+
+#[test]
+fn the_step_that_was_not_finished_is_named() {
+    let claude = Agents::built_in().get("claude").unwrap();
+    let call = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"a","name":"Bash","input":{"command":"make"}}]}}"#;
+    let result = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"a","content":"ok"}]}}"#;
+    let step = |text: &str| claude.unfinished_step(text);
+    assert_eq!(step("Working on it."), None);
+    let open = step(call).unwrap();
+    assert_eq!(
+        open,
+        r#"`Bash {"command":"make"}`, whose result never came"#
+    );
+    let done = step(&format!("{call}\n{result}")).unwrap();
+    assert!(done.starts_with("what comes after `Bash"), "{done}");
+}
+
+#[test]
+fn a_conversation_that_is_not_there_is_told_by_the_agents_words() {
+    for (id, words) in [
+        ("claude", "No conversation found with session ID: 11-22"),
+        (
+            "gemini",
+            "Error resuming session: Invalid session identifier",
+        ),
+        (
+            "copilot",
+            "Error: No session, task, or name matched '11-22'.",
+        ),
+        ("qwen", "No saved session found with ID 11-22."),
+        ("opencode", "Error: Session not found"),
+    ] {
+        let agent = Agents::built_in().get(id).unwrap();
+        assert!(agent.misses_conversation("", words), "{id}");
+        assert!(!agent.misses_conversation("", "Rate limited"), "{id}");
     }
 }
 

@@ -94,6 +94,7 @@ pub(crate) fn failed(number: u32) -> Event {
         validation_errors: Vec::new(),
         excerpt: Excerpt::default(),
         check: None,
+        lost_conversation: false,
     }))
 }
 

@@ -29,6 +29,7 @@ fn failed_with(failure: &Failure) -> Event {
         validation_errors: Vec::new(),
         excerpt: Excerpt::default(),
         check: None,
+        lost_conversation: false,
     }))
 }
 

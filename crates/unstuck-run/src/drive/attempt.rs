@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use unstuck_core::decision::Capability;
 use unstuck_core::duration::in_millis;
-use unstuck_core::event::{AttemptStarted, InterruptedBy, Measured};
-use unstuck_core::recovery::AttemptPlan;
+use unstuck_core::event::{AttemptStarted, InterruptedBy, LastCall, Measured, WaitingUntil};
+use unstuck_core::recovery::{AttemptPlan, Next};
 use unstuck_core::stuck::StuckSign;
-use unstuck_core::{Diagnosis, Event};
+use unstuck_core::{Diagnosis, Event, Timestamp};
 
 use super::answer_file::AnswerFile;
 use super::around::Moment;
 use super::checked::Checked;
-use super::command::{Changer, Line};
+use super::command::{Changer, Line, Since};
 use super::engine::{CutOff, Engine, stopped};
 use super::error::RunError;
 use super::escape::unescape;
@@ -34,6 +34,9 @@ use crate::process::{
     Supervisor,
 };
 
+/// What a conversation is told when the files that it knows are not what they were.
+const WORK_TREE_CHANGED: &str = "The files of the work tree were changed since this conversation stopped, by others or by being set back: read them again before you rely on what you know of them.";
+
 impl<'a> Engine<'a> {
     /// Makes the attempt that is planned, and notes what came of it.
     pub(super) async fn attempt(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
@@ -49,15 +52,16 @@ impl<'a> Engine<'a> {
             return Ok(());
         };
         let plan = log.recovery().plan();
-        let line = match self.line(log, &plan) {
+        let before = self.snapshot(log, plan.number, Moment::Before).await;
+        let tree = before.as_ref().map(|before| before.tree.clone());
+        let since = self.since(log, &plan, tree.as_deref());
+        let line = match self.line(log, &plan, since) {
             Err(error) if self.role.is_some() && error.is_about_the_call() => {
                 self.ask_about_call(log, &error);
                 return Ok(());
             }
             line => line?,
         };
-        let before = self.snapshot(log, plan.number, Moment::Before).await;
-        let tree = before.as_ref().map(|before| before.tree.clone());
         self.note_start(log, &plan, &line, supervisor.reaper(), tree);
         self.flush(log).await?;
         if *self.stop.borrow() != Stop::No {
@@ -93,7 +97,8 @@ impl<'a> Engine<'a> {
             used: attendance
                 .as_ref()
                 .map_or_else(Measured::default, |attendance| attendance.used()),
-            trouble: attendance.and_then(|attendance| attendance.trouble()),
+            trouble: attendance.as_ref().and_then(|one| one.trouble()),
+            last_call: attendance.and_then(|one| one.last_call()),
         };
         let judged = self.judged(log, &plan, &line, &seen);
         let failed = matches!(judged.event, Event::AttemptFailed(_));
@@ -121,10 +126,33 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn line(&mut self, log: &Log<'_, '_>, plan: &AttemptPlan) -> Result<Line, RunError> {
+    /// What a conversation that goes on is told about the time since it stopped.
+    fn since(&self, log: &Log<'_, '_>, plan: &AttemptPlan, tree: Option<&str>) -> Since {
+        let recovery = log.recovery();
+        if plan.resume.is_none() {
+            return Since::default();
+        }
+        let spec = recovery.spec();
+        let agent = self.agent_of(&spec.command, spec.agent.as_deref());
+        let written = self.on_disk(log, Status::Exited(0)).stdout.text();
+        let left = recovery.end().filter(|_| !recovery.is_cut_off());
+        let left = left.and_then(|end| end.tree.as_deref());
+        let is_changed = left.is_some() && tree.is_some() && left != tree;
+        Since {
+            step: agent.and_then(|agent| agent.unfinished_step(&written)),
+            meanwhile: is_changed.then(|| WORK_TREE_CHANGED.to_owned()),
+        }
+    }
+
+    fn line(
+        &mut self,
+        log: &Log<'_, '_>,
+        plan: &AttemptPlan,
+        since: Since,
+    ) -> Result<Line, RunError> {
         let recovery = log.recovery();
         if let Some(role) = self.role {
-            return self.role_line(role.call, log, plan);
+            return self.role_line(role.call, log, plan, since);
         }
         let spec = recovery.spec();
         let agent = self.agent_of(&spec.command, spec.agent.as_deref()).cloned();
@@ -139,6 +167,7 @@ impl<'a> Engine<'a> {
             plan,
             prompts,
             steps: None,
+            since,
             refused: log.refused(),
         };
         changer.line(input.as_deref(), self.draws)
@@ -419,6 +448,9 @@ impl<'a> Engine<'a> {
             stdout: seen.stdout,
             stuck: seen.stuck,
             trouble: seen.trouble.as_ref(),
+            last_call: seen.last_call.as_ref(),
+            is_resumed: plan.resume.is_some(),
+            is_headless: self.role.is_some() || self.is_headless(spec),
             counted: seen.used.clone(),
             tree: seen.tree.clone(),
             is_role: self.role.is_some(),
@@ -431,21 +463,13 @@ impl<'a> Engine<'a> {
     pub(super) fn note_crash(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
         let number = log.recovery().attempts();
         let record = Status::from_record(&self.exit_record(log, number));
+        let record = record.filter(|status| !self.ended_with_gateway(log, status));
         match record.and_then(|status| self.left_behind(log, status)) {
             Some(ended) => {
                 let mut plan = log.recovery().plan();
                 plan.number = number;
-                let line = self.line(log, &plan)?;
-                let seen = Seen {
-                    ended: &ended,
-                    check: None,
-                    stuck: None,
-                    stdout: None,
-                    tree: None,
-                    trouble: None,
-                    used: Measured::default(),
-                };
-                let judged = self.judged(log, &plan, &line, &seen);
+                let line = self.line(log, &plan, Since::default())?;
+                let judged = self.judged(log, &plan, &line, &Seen::of(&ended));
                 if !self.keep_answer_left_behind(log, &judged, &ended)? {
                     return Ok(());
                 }
@@ -454,9 +478,81 @@ impl<'a> Engine<'a> {
             None => {
                 let conversation = self.left_conversation(log);
                 let cut_off = log.interruption(InterruptedBy::Crash, conversation);
-                log.note(self.clock.at(), cut_off);
+                let now = self.clock.at();
+                log.note(now, cut_off);
+                self.note_held(log, now);
             }
         }
+        Ok(())
+    }
+
+    /// Whether a child that ended when nobody looked any more may have ended because its way to its API was gone: the gateway
+    /// ended with the process that supervised it.
+    fn ended_with_gateway(&self, log: &Log<'_, '_>, status: &Status) -> bool {
+        let spec = log.recovery().spec();
+        let has_gateway = self.go_between.is_some() && !log.options().no_gateway;
+        let is_agent = self.role.is_some() || self.is_headless(spec);
+        let is_doubtful = !status.is_success() || log.recovery().is_held();
+        has_gateway && is_agent && spec.policy.enabled && is_doubtful
+    }
+
+    /// Notes that what an API call waited for when the attempt was cut off is still waited for.
+    fn note_held(&self, log: &mut Log<'_, '_>, now: Timestamp) {
+        if let Next::Wait(until) = log.recovery().next(now) {
+            let session = Some(log.recovery().spec().session.clone());
+            let reason = "an API call was waiting for this when the attempt was cut off".to_owned();
+            let wait = WaitingUntil {
+                session,
+                until,
+                reason,
+                stated: true,
+                parked: false,
+            };
+            log.note(now, wait);
+        }
+    }
+
+    /// Runs only the check again that failed after the newest attempt: a repair was run since.
+    pub(super) async fn check_again(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
+        let answer = log.answer().to_owned();
+        if answer.trim().is_empty() {
+            // What the attempt had made is not known any more.
+            return self.attempt(log).await;
+        }
+        let Some(mut supervisor) = self.free_supervisor().await? else {
+            self.interrupted(log, None);
+            return Ok(());
+        };
+        let plan = AttemptPlan {
+            changes: vec!["only its check is run again".to_owned()],
+            ..log.recovery().plan()
+        };
+        let conversation = log.recovery().end();
+        let conversation = conversation.and_then(|end| end.used.agent_session.clone());
+        let line = Line {
+            command: log.recovery().spec().command.clone(),
+            stdin: None,
+            session: conversation,
+        };
+        self.note_start(log, &plan, &line, supervisor.reaper(), None);
+        self.flush(log).await?;
+        let ended = left_behind(Status::Exited(0), answer.as_bytes(), &[]);
+        let check = self.check(log, &ended, &mut supervisor).await?;
+        if check.as_ref().is_some_and(|check| check.ended.stopped) {
+            self.interrupted(log, Some(CutOff::default()));
+            return Ok(());
+        }
+        let seen = Seen {
+            check: check.as_ref(),
+            ..Seen::of(&ended)
+        };
+        let judged = self.judged(log, &plan, &line, &seen);
+        if !self.keep_answer_left_behind(log, &judged, &ended)? {
+            return Ok(());
+        }
+        let failed = matches!(judged.event, Event::AttemptFailed(_));
+        log.note_judged(self.clock.at(), judged);
+        self.after_attempt(log, !failed);
         Ok(())
     }
 
@@ -472,9 +568,10 @@ impl<'a> Engine<'a> {
         let agent = self.agent_of(&spec.command, spec.agent.as_deref())?;
         let (stdout, stderr) = (ended.stdout.text(), ended.stderr.text());
         let told = agent.read_output(&stdout, &stderr).session;
-        // One that had said nothing yet may not have begun it.
+        // One that had said nothing yet may not have begun it; it is tried where the agent says if there is none.
+        let tells = !agent.file().session.missing.is_empty();
         let given = given
-            .filter(|_| !stdout.trim().is_empty())
+            .filter(|_| tells || !stdout.trim().is_empty())
             .map(str::to_owned);
         told.or(given).filter(|_| can)
     }
@@ -549,6 +646,24 @@ struct Seen<'a> {
     tree: Option<String>,
     /// What was seen between the agent and its API.
     trouble: Option<Diagnosis>,
+    /// How the newest of its API calls ended.
+    last_call: Option<LastCall>,
     /// What its calls used, where somebody saw them.
     used: Measured,
+}
+
+impl<'a> Seen<'a> {
+    /// How an attempt ended, of which nothing else is known.
+    fn of(ended: &'a Ended) -> Self {
+        Self {
+            ended,
+            check: None,
+            stuck: None,
+            stdout: None,
+            tree: None,
+            trouble: None,
+            last_call: None,
+            used: Measured::default(),
+        }
+    }
 }

@@ -4,6 +4,22 @@ use unstuck_core::{Diagnosis, Kind};
 
 /// Limits: what stands later says more, and an agent may know more than its API tells.
 const LIMITS: [Kind; 3] = [Kind::RateLimit, Kind::RateLimitTimed, Kind::QuotaExhausted];
+/// Kinds of failures that calls of an API have.
+const OF_API: [Kind; 13] = [
+    Kind::RateLimit,
+    Kind::RateLimitTimed,
+    Kind::ServerOverloaded,
+    Kind::ServerError,
+    Kind::Timeout,
+    Kind::NetworkError,
+    Kind::ContextLimit,
+    Kind::InvalidRequest,
+    Kind::ModelNotFound,
+    Kind::AuthRequired,
+    Kind::AuthExpired,
+    Kind::QuotaExhausted,
+    Kind::EmptyOutput,
+];
 /// Outages, which agents often confuse.
 const OUTAGES: [Kind; 3] = [
     Kind::NetworkError,
@@ -11,15 +27,34 @@ const OUTAGES: [Kind; 3] = [
     Kind::ServerOverloaded,
 ];
 
-/// What counts: what was seen on the wire, where the agent's own words say nothing, the same, or less.
-pub(super) fn better(own: Diagnosis, seen: Option<&Diagnosis>) -> Diagnosis {
-    match seen {
-        Some(seen) if says_more(seen.kind, own.kind) => Diagnosis {
+/// Whether such a failure is one of a call of an API.
+pub(super) fn is_about_api(kind: Kind) -> bool {
+    OF_API.contains(&kind)
+}
+
+/// What counts: what was seen on the wire. Where it is not known to have ended the agent, only if the agent's own words say
+/// nothing, the same, or less.
+pub(super) fn better(own: Diagnosis, seen: Option<&Diagnosis>, is_cause: bool) -> Diagnosis {
+    let counts = |seen: &&Diagnosis| match is_cause {
+        true => !is_vague(seen.kind) && !knows_reset(&own, seen),
+        false => says_more(seen.kind, own.kind),
+    };
+    match seen.filter(counts) {
+        Some(seen) => Diagnosis {
             layer: own.layer,
             ..seen.clone()
         },
-        _ => own,
+        None => own,
     }
+}
+
+/// Whether only the agent knows when a limit ends.
+fn knows_reset(own: &Diagnosis, seen: &Diagnosis) -> bool {
+    own.kind == Kind::RateLimitTimed && seen.kind == Kind::RateLimit && seen.retry_after.is_none()
+}
+
+fn is_vague(kind: Kind) -> bool {
+    matches!(kind, Kind::Unknown | Kind::None)
 }
 
 fn says_more(seen: Kind, own: Kind) -> bool {
@@ -74,9 +109,34 @@ mod tests {
         let own = of("something strange happened");
         let mut seen = of("429 Too Many Requests");
         seen.retry_after = Some(std::time::Duration::from_secs(90));
-        let chosen = better(own.clone(), Some(&seen));
+        let chosen = better(own.clone(), Some(&seen), false);
         assert_eq!(chosen.retry_after, seen.retry_after);
         assert_eq!((chosen.kind, chosen.layer), (seen.kind, own.layer));
-        assert_eq!(better(own.clone(), None), own);
+        assert_eq!(better(own.clone(), None, true), own);
+    }
+
+    /// A start-up warning, a missing model that reads like a missing program, a limit that reads like used-up credit.
+    #[test]
+    fn the_call_that_ended_the_agent_says_more_than_its_screen() {
+        for (screen, wire) in [
+            (
+                "ripgrep not available: spawn rg EACCES permission denied",
+                "500 Internal Server Error",
+            ),
+            ("gemini: command not found", "model not found: gemini-9"),
+            ("Your credit balance is too low", "429 Too Many Requests"),
+        ] {
+            let (own, seen) = (of(screen), of(wire));
+            assert_ne!(own.kind, seen.kind);
+            assert_eq!(better(own, Some(&seen), true).kind, seen.kind, "{screen}");
+        }
+        let (mut own, seen) = (of("429 Too Many Requests"), of("429 Too Many Requests"));
+        own.kind = Kind::RateLimitTimed;
+        own.retry_after = Some(std::time::Duration::from_secs(5400));
+        assert_eq!(
+            better(own.clone(), Some(&seen), true),
+            own,
+            "it knows the reset"
+        );
     }
 }

@@ -56,8 +56,19 @@ pub(super) struct Changer<'a> {
     pub(super) prompts: &'a Prompts,
     /// A way out that the agent is told, as a list of steps.
     pub(super) steps: Option<String>,
+    /// What a conversation that goes on is told about the time since it stopped.
+    pub(super) since: Since,
     /// Why what it proposed was refused.
     pub(super) refused: Vec<String>,
+}
+
+/// What happened since a conversation stopped, as far as is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Since {
+    /// The step that the agent was at.
+    pub(super) step: Option<String>,
+    /// What else happened meanwhile.
+    pub(super) meanwhile: Option<String>,
 }
 
 impl Changer<'_> {
@@ -82,6 +93,7 @@ impl Changer<'_> {
         let given =
             (plan.resume.is_none() && invocation.takes_new_session()).then(|| conversation(draw));
         let original = original(&invocation, spec, input);
+        let task = original.clone().unwrap_or_default();
         let changes = Changes {
             prompt: match (&plan.resume, original) {
                 (None, Some(original)) => {
@@ -94,7 +106,7 @@ impl Changer<'_> {
             session: match &plan.resume {
                 Some(id) => Some(Session::Resume {
                     id: id.clone(),
-                    message: self.message()?,
+                    message: self.message(&task)?,
                 }),
                 None if plan.fresh => Some(Session::Fresh),
                 None => given.clone().map(|id| Session::New { id }),
@@ -112,11 +124,20 @@ impl Changer<'_> {
     }
 
     /// What the agent is told when it goes on in its conversation.
-    pub(super) fn message(&self) -> Result<String, RunError> {
+    pub(super) fn message(&self, task: &str) -> Result<String, RunError> {
         if let Some(text) = &self.plan.text {
             return Ok(text.clone());
         }
-        let context = self.context();
+        let mut context = PromptContext {
+            task: beginning(task),
+            step: self.since.step.clone().unwrap_or_default(),
+            meanwhile: self.since.meanwhile.clone().unwrap_or_default(),
+            ..self.context()
+        };
+        // What failed before it was cut off is not what ended it.
+        if self.plan.after_cut_off {
+            context.error.clear();
+        }
         let limits = PromptLimits::default();
         let mut message = self.prompts.message(CONTINUE, &context, &limits)?;
         if let Some(words) = &self.plan.words {
@@ -168,6 +189,16 @@ impl Changer<'_> {
 
     fn context(&self) -> PromptContext {
         self.recovery.failure().map(context).unwrap_or_default()
+    }
+}
+
+/// The beginning of a task, by which an agent that has it in its conversation knows it again.
+fn beginning(task: &str) -> String {
+    const LONGEST: usize = 600;
+    let task = task.trim();
+    match task.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &task[..at]),
+        None => task.to_owned(),
     }
 }
 

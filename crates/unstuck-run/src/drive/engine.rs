@@ -137,12 +137,19 @@ impl Engine<'_> {
         }
     }
 
+    /// Whether a command line runs an agent without a person.
+    pub(super) fn is_headless(&self, spec: &SessionSpec) -> bool {
+        let agent = self.agent_of(&spec.command, spec.agent.as_deref());
+        agent.is_some_and(|agent| Invocation::read(agent, &spec.command).is_headless())
+    }
+
     /// The loop itself.
     pub(super) async fn drive(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
         loop {
             let now = self.clock.at();
             match log.recovery().next(now) {
                 Next::Attempt => self.attempt(log).await?,
+                Next::Check => self.check_again(log).await?,
                 Next::NoteInterruption => self.note_crash(log)?,
                 Next::Decide => self.decide(log).await?,
                 Next::Repair => self.repair(log).await?,

@@ -8,7 +8,7 @@ use unstuck_core::decision::{Capability, Changed};
 use unstuck_core::event::{RecoveryResolved, SessionId, VERSION};
 use unstuck_core::{Event, Recorded, Recovery, Timestamp};
 
-use super::command::{Changer, capabilities, original};
+use super::command::{Changer, Since, capabilities, original};
 use super::error::RunError;
 use super::input::Input;
 use super::knowledge::Known;
@@ -111,12 +111,13 @@ impl Foresight<'_> {
             plan: &plan,
             prompts: self.known.prompts(),
             steps: None,
+            since: Since::default(),
             refused: Vec::new(),
         };
         let original = begun.unwrap_or_default();
         Ok(WouldSend {
             prompt: match &plan.resume {
-                Some(_) => changer.message()?,
+                Some(_) => changer.message(&original)?,
                 None => changer.prompt(&original)?,
             },
             original,

@@ -4,12 +4,13 @@ use unstuck_core::action::shell_quote;
 use unstuck_core::agent::{Agent, Report};
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
-    Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, FailedCheck, Measured,
+    Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, FailedCheck, Finish, LastCall,
+    Measured,
 };
 use unstuck_core::stuck::{StuckSign, asks_back};
 use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId};
 
-use super::better_evidence::better;
+use super::better_evidence::{better, is_about_api};
 use super::checked::Checked;
 use super::knowledge::Knowledge;
 use super::request::Options;
@@ -36,6 +37,12 @@ pub(super) struct Case<'a> {
     pub(super) stuck: Option<&'a StuckSign>,
     /// What its newest call to its API failed of, where somebody saw it.
     pub(super) trouble: Option<&'a Diagnosis>,
+    /// How that call ended, where somebody saw it.
+    pub(super) last_call: Option<&'a LastCall>,
+    /// Whether it was to go on with a conversation.
+    pub(super) is_resumed: bool,
+    /// Whether the agent runs without a person, so that its end is that of its task.
+    pub(super) is_headless: bool,
     /// What its calls used, where somebody saw them; it counts for what the agent does not tell.
     pub(super) counted: Measured,
     /// What it made of the work tree.
@@ -65,15 +72,26 @@ impl Case<'_> {
         };
         let stderr = self.ended.stderr.text();
         let report = self.agent.map(|agent| agent.read_output(&stdout, &stderr));
-        let text = report.as_ref().and_then(|report| report.text.clone());
-        let event = self.event(knowledge, now, report.as_ref(), (&stdout, &stderr));
+        let text = match &report {
+            // JSON without an answer in it is none.
+            Some(report) => report.text.clone().unwrap_or_default(),
+            None => stdout.clone(),
+        };
+        let event = self.event(knowledge, now, report.as_ref(), &text, (&stdout, &stderr));
         let failure = matches!(event, Event::AttemptFailed(_)).then(|| match self.failed_check() {
             Some(check) => check.failure(),
             None => self.failure(&stdout, &stderr, Vec::new()),
         });
+        let event = match event {
+            Event::AttemptFailed(mut attempt) => {
+                attempt.lost_conversation = self.lost_conversation(&stdout, &stderr);
+                Event::AttemptFailed(attempt)
+            }
+            other => other,
+        };
         Judged {
-            is_extracted: text.as_ref().is_some_and(|text| *text != stdout),
-            answer: text.unwrap_or(stdout),
+            is_extracted: text != stdout,
+            answer: text,
             event,
             failure,
         }
@@ -84,10 +102,9 @@ impl Case<'_> {
         knowledge: Knowledge<'_>,
         now: &Now,
         report: Option<&Report>,
+        text: &str,
         (stdout, stderr): (&str, &str),
     ) -> Event {
-        let text = report.and_then(|report| report.text.as_deref());
-        let text = text.unwrap_or(stdout);
         let wrong = self.wrong(text);
         let end = self.end(report);
         let asks = || match self.only_asks(text) {
@@ -96,6 +113,15 @@ impl Case<'_> {
         };
         if let Some(sign) = self.stuck.cloned().or_else(asks) {
             return failed(end, sign.diagnosis(), Vec::new(), (stdout, stderr), None);
+        }
+        if let Some(diagnosis) = self.broken_end(report) {
+            return failed(end, diagnosis, Vec::new(), (stdout, stderr), None);
+        }
+        if self.lost_conversation(stdout, stderr) {
+            let said = "the conversation that it was to go on with is not there any more";
+            let kind = Kind::InvalidArguments;
+            let diagnosis = Diagnosis::observed(kind, Layer::Agent, "lost_conversation", said);
+            return failed(end, diagnosis, Vec::new(), (stdout, stderr), None);
         }
         let cut = self.is_cut(text, stdout);
         if self.is_plainly_fine(text, &wrong) {
@@ -106,13 +132,14 @@ impl Case<'_> {
             Some(check) => self.of_check(check, &failure, knowledge.classifier(), now),
             None => {
                 let own = self.diagnosed(&failure, text, knowledge.classifier(), now);
-                better(own, self.seen_trouble())
+                better(own, self.seen_trouble(), self.is_cause_seen())
             }
         };
         if self.is_certain(diagnosis.kind, text, !failure.validation_errors.is_empty()) {
             diagnosis.confidence = 1.0;
         }
-        if diagnosis.kind == Kind::None && self.ended.status.is_success() {
+        let is_fine = diagnosis.kind == Kind::None || self.got_over(&diagnosis, &failure);
+        if is_fine && self.ended.status.is_success() {
             return succeeded(end, diagnosis.truncated || cut);
         }
         let check = self.failed_check().map(Checked::kept);
@@ -135,7 +162,8 @@ impl Case<'_> {
     ) -> Diagnosis {
         let diagnosis = classifier.diagnose(failure, now);
         let in_text = |agent: &Agent| agent.file().output.failures_in_text;
-        if diagnosis.kind != Kind::None || !self.agent.is_some_and(in_text) {
+        let is_empty = self.agent.is_some() && text.trim().is_empty();
+        if diagnosis.kind != Kind::None || !(is_empty || self.agent.is_some_and(in_text)) {
             return diagnosis;
         }
         let told = Failure {
@@ -151,6 +179,63 @@ impl Case<'_> {
         let is_told = !self.ended.status.is_success() || self.agent.is_some_and(in_text);
         self.trouble
             .filter(|_| is_told && self.ended.timed_out.is_none())
+    }
+
+    /// Whether it could not go on with a conversation because there is none.
+    fn lost_conversation(&self, stdout: &str, stderr: &str) -> bool {
+        let misses = |agent: &Agent| agent.misses_conversation(stdout, stderr);
+        self.is_resumed && !self.ended.status.is_success() && self.agent.is_some_and(misses)
+    }
+
+    /// What shows that an agent which ended well has no answer: its last API call, or its own output that breaks off.
+    fn broken_end(&self, report: Option<&Report>) -> Option<Diagnosis> {
+        let agent = self.agent.filter(|_| self.is_headless)?;
+        if !self.ended.status.is_success() {
+            return None;
+        }
+        let observed = |kind, what, sentence: &str| {
+            Some(Diagnosis::observed(kind, Layer::Agent, what, sentence))
+        };
+        let decides = agent.file().output.last_call_decides;
+        if let Some(last) = self.last_call.filter(|_| decides) {
+            let refused = matches!(last.finish, Some(Finish::Refusal | Finish::ContentFilter));
+            if !last.outcome.is_success() {
+                let own = self.trouble.map(|trouble| Diagnosis {
+                    layer: Layer::Agent,
+                    ..trouble.clone()
+                });
+                let said = "its last API call failed, and it ended all the same";
+                let kind = last.kind.unwrap_or(Kind::CliCrash);
+                return own.or_else(|| observed(kind, "last_call", said));
+            } else if refused {
+                let said = "the last answer of its API was a refusal";
+                return observed(Kind::ContentFilter, "last_call", said);
+            } else if last.is_empty {
+                let said = "the last answer of its API was empty";
+                return observed(Kind::EmptyOutput, "last_call", said);
+            }
+        }
+        let is_unfinished = report.is_some_and(|report| report.is_unfinished);
+        let said = "its output breaks off before its run came to an end";
+        is_unfinished
+            .then(|| observed(Kind::CliCrash, "unfinished", said))
+            .flatten()
+    }
+
+    /// Whether its words tell of a failed API call that it has got over: a later one was answered.
+    fn got_over(&self, diagnosis: &Diagnosis, failure: &Failure) -> bool {
+        let is_answered =
+            |last: &LastCall| last.is_usable() && last.finish != Some(Finish::ToolUse);
+        is_about_api(diagnosis.kind)
+            && self.failed_check().is_none()
+            && failure.validation_errors.is_empty()
+            && self.last_call.is_some_and(is_answered)
+    }
+
+    /// Whether the failed call that was seen is what ended the agent: its last one, and no signal.
+    fn is_cause_seen(&self) -> bool {
+        let is_last = self.last_call.is_some_and(|last| !last.is_usable());
+        is_last && matches!(self.ended.status, Status::Exited(_))
     }
 
     /// Whether an answer may be nothing but a question: a few lines, and nothing that shows the work.
@@ -321,6 +406,7 @@ fn failed(
             stderr: end_of(stderr, EXCERPT),
         },
         check,
+        lost_conversation: false,
     }))
 }
 

@@ -305,10 +305,19 @@ impl<'j, 'a> Log<'j, 'a> {
     }
 
     pub(super) fn how_it_went(&self) -> String {
-        match self.view.error_count {
-            0 => "done at the first try".to_owned(),
-            1 => "done after one failure".to_owned(),
-            n => format!("done after {n} failures"),
+        let times = |count: u32| match count {
+            1 => "once".to_owned(),
+            n => format!("{n} times"),
+        };
+        let cut_offs = self.recovery.cut_offs();
+        let cut_off = format!("it was cut off {} and taken up again", times(cut_offs));
+        match (self.view.error_count, cut_offs) {
+            (0, 0) => "done at the first try".to_owned(),
+            (0, _) => format!("done after {cut_off}"),
+            (1, 0) => "done after one failure".to_owned(),
+            (n, 0) => format!("done after {n} failures"),
+            (1, _) => format!("done after one failure; {cut_off}"),
+            (n, _) => format!("done after {n} failures; {cut_off}"),
         }
     }
 

@@ -7,7 +7,7 @@ use unstuck_core::decision::{Capabilities, Capability};
 use unstuck_core::event::SessionSpec;
 use unstuck_core::recovery::AttemptPlan;
 
-use super::command::{self, Changer, Line, conversation};
+use super::command::{self, Changer, Line, Since, conversation};
 use super::engine::Engine;
 use super::error::RunError;
 use super::log::Log;
@@ -39,6 +39,7 @@ impl Engine<'_> {
         role: &RoleCall,
         log: &Log<'_, '_>,
         plan: &AttemptPlan,
+        since: Since,
     ) -> Result<Line, RunError> {
         if let Some(fault) = &role.fault {
             return Err(fault.clone().into());
@@ -54,6 +55,7 @@ impl Engine<'_> {
             plan,
             prompts: self.knowledge.prompts(),
             steps,
+            since,
             refused: log.refused(),
         };
         let prompt = with_limit(
@@ -61,7 +63,7 @@ impl Engine<'_> {
             plan.output_limit,
             role.max_output,
         );
-        let message = changer.message()?;
+        let message = changer.message(&role.prompt)?;
         let told = match &plan.resume {
             Some(_) => &message,
             None => &prompt,

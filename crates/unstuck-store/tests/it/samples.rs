@@ -139,6 +139,7 @@ pub(crate) fn failed(end: AttemptEnd, kind: Kind) -> Event {
         validation_errors: Vec::new(),
         excerpt: Excerpt::default(),
         check: None,
+        lost_conversation: false,
     }))
 }
 

@@ -172,6 +172,7 @@ pub(crate) fn failed(run: &RunId, number: u32, kind: Kind, line: &str) -> Event 
             stderr: format!("{line}\n"),
         },
         check: None,
+        lost_conversation: false,
     }))
 }
 

@@ -121,8 +121,14 @@ impl<'a> Private<'a> {
         through.quiet.retain(|(name, _)| !is_set(name));
         through.files.retain(|(name, _)| !is_set(name));
         let is_told = !through.env.is_empty() || through.command != errand.command;
+        let variable = |name: &str| {
+            let own = errand.env.iter().find(|(own, _)| own == name);
+            let value = own.map(|(_, value)| value).or_else(|| self.env.get(name));
+            value.map(String::as_str)
+        };
+        let is_allowed = agent.file().call.base_url.is_allowed_by(variable);
         let is_left = self.is_left(agent, Path::new(errand.cwd));
-        (is_told && !is_left).then_some((agent, through))
+        (is_told && is_allowed && !is_left).then_some((agent, through))
     }
 
     /// The protocols that a program seems to use, by its environment.

@@ -28,9 +28,11 @@ fn every_agent_is_listed_with_its_version_or_that_it_is_not_installed() {
     claude    2.1.325          prompt on stdin · resumes · model · tools   ~/bin/claude
     codex     0.166.0          prompt on stdin · resumes · model           ~/bin/codex
     command   any program      prompt on stdin · the rest by placeholders
+    copilot   not installed    prompt on stdin · resumes · model · tools
     gemini    not installed    prompt on stdin · resumes · model · tools
     goose     not installed    prompt on stdin · resumes · model
     opencode  not installed    prompt on stdin · resumes · model
+    qwen      not installed    prompt on stdin · resumes · model · tools
     ");
     let all = place.json(&["agents", "--json"], "");
     let (claude, aider) = (agent(&all, "claude"), agent(&all, "aider"));

@@ -138,8 +138,12 @@ esac
         second.contains("--resume 0b5a1f7e-1111-4222-8333-444455556666"),
         "{second}"
     );
-    assert!(second.contains("Continue where you left off"), "{second}");
-    assert!(!second.contains("do the work"), "{second}");
+    let lines = lines.replace('\n', " ");
+    assert!(lines.contains("ended before the task was done"), "{lines}");
+    assert!(
+        lines.contains("Finish the task now. It is: do the work"),
+        "{lines}"
+    );
 }
 
 /// S0-35: where the policy allows it, the next model of the ladder is used, and its cost is told.

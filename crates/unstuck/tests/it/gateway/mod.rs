@@ -4,6 +4,7 @@ mod escalating;
 mod holding;
 mod private;
 mod serving;
+mod success;
 mod upstreams;
 
 use std::fs;

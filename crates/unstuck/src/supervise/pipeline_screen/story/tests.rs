@@ -182,6 +182,7 @@ impl Told {
             validation_errors: Vec::new(),
             excerpt: unstuck_core::event::Excerpt::default(),
             check: None,
+            lost_conversation: false,
         }))
     }
 
