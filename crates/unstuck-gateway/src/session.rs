@@ -15,6 +15,8 @@ use crate::watch::{Sign, Talk, Watch, WatchLimits, What};
 /// A client that has not called for so long has ended its session.
 pub(crate) const SILENCE: Duration = Duration::from_secs(30 * 60);
 
+/// What fails so long after something else did has nothing to do with it.
+const OTHER_OUTAGE: Duration = Duration::from_secs(300);
 /// So many requests are kept whose clients were told to come back.
 const MOST_UNFINISHED: usize = 32;
 
@@ -78,6 +80,8 @@ struct State {
     trouble: Option<Arc<Diagnosis>>,
     /// When a call was last answered whole.
     last_success: Option<Timestamp>,
+    /// Since when calls of this attempt fail, and when one did last; none once one was answered.
+    failing: Option<(Timestamp, Timestamp)>,
     /// How the newest call of this attempt ended.
     last_call: Option<LastCall>,
     /// What was tried in vain for requests whose client was told to come back, the newest last.
@@ -143,6 +147,7 @@ impl Session {
                 untold: None,
                 trouble: None,
                 last_success: None,
+                failing: None,
                 last_call: None,
                 unfinished: VecDeque::new(),
                 raised: 0.0,
@@ -252,6 +257,7 @@ impl Session {
     pub fn begin_anew(&self) {
         let mut state = self.state();
         state.trouble = None;
+        state.failing = None;
         state.last_call = None;
         state.let_go();
     }
@@ -388,11 +394,23 @@ impl Session {
         left.remove(at).map(|(_, unfinished)| unfinished)
     }
 
+    /// A call that began at that moment fails; since when calls of this attempt do one after the other, none of which was
+    /// answered.
+    pub(crate) fn failing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
+        let failing = &mut self.state().failing;
+        let (first, _) = failing
+            .filter(|(_, last)| last.after(OTHER_OUTAGE) > now)
+            .unwrap_or((since, now));
+        *failing = Some((first, now));
+        first
+    }
+
     /// Takes note of how a call ended.
     pub(crate) fn ended(&self, call: LastCall) {
         let mut state = self.state();
         if call.outcome.is_success() {
             state.last_success = Some(call.at);
+            state.failing = None;
         }
         let is_side_call = !call.has_tools;
         let known = state.last_call.as_ref();

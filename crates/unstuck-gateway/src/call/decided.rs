@@ -11,7 +11,7 @@ use unstuck_core::decision::{
 };
 use unstuck_core::event::{CallFailed, ModelEscalated, PassedOver};
 use unstuck_core::traffic::Try;
-use unstuck_core::{Diagnosis, Event, Kind, Level, Timestamp};
+use unstuck_core::{Category, Diagnosis, Event, Kind, Level, Timestamp};
 
 use super::Call;
 use super::account::Account;
@@ -70,6 +70,10 @@ impl Call {
             diagnosis.level = Some(Level::Same);
         }
         self.count_own_retries(tries, diagnosis.kind, now);
+        // A client that asks again after it was told to stop does not get all of the time once more.
+        if diagnosis.kind.category() == Category::Transient {
+            tries.history.started = self.session.failing(tries.history.started, now);
+        }
         let Some(mut decision) = self.decision(tries, &diagnosis, now) else {
             let reason = "nothing is known about such failures".to_owned();
             return Next::GiveUp(GivenUp {
