@@ -35,6 +35,9 @@ impl LaneKey {
     }
 }
 
+/// A wait of so long is told.
+const TOLD: Duration = Duration::from_secs(1);
+
 /// All lanes.
 pub(crate) struct Lanes {
     settings: LaneSettings,
@@ -115,6 +118,7 @@ impl Shared {
         session: &str,
         ask: Ask,
         patience: Patience,
+        tell: impl FnOnce(Waits),
     ) -> Result<Permit, Waits> {
         let (waiting, place) = {
             let mut state = self.state();
@@ -128,6 +132,9 @@ impl Shared {
                 let is_long = waits.until.since(now) > patience.most;
                 if is_long || is_down && patience.has_other {
                     return Err(waits);
+                }
+                if waits.until.since(now) >= TOLD {
+                    tell(waits);
                 }
             }
             let (go, waiting) = oneshot::channel();

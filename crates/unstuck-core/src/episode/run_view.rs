@@ -267,13 +267,11 @@ impl RunView {
                 self.is_hiccup = true;
                 self.reason = Some(asked.reason.clone());
             }
-            Event::CallFailed(call) if self.attempts > 0 => {
-                match HeldCall::after(call, recorded.at) {
-                    Some(held) => self.hold(held),
-                    None => self.release(&call.call),
-                }
+            Event::CallFailed(_) | Event::CallHeld(_) | Event::CallFinished(_)
+                if self.attempts > 0 =>
+            {
+                self.called(recorded);
             }
-            Event::CallFinished(call) if self.attempts > 0 => self.release(&call.call),
             // Of a run that is driven, its attempts tell how it stands.
             Event::CallFailed(call) => {
                 self.error_count += 1;
@@ -311,6 +309,19 @@ impl RunView {
         self.status = Status::Running;
         self.until = None;
         self.wait = Wait::default();
+    }
+
+    /// Takes in what became of a call of a run that is driven.
+    fn called(&mut self, recorded: &Recorded) {
+        match &recorded.event {
+            Event::CallFailed(call) => match HeldCall::after(call, recorded.at) {
+                Some(held) => self.hold(held),
+                None => self.release(&call.call),
+            },
+            Event::CallHeld(call) => self.hold(call.into()),
+            Event::CallFinished(call) => self.release(&call.call),
+            _ => {}
+        }
     }
 
     /// A call waits in the gateway, so the agent that made it waits too.

@@ -177,6 +177,7 @@ impl SessionView {
                     None => self.release(&call.call),
                 }
             }
+            Event::CallHeld(call) if self.attempts > 0 => self.hold(call.into()),
             Event::CallFinished(call) if self.attempts > 0 => self.release(&call.call),
             // Of a session that is driven, its attempts tell how it stands.
             Event::CallFailed(call) => {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::diagnosis::{Diagnosis, WaitSource};
-use crate::event::{CallFailed, WaitingUntil};
+use crate::event::{CallFailed, CallHeld, WaitingUntil};
 use crate::failure::Kind;
 use crate::moment::Timestamp;
 
@@ -51,6 +51,17 @@ impl HeldCall {
             kind: Some(failed.diagnosis.kind),
             source: source(failed.decision.stated, Some(&failed.diagnosis)),
         })
+    }
+}
+
+impl From<&CallHeld> for HeldCall {
+    fn from(held: &CallHeld) -> Self {
+        Self {
+            call: held.call.clone(),
+            until: held.until,
+            kind: Some(held.kind),
+            source: held.source,
+        }
     }
 }
 

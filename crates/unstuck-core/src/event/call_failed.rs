@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::id::SessionId;
 use crate::decision::Decision;
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, WaitSource};
+use crate::failure::Kind;
+use crate::moment::Timestamp;
 
 /// One try of a call failed, and it was decided what to do about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +39,21 @@ pub struct CallFailed {
     pub passed_over: Vec<PassedOver>,
     /// The fingerprint of the policy that it was decided by.
     pub policy_hash: String,
+}
+
+/// A call waits for its turn without having failed just now: for a limit that others met, or for a probe that all who wait share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallHeld {
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// The call.
+    pub call: String,
+    /// When it is sent, as far as is known.
+    pub until: Timestamp,
+    /// The failure that is waited out.
+    pub kind: Kind,
+    /// Where the end of the wait is known from.
+    pub source: WaitSource,
 }
 
 /// Somebody who could have been asked instead and was not.

@@ -23,7 +23,7 @@ pub use attempt::{
     Excerpt, FailedCheck, InterruptedBy, Measured,
 };
 pub use call::{CallOutcome, CallRecord, Finish, LastCall};
-pub use call_failed::{CallFailed, PassedOver};
+pub use call_failed::{CallFailed, CallHeld, PassedOver};
 pub use id::{RunId, SessionId};
 pub use outcome::{Outcome, RunFinished};
 pub use pipeline::{
@@ -137,6 +137,8 @@ events! {
     WaitingUntil "waiting_until" WaitingUntil;
     /// One try of a call of an LLM API failed.
     CallFailed "call_failed" Box<CallFailed>;
+    /// A call of an LLM API waits for its turn.
+    CallHeld "call_held" CallHeld;
     /// A call of an LLM API that did not simply work is over.
     CallFinished "call_finished" Box<CallRecord>;
     /// A session went over to another model.
@@ -177,6 +179,7 @@ impl Event {
             Self::AttemptSucceeded(attempt) => Some(&attempt.end.session),
             Self::AttemptInterrupted(attempt) => Some(&attempt.session),
             Self::CallFailed(call) => Some(&call.session),
+            Self::CallHeld(call) => Some(&call.session),
             Self::CallFinished(call) => Some(&call.session),
             Self::DecisionMade(made) => made.session.as_ref(),
             Self::WaitingUntil(wait) => wait.session.as_ref(),

@@ -1,6 +1,7 @@
 //! What is kept of a call while it runs, and written down when it is over.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::http::response::Parts;
@@ -30,6 +31,8 @@ pub(crate) struct Account {
     pub(super) record: CallRecord,
     /// Whether the client offered tools.
     pub(super) has_tools: bool,
+    /// Whether it was written down that the call waits.
+    pub(super) was_held: Arc<AtomicBool>,
     /// Why the answer ended, and whether there was nothing in it; none while none has ended.
     pub(super) answer_end: Option<(Option<Finish>, bool)>,
     pub(super) started: Instant,
@@ -233,7 +236,7 @@ impl Account {
         }
         self.record.duration_ms = in_millis(self.started.elapsed());
         self.tell_end();
-        if self.record.kind.is_some() {
+        if self.record.kind.is_some() || self.was_held.load(Ordering::Relaxed) {
             let event = Event::from(Box::new(self.record.clone()));
             self.shared.ledger.event(&self.session, clock::at(), event);
         }

@@ -23,6 +23,7 @@ pub(crate) use trouble::Told;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,10 +32,12 @@ use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
 use unstuck_core::Kind;
+use unstuck_core::Timestamp;
 use unstuck_core::agent::{Agent, Agents, OwnRetries};
 use unstuck_core::decision::Tokens;
-use unstuck_core::event::{CallOutcome, CallRecord, PassedOver};
-use unstuck_core::traffic::{Ask, Limits};
+use unstuck_core::diagnosis::WaitSource;
+use unstuck_core::event::{CallHeld, CallOutcome, CallRecord, PassedOver};
+use unstuck_core::traffic::{Ask, Held, Limits};
 
 use self::account::Account;
 use self::attempt::{Opened, Tried, Trying, Whole};
@@ -95,6 +98,8 @@ pub(crate) struct Call {
     pub(crate) own_retries: u32,
     /// How its client would go about a failure by itself.
     pub(crate) own: OwnRetries,
+    /// Whether it was written down that it waits.
+    pub(crate) was_held: Arc<AtomicBool>,
 }
 
 impl Call {
@@ -290,7 +295,29 @@ impl Call {
             false => self.left().min(limits.hold),
         };
         let patience = Patience { most, has_other };
-        lane.enter(&self.session.name(), ask, patience).await
+        let tell = |waits: Waits| {
+            let (kind, source) = match waits.why {
+                Held::RateLimit => (Kind::RateLimitTimed, WaitSource::Header),
+                Held::CoolDown => (Kind::RateLimit, WaitSource::Header),
+                _ => (Kind::ServerOverloaded, WaitSource::Guess),
+            };
+            self.tell_held(waits.until, kind, source);
+        };
+        lane.enter(&self.session.name(), ask, patience, tell).await
+    }
+
+    /// Writes down that the call waits for its turn, so that everybody can see it.
+    pub(super) fn tell_held(&self, until: Timestamp, kind: Kind, source: WaitSource) {
+        self.was_held.store(true, Ordering::Relaxed);
+        let held = CallHeld {
+            session: self.session.setup().session.clone(),
+            call: self.id.clone(),
+            until,
+            kind,
+            source,
+        };
+        let ledger = &self.shared.ledger;
+        ledger.event(&self.session, clock::at(), held.into());
     }
 
     /// Goes over to whoever stands in for an upstream that cannot be asked in time; where nobody does, who cannot.
@@ -478,6 +505,7 @@ impl Call {
             limits: Limits::default(),
             wasted: None,
             has_tools: self.asked.tools,
+            was_held: Arc::clone(&self.was_held),
             answer_end: None,
             is_closed: false,
             record: CallRecord {

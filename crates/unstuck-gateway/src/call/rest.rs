@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use unstuck_core::decision::Breaker;
+use unstuck_core::diagnosis::WaitSource;
 use unstuck_core::{Kind, Timestamp};
 
 use super::Call;
@@ -69,7 +70,10 @@ impl Call {
                     self.ramp(health.wave(), deadline).await;
                     return self.in_the_end(deadline);
                 }
-                Looked::Wait(next) => until = Instant::now() + next.since(clock::at()),
+                Looked::Wait(next) => {
+                    self.tell_held(next, kind, WaitSource::Guess);
+                    until = Instant::now() + next.since(clock::at());
+                }
             }
         }
     }

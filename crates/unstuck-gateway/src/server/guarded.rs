@@ -127,6 +127,7 @@ fn begin(
         held_until: started + hold,
         gone_at: Some(started + patience),
         own,
+        was_held: Arc::default(),
         shared: Arc::clone(shared),
         session,
         protocol: route.protocol,
