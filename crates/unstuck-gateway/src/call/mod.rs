@@ -62,6 +62,8 @@ use crate::watch::Talk;
 /// An answer is expected to have no more tokens than this: clients allow far more than they get.
 const USUAL_OUTPUT: u64 = 1000;
 
+/// No upstream rests for longer by itself.
+const REST: Duration = Duration::from_secs(60);
 /// Nobody is held for longer.
 const LONGEST_HOLD: Duration = Duration::from_secs(7 * 24 * 3600);
 /// A prompt of so many tokens more is read a second longer before the first token comes.
@@ -292,7 +294,8 @@ impl Call {
         let limits = &self.shared.settings.limits;
         let most = match has_other {
             true => self.left().min(limits.fallback_after),
-            false => self.left().min(limits.hold),
+            // An upstream that rests after it has failed is waited for; only stated limits last longer.
+            false => self.left().min(limits.hold.max(REST)),
         };
         let patience = Patience { most, has_other };
         let tell = |waits: Waits| {
