@@ -57,6 +57,7 @@ pub mod guard_files;
 pub mod knowledge;
 mod literals;
 mod moment;
+pub mod money;
 mod nearest;
 mod needles;
 pub mod pipeline;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
-use unstuck_core::event::SessionId;
+use unstuck_core::event::{BudgetReached, BudgetScope, SessionId};
 use unstuck_core::question::Answer;
 use unstuck_core::traffic::LaneState;
 use unstuck_core::{RetryPolicy, Timestamp};
@@ -78,8 +78,8 @@ impl Gateway {
         self.shared.sessions.all()
     }
 
-    /// A person has answered what they were asked about a session whose calls are held.
-    pub fn answered(&self, session: &SessionId, answer: Answer) {
+    /// A person has answered what they were asked about a session whose calls are held; whether they raise its budget.
+    pub fn answered(&self, session: &SessionId, answer: Answer, raises: bool) {
         let sessions = self.shared.sessions.all();
         let is_meant = |one: &&Arc<Session>| one.setup().asks && one.setup().session == *session;
         for session in sessions.iter().filter(is_meant) {
@@ -88,27 +88,32 @@ impl Gateway {
                 continue;
             }
             session.let_go();
-            if self.shared.settings.budgets.asks && session.is_spent_up() {
-                self.raise(session);
+            if let Some(reached) = session.budget_reached().filter(|_| raises) {
+                self.raise(session, &reached);
             }
         }
     }
 
-    /// A person lets a session spend as much again as it, and all sessions of a day, may.
-    pub fn raise(&self, session: &Session) {
-        let budgets = &self.shared.settings.budgets;
-        if let Some(usd) = session.setup().budget.or(budgets.session) {
-            session.raise(usd);
-        }
-        if let Some(usd) = budgets.day {
-            let (now, spending) = (clock::at(), &self.shared.spending);
-            session.raise_day(day_of(now), spending.today(now) + usd);
+    /// A person raises the budget that a session was refused for, to what they were told.
+    pub fn raise(&self, session: &Session, reached: &BudgetReached) {
+        match reached.scope {
+            BudgetScope::Session => session.allow(reached.raise_to),
+            BudgetScope::GatewayDay => {
+                session.raise_day(day_of(clock::at()), reached.raise_to);
+            }
+            // What a run may use is told anew before each attempt, and a policy's limit is nothing of a gateway's.
+            BudgetScope::Run | BudgetScope::Day | BudgetScope::Policy => {}
         }
     }
 
-    /// Whether a session, or all sessions of today, have used up what they may.
-    pub fn is_used_up(&self, session: &Session) -> bool {
-        self.shared.used_up(session).is_some()
+    /// People have allowed a session to spend so much in all, and all sessions of today before it is refused.
+    pub fn allow(&self, session: &Session, own: Option<f64>, today: Option<f64>) {
+        if let Some(usd) = own {
+            session.allow(usd);
+        }
+        if let Some(usd) = today {
+            session.raise_day(day_of(clock::at()), usd);
+        }
     }
 
     /// What may be spent.

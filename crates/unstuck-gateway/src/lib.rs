@@ -37,6 +37,7 @@ mod lanes;
 mod ledger;
 pub mod protocol;
 mod quiet;
+mod run_purse;
 mod server;
 mod session;
 mod settings;
@@ -51,6 +52,7 @@ pub use elsewhere::{Answering, Elsewhere, Page, PageError};
 pub use error::GatewayError;
 pub use gateway::{Gateway, Handle};
 pub use ledger::{Forgetful, Ledger, Lookup, Notice, Noticed};
+pub use run_purse::RunPurse;
 pub use session::{Session, SessionSetup};
 pub use settings::{
     Budgets, Lacks, Network, OnCircles, Secret, Settings, StreamMode, TimeLimits, Upstream,

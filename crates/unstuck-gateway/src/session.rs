@@ -4,12 +4,13 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use unstuck_core::event::{LastCall, RunId, SessionId};
+use unstuck_core::event::{BudgetReached, LastCall, RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
 use crate::call::Unfinished;
 use crate::counted::Counted;
 use crate::protocol::{Asked, Said};
+use crate::run_purse::RunPurse;
 use crate::watch::{Sign, Talk, Watch, WatchLimits, What};
 
 /// A client that has not called for so long has ended its session.
@@ -86,12 +87,14 @@ struct State {
     last_call: Option<LastCall>,
     /// What was tried in vain for requests whose client was told to come back, the newest last.
     unfinished: VecDeque<(u64, Unfinished)>,
-    /// What a person allowed beyond its budget, in USD.
-    raised: f64,
+    /// What a person allowed it to spend in all, in USD.
+    allowed: f64,
     /// A day, and what a person allowed all sessions to have spent on it before this one is refused, in USD.
     raised_day: (i64, f64),
-    /// Whether it was told that its budget is used up.
-    is_spent_up: bool,
+    /// The budget that its calls are refused for, if they are.
+    reached: Option<BudgetReached>,
+    /// What its run may still use, where that is limited.
+    purse: Option<Arc<RunPurse>>,
     /// Whether it was told that what its calls cost is not known.
     is_uncounted: bool,
     /// How often a person was asked, and whether nobody has answered yet.
@@ -116,6 +119,15 @@ impl State {
         self.circling = Some(sign.clone());
         self.untold = Some(sign.clone());
         is_new.then_some(sign)
+    }
+
+    /// Adds what a call used.
+    fn add(&mut self, used: Counted) {
+        self.spent += used.cost_usd.unwrap_or(0.0);
+        self.seen = self.seen.and(used);
+        if let Some(purse) = &self.purse {
+            purse.add(used);
+        }
     }
 
     /// Forgets that it went in circles.
@@ -150,9 +162,10 @@ impl Session {
                 failing: None,
                 last_call: None,
                 unfinished: VecDeque::new(),
-                raised: 0.0,
+                allowed: 0.0,
                 raised_day: (0, 0.0),
-                is_spent_up: false,
+                reached: None,
+                purse: None,
                 is_uncounted: false,
                 questions: 0,
                 is_asked: false,
@@ -259,19 +272,20 @@ impl Session {
         state.trouble = None;
         state.failing = None;
         state.last_call = None;
+        state.reached = None;
         state.let_go();
     }
 
-    /// Whether a call was refused because its budget is used up.
-    pub fn is_spent_up(&self) -> bool {
-        self.state().is_spent_up
+    /// The budget that its calls are refused for, if they are.
+    pub fn budget_reached(&self) -> Option<BudgetReached> {
+        self.state().reached
     }
 
-    /// A person lets it spend its budget once more, from what it has spent on.
-    pub fn raise(&self, usd: f64) {
+    /// A person allows it to spend so much in all, in USD.
+    pub fn allow(&self, usd: f64) {
         let mut state = self.state();
-        state.raised = state.spent.max(state.raised + usd);
-        state.is_spent_up = false;
+        state.allowed = state.allowed.max(usd);
+        state.reached = None;
         state.is_asked = false;
     }
 
@@ -279,8 +293,24 @@ impl Session {
     pub(crate) fn raise_day(&self, day: i64, usd: f64) {
         let mut state = self.state();
         state.raised_day = (day, usd);
-        state.is_spent_up = false;
+        state.reached = None;
         state.is_asked = false;
+    }
+
+    /// What it has spent in all is at least this, in USD, as somebody knows who sees more than its calls.
+    pub fn spent_at_least(&self, usd: f64) {
+        let mut state = self.state();
+        state.spent = state.spent.max(usd);
+    }
+
+    /// Its calls use what its run may use.
+    pub fn use_purse(&self, purse: Option<Arc<RunPurse>>) {
+        self.state().purse = purse;
+    }
+
+    /// What its run may still use, where that is limited.
+    pub(crate) fn purse(&self) -> Option<Arc<RunPurse>> {
+        self.state().purse.clone()
     }
 
     /// What all sessions may have spent on a day before this one is refused.
@@ -299,7 +329,7 @@ impl Session {
     /// What it may spend: its own budget, or that of every session, and what was allowed beyond.
     pub(crate) fn allowance(&self, of_each: Option<f64>) -> Option<f64> {
         let budget = self.setup.budget.or(of_each)?;
-        Some(budget + self.state().raised)
+        Some(budget.max(self.state().allowed))
     }
 
     /// The sign that is to be told to the model, once.
@@ -329,10 +359,10 @@ impl Session {
     }
 
     /// A call was refused because a budget is used up; whether it is the first.
-    pub(crate) fn refused(&self, diagnosis: Arc<Diagnosis>) -> bool {
+    pub(crate) fn refused(&self, diagnosis: Arc<Diagnosis>, reached: BudgetReached) -> bool {
         let mut state = self.state();
         state.trouble = Some(diagnosis);
-        !std::mem::replace(&mut state.is_spent_up, true)
+        state.reached.replace(reached).is_none()
     }
 
     /// What a call cost is not known; whether it is the first.
@@ -362,8 +392,7 @@ impl Session {
         now: Timestamp,
     ) -> Option<Sign> {
         let mut state = self.state();
-        state.spent += used.cost_usd.unwrap_or(0.0);
-        state.seen = state.seen.and(used);
+        state.add(used);
         state.used = now;
         state.trouble = None;
         let sign = state.watch.answered(talk, said, now);
@@ -372,9 +401,7 @@ impl Session {
 
     /// Takes note of what an answer used that was not taken to its end.
     pub(crate) fn count(&self, used: Counted) {
-        let mut state = self.state();
-        state.spent += used.cost_usd.unwrap_or(0.0);
-        state.seen = state.seen.and(used);
+        self.state().add(used);
     }
 
     /// Keeps what was tried for a request whose client was told to come back.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
 use unstuck_core::decision::{Catalog, Dice, Draw};
+use unstuck_core::event::{BudgetReached, BudgetScope, BudgetUnit};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::{Classifier, Diagnosis, Failure, RetryPolicy};
 
@@ -126,22 +127,25 @@ impl Shared {
         key.map(|value| value.as_bytes()).unwrap_or_default()
     }
 
-    /// Which budget a session has used up, in one sentence; none while it may spend.
-    pub(crate) fn used_up(&self, session: &Session) -> Option<String> {
+    /// Which budget a session has used up; none while it may spend.
+    pub(crate) fn used_up(&self, session: &Session) -> Option<BudgetReached> {
         let budgets = &self.settings.budgets;
         let spent = session.spent();
         let own = session.allowance(budgets.session);
+        let reached = |scope, used, limit, configured| {
+            BudgetReached::new(scope, BudgetUnit::Usd, used, limit, configured)
+        };
         if let Some(most) = own.filter(|most| spent >= *most) {
-            return Some(format!(
-                "the session has spent ${spent:.2} of the ${most:.2} that it may"
-            ));
+            let configured = session.setup().budget.or(budgets.session).unwrap_or(most);
+            return Some(reached(BudgetScope::Session, spent, most, configured));
+        }
+        if let Some(reached) = session.purse().and_then(|purse| purse.reached()) {
+            return Some(reached);
         }
         let now = clock::at();
-        let (most, today) = (budgets.day?, self.spending.today(now));
-        let most = session.allowance_of_day(day_of(now), most);
-        (today >= most).then(|| {
-            format!("${today:.2} of the ${most:.2} that may be spent in one day (UTC) are spent")
-        })
+        let (configured, today) = (budgets.day?, self.spending.today(now));
+        let most = session.allowance_of_day(day_of(now), configured);
+        (today >= most).then(|| reached(BudgetScope::GatewayDay, today, most, configured))
     }
 
     /// What a session may still spend, by the budget that has the least left; none where there is no budget.

@@ -1,12 +1,13 @@
 //! The store, whatever keeps it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::Stream;
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
+use unstuck_core::episode::{FailureAnalytics, RunView, Status, Untold};
 use unstuck_core::event::CallRecord;
-use unstuck_core::event::{Recorded, RunId};
+use unstuck_core::event::{Recorded, RunId, SessionId};
 
 use crate::append::{Append, Prepared};
 use crate::calls::{Call, CallFilter, Ready};
@@ -243,6 +244,34 @@ impl Store {
     }
 
     /// What the calls used that a session of a run made in that time.
+    pub(crate) async fn spent_by_sessions(&self, run: &RunId) -> Result<Vec<Spent>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.spent_by_sessions(run).await
+    }
+
+    /// The model that the newest calls of a session were answered by; none if it has made none.
+    pub(crate) async fn model_of(
+        &self,
+        run: &RunId,
+        session: &SessionId,
+    ) -> Result<Option<String>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.model_of(run, session).await
+    }
+
+    /// How many runs of all projects stand where.
+    pub async fn count_runs(&self) -> Result<BTreeMap<Status, u64>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.count_runs().await
+    }
+
+    /// Every run that has not come to an end, and where it stands.
+    pub async fn unfinished(&self) -> Result<Vec<(RunId, Status)>, StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.unfinished().await
+    }
+
+    /// What the calls of a session used within a time.
     pub async fn spent_in(&self, run: &RunId, time: &Untold) -> Result<Spent, StoreError> {
         let Self::Sqlite(sqlite) = self;
         sqlite.spent_in(run, time).await

@@ -21,7 +21,7 @@ impl Store {
         Ok(Some(timeline))
     }
 
-    /// Adds what the calls of a run used while nobody told.
+    /// Tells what the run and its sessions used, and what the calls of an attempt used that did not tell.
     async fn add_counted(
         &self,
         timeline: &mut Timeline,
@@ -31,11 +31,23 @@ impl Store {
         let Some(all) = self.spent_by(&run).await? else {
             return Ok(());
         };
-        // A client's own session has no attempts that could tell.
-        if timeline.attempts.is_empty() {
-            timeline.view.cost_usd += all.cost_usd;
-            timeline.view.tokens += all.new_tokens();
-            return Ok(());
+        timeline.view.cost_usd = all.cost_usd;
+        timeline.view.tokens = all.new_tokens();
+        timeline.view.unpriced = all.unpriced;
+        let used = self.spent_by_sessions(&run).await?;
+        for session in &mut timeline.sessions {
+            if let Some(used) = used.iter().find(|one| one.id == session.id.as_str()) {
+                session.cost_usd = used.cost_usd;
+                session.tokens = used.new_tokens();
+                session.unpriced = used.unpriced;
+            }
+            if session.model.is_none() && all.calls > 0 {
+                session.model = self.model_of(&run, &session.id).await?;
+            }
+        }
+        if timeline.view.model.is_none() {
+            let mut known = timeline.sessions.iter().rev();
+            timeline.view.model = known.find_map(|session| session.model.clone());
         }
         for time in Untold::fold(events) {
             let used = self.spent_in(&run, &time).await?;
@@ -49,14 +61,6 @@ impl Store {
 
 fn add_one(timeline: &mut Timeline, time: &Untold, used: &Spent) {
     let cost = if time.cost { used.cost_usd } else { 0.0 };
-    let tokens = if time.tokens { used.new_tokens() } else { 0 };
-    timeline.view.cost_usd += cost;
-    timeline.view.tokens += tokens;
-    let mut sessions = timeline.sessions.iter_mut();
-    if let Some(session) = sessions.find(|session| session.id == time.session) {
-        session.cost_usd += cost;
-        session.tokens += tokens;
-    }
     // An attempt that was cut off is told with the one that was made in its place.
     let is_its =
         |story: &&mut AttemptStory| story.session == time.session && story.started >= time.from;

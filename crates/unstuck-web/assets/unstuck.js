@@ -37,6 +37,25 @@
     if (element.textContent !== text) element.textContent = text;
   }
 
+  // The server tells moments in UTC; here they are those of whoever looks, with their day and zone.
+  const ZONE = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" });
+
+  function inWords(at) {
+    const zone = ZONE.formatToParts(at).find((part) => part.type === "timeZoneName");
+    const day = `${at.getFullYear()}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
+    return `${day} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())} ${zone ? zone.value : ""}`.trim();
+  }
+
+  function local(under = document) {
+    for (const it of all("time[datetime]", under)) {
+      const at = new Date(it.getAttribute("datetime"));
+      if (Number.isNaN(at.getTime())) continue;
+      const exact = inWords(at);
+      if (it.title) it.title = it.title.startsWith("since ") ? `since ${exact}` : exact;
+      if ("clock" in it.dataset) say(it, exact);
+    }
+  }
+
   function tick() {
     for (const it of all("[data-ago]")) say(it, ago(now() - Number(it.dataset.ago)));
     for (const it of all("[data-since]")) say(it, long(now() - Number(it.dataset.since)));
@@ -88,9 +107,10 @@
     const began = Date.now();
     try {
       const answer = await fetch(partUrl(parts.join(",")), { headers: { Accept: "text/html" } });
-      if (answer.ok) patchAll(await answer.text());
+      if (answer.ok) { patchAll(await answer.text()); upToDate(); }
+      else outdated(parts, `Not up to date: the server answered ${answer.status}`);
     } catch {
-      // The line at the side says already that the connection is lost.
+      outdated(parts, "Not up to date: the server cannot be reached");
     }
     // A server that is busy is asked less often.
     restsUntil = Date.now() + Math.max(750, 5 * (Date.now() - began));
@@ -103,6 +123,7 @@
       const old = fresh.dataset.part && byName(fresh.dataset.part);
       if (old) patch(old, fresh);
     }
+    local();
     tick();
     count();
   }
@@ -117,7 +138,7 @@
   // What a part says, but for the moments that tick by themselves.
   function plain(part) {
     const copy = part.cloneNode(true);
-    for (const time of all("time", copy)) time.textContent = "";
+    for (const time of all("time", copy)) { time.textContent = ""; time.removeAttribute("title"); }
     return copy.outerHTML;
   }
 
@@ -178,9 +199,24 @@
 
   function state(name, text) {
     const live = document.getElementById("live");
-    if (!live || live.dataset.state === name) return;
+    if (!live || live.dataset.state === name && live.textContent === text) return;
     live.dataset.state = name;
     live.textContent = text;
+  }
+
+  // What the page shows may be old although events are heard: then it does not say that it is live.
+  let isOld = false;
+
+  function outdated(parts, text) {
+    isOld = true;
+    state("lost", text);
+    parts.forEach((part) => later(part, 5000));
+  }
+
+  function upToDate() {
+    if (!isOld) return;
+    isOld = false;
+    if (source && source.readyState === EventSource.OPEN) state("live", "Live");
   }
 
   function heard(message) {
@@ -196,7 +232,7 @@
     if (!root.dataset.stream || source) return;
     source = new EventSource(root.dataset.stream);
     source.onopen = () => {
-      state("live", "Live");
+      if (!isOld) state("live", "Live");
       if (wasLost) { wasLost = false; refreshAll(); }
     };
     source.onerror = () => {
@@ -289,6 +325,14 @@
     says.textContent = text;
   }
 
+  // A login that has ended is begun anew, and what was typed is kept until then.
+  function offerLogin(form) {
+    const link = document.createElement("a");
+    link.href = loginUrl();
+    link.textContent = "Log in";
+    form.querySelector(".says")?.append(" ", link);
+  }
+
   // What is wrong with single values stands at their fields.
   function mark(form, errors) {
     for (const old of all(".wrong", form)) old.remove();
@@ -359,7 +403,7 @@
     const headers = keyed({ "Content-Type": "application/json", Accept: "application/json" });
     if (form.dataset.etag) headers["If-Match"] = form.dataset.etag;
     const answer = await fetch(form.dataset.api, { method: form.dataset.method || "POST", headers, body: JSON.stringify(said) });
-    if (!answer.ok) throw new Error(await refused(form, answer));
+    if (!answer.ok) throw Object.assign(new Error(await refused(form, answer)), { status: answer.status });
     mark(form, []);
     if (answer.headers.get("ETag")) form.dataset.etag = answer.headers.get("ETag");
     if (form.dataset.keeps) localStorage.setItem(KEY, (await answer.json())[form.dataset.keeps]);
@@ -372,6 +416,8 @@
     const form = event.target;
     if (!form.dataset.api) return;
     event.preventDefault();
+    // A question that was asked once more is answered.
+    if (!form.closest("dialog")) event.submitter?.closest("dialog")?.close();
     const buttons = all("button", form).filter((one) => !one.disabled);
     buttons.forEach((one) => { one.disabled = true; });
     form.setAttribute("aria-busy", "true");
@@ -383,6 +429,7 @@
       if (form.dataset.goto) location.assign(form.dataset.goto); else refreshAll();
     } catch (error) {
       formSays(form, error instanceof TypeError ? "The server cannot be reached. Nothing was sent." : error.message, false);
+      if (error.status === 401 && location.pathname !== "/login") offerLogin(form);
     } finally {
       form.removeAttribute("aria-busy");
       buttons.forEach((one) => { one.disabled = false; });
@@ -409,6 +456,7 @@
         : await fetch(partUrl(inside.dataset.load), { headers: { Accept: "text/html" } });
       if (!(answer.headers.get("Content-Type") || "").startsWith("text/html")) throw new Error(await problem(answer));
       inside.innerHTML = await answer.text();
+      local(inside);
       inside.querySelector("textarea, input, button")?.focus();
     } catch (error) {
       inside.textContent = error.message;
@@ -418,6 +466,8 @@
   function clicked(event) {
     const opener = event.target.closest("[data-dialog]");
     if (opener) return void openDialog(opener);
+    const way = event.target.closest("[data-login]");
+    if (way) return void way.setAttribute("href", loginUrl());
     const closer = event.target.closest("[data-close]");
     if (closer) return closer.closest("dialog")?.close();
     const filler = event.target.closest("[data-fill]");
@@ -472,7 +522,31 @@
     const { id, name, description } = values;
     form.dataset.base = JSON.stringify({ ...JSON.parse(form.dataset.base), id, name, description });
     formSays(form, "Filled in. Nothing is saved yet.", true);
+    describe(form);
     form.querySelector("input, textarea, select")?.focus();
+  }
+
+  // Whoever logs in comes back to where they were.
+  function loginUrl() {
+    const here = location.pathname + location.search;
+    return here === "/" ? "/login" : `/login?back=${encodeURIComponent(here)}`;
+  }
+
+  // What a policy comes to is told for what the form says, saved or not.
+  let describing = 0;
+
+  function describe(form) {
+    clearTimeout(describing);
+    describing = setTimeout(async () => {
+      try {
+        const url = partUrl("words");
+        url.searchParams.set("policy", JSON.stringify(body(form)));
+        const answer = await fetch(url, { headers: { Accept: "text/html" } });
+        if (answer.ok) patchAll(await answer.text());
+      } catch {
+        // What cannot be read yet is told when it is saved.
+      }
+    }, 300);
   }
 
   // ---- login: the link carries a code that works once ----
@@ -480,13 +554,14 @@
   async function login() {
     const code = location.pathname === "/login" ? location.hash.slice(1) : "";
     if (!code) return;
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(null, "", location.pathname + location.search);
     const says = document.getElementById("login-says");
+    says.textContent = "";
     try {
       const answer = await fetch("/api/login", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }) });
       if (!answer.ok) throw new Error(await problem(answer));
       localStorage.setItem(KEY, (await answer.json()).key);
-      location.replace("/");
+      location.replace(document.getElementById("login").dataset.goto);
     } catch (error) {
       says.className = "says is-bad";
       says.textContent = error instanceof TypeError ? "The server cannot be reached." : error.message;
@@ -507,14 +582,17 @@
 
   document.addEventListener("submit", submit);
   document.addEventListener("click", clicked);
+  document.addEventListener("input", (event) => { if (event.target.form?.id === "policy") describe(event.target.form); });
   document.addEventListener("keydown", key);
   document.addEventListener("visibilitychange", looked);
+  addEventListener("hashchange", login);
   addEventListener("storage", passed);
   addEventListener("pagehide", rest);
   addEventListener("pageshow", (event) => { if (event.persisted) looked(); });
   root.classList.add("scripted");
   for (const part of all("[data-part]")) shown.set(part.dataset.part, plain(part));
   offerNotifications();
+  local();
   tick();
   count();
   setInterval(tick, 1000);

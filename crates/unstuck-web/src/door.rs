@@ -9,9 +9,10 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::guard::{self, Papers, Scope, Who, address, headers};
+use crate::guard::{self, Asker, Papers, Scope, Who, address, headers};
 use crate::leaving;
 use crate::model::Problem;
+use crate::pages;
 use crate::web::Web;
 
 /// Where a code is exchanged: who comes there has nothing else yet.
@@ -25,45 +26,83 @@ const OPEN: [&str; 2] = ["/login", "/assets/"];
 pub(crate) async fn keep(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let (mut parts, body) = request.into_parts();
+    let is_login = path == LOGIN;
+    let peer = guard::peer(&parts);
     let admitted = admit(&web, &parts);
     let mut response = match admitted {
         Ok(who) => {
             parts.extensions.insert(who);
             next.run(Request::from_parts(parts, body)).await
         }
-        Err(problem) => *problem,
+        Err(Refusal::Login) => login_first(&parts),
+        Err(Refusal::Problem(problem)) => told(&parts, *problem),
     };
+    if is_login && response.status() == StatusCode::UNAUTHORIZED {
+        // Whoever guesses codes is told to wait; the right code is good all the same.
+        if let Err(wait) = web.rates.was_wrong(peer, web.now()) {
+            response = too_often("too many wrong codes", wait).into_response();
+        }
+    }
     response = leaving::finish(&web.redactor, response, &path).await;
     headers::add(response.headers_mut());
     response
 }
 
-fn admit(web: &Web, parts: &Parts) -> Result<Who, Box<Response>> {
+/// Why somebody is not let in.
+enum Refusal {
+    /// They have to log in first.
+    Login,
+    /// Something else is wrong.
+    Problem(Box<Problem>),
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
+fn admit(web: &Web, parts: &Parts) -> Result<Who, Refusal> {
     let (peer, now) = (guard::peer(parts), web.now());
-    let refuse = |problem: Problem| Box::new(problem.into_response());
-    web.rates
-        .asked(peer, now)
-        .map_err(|wait| refuse(too_often(wait)))?;
     let host = address::host(parts).unwrap_or_default();
     if address::is_foreign(parts, host) {
-        return Err(refuse(forbidden(
-            "pages of other origins may not use this server",
-        )));
+        return Err(forbidden("pages of other origins may not use this server").into());
     }
-    let who = who(web, parts).map_err(|problem| {
-        if problem.code() == StatusCode::UNAUTHORIZED {
-            web.rates.was_wrong(peer, now);
-        }
-        refuse(problem)
+    let who = who(web, parts).map_err(|problem| match problem.code() {
+        StatusCode::UNAUTHORIZED => match web.rates.was_wrong(peer, now) {
+            Ok(()) => problem,
+            Err(wait) => too_often("too many wrong tokens", wait),
+        },
+        _ => problem,
     })?;
+    ask(web, parts, &who)?;
     // Who brings a token is no page that was led here by a name.
     let brings_token = who.may_change && parts.headers.contains_key(header::AUTHORIZATION);
     if !brings_token && !address::is_ours(host, &web.hosts) {
-        return Err(refuse(forbidden(
+        return Err(forbidden(
             "this server is not known by that name; use its address, or name it with --host",
-        )));
+        )
+        .into());
     }
     may(parts, &who).map(|()| who)
+}
+
+/// Counts a request, but for those that only look from this machine.
+fn ask(web: &Web, parts: &Parts, who: &Who) -> Result<(), Problem> {
+    let (peer, here) = (guard::peer(parts), is_here(parts));
+    let asker = match who.scope {
+        Some(_) => Asker::Known(who.credential.clone().unwrap_or_default()),
+        None if here => return Ok(()),
+        None => Asker::At(peer),
+    };
+    let counted = web.rates.asked(asker, here, web.now());
+    counted.map_err(|wait| too_often("too many requests", wait))
+}
+
+/// Whether somebody is on this machine, and not passed on by a proxy on it.
+fn is_here(parts: &Parts) -> bool {
+    let is_here = guard::peer(parts).is_some_and(|peer| peer.is_loopback());
+    is_here && !address::is_passed_on(&parts.headers)
 }
 
 /// Whether somebody who was let in would be let in once more: tokens are taken back, and logins end.
@@ -82,53 +121,82 @@ fn who(web: &Web, parts: &Parts) -> Result<Who, Problem> {
 }
 
 /// Whether they may do what they ask for.
-fn may(parts: &Parts, who: &Who) -> Result<(), Box<Response>> {
+fn may(parts: &Parts, who: &Who) -> Result<(), Refusal> {
     let (path, method) = (parts.uri.path(), &parts.method);
-    let is_here = guard::peer(parts).is_some_and(|peer| peer.is_loopback());
-    let is_free = is_here && !address::is_passed_on(&parts.headers);
-    let refuse = |problem: Problem| Box::new(problem.into_response());
     let is_open = OPEN.iter().any(|open| path.starts_with(open));
     let only_looks = matches!(*method, Method::GET | Method::HEAD);
-    if path == LOGIN || only_looks && (is_open || is_free || who.has(Scope::Read)) {
+    if path == LOGIN || only_looks && (is_open || is_here(parts) || who.has(Scope::Read)) {
         return Ok(());
     }
     if only_looks {
-        return Err(Box::new(locked(parts)));
+        return Err(Refusal::Login);
     }
     match who.scope {
-        None => Err(refuse(guard::wrong(
-            "what changes something needs a token: Authorization: Bearer …; `unstuck token` makes one",
-        ))),
-        Some(_) if !who.may_change => Err(refuse(forbidden(
+        None if who.login_ended => Err(guard::wrong("your login has ended: log in again").into()),
+        None => Err(guard::wrong(
+            "what changes something needs a token: Authorization: Bearer …; `unstuck token create` makes one",
+        )
+        .into()),
+        Some(_) if !who.may_change => Err(forbidden(
             "a cookie alone changes nothing: send its key in x-unstuck-key, from a page of this server",
-        ))),
+        )
+        .into()),
         Some(own) if own < Scope::Answer && path != LOGOUT => {
-            Err(refuse(guard::needs(Scope::Answer, own)))
+            Err(guard::needs(Scope::Answer, own).into())
         }
         Some(_) => Ok(()),
     }
 }
 
-/// From elsewhere even looking needs a login: people are led there, programs are told.
-fn locked(parts: &Parts) -> Response {
+/// Whether a person looks at a page, who can do nothing with JSON.
+fn is_person(parts: &Parts) -> bool {
     let accept = parts.headers.get(header::ACCEPT);
     let accept = accept.and_then(|accept| accept.to_str().ok());
-    let is_person = accept.is_some_and(|accept| accept.contains("text/html"));
-    if is_person && !parts.uri.path().starts_with("/api/") {
-        let to_login = [(header::LOCATION, HeaderValue::from_static("/login"))];
-        return (StatusCode::SEE_OTHER, to_login).into_response();
+    let takes_pages = accept.is_some_and(|accept| accept.contains("text/html"));
+    takes_pages && !parts.uri.path().starts_with("/api/")
+}
+
+/// From elsewhere even looking needs a login: people are led there and back, programs are told.
+fn login_first(parts: &Parts) -> Response {
+    if is_person(parts) {
+        let to_login = match parts.uri.path() {
+            "/" => "/login".to_owned(),
+            path => format!("/login?back={}", pages::encoded(path)),
+        };
+        // A path that is encoded is always a header.
+        let to_login = HeaderValue::try_from(to_login);
+        let to_login = to_login.unwrap_or_else(|_| HeaderValue::from_static("/login"));
+        return (StatusCode::SEE_OTHER, [(header::LOCATION, to_login)]).into_response();
     }
     guard::wrong("from another machine everything needs a token: Authorization: Bearer …")
         .into_response()
+}
+
+/// What is wrong: a page for people, and a problem for programs.
+fn told(parts: &Parts, problem: Problem) -> Response {
+    if !is_person(parts) {
+        return problem.into_response();
+    }
+    let query = parts.uri.query().unwrap_or_default();
+    let is_part = parts.method != Method::GET || query.contains("part=");
+    let mut response = pages::trouble(&problem, is_part);
+    let headers = problem.into_response().into_parts().0.headers;
+    let wanted = [header::RETRY_AFTER, header::WWW_AUTHENTICATE];
+    for name in wanted {
+        if let Some(value) = headers.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    response
 }
 
 fn forbidden(detail: &str) -> Problem {
     Problem::new(StatusCode::FORBIDDEN, detail)
 }
 
-fn too_often(wait: Duration) -> Problem {
+fn too_often(what: &str, wait: Duration) -> Problem {
     let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    let detail = format!("too many requests from this address; try again in {seconds} s");
+    let detail = format!("{what}; try again in {seconds} s");
     Problem::new(StatusCode::TOO_MANY_REQUESTS, detail)
         .with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
 }

@@ -82,8 +82,11 @@ impl Web {
         Arc::new(Self {
             store: options.store,
             deeds: options.deeds,
+            logins: Logins::open_file(
+                options.tokens.path().with_file_name("logins.jsonl"),
+                options.clock.at(),
+            ),
             tokens: options.tokens,
-            logins: Logins::default(),
             rates: Rates::new(options.rates),
             redactor: options.redactor,
             hosts: options.hosts,

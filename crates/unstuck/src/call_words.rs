@@ -132,7 +132,7 @@ pub(crate) fn money(spent: &Spent) -> String {
     };
     match spent.unpriced {
         0 => usd,
-        all if all == spent.calls && spent.cost_usd == 0.0 => "unknown price".to_owned(),
+        _ if spent.cost_usd == 0.0 => "unknown price".to_owned(),
         1 => format!("{usd} and 1 call of unknown price"),
         some => format!("{usd} and {some} calls of unknown price"),
     }

@@ -23,6 +23,7 @@ mod report;
 mod retrying;
 mod run_words;
 mod runtime;
+mod servers;
 mod session;
 mod show_text;
 mod started;
@@ -189,7 +190,7 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
         Command::Kinds(args) => kinds::run(args, &config, out),
         Command::Policy(args) => policy::run(args, &config, out),
         Command::Trust(args) => trust::run(args, &config, out),
-        Command::Token(args) => token::run(args, &config, out),
+        Command::Token(args) => token::run(args, store.as_ref(), out),
         other => return with_store(cli, other, &config, out),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -292,6 +292,25 @@ impl Subject {
         })
     }
 
+    /// Refuses a session of an iteration that is over: the loop has gone on, and would go on instead of it.
+    fn is_current(&self) -> Result<()> {
+        let newest = self.run.iteration;
+        let own = self.session.part.as_ref().map(|part| part.iteration);
+        let (Some(own), Some(newest)) = (own, newest.filter(|_| own != newest)) else {
+            return Ok(());
+        };
+        Err(refused(
+            format!(
+                "{} belongs to iteration {own}, and its run is at iteration {newest}",
+                self.session.id.as_str()
+            ),
+            format!(
+                "`unstuck resume {}` goes on with the run",
+                self.run.id.short()
+            ),
+        ))
+    }
+
     fn want(
         &self,
         different: &Different,
@@ -306,6 +325,7 @@ impl Subject {
                 "stop its run first, or wait until it has ended",
             ));
         }
+        self.is_current()?;
         let changes = different.changes(recovery);
         if matches!(self.session.status, Status::Succeeded | Status::Recovered) {
             let role = self.session.part.as_ref().map(|part| part.role.clone());
@@ -355,9 +375,30 @@ fn question_of(
         ..QuestionFilter::default()
     };
     let is_about = |one: &Question| {
-        let about = one.asked.session.as_ref();
-        about.is_none_or(|id| *id == meant.id) && !one.asked.lets_it_go_on()
+        one.asked.session.as_ref() == Some(&meant.id) && !one.asked.lets_it_go_on()
     };
     let found = answering::open(&filter, session)?;
+    in_the_way(&found, meant)?;
     Ok(found.into_iter().rfind(is_about))
+}
+
+/// A retry answers what its own session asks and nothing else, and never a question about money.
+fn in_the_way(open: &[Question], meant: &SessionView) -> Result<()> {
+    let is_own = |one: &&Question| one.asked.session.as_ref() == Some(&meant.id);
+    let money = open.iter().find(|one| one.asked.is_about_budget());
+    let of_run = open
+        .iter()
+        .find(|one| one.asked.session.is_none() && !one.asked.lets_it_go_on());
+    let is_asked = open.iter().any(|one| is_own(&one));
+    if let Some(question) = money.or(of_run.filter(|_| !is_asked)) {
+        let (id, run) = (&question.asked.id, question.run.short());
+        return Err(refused(
+            format!(
+                "run {run} waits for an answer, which a retry does not give: {}",
+                question.asked.reason
+            ),
+            format!("`unstuck inbox {id}` shows it and what can be answered"),
+        ));
+    }
+    Ok(())
 }

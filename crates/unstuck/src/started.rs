@@ -38,12 +38,13 @@ pub(crate) fn resume(run: &RunId, project: &Path, session: &Session<'_>) -> io::
 
 /// Lets a run go on in a process of its own, whose words are kept in the folder of the run; gives the process.
 ///
-/// Roles that are named are run again, with all that depend on them.
+/// Roles that are named are run again, with all that depend on them. What is given is kept until the process has ended.
 pub(crate) fn resume_telling(
     run: &RunId,
     project: &Path,
     restart: &[String],
     session: &Session<'_>,
+    kept: impl Send + 'static,
 ) -> io::Result<u32> {
     let mut command = own(project, session)?;
     command.args(["--color", "never", "resume", run.as_str()]);
@@ -62,6 +63,7 @@ pub(crate) fn resume_telling(
     std::thread::spawn(move || {
         // How it went is told by its events.
         let _ = child.wait();
+        drop(kept);
     });
     Ok(pid)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::wait::{HeldCall, Wait};
+use crate::decision::{EscalationReason, EscalationRecord};
 use crate::event::{Event, Measured, Outcome, Recorded, RunId, RunStarted};
 use crate::failure::{Kind, Level};
 use crate::moment::Timestamp;
@@ -108,6 +109,9 @@ pub struct RunView {
     pub agent: Option<String>,
     /// The model in use, as far as is known.
     pub model: Option<String>,
+    /// The model that a person moved its only session to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_to: Option<String>,
     /// The policy's id.
     pub policy: String,
     /// How many roles it has, if it is a pipeline.
@@ -149,6 +153,9 @@ pub struct RunView {
     /// How many tokens it used, as far as is known.
     #[serde(default, skip_serializing_if = "is_none")]
     pub tokens: u64,
+    /// How many of its calls used tokens whose price is not known.
+    #[serde(default, rename = "unknown_price", skip_serializing_if = "is_none")]
+    pub unpriced: u64,
     /// The exit code that the caller got.
     pub exit_code: Option<i32>,
     /// Why it stands where it stands, in one sentence.
@@ -180,6 +187,7 @@ impl RunView {
             command: run.command().to_vec(),
             agent: run.sole_session().and_then(|spec| spec.agent.clone()),
             model: run.sole_session().and_then(|spec| spec.model.clone()),
+            moved_to: None,
             policy: run.policy().to_owned(),
             roles: run.pipeline().map(|pipeline| pipeline.roles.len()),
             task: run.pipeline().map(|pipeline| pipeline.task.clone()),
@@ -198,6 +206,7 @@ impl RunView {
             is_hiccup: false,
             cost_usd: 0.0,
             tokens: 0,
+            unpriced: 0,
             exit_code: None,
             reason: None,
             wait: Wait::default(),
@@ -223,17 +232,7 @@ impl RunView {
                 self.exit_code = None;
                 self.running();
             }
-            Event::AttemptStarted(attempt) => {
-                // One that was cut off is made again under its number.
-                match self.cut_off {
-                    0 => self.attempts += 1,
-                    _ => self.cut_off -= 1,
-                }
-                if attempt.model.is_some() {
-                    self.model.clone_from(&attempt.model);
-                }
-                self.running();
-            }
+            Event::AttemptStarted(attempt) => self.begin_attempt(attempt.model.as_ref()),
             Event::AttemptInterrupted(_) => {
                 self.cut_off += 1;
                 self.release_all();
@@ -285,9 +284,7 @@ impl RunView {
             {
                 self.running();
             }
-            Event::ModelEscalated(model) if self.attempts == 0 => {
-                self.model = Some(model.change.to_model.clone());
-            }
+            Event::ModelEscalated(moved) => self.switch_model(&moved.change),
             Event::RunFinished(end) => {
                 self.status = end.outcome.into();
                 self.finished = Some(recorded.at);
@@ -296,6 +293,27 @@ impl RunView {
                 self.reason = Some(end.reason.clone());
             }
             _ => {}
+        }
+    }
+
+    fn begin_attempt(&mut self, model: Option<&String>) {
+        // One that was cut off is made again under its number.
+        match self.cut_off {
+            0 => self.attempts += 1,
+            _ => self.cut_off -= 1,
+        }
+        // The gateway sends its calls to the model that a person moved it to, whatever its command line says.
+        let model = self.moved_to.as_ref().or(model);
+        self.model = model.cloned().or(self.model.take());
+        self.running();
+    }
+
+    fn switch_model(&mut self, change: &EscalationRecord) {
+        let by_person = change.reason == EscalationReason::Manual;
+        // What the gateway does for single calls of a session that is driven does not move the session.
+        if by_person || self.attempts == 0 {
+            self.moved_to = (by_person && self.roles.is_none()).then(|| change.to_model.clone());
+            self.model = Some(change.to_model.clone());
         }
     }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Episode;
 use super::run_view::Status;
 use super::wait::{HeldCall, Wait};
+use crate::decision::EscalationReason;
 use crate::diagnosis::Diagnosis;
 use crate::event::{
     AttemptEnd, AttemptFailed, Event, Part, Recorded, RunFinished, SessionId, SessionSpec,
@@ -24,6 +25,9 @@ pub struct SessionView {
     pub agent: Option<String>,
     /// The model in use, as far as is known.
     pub model: Option<String>,
+    /// The model that a person moved it to.
+    #[serde(skip)]
+    pub moved_to: Option<String>,
     /// Where it stands.
     pub status: Status,
     /// When it began.
@@ -48,6 +52,9 @@ pub struct SessionView {
     pub cost_usd: f64,
     /// How many tokens it used, as far as is known.
     pub tokens: u64,
+    /// How many of its calls used tokens whose price is not known.
+    #[serde(default, rename = "unknown_price", skip_serializing_if = "is_zero")]
+    pub unpriced: u64,
     /// The agent's own id of the conversation.
     pub agent_session: Option<String>,
     /// The hash of its output, once it is done.
@@ -74,6 +81,7 @@ impl SessionView {
             part,
             agent: spec.agent.clone(),
             model: spec.model.clone(),
+            moved_to: None,
             status: Status::Running,
             started: at,
             finished: None,
@@ -86,6 +94,7 @@ impl SessionView {
             recovery_level: None,
             cost_usd: 0.0,
             tokens: 0,
+            unpriced: 0,
             agent_session: None,
             output: None,
             reason: None,
@@ -141,9 +150,9 @@ impl SessionView {
         match &recorded.event {
             Event::AttemptStarted(attempt) => {
                 self.attempts = attempt.number;
-                if attempt.model.is_some() {
-                    self.model.clone_from(&attempt.model);
-                }
+                // The gateway sends its calls to the model that a person moved it to, whatever its command line says.
+                let model = self.moved_to.as_ref().or(attempt.model.as_ref());
+                self.model = model.cloned().or(self.model.take());
                 self.finished = None;
                 self.running();
             }
@@ -186,6 +195,15 @@ impl SessionView {
                 self.recovery_level = self.recovery_level.max(call.decision.level);
                 self.last_error = Some(call.diagnosis.kind);
                 self.reason = Some(call.diagnosis.message.clone());
+            }
+            // What the gateway does for single calls of a session that is driven does not move the session.
+            Event::ModelEscalated(moved)
+                if self.attempts == 0 || moved.change.reason == EscalationReason::Manual =>
+            {
+                let change = &moved.change;
+                let by_person = change.reason == EscalationReason::Manual;
+                self.moved_to = by_person.then(|| change.to_model.clone());
+                self.model = Some(change.to_model.clone());
             }
             Event::SessionFinished(end) => {
                 self.output.clone_from(&end.output);
@@ -277,4 +295,8 @@ impl SessionView {
             recovery_level: self.recovery_level,
         }
     }
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

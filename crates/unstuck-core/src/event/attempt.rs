@@ -67,6 +67,9 @@ pub struct Measured {
     /// How many turns the agent took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
+    /// Whether the agent told neither cost nor tokens, and they are what the gateway saw.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_counted: bool,
 }
 
 /// How the process of an attempt ended.

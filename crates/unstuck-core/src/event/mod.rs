@@ -5,6 +5,7 @@
 
 mod answer;
 mod attempt;
+mod budget;
 mod call;
 mod call_failed;
 mod id;
@@ -22,6 +23,7 @@ pub use attempt::{
     Answering, AttemptEnd, AttemptFailed, AttemptInterrupted, AttemptStarted, AttemptSucceeded,
     Excerpt, FailedCheck, InterruptedBy, Measured,
 };
+pub use budget::{BudgetReached, BudgetScope, BudgetUnit};
 pub use call::{CallOutcome, CallRecord, Finish, LastCall};
 pub use call_failed::{CallFailed, CallHeld, PassedOver};
 pub use id::{RunId, SessionId};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::answer::Answer;
+use super::budget::BudgetReached;
 use super::id::SessionId;
 use super::pipeline::PipelineStarted;
 use super::question::Shown;
@@ -179,6 +180,9 @@ pub struct RecoveryEscalated {
     /// The repair that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<String>,
+    /// The budget that is used up, where it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetReached>,
     /// What else is shown of it.
     #[serde(flatten)]
     pub shown: Shown,

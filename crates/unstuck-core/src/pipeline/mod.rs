@@ -14,6 +14,7 @@ use crate::event::{
     Answer, Event, IterationFinished, OnStuck, Outcome, Part, PipelineStarted, Recorded,
     RecoveryResolved, RoleStarted, RunFinished, RunId, SessionId,
 };
+use crate::money::RaisedBudgets;
 
 /// What the one who drives a pipeline has to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,10 +75,8 @@ pub struct Pipeline {
     /// How often a person has allowed as many iterations again.
     extensions: u32,
     sessions: u32,
-    /// Whether roles stopped because the budget is used up, and nobody has allowed more.
-    out_of_money: bool,
-    /// How often a person has allowed as much again.
-    raises: u32,
+    /// What people have allowed beyond the budgets.
+    budgets: RaisedBudgets,
     /// Whether a person was asked about the run as a whole, and has not seen to it.
     asked: bool,
     /// The sessions that a person wants to be left out.
@@ -111,8 +110,7 @@ impl Pipeline {
             judged: None,
             extensions: 0,
             sessions: 0,
-            out_of_money: false,
-            raises: 0,
+            budgets: RaisedBudgets::default(),
             asked: false,
             skipped: BTreeSet::new(),
             words: Vec::new(),
@@ -132,6 +130,7 @@ impl Pipeline {
 
     /// Takes in what happened.
     pub fn record(&mut self, recorded: &Recorded) {
+        self.budgets.record(recorded);
         match &recorded.event {
             Event::RunResumed(resumed) => {
                 if let Some(plan) = &resumed.pipeline {
@@ -177,7 +176,6 @@ impl Pipeline {
             }
             Event::RecoveryEscalated(asked) if asked.lets_it_go_on() => {}
             Event::RecoveryEscalated(asked) if asked.session.is_none() => self.asked = true,
-            Event::RecoveryEscalated(asked) => self.out_of_money |= asked.is_about_budget(),
             Event::RecoveryResolved(resolved) if resolved.is_by_person() => self.answered(resolved),
             Event::RunFinished(end) => self.finished = Some(end.clone()),
             _ => {}
@@ -186,7 +184,6 @@ impl Pipeline {
 
     /// A person has answered: what waited for it goes on, is left out, or everything ends.
     fn answered(&mut self, resolved: &RecoveryResolved) {
-        self.raised();
         let answer = resolved.answer().unwrap_or(Answer::Resolve);
         if answer == Answer::Abort || (answer == Answer::Skip && resolved.session.is_none()) {
             self.given_up = Some(resolved.said());
@@ -221,9 +218,9 @@ impl Pipeline {
         }
     }
 
-    /// A person has taken it up again: what had stopped goes on, and what is to be run again is forgotten.
+    /// A person has taken it up again: what had stopped goes on, and what is to be run again is forgotten. What waits for
+    /// money stays as it is until a person has answered.
     fn resumed(&mut self, restarted: &[String]) {
-        self.raised();
         self.loosened();
         // Whoever has ended it and takes it up again has changed their mind.
         if self.is_failed() {
@@ -236,7 +233,9 @@ impl Pipeline {
             self.judged = None;
         }
         for state in self.parts.values_mut() {
-            if let State::Stopped(session, _) = state {
+            if let State::Stopped(session, _) = state
+                && self.budgets.question_of(session).is_none()
+            {
                 *state = State::Open(session.clone());
             }
         }
@@ -245,11 +244,6 @@ impl Pipeline {
     fn is_failed(&self) -> bool {
         let end = self.finished.as_ref();
         end.is_some_and(|end| end.outcome == Outcome::Failed)
-    }
-
-    /// One answer is one more budget, however many roles had stopped.
-    fn raised(&mut self) {
-        self.raises += u32::from(std::mem::take(&mut self.out_of_money));
     }
 
     /// What is to be done, while these parts run.
@@ -492,9 +486,24 @@ impl Pipeline {
         matches!(self.parts.get(part), Some(State::Open(_)))
     }
 
-    /// How often a person has allowed as much money again.
-    pub fn raises(&self) -> u32 {
-        self.raises
+    /// What people have allowed beyond the budgets.
+    pub fn budgets(&self) -> &RaisedBudgets {
+        &self.budgets
+    }
+
+    /// The question about a budget without whose answer nothing of it can go on, and why it is asked.
+    pub fn waits_for_money(&self, restarted: &[String]) -> Option<(&str, &str)> {
+        let question = self.budgets.question()?;
+        let is_restarted = self.parts.iter().any(|(part, state)| match state {
+            State::Open(session) | State::Stopped(session, _) => {
+                restarted.contains(&part.role) && self.budgets.question_of(session).is_some()
+            }
+            State::Done(_) => false,
+        });
+        let mut again = self.clone();
+        again.resumed(restarted);
+        let is_held = again.next(&BTreeSet::new()) == Step::Finish(Outcome::AwaitingHuman);
+        (is_restarted || is_held).then_some(question)
     }
 
     /// How many sessions there were.

@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::decision::{AskWhy, Dice};
 use crate::event::{
-    EscalationKind, IterationStarted, LoopStarted, RecoveryEscalated, RecoveryResolved, RunResumed,
-    RunStarted, SessionFinished, SessionSpec, SessionStarted, Work,
+    BudgetReached, BudgetScope, BudgetUnit, EscalationKind, IterationStarted, LoopStarted,
+    RecoveryEscalated, RecoveryResolved, RunResumed, RunStarted, SessionFinished, SessionSpec,
+    SessionStarted, Work,
 };
 use crate::moment::Timestamp;
 
@@ -132,7 +133,18 @@ impl Driven {
     }
 
     fn end(&mut self, role: &str, outcome: Outcome) {
-        let (session, part) = self.start(role);
+        let (session, _) = self.start(role);
+        self.stop(role, &session, outcome);
+    }
+
+    /// A session of this iteration comes to its end.
+    fn stop(&mut self, role: &str, session: &SessionId, outcome: Outcome) {
+        let part = Part {
+            role: role.to_owned(),
+            iteration: self.pipeline.iteration(),
+            instance: 1,
+        };
+        let session = session.clone();
         let output = outcome.is_success().then(|| format!("hash of {role}"));
         let end = RunFinished {
             outcome,
@@ -288,12 +300,14 @@ fn what_was_changed_is_said_by_role() {
     assert_eq!(told[1].what, ["it is not there any more"]);
 }
 
-/// A question of a role, because the budget is used up or because of something else.
-fn question(session: &SessionId, why: AskWhy) -> Box<RecoveryEscalated> {
+/// A question of a role about the budget of the run, or about something else.
+fn question(session: &SessionId, id: &str, why: AskWhy) -> Box<RecoveryEscalated> {
     let question = EscalationKind::CostConfirmation;
+    let (scope, unit) = (BudgetScope::Run, BudgetUnit::Usd);
+    let budget = BudgetReached::new(scope, unit, 41.6, 20.0, 20.0);
     Box::new(RecoveryEscalated {
         session: Some(session.clone()),
-        id: "e1".into(),
+        id: id.into(),
         question,
         trigger: question.trigger().into(),
         kind: crate::failure::Kind::None,
@@ -303,26 +317,80 @@ fn question(session: &SessionId, why: AskWhy) -> Box<RecoveryEscalated> {
         proposed: None,
         cost: None,
         repair: None,
+        budget: (why == AskWhy::MaxCost).then_some(budget),
         shown: crate::question::Shown::default(),
     })
 }
 
-#[test]
-fn one_answer_is_one_more_budget_however_many_roles_asked() {
+/// Two roles that stopped because the budget of their run is used up.
+fn out_of_money() -> (Driven, SessionId, SessionId) {
     let mut driven = Driven::new(plan(vec![role("a", &[]), role("b", &[])], None));
     driven.iterate();
     let ((a, _), (b, _)) = (driven.start("a"), driven.start("b"));
-    driven.note(question(&a, AskWhy::MaxCost));
-    driven.note(question(&b, AskWhy::MaxCost));
-    assert_eq!(driven.pipeline.raises(), 0, "nobody has answered");
+    driven.note(question(&a, "a-e1", AskWhy::MaxCost));
+    driven.note(question(&b, "b-e1", AskWhy::MaxCost));
+    driven.stop("a", &a, Outcome::AwaitingHuman);
+    driven.stop("b", &b, Outcome::AwaitingHuman);
+    (driven, a, b)
+}
+
+fn limit(driven: &Driven, session: &SessionId) -> f64 {
+    let now = Timestamp::from_seconds(2_000_000_000);
+    let budgets = driven.pipeline.budgets();
+    budgets.limit(BudgetScope::Run, BudgetUnit::Usd, session, 20.0, now)
+}
+
+/// W1: neither a resume, nor a restart, nor a retry of a role answers a question about money.
+#[test]
+fn to_take_a_run_up_again_raises_no_budget() {
+    let (mut driven, a, b) = out_of_money();
+    assert_eq!(
+        driven.pipeline.waits_for_money(&[]),
+        Some(("a-e1", "the budget is used up"))
+    );
     driven.note(RunResumed::as_it_was(String::new(), 1));
     driven.note(RecoveryResolved::by_hand(Some(a.clone())));
-    driven.note(RecoveryResolved::by_hand(Some(b)));
-    assert_eq!(driven.pipeline.raises(), 1);
-    driven.note(question(&a, AskWhy::DearerModel));
-    driven.note(RecoveryResolved::by_hand(None));
-    assert_eq!(driven.pipeline.raises(), 1, "that was about something else");
-    driven.note(question(&a, AskWhy::MaxCost));
-    driven.note(RecoveryResolved::by_hand(None));
-    assert_eq!(driven.pipeline.raises(), 2);
+    driven.note(RecoveryResolved {
+        who: Some("ann".into()),
+        method: Answer::Retry.method().into(),
+        ..RecoveryResolved::by_hand(Some(b.clone()))
+    });
+    assert_eq!(limit(&driven, &a), 20.0);
+    assert!(driven.pipeline.waits_for_money(&["a".to_owned()]).is_some());
+}
+
+/// Only approval by a person with a name raises it, and to the amount that was shown.
+#[test]
+fn approval_with_a_name_raises_the_budget_to_what_was_shown() {
+    for (by, who, answer, raised) in [
+        ("human", Some("ann"), Answer::Approve, 61.6),
+        ("human", None, Answer::Approve, 20.0),
+        ("deadline", None, Answer::Approve, 20.0),
+        ("human", Some("ann"), Answer::Resolve, 20.0),
+        ("human", Some("ann"), Answer::Abort, 20.0),
+    ] {
+        let (mut driven, a, b) = out_of_money();
+        let asked = question(&a, "a-e1", AskWhy::MaxCost);
+        driven.note(RecoveryResolved {
+            by: by.into(),
+            who: who.map(str::to_owned),
+            ..RecoveryResolved::answering(&asked, answer)
+        });
+        assert_eq!(limit(&driven, &a), raised, "{by} {who:?} {answer}");
+        assert_eq!(limit(&driven, &b), raised, "all roles share it");
+    }
+}
+
+/// A role that waits for something else goes on, and the one that waits for money does not.
+#[test]
+fn the_rest_goes_on_while_one_role_waits_for_money() {
+    let mut driven = Driven::new(plan(vec![role("a", &[]), role("b", &[])], None));
+    driven.iterate();
+    let ((a, _), (b, part)) = (driven.start("a"), driven.start("b"));
+    driven.note(question(&a, "a-e1", AskWhy::MaxCost));
+    driven.stop("a", &a, Outcome::AwaitingHuman);
+    driven.stop("b", &b, Outcome::Interrupted);
+    assert_eq!(driven.pipeline.waits_for_money(&[]), None);
+    driven.note(RunResumed::as_it_was(String::new(), 1));
+    assert_eq!(driven.next(), Step::Run(vec![part]));
 }

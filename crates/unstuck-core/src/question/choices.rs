@@ -2,7 +2,7 @@
 
 use super::{Answer, Choice};
 use crate::decision::{AskWhy, Changed};
-use crate::event::RecoveryEscalated;
+use crate::event::{BudgetReached, RecoveryEscalated};
 
 /// What decides which answers make sense.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,6 +17,8 @@ pub struct Circumstances<'a> {
     pub words: bool,
     /// The next stronger model, and what it is expected to cost more.
     pub model: Option<NextModel<'a>>,
+    /// The budget that is used up, where it is about one.
+    pub budget: Option<&'a BudgetReached>,
 }
 
 /// The next stronger model.
@@ -44,9 +46,11 @@ pub fn choices(why: AskWhy, of: &Circumstances<'_>) -> Vec<Choice> {
     let approve = of.approve(why).map(|does| (Answer::Approve, does));
     let reject = of.reject(why).map(|does| (Answer::Reject, does));
     let is_about_trust = why == AskWhy::Trust;
+    // To try again without more money would only ask the same again.
+    let is_about_money = why == AskWhy::MaxCost;
     let rest = [
-        Some((Answer::Resolve, of.resolve(why))),
-        (of.words && !is_about_trust)
+        (!is_about_money).then(|| (Answer::Resolve, of.resolve(why))),
+        (of.words && !is_about_trust && !is_about_money)
             .then(|| (Answer::Retry, "tries again with your words".to_owned())),
         of.escalate(why).map(|does| (Answer::Escalate, does)),
         (!is_about_trust).then(|| (Answer::Skip, of.skip())),
@@ -76,6 +80,7 @@ pub fn offered(asked: &RecoveryEscalated) -> Vec<Choice> {
     let usual = Circumstances {
         repair: shown.command.as_deref(),
         role: shown.role.as_deref(),
+        budget: asked.budget.as_ref(),
         ..Circumstances::default()
     };
     choices(asked.why, &usual)
@@ -92,7 +97,10 @@ impl Circumstances<'_> {
                 let model = self.model?;
                 Some(format!("goes on with {}{}", model.to, more(model.cost)))
             }
-            AskWhy::MaxCost => Some("allows as much again, and goes on".to_owned()),
+            AskWhy::MaxCost => Some(match self.budget {
+                Some(budget) => budget.approval(),
+                None => "goes on until the next limit".to_owned(),
+            }),
             AskWhy::WaitTooLong => None,
             _ => {
                 let more = self.iterations?;
@@ -120,7 +128,7 @@ impl Circumstances<'_> {
 
     /// A dearer model that is asked about is approved or not.
     fn escalate(&self, why: AskWhy) -> Option<String> {
-        if matches!(why, AskWhy::DearerModel | AskWhy::Trust) {
+        if matches!(why, AskWhy::DearerModel | AskWhy::Trust | AskWhy::MaxCost) {
             return None;
         }
         let model = self.model?;

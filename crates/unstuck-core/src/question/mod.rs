@@ -28,15 +28,19 @@ pub struct Patience {
 
 impl Patience {
     /// What counts when nobody answers a question that is asked now; only what makes sense for it.
+    ///
+    /// A budget is raised by a person and never by the lack of one.
     pub fn deadline(
         &self,
         question: EscalationKind,
+        why: AskWhy,
         now: Timestamp,
         choices: &[Choice],
     ) -> Option<Deadline> {
         let (after, answer) = *self.ends.get(&question)?;
         let makes_sense = choices.iter().any(|one| one.answer == answer);
-        makes_sense.then(|| Deadline {
+        let raises = why == AskWhy::MaxCost && answer.goes_on();
+        (makes_sense && !raises).then(|| Deadline {
             at: now.after(after),
             answer,
         })

@@ -19,7 +19,8 @@ impl OpenQuestions {
             Event::RecoveryResolved(resolved) if resolved.is_by_person() => {
                 self.open.retain(|asked| !settles(resolved, asked));
             }
-            Event::RunResumed(_) => self.open.clear(),
+            // To take a run up again answers what it asked, but never a question about a budget.
+            Event::RunResumed(_) => self.open.retain(RecoveryEscalated::is_about_budget),
             Event::RunFinished(end) if !end.outcome.is_resumable() => self.open.clear(),
             _ => {}
         }
@@ -36,10 +37,11 @@ impl OpenQuestions {
     }
 }
 
-/// Whether an answer is about a question: one that names neither a question nor a session is about all.
+/// Whether an answer is about a question: one that names neither a question nor a session is about all but budgets.
 fn settles(resolved: &RecoveryResolved, asked: &RecoveryEscalated) -> bool {
     match (&resolved.id, &resolved.session) {
         (Some(id), _) => *id == asked.id,
+        (None, _) if asked.is_about_budget() => false,
         (None, Some(session)) => asked.session.as_ref() == Some(session),
         (None, None) => true,
     }

@@ -37,6 +37,9 @@ fn only_answers_that_make_sense_are_offered() {
     assert!(!asked.contains(&Answer::Escalate));
     assert_eq!(asked[..2], [Answer::Approve, Answer::Reject]);
     assert_eq!(offered(AskWhy::Trust, &agent), [Answer::Resolve]);
+    // Nothing but more money lets it go on, and whoever tries again without would be asked the same.
+    let money = [Answer::Approve, Answer::Skip, Answer::Abort];
+    assert_eq!(offered(AskWhy::MaxCost, &agent), money);
 }
 
 #[test]
@@ -60,4 +63,30 @@ fn each_answer_says_what_it_does() {
             "abort: ends the run",
         ]
     );
+}
+
+/// W1: the lack of an answer raises no budget.
+#[test]
+fn nobody_who_does_not_answer_allows_money() {
+    let after = Duration::from_secs(60);
+    let kind = EscalationKind::CostConfirmation;
+    let deadline = |answer, why| {
+        let patience = Patience {
+            ends: BTreeMap::from([(kind, (after, answer))]),
+        };
+        let model = NextModel {
+            from: "sonnet",
+            to: "opus",
+            cost: None,
+        };
+        let of = Circumstances {
+            model: Some(model),
+            ..Circumstances::default()
+        };
+        let choices = choices(why, &of);
+        patience.deadline(kind, why, Timestamp::from_seconds(0), &choices)
+    };
+    assert_eq!(deadline(Answer::Approve, AskWhy::MaxCost), None);
+    assert!(deadline(Answer::Abort, AskWhy::MaxCost).is_some());
+    assert!(deadline(Answer::Approve, AskWhy::DearerModel).is_some());
 }

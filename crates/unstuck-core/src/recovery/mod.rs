@@ -16,12 +16,13 @@ use std::collections::BTreeMap;
 use crate::decision::{Catalog, Chosen, CostEstimate, Decision, History, Tokens};
 use crate::duration::in_millis;
 use crate::event::{
-    ApprovalSource, AttemptEnd, AttemptFailed, CallFailed, Event, Outcome, Recorded,
-    RecoveryEscalated, RecoveryExecuted, RecoveryFailed, RecoveryResolved, RunFinished, RunId,
-    SessionSpec, Tried,
+    ApprovalSource, AttemptEnd, AttemptFailed, BudgetReached, BudgetScope, BudgetUnit, CallFailed,
+    Event, Outcome, Recorded, RecoveryEscalated, RecoveryExecuted, RecoveryFailed,
+    RecoveryResolved, RunFinished, RunId, SessionSpec, Tried,
 };
 use crate::failure::Level;
 use crate::moment::Timestamp;
+use crate::money::RaisedBudgets;
 
 use plan::Course;
 
@@ -98,6 +99,8 @@ pub struct Recovery {
     given_up: Option<String>,
     /// What was tried since a person last saw to it, and why it did not help.
     tried: Vec<Tried>,
+    /// What people have allowed beyond its budgets.
+    budgets: RaisedBudgets,
 }
 
 impl Recovery {
@@ -137,6 +140,7 @@ impl Recovery {
             questions: 0,
             given_up: None,
             tried: Vec::new(),
+            budgets: RaisedBudgets::default(),
         }
     }
 
@@ -154,6 +158,7 @@ impl Recovery {
         if about.is_some_and(|session| *session != self.spec.session) {
             return;
         }
+        self.budgets.record(recorded);
         match &recorded.event {
             Event::RunResumed(_) => self.finished = None,
             Event::SessionStarted(started) => {
@@ -424,6 +429,27 @@ impl Recovery {
     /// What it has cost so far, in USD, as far as is known.
     pub fn spent(&self) -> f64 {
         self.spent
+    }
+
+    /// The question about a budget that it waits for, and why it is asked.
+    pub fn waits_for_money(&self) -> Option<(&str, &str)> {
+        self.budgets.question_of(&self.spec.session)
+    }
+
+    /// What it may cost in all, in USD: by its policy, and by what people have allowed since.
+    pub fn max_cost(&self, now: Timestamp) -> Option<f64> {
+        let configured = self.spec.policy.max_cost?;
+        let (scope, unit) = (BudgetScope::Policy, BudgetUnit::Usd);
+        let session = &self.spec.session;
+        Some(self.budgets.limit(scope, unit, session, configured, now))
+    }
+
+    /// The limit of its policy that is used up, if it is.
+    pub fn cost_reached(&self, now: Timestamp) -> Option<BudgetReached> {
+        let (configured, limit) = (self.spec.policy.max_cost?, self.max_cost(now)?);
+        let (scope, unit) = (BudgetScope::Policy, BudgetUnit::Usd);
+        let reached = BudgetReached::new(scope, unit, self.spent, limit, configured);
+        (self.spent >= limit).then_some(reached)
     }
 
     /// How the session came to its end, if it did.

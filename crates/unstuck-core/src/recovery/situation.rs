@@ -2,7 +2,7 @@
 
 use crate::decision::{
     Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Odds, RepairOffer, Repeat,
-    Situation, Tokens, Upstream, decide,
+    RetryPolicy, Situation, Tokens, Upstream, decide,
 };
 use crate::event::{DecisionMade, LimitsInForce, MadeFrom};
 use crate::failure::Kind;
@@ -46,7 +46,10 @@ impl Recovery {
         let failed = self.failed.as_deref()?;
         let history = self.history.as_ref()?;
         let kind = failed.diagnosis.kind;
-        let policy = &self.spec.policy;
+        let policy = &RetryPolicy {
+            max_cost: self.max_cost(now),
+            ..self.spec.policy.clone()
+        };
         let known = means.playbook.kind(kind)?;
         let model = self.course.model().or(failed.end.model.as_deref());
         let model = model.or(self.spec.model.as_deref());
@@ -78,7 +81,7 @@ impl Recovery {
         let limits = policy.limits(kind, failed.diagnosis.layer, known, means.tool, None);
         let made_from = MadeFrom {
             knowledge: self.spec.knowledge.clone(),
-            policy_hash: policy.fingerprint(),
+            policy_hash: self.spec.policy.fingerprint(),
             limits: LimitsInForce {
                 retries: limits.retries,
                 retries_from: self.retries_from(kind, limits.retries),

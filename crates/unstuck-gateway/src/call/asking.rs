@@ -3,7 +3,9 @@
 use hyper::header::USER_AGENT;
 use unstuck_core::Kind;
 use unstuck_core::decision::{AskWhy, Changed};
-use unstuck_core::event::{Deadline, EscalationKind, RecoveryEscalated, RecoveryResolved, RunId};
+use unstuck_core::event::{
+    BudgetReached, Deadline, EscalationKind, RecoveryEscalated, RecoveryResolved, RunId,
+};
 use unstuck_core::question::{Answer, Choice, Shown, binding};
 
 use super::Call;
@@ -23,6 +25,7 @@ struct Asking {
     deadline: Option<Deadline>,
     /// The first lets the calls through.
     choices: Vec<Choice>,
+    budget: Option<BudgetReached>,
 }
 
 impl Call {
@@ -47,22 +50,24 @@ impl Call {
                 .into_iter()
                 .flatten()
                 .collect(),
+            budget: None,
         });
     }
 
     /// Asks whether a session may spend its budget once more, once.
-    pub(super) fn ask_about_budget(&self, sentence: &str) {
+    pub(super) fn ask_about_budget(&self, reached: BudgetReached) {
         self.ask(|| Asking {
             question: EscalationKind::CostConfirmation,
             kind: Kind::QuotaExhausted,
             why: AskWhy::MaxCost,
             reason: "A budget is used up, and its calls are held.".to_owned(),
-            evidence: sentence.to_owned(),
+            evidence: reached.sentence(),
             deadline: None,
             choices: vec![
-                choice(Answer::Approve, "allows as much again, and goes on"),
+                choice(Answer::Approve, &reached.approval()),
                 choice(Answer::Abort, "its calls stay refused"),
             ],
+            budget: Some(reached),
         });
     }
 
@@ -106,6 +111,7 @@ impl Call {
             proposed: None,
             cost: None,
             repair: None,
+            budget: asking.budget,
             shown: Shown {
                 doing: format!("calls of {}", self.client()),
                 evidence: asking.evidence,

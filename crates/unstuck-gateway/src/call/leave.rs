@@ -36,15 +36,21 @@ impl Call {
 
     fn spent_up(&self) -> Option<Told> {
         let budgets = &self.shared.settings.budgets;
-        let sentence = self.shared.used_up(&self.session)?;
+        let reached = self.shared.used_up(&self.session)?;
+        let sentence = reached.sentence();
+        let table = match reached.scope.is_shared_by_run() {
+            true => "[budget]",
+            false => "[gateway.budgets]",
+        };
         let told = Told {
             status: StatusCode::PAYMENT_REQUIRED,
             code: "quota_exhausted".to_owned(),
-            message: format!("unstuck: {sentence}; [gateway.budgets] says so"),
+            message: format!("unstuck: {sentence}; {table} says so"),
             retry_after: None,
             comes_back: false,
         };
-        if self.session.refused(self.diagnosis(&told, &sentence)) {
+        let diagnosis = self.diagnosis(&told, &sentence);
+        if self.session.refused(diagnosis, reached) {
             self.shared.crier.tell(
                 &self.session,
                 Noticed::SpentUp {
@@ -53,7 +59,7 @@ impl Call {
             );
         }
         if budgets.asks {
-            self.ask_about_budget(&sentence);
+            self.ask_about_budget(reached);
         }
         Some(told)
     }

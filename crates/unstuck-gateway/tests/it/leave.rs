@@ -59,7 +59,7 @@ async fn a_budget_that_is_used_up_is_told_in_the_clients_protocol() {
     assert_eq!(refused.status, 402, "{}", refused.body);
     assert_eq!(refused.header("x-should-retry"), "false");
     let told = error(&refused)["error"]["message"].to_string();
-    assert!(told.contains("of the $0.00 that it may"), "{told}");
+    assert!(told.contains("of < $0.0001 by this session"), "{told}");
     assert_eq!(ask(&ground).await.status, 402);
     assert_eq!(ground.asked(), [1]);
     let notice = notices.try_recv().unwrap();
@@ -71,7 +71,7 @@ async fn a_budget_that_is_used_up_is_told_in_the_clients_protocol() {
         "quota_exhausted"
     );
     // A person lets it go on.
-    session.raise(1.0);
+    session.allow(session.spent() + 1.0);
     assert_eq!(ask(&ground).await.status, 200);
     assert!(session.trouble().is_none());
 }
@@ -128,7 +128,11 @@ async fn the_budget_of_a_day_is_that_of_all_sessions() {
     ground.gateway.spent_today(5.0);
     let refused = ask(&ground).await;
     assert_eq!(refused.status, 402, "{}", refused.body);
-    assert!(refused.body.contains("in one day"), "{}", refused.body);
+    assert!(
+        refused.body.contains("by all sessions of today (UTC)"),
+        "{}",
+        refused.body
+    );
 }
 
 /// A conversation that repeats itself is held, and no other of the same client.

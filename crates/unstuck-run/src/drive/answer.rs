@@ -42,7 +42,43 @@ pub async fn answer_with(
 ) -> Result<(), RunError> {
     let mut resolved = resolved(&question.asked, said);
     resolved.changes.extend_from_slice(changes);
-    give(scribe, &question.run, &question.asked, resolved, now).await
+    let others = same_budget(scribe, question, &resolved).await?;
+    give(
+        scribe,
+        &question.run,
+        &question.asked,
+        resolved,
+        others,
+        now,
+    )
+    .await
+}
+
+/// The answers to the other roles of a run that stopped for the same budget: one approval raises it for all of them.
+async fn same_budget(
+    scribe: &Scribe<'_>,
+    question: &Question,
+    resolved: &RecoveryResolved,
+) -> Result<Vec<RecoveryResolved>, RunError> {
+    let budget = question.asked.budget.filter(|_| resolved.raises_budget());
+    let Some(budget) = budget.filter(|budget| budget.scope.is_shared_by_run()) else {
+        return Ok(Vec::new());
+    };
+    let filter = QuestionFilter {
+        run: Some(question.run.clone()),
+        ..QuestionFilter::default()
+    };
+    let open = scribe.store.questions(&filter).await?.into_iter();
+    let is_same = |one: &Question| {
+        let other = one.asked.budget.map(|other| (other.scope, other.unit));
+        one.asked.id != question.asked.id && other == Some((budget.scope, budget.unit))
+    };
+    let others = open.filter(is_same).map(|one| RecoveryResolved {
+        note: format!("answered with {}", question.asked.id),
+        who: resolved.who.clone(),
+        ..RecoveryResolved::answering(&one.asked, Answer::Approve)
+    });
+    Ok(others.collect())
 }
 
 /// A person wants a session to be tried again that has come to its end.
@@ -124,7 +160,7 @@ pub(super) async fn give_default(
         by: "deadline".into(),
         ..resolved(asked, &said)
     };
-    give(scribe, run, asked, resolved, now).await
+    give(scribe, run, asked, resolved, Vec::new(), now).await
 }
 
 async fn give(
@@ -132,6 +168,7 @@ async fn give(
     run: &RunId,
     asked: &RecoveryEscalated,
     resolved: RecoveryResolved,
+    others: Vec<RecoveryResolved>,
     now: Timestamp,
 ) -> Result<(), RunError> {
     let approved = (resolved.answer() == Some(Answer::Approve))
@@ -140,6 +177,7 @@ async fn give(
     let moved = moved(asked, &resolved, now);
     let events = [Event::from(resolved)].into_iter();
     let events = events.chain(approved.map(Event::from)).chain(moved);
+    let events = events.chain(others.into_iter().map(Event::from));
     let answers = Answers {
         question: asked.id.clone(),
         hash: asked.shown.hash.clone(),

@@ -1,8 +1,9 @@
 //! What is watched over around an attempt: the work tree before and after, and what may be used.
 
+use unstuck_core::Kind;
 use unstuck_core::decision::AskWhy;
-use unstuck_core::event::EscalationKind;
-use unstuck_core::{Kind, Pipeline};
+use unstuck_core::event::{BudgetReached, EscalationKind};
+use unstuck_core::money::BudgetLimit;
 
 use super::asking::Asking;
 use super::budget::Used;
@@ -106,26 +107,47 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether no further attempt may be made without asking; then a person is asked.
-    pub(super) async fn is_out_of_money(
-        &mut self,
-        log: &mut Log<'_, '_>,
-    ) -> Result<bool, RunError> {
+    /// The budgets that hold for the attempt that is about to begin.
+    pub(super) async fn budget_limits(
+        &self,
+        log: &Log<'_, '_>,
+    ) -> Result<Vec<BudgetLimit>, RunError> {
         let Some(role) = self.role else {
-            return Ok(false);
+            return Ok(Vec::new());
         };
-        let used = log.journal().know(|run| Used {
-            usd: run.view.cost_usd,
-            tokens: run.view.tokens,
-            raises: run.pipeline.as_ref().map_or(0, Pipeline::raises),
+        let (used, raised) = log.journal().know(|run| {
+            let used = Used {
+                usd: run.view.cost_usd,
+                tokens: run.view.tokens,
+            };
+            let raised = run.pipeline.as_ref().map(|one| one.budgets().clone());
+            (used, raised.unwrap_or_default())
         });
+        let session = &log.recovery().spec().session;
         let now = self.clock.at();
-        let Some(reason) = role.purse.reached(used, now).await? else {
-            return Ok(false);
-        };
+        role.purse.limits(used, &raised, session, now).await
+    }
+
+    /// Whether no further attempt may be made without asking; then a person is asked.
+    pub(super) fn is_out_of_money(&self, log: &mut Log<'_, '_>, limits: &[BudgetLimit]) -> bool {
+        let reached = limits.iter().find_map(|one| one.reached(0.0));
+        if let Some(reached) = reached {
+            self.ask_about_budget(log, reached);
+        }
+        reached.is_some()
+    }
+
+    /// Asks a person whether a budget may be raised.
+    pub(super) fn ask_about_budget(&self, log: &mut Log<'_, '_>, reached: BudgetReached) {
         let question = EscalationKind::CostConfirmation;
-        self.ask(log, Asking::about(question, AskWhy::MaxCost, reason));
-        Ok(true)
+        let asking = Asking::about(question, AskWhy::MaxCost, reached.sentence());
+        self.ask(
+            log,
+            Asking {
+                budget: Some(reached),
+                ..asking
+            },
+        );
     }
 
     /// Asks a person about a call that cannot be made as it is.

@@ -1,7 +1,7 @@
 //! What a person is asked.
 
 use unstuck_core::decision::{AskWhy, CostEstimate, Proposed};
-use unstuck_core::event::EscalationKind;
+use unstuck_core::event::{BudgetReached, EscalationKind};
 use unstuck_core::question::{self, Circumstances, Patience, Shown};
 use unstuck_core::{Kind, Timestamp};
 
@@ -13,6 +13,8 @@ pub(super) struct Asking {
     pub(super) reason: String,
     pub(super) proposed: Option<Proposed>,
     pub(super) cost: Option<CostEstimate>,
+    /// The budget that is used up, where it is about one.
+    pub(super) budget: Option<BudgetReached>,
 }
 
 impl Asking {
@@ -25,6 +27,7 @@ impl Asking {
             reason,
             proposed: None,
             cost: None,
+            budget: None,
         }
     }
 }
@@ -42,7 +45,7 @@ pub(super) fn of_run(
     Shown {
         doing,
         hash: question::binding(asking.why, &asking.reason, command, &choices),
-        deadline: patience.deadline(asking.question, now, &choices),
+        deadline: patience.deadline(asking.question, asking.why, now, &choices),
         command: command.map(str::to_owned),
         choices,
         ..Shown::default()

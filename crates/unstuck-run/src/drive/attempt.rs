@@ -7,6 +7,7 @@ use std::time::Duration;
 use unstuck_core::decision::Capability;
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{AttemptStarted, InterruptedBy, LastCall, Measured, WaitingUntil};
+use unstuck_core::money::BudgetLimit;
 use unstuck_core::recovery::{AttemptPlan, Next};
 use unstuck_core::stuck::StuckSign;
 use unstuck_core::{Diagnosis, Event, Timestamp};
@@ -44,7 +45,8 @@ impl<'a> Engine<'a> {
         if log.as_part().is_some() {
             self.flush(log).await?;
         }
-        if self.is_out_of_money(log).await? {
+        let limits = self.budget_limits(log).await?;
+        if self.is_out_of_money(log, &limits) {
             return Ok(());
         }
         let Some(mut supervisor) = self.free_supervisor().await? else {
@@ -68,7 +70,7 @@ impl<'a> Engine<'a> {
             self.interrupted(log, Some(CutOff::default()));
             return Ok(());
         }
-        let mut attendance = self.attend(log, &line);
+        let mut attendance = self.attend(log, &line, &limits);
         let attending = attendance.as_deref_mut();
         let ran = self
             .run_child(log, &plan, &line, &mut supervisor, attending)
@@ -88,6 +90,8 @@ impl<'a> Engine<'a> {
             self.interrupted(log, Some(CutOff { conversation }));
             return Ok(());
         }
+        let reached = attendance.as_ref().and_then(|one| one.budget_reached());
+        log.set_budget_reached(reached);
         let seen = Seen {
             ended: &ended,
             check: check.as_ref(),
@@ -314,7 +318,12 @@ impl<'a> Engine<'a> {
     }
 
     /// Has somebody stand between the agent and its API, where that is wanted.
-    fn attend(&self, log: &Log<'_, '_>, line: &Line) -> Option<Box<dyn Attendance>> {
+    fn attend(
+        &self,
+        log: &Log<'_, '_>,
+        line: &Line,
+        budgets: &[BudgetLimit],
+    ) -> Option<Box<dyn Attendance>> {
         let spec = log.recovery().spec();
         let project = log.journal().know(|run| run.view.project.clone());
         let go_between = self.go_between.filter(|_| !log.options().no_gateway);
@@ -331,6 +340,7 @@ impl<'a> Engine<'a> {
             command: &line.command,
             env: self.role.map_or(&[], |role| &role.call.env),
             is_role: self.role.is_some(),
+            budgets,
         })
     }
 

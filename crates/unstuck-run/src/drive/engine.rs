@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::watch;
 use unstuck_core::agent::{Agent, Invocation};
-use unstuck_core::decision::{Capability, Chosen, Draw, Repeat};
+use unstuck_core::decision::{AskWhy, Capability, Chosen, Draw, Repeat};
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
     DecisionMade, InterruptedBy, ModelEscalated, Outcome, RunStarted, SessionSpec, WaitingUntil,
@@ -212,6 +212,11 @@ impl Engine<'_> {
     }
 
     async fn decide(&mut self, log: &mut Log<'_, '_>) -> Result<(), RunError> {
+        // What a budget of ours has refused is no failure that anything could be decided about.
+        if let Some(reached) = log.take_budget_reached() {
+            self.ask_about_budget(log, reached);
+            return Ok(());
+        }
         let odds = self.store.odds(self.clock.at()).await?;
         // What runs or costs more than a plain retry is on disk before it is done.
         let is_recorded = !log.journal().is_ahead_of_store();
@@ -287,6 +292,8 @@ impl Engine<'_> {
                 why,
                 proposed,
             } if !self.is_optional() => {
+                let is_about_budget = why == AskWhy::MaxCost;
+                let reached = log.recovery().cost_reached(now);
                 self.ask(
                     log,
                     Asking {
@@ -296,6 +303,7 @@ impl Engine<'_> {
                         reason: decision.reason,
                         proposed,
                         cost: decision.cost,
+                        budget: reached.filter(|_| is_about_budget),
                     },
                 );
             }

@@ -74,6 +74,16 @@ pub enum RunError {
         /// What was changed.
         changes: Vec<RoleChange>,
     },
+    /// It goes on only when a person has answered a question about a budget.
+    #[error("run {run} waits for an answer about money: {reason}")]
+    WaitsForMoney {
+        /// The run.
+        run: RunId,
+        /// The question.
+        question: String,
+        /// What is used up.
+        reason: String,
+    },
     /// There is nothing to take up again.
     #[error("run {run} cannot be resumed: {why}")]
     NotResumable {
@@ -109,6 +119,14 @@ impl RunError {
         match self {
             Self::Store(error) if error.is_unwritable() => Self::Unrecorded(error),
             other => other,
+        }
+    }
+
+    pub(super) fn waits_for_money(run: &RunId, question: &str, reason: &str) -> Self {
+        Self::WaitsForMoney {
+            run: run.clone(),
+            question: question.to_owned(),
+            reason: reason.to_owned(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Who stands between an agent and its LLM API while an attempt runs, and sees what the agent cannot tell.
 
 use unstuck_core::agent::Agent;
-use unstuck_core::event::{LastCall, Measured};
+use unstuck_core::event::{BudgetReached, LastCall, Measured};
+use unstuck_core::money::BudgetLimit;
 use unstuck_core::stuck::StuckSign;
 use unstuck_core::{Diagnosis, RetryPolicy, RunId, SessionId, Timestamp};
 
@@ -26,6 +27,8 @@ pub struct Errand<'a> {
     pub env: &'a [(String, String)],
     /// Whether it is a role of a pipeline, whose agent is run without a person.
     pub is_role: bool,
+    /// The budgets that hold while it runs.
+    pub budgets: &'a [BudgetLimit],
 }
 
 /// Stands between agents and their APIs.
@@ -62,4 +65,7 @@ pub trait Attendance {
 
     /// How the newest call of this attempt ended; none if there was none, or if nobody saw it.
     fn last_call(&self) -> Option<LastCall>;
+
+    /// The budget that its calls are refused for, if they are.
+    fn budget_reached(&self) -> Option<BudgetReached>;
 }

@@ -353,11 +353,14 @@ impl Case<'_> {
 
     fn used(&self, report: Option<&Report>) -> Measured {
         let told = report.cloned().unwrap_or_default();
+        let is_told = told.cost_usd.is_some() || told.tokens.is_some();
+        let is_counted = self.counted.cost_usd.is_some() || self.counted.tokens.is_some();
         Measured {
             cost_usd: told.cost_usd.or(self.counted.cost_usd),
             tokens: told.tokens.or(self.counted.tokens),
             agent_session: told.session.or_else(|| self.conversation.clone()),
             turns: told.turns,
+            is_counted: is_counted && (!is_told || told.cost_usd.is_none()),
         }
     }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use unstuck_core::episode::SessionView;
 use unstuck_core::event::{
-    AttemptInterrupted, InterruptedBy, Outcome, Part, RunFinished, RunStarted, SessionFinished,
-    SessionSpec, SessionStarted, VERSION,
+    AttemptInterrupted, BudgetReached, InterruptedBy, Outcome, Part, RunFinished, RunStarted,
+    SessionFinished, SessionSpec, SessionStarted, VERSION,
 };
 use unstuck_core::{Event, Failure, Kind, Recorded, Recovery, Timestamp};
 
@@ -33,6 +33,8 @@ pub(super) struct Log<'j, 'a> {
     child: Option<ChildEnd>,
     /// Where the changes of each attempt are kept, once that was looked for.
     snapshots: OnceCell<Option<Snapshots>>,
+    /// The budget that kept the newest attempt from going on, if one did.
+    budget_reached: Option<BudgetReached>,
     pending: Vec<Event>,
     /// When the first of the pending events happened; all of one write have one moment.
     at: Option<Timestamp>,
@@ -74,6 +76,7 @@ impl<'j, 'a> Log<'j, 'a> {
             failure: None,
             child: None,
             snapshots: OnceCell::new(),
+            budget_reached: None,
             pending: vec![first],
             at: Some(at),
         }
@@ -111,11 +114,22 @@ impl<'j, 'a> Log<'j, 'a> {
             failure: None,
             child: None,
             snapshots: OnceCell::new(),
+            budget_reached: None,
             pending: Vec::new(),
             at: None,
             recovery,
             view,
         }
+    }
+
+    /// Keeps in mind which budget kept an attempt from going on.
+    pub(super) fn set_budget_reached(&mut self, reached: Option<BudgetReached>) {
+        self.budget_reached = reached;
+    }
+
+    /// The budget that kept the newest attempt from going on, once.
+    pub(super) fn take_budget_reached(&mut self) -> Option<BudgetReached> {
+        self.budget_reached.take()
     }
 
     pub(super) fn journal(&self) -> &'j Journal<'a> {

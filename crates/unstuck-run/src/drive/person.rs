@@ -30,6 +30,7 @@ impl Engine<'_> {
             proposed: asking.proposed,
             cost: asking.cost,
             repair,
+            budget: asking.budget,
             shown,
         };
         log.note(now, Box::new(asked));
@@ -61,6 +62,7 @@ impl Engine<'_> {
                 repair: command.as_deref(),
                 role: log.as_part().map(|part| part.role.as_str()),
                 iterations: None,
+                budget: asking.budget.as_ref(),
                 words: can.has(Capability::Prompt),
                 model: next.as_ref().map(|(from, to)| NextModel {
                     from,
@@ -80,7 +82,9 @@ impl Engine<'_> {
             tried: recovery.tries().to_vec(),
             fingerprint: failed.map_or_else(String::new, |failed| failed.fingerprint.clone()),
             hash: question::binding(asking.why, &asking.reason, command.as_deref(), &choices),
-            deadline: self.patience.deadline(asking.question, now, &choices),
+            deadline: self
+                .patience
+                .deadline(asking.question, asking.why, now, &choices),
             command,
             choices,
         }

@@ -43,6 +43,9 @@ impl Engine<'_> {
         if let Some(why) = why_not(log.recovery()) {
             return Err(refuse(&why));
         }
+        if let Some((question, reason)) = log.recovery().waits_for_money() {
+            return Err(RunError::waits_for_money(run, question, reason));
+        }
         self.find_input(&log)?;
         let after = match log.recovery().finished() {
             Some(end) => end.reason.clone(),

@@ -14,7 +14,7 @@ use unstuck_core::event::{Event, Recorded, RunId, SessionId, VERSION};
 use super::calls::Counting;
 use super::projects::Projects;
 use super::tries::{self, Tries};
-use super::{calls, failure, hourly, leases, outbox, questions, read, spending};
+use super::{calls, failure, hourly, leases, outbox, questions, read, spending, told};
 use crate::append::{Line, Prepared};
 use crate::calls::Ready;
 use crate::error::StoreError;
@@ -218,6 +218,7 @@ impl Folds {
             None => run.view = RunView::begin(&recorded),
         }
         questions::record(connection, &recorded, run.view.as_ref())?;
+        told::record(connection, &recorded, run.view.as_ref())?;
         let failing_since = hourly::failing_since(connection, &recorded)?;
         for line in rollup::lines(&recorded, run.view.as_ref(), failing_since) {
             self.cells.entry(line.key.clone()).or_default().add(&line);

@@ -209,8 +209,9 @@ fn delete(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
     )?;
     delete("DELETE FROM leases WHERE run = ?1")?;
     delete("DELETE FROM questions WHERE run = ?1")?;
-    delete("DELETE FROM calls WHERE run = ?1")?;
+    // What was told counts in place of what calls have seen, so both are summed up before they are deleted.
     spending::forget_run(connection, run)?;
+    delete("DELETE FROM calls WHERE run = ?1")?;
     delete("DELETE FROM outbox WHERE run = ?1 AND closed IS NOT NULL")?;
     delete("DELETE FROM runs WHERE id = ?1")?;
     Ok(delete("DELETE FROM events WHERE run = ?1")? as u64)

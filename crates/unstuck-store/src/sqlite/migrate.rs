@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, backup};
 
-use super::{connect, failure, questions, recount};
+use super::{connect, failure, questions, recount, told};
 use crate::error::StoreError;
 
 /// Marks a file as a store of unstuck: the letters `unst`.
@@ -54,6 +54,10 @@ const MIGRATIONS: &[Migration] = &[
     Migration {
         sql: include_str!("../../migrations/sqlite/0009_upstreams.sql"),
         then: |_| Ok(()),
+    },
+    Migration {
+        sql: include_str!("../../migrations/sqlite/0010_told.sql"),
+        then: told::fill,
     },
 ];
 

@@ -21,11 +21,13 @@ mod readers;
 mod recount;
 pub(crate) mod settings;
 mod spending;
+mod told;
 mod tries;
 mod upstreams;
 mod watch;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,8 +36,8 @@ use std::thread::{self, JoinHandle};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 use unstuck_core::Timestamp;
-use unstuck_core::episode::{FailureAnalytics, RunView, Untold};
-use unstuck_core::event::{Recorded, RunId};
+use unstuck_core::episode::{FailureAnalytics, RunView, Status, Untold};
+use unstuck_core::event::{Recorded, RunId, SessionId};
 
 use self::readers::Readers;
 use self::watch::{Bell, Watch};
@@ -224,6 +226,30 @@ impl Sqlite {
         let run = run.clone();
         self.read(move |connection| spending::of_run(connection, &run))
             .await
+    }
+
+    pub(crate) async fn spent_by_sessions(&self, run: &RunId) -> Result<Vec<Spent>, StoreError> {
+        let run = run.clone();
+        self.read(move |connection| spending::of_sessions(connection, &run))
+            .await
+    }
+
+    pub(crate) async fn model_of(
+        &self,
+        run: &RunId,
+        session: &SessionId,
+    ) -> Result<Option<String>, StoreError> {
+        let (run, session) = (run.clone(), session.clone());
+        self.read(move |connection| spending::model(connection, &run, Some(&session)))
+            .await
+    }
+
+    pub(crate) async fn count_runs(&self) -> Result<BTreeMap<Status, u64>, StoreError> {
+        self.read(projects::count_runs).await
+    }
+
+    pub(crate) async fn unfinished(&self) -> Result<Vec<(RunId, Status)>, StoreError> {
+        self.read(projects::unfinished).await
     }
 
     pub(crate) async fn spent_in(&self, run: &RunId, time: &Untold) -> Result<Spent, StoreError> {

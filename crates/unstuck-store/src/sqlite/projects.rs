@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use rusqlite::{Connection, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::Status;
+use unstuck_core::event::RunId;
 
 use crate::projects::{ProjectView, Sum};
 
@@ -74,6 +75,7 @@ pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<ProjectView>
     let moment = connection.unchecked_transaction()?;
     let mut runs = standing(&moment)?;
     let sums = all(&moment)?;
+    let costs = costs(&moment)?;
     moment.finish()?;
     let named = sums.into_iter().filter(|(project, _)| !project.is_empty());
     let mut projects: Vec<_> = named
@@ -81,12 +83,41 @@ pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<ProjectView>
             name: ProjectView::name(&project),
             runs: runs.remove(&project).unwrap_or_default(),
             last_activity: Timestamp::from_millis(sum.newest),
-            cost_usd: sum.cost_nanos as f64 / 1e9,
+            cost_usd: costs.get(&project).copied().unwrap_or(0) as f64 / 1e9,
             root: project,
         })
         .collect();
     projects.sort_by(|a, b| (b.last_activity, &a.root).cmp(&(a.last_activity, &b.root)));
     Ok(projects)
+}
+
+/// How many runs of all projects stand where.
+pub(super) fn count_runs(connection: &Connection) -> rusqlite::Result<BTreeMap<Status, u64>> {
+    let mut all = BTreeMap::new();
+    for (status, count) in standing(connection)?.into_values().flatten() {
+        *all.entry(status).or_default() += count;
+    }
+    Ok(all)
+}
+
+/// Every run that has not come to an end, and where it stands.
+pub(super) fn unfinished(connection: &Connection) -> rusqlite::Result<Vec<(RunId, Status)>> {
+    let sql = "SELECT id, status FROM runs WHERE finished IS NULL AND status IN ('running', 'waiting', 'awaiting_human')";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| {
+        let status = Status::named(row.get_ref(1)?.as_str()?);
+        Ok((RunId::new(row.get::<_, String>(0)?), status))
+    })?;
+    let known = rows.map(|row| row.map(|(id, status)| status.map(|status| (id, status))));
+    known.filter_map(Result::transpose).collect()
+}
+
+/// What was used in each project, in billionths of a USD.
+fn costs(connection: &Connection) -> rusqlite::Result<HashMap<String, i64>> {
+    let sql = "SELECT project, sum(cost_nanos) FROM costs GROUP BY project";
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
 }
 
 /// How many runs of each project stand where.

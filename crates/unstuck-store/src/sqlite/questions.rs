@@ -15,10 +15,20 @@ const ASK: &str =
     "INSERT OR REPLACE INTO questions (run, id, session, project, at, hash, asked, answered, answer)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, NULL)";
 
-/// What names no question and no session is about all of them.
+/// What names no question and no session is about all of them, but never about a budget.
 const ANSWER: &str = "UPDATE questions SET answered = ?2, answer = ?3
     WHERE run = ?1 AND answered IS NULL AND (
-        id = ?4 OR (?4 IS NULL AND (?5 IS NULL OR session = ?5))
+        id = ?4 OR (
+            ?4 IS NULL AND (?5 IS NULL OR session = ?5) AND NOT (
+                json_extract(asked, '$.type') = 'cost_confirmation' AND json_extract(asked, '$.why') = 'max_cost'
+            )
+        )
+    )";
+
+/// A run that is taken up again has its questions answered, but not those about a budget.
+const DROP_BUT_BUDGETS: &str = "UPDATE questions SET answered = ?2
+    WHERE run = ?1 AND answered IS NULL AND NOT (
+        json_extract(asked, '$.type') = 'cost_confirmation' AND json_extract(asked, '$.why') = 'max_cost'
     )";
 
 const DROP: &str = "UPDATE questions SET answered = ?2 WHERE run = ?1 AND answered IS NULL";
@@ -52,7 +62,10 @@ pub(super) fn record(
             connection.prepare_cached(ANSWER)?.execute(row)?;
         }
         Event::RunResumed(_) => {
-            connection.prepare_cached(DROP)?.execute(params![run, at])?;
+            let resumed = params![run, at];
+            connection
+                .prepare_cached(DROP_BUT_BUDGETS)?
+                .execute(resumed)?;
         }
         Event::RunFinished(end) if !end.outcome.is_resumable() => {
             connection.prepare_cached(DROP)?.execute(params![run, at])?;

@@ -21,17 +21,6 @@ pub(super) fn load(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec
     statement.query_map([run.as_str()], recorded)?.collect()
 }
 
-/// How the attempts of a run began and ended.
-pub(super) fn attempts(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Recorded>> {
-    let sql = format!(
-        "SELECT {EVENT} FROM events WHERE run = ?1 AND event IN
-            ('attempt_started', 'attempt_failed', 'attempt_succeeded', 'attempt_interrupted')
-        ORDER BY seq"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_map([run.as_str()], recorded)?.collect()
-}
-
 /// The runs that are asked for, the newest first.
 pub(super) fn runs(connection: &Connection, filter: &RunFilter) -> rusqlite::Result<Vec<RunView>> {
     let mut conditions = Conditions::default();

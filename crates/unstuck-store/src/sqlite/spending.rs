@@ -1,11 +1,12 @@
-//! What calls used, by the hour: added to with every call, compared with the calls, and asked for sums.
+//! What was used, by the hour: what the gateway saw is added with every call and compared with the calls; sums are those
+//! of the view `costs`, in which what agents told counts in place of what the gateway saw of them.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unstuck_core::Timestamp;
 use unstuck_core::episode::{RunView, Untold};
-use unstuck_core::event::RunId;
+use unstuck_core::event::{RunId, SessionId};
 
-use super::read::{self, Conditions};
+use super::read::Conditions;
 use crate::rollup;
 use crate::spending::{Key, SpendingQuery, Spent, SpentBy, Sum};
 
@@ -21,7 +22,7 @@ const ADD: &str = "INSERT INTO spent
 const KEEP: &str = "INSERT INTO spent
     SELECT hour, project, '', '', model, upstream, outcome, sum(calls), sum(tries), sum(input_tokens),
         sum(cached_tokens), sum(output_tokens), sum(cost_nanos), sum(unpriced)
-    FROM spent WHERE run = ?1 GROUP BY hour, project, model, upstream, outcome
+    FROM costs WHERE run = ?1 GROUP BY hour, project, model, upstream, outcome
     ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, tries = tries + excluded.tries,
         input_tokens = input_tokens + excluded.input_tokens,
         cached_tokens = cached_tokens + excluded.cached_tokens,
@@ -76,8 +77,12 @@ pub(super) fn add(connection: &Connection, key: &Key, sum: &Sum) -> rusqlite::Re
 /// Keeps what a run has spent without its name.
 pub(super) fn forget_run(connection: &Connection, run: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(KEEP)?.execute([run])?;
-    let delete = "DELETE FROM spent WHERE run = ?1";
-    connection.prepare_cached(delete)?.execute([run])?;
+    for delete in [
+        "DELETE FROM spent WHERE run = ?1",
+        "DELETE FROM told WHERE run = ?1",
+    ] {
+        connection.prepare_cached(delete)?.execute([run])?;
+    }
     Ok(())
 }
 
@@ -107,7 +112,7 @@ pub(super) fn list(connection: &Connection, query: &SpendingQuery) -> rusqlite::
         SpentBy::Upstream => ("upstream", "9 DESC, 1"),
     };
     let sql = format!(
-        "SELECT {column}, {SUMS} FROM spent {} GROUP BY 1 ORDER BY {order}",
+        "SELECT {column}, {SUMS} FROM costs {} GROUP BY 1 ORDER BY {order}",
         conditions.sql()
     );
     let mut statement = connection.prepare_cached(&sql)?;
@@ -126,12 +131,36 @@ pub(super) fn list(connection: &Connection, query: &SpendingQuery) -> rusqlite::
     rows.collect()
 }
 
-/// What all calls of a run used; none if it has made none.
+/// What a run used; none if nothing was told or seen.
 pub(super) fn of_run(connection: &Connection, run: &RunId) -> rusqlite::Result<Option<Spent>> {
-    let sql = format!("SELECT {SUMS} FROM spent WHERE run = ?1 GROUP BY run");
+    let sql = format!("SELECT {SUMS} FROM costs WHERE run = ?1 GROUP BY run");
     let mut statement = connection.prepare_cached(&sql)?;
     let found = statement.query_row([run.as_str()], |row| spent(row, run.to_string(), 0));
     found.optional()
+}
+
+/// What each session of a run used, under its id.
+pub(super) fn of_sessions(connection: &Connection, run: &RunId) -> rusqlite::Result<Vec<Spent>> {
+    let sql = format!("SELECT session, {SUMS} FROM costs WHERE run = ?1 GROUP BY session");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map([run.as_str()], |row| spent(row, row.get(0)?, 1))?;
+    rows.collect()
+}
+
+/// The model that the newest calls of a run, or of one session of it, were answered by: of several the one that wrote
+/// most.
+pub(super) fn model(
+    connection: &Connection,
+    run: &RunId,
+    session: Option<&SessionId>,
+) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT model FROM (
+            SELECT model, output_tokens FROM calls
+            WHERE run = ?1 AND (?2 IS NULL OR session = ?2) AND model IS NOT NULL ORDER BY at DESC LIMIT 20
+        ) GROUP BY model ORDER BY sum(coalesce(output_tokens, 0)) DESC, count(*) DESC, model LIMIT 1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let row = params![run.as_str(), session.map(SessionId::as_str)];
+    statement.query_row(row, |row| row.get(0)).optional()
 }
 
 /// What the calls used that a session of a run made in that time.
@@ -150,33 +179,26 @@ pub(super) fn in_time(
     statement.query_row(values, |row| spent(row, session.to_owned(), 0))
 }
 
-/// Adds to a run what its calls used while nobody told what was used.
+/// Tells what a run used, and its model where only its calls tell that.
 pub(super) fn complete(connection: &Connection, run: &mut RunView) -> rusqlite::Result<()> {
     let Some(all) = of_run(connection, &run.id)? else {
         return Ok(());
     };
-    // A client's own session has no attempts that could tell.
-    if run.attempts == 0 {
-        run.cost_usd += all.cost_usd;
-        run.tokens += all.new_tokens();
-        return Ok(());
-    }
-    let events = read::attempts(connection, &run.id)?;
-    for time in Untold::fold(&events) {
-        let used = in_time(connection, &run.id, &time)?;
-        if time.cost {
-            run.cost_usd += used.cost_usd;
-        }
-        if time.tokens {
-            run.tokens += used.new_tokens();
-        }
+    run.cost_usd = all.cost_usd;
+    run.tokens = all.new_tokens();
+    run.unpriced = all.unpriced;
+    if run.model.is_none() && all.calls > 0 {
+        run.model = model(connection, &run.id, None)?;
     }
     Ok(())
 }
 
 /// The sums that begin in this column.
 fn spent(row: &Row<'_>, id: String, first: usize) -> rusqlite::Result<Spent> {
-    let count = |place: usize| row.get::<_, i64>(first + place).map(|number| number as u64);
+    let count = |place: usize| {
+        let number = row.get::<_, i64>(first + place);
+        number.map(|number| number.max(0).unsigned_abs())
+    };
     Ok(Spent {
         id,
         calls: count(0)?,

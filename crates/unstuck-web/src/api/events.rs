@@ -91,13 +91,14 @@ async fn list_events(
     }
 }
 
-/// Whether pages are asked for, and not the stream.
+/// Whether pages are asked for, and not the stream: a browser that opens the address shows a page.
 fn wants_pages(headers: &HeaderMap) -> bool {
     let accept = headers
         .get(header::ACCEPT)
         .and_then(|one| one.to_str().ok());
     accept.is_some_and(|accept| {
-        accept.contains("application/json") && !accept.contains("text/event-stream")
+        let shows = accept.contains("application/json") || accept.contains("text/html");
+        shows && !accept.contains("text/event-stream")
     })
 }
 

@@ -4,9 +4,14 @@
 //! whatever its port, and agents run servers. So a login also gets a key, which only pages of this very origin can keep.
 
 use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use unstuck_core::Timestamp;
 
 use super::secret::{Hash, NoChance, drawn};
@@ -18,10 +23,17 @@ pub const CODE_LASTS: Duration = Duration::from_secs(10 * 60);
 pub const LOGIN_LASTS: Duration = Duration::from_secs(12 * 60 * 60);
 /// So many of each are kept; the oldest go first.
 const MOST: usize = 1000;
+/// A file of so many bytes is written anew when a server starts.
+const LARGE: usize = 256 * 1024;
 
-/// Codes and logins, in memory: they end with the server.
+/// Codes, which end with the server, and logins, which do not: their hashes are kept in a file that only its owner can
+/// read, one line for each that began and for each that ended.
 #[derive(Debug, Default)]
-pub(crate) struct Logins(Mutex<Kept>);
+pub(crate) struct Logins {
+    kept: Mutex<Kept>,
+    /// None where they end with the server.
+    file: Option<PathBuf>,
+}
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -40,6 +52,24 @@ struct Open {
     granted: Granted,
     key: Hash,
     token: Option<String>,
+}
+
+/// A line of the file: a login that began, or one that ended.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Began {
+        cookie: String,
+        key: String,
+        scope: Scope,
+        until: Timestamp,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<String>,
+    },
+    Ended {
+        cookie: String,
+        ended: Timestamp,
+    },
 }
 
 /// What a cookie allows.
@@ -61,6 +91,30 @@ pub(crate) struct Opened {
 }
 
 impl Logins {
+    /// The logins of this file, which need not exist, as far as they have not ended.
+    pub(crate) fn open_file(path: PathBuf, now: Timestamp) -> Self {
+        // A file that others could have written lets nobody in.
+        let text = match fs::metadata(&path) {
+            Ok(metadata) if metadata.permissions().mode() & 0o077 == 0 => {
+                fs::read_to_string(&path).unwrap_or_default()
+            }
+            _ => String::new(),
+        };
+        let logins = fold(&text, now);
+        if text.len() > LARGE {
+            // What has ended is dropped; if that fails, the file is only larger than it need be.
+            let _ = rewrite(&path, &logins);
+        }
+        let kept = Kept {
+            codes: HashMap::new(),
+            logins,
+        };
+        Self {
+            kept: Mutex::new(kept),
+            file: Some(path),
+        }
+    }
+
     /// A code for a link.
     pub(crate) fn code(&self, scope: Scope, now: Timestamp) -> Result<String, NoChance> {
         let code = drawn()?;
@@ -97,9 +151,11 @@ impl Logins {
             key: Hash::of(&key),
             token,
         };
+        let hash = Hash::of(&cookie).text();
+        self.write(&line(&hash, &open));
         let mut kept = self.kept(now);
         make_room(&mut kept.logins, |one| one.granted.until);
-        kept.logins.insert(Hash::of(&cookie).text(), open);
+        kept.logins.insert(hash, open);
         Ok(Opened { cookie, key, scope })
     }
 
@@ -122,16 +178,91 @@ impl Logins {
 
     /// Ends a login.
     pub(crate) fn logout(&self, cookie: &str, now: Timestamp) {
-        self.kept(now).logins.remove(&Hash::of(cookie).text());
+        let cookie = Hash::of(cookie).text();
+        if self.kept(now).logins.remove(&cookie).is_some() {
+            self.write(&Line::Ended { cookie, ended: now });
+        }
+    }
+
+    /// Keeps a line; a login that cannot be kept ends with the server.
+    fn write(&self, line: &Line) {
+        let Some(path) = &self.file else {
+            return;
+        };
+        let mut open = OpenOptions::new();
+        let file = open.append(true).create(true).mode(0o600).open(path);
+        if let (Ok(mut file), Ok(text)) = (file, serde_json::to_string(line)) {
+            // One write: lines of two servers do not mix.
+            let _ = file.write_all(format!("{text}\n").as_bytes());
+        }
     }
 
     /// What is kept, without what is over. Both are looked up by their hashes, so time tells nothing about secrets.
     fn kept(&self, now: Timestamp) -> MutexGuard<'_, Kept> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.codes.retain(|_, one| one.until > now);
         kept.logins.retain(|_, one| one.granted.until > now);
         kept
     }
+}
+
+fn line(cookie: &str, open: &Open) -> Line {
+    Line::Began {
+        cookie: cookie.to_owned(),
+        key: open.key.text(),
+        scope: open.granted.scope,
+        until: open.granted.until,
+        token: open.token.clone(),
+    }
+}
+
+/// The logins that have not ended; a line that is none is passed over.
+fn fold(text: &str, now: Timestamp) -> HashMap<String, Open> {
+    let mut logins = HashMap::new();
+    for line in text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+    {
+        match line {
+            Line::Began {
+                cookie,
+                key,
+                scope,
+                until,
+                token,
+            } => {
+                let granted = Granted { scope, until };
+                let open = Hash::read(&key).map(|key| Open {
+                    granted,
+                    key,
+                    token,
+                });
+                logins.extend(open.filter(|_| until > now).map(|open| (cookie, open)));
+            }
+            Line::Ended { cookie, .. } => {
+                logins.remove(&cookie);
+            }
+        }
+    }
+    logins
+}
+
+/// Writes the file anew.
+fn rewrite(path: &Path, logins: &HashMap<String, Open>) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut open = OpenOptions::new();
+    let mut file = open
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
+    for (cookie, open) in logins {
+        let text = serde_json::to_string(&line(cookie, open))?;
+        writeln!(file, "{text}")?;
+    }
+    file.sync_all()?;
+    fs::rename(new, path)
 }
 
 fn make_room<T>(all: &mut HashMap<String, T>, until: impl Fn(&T) -> Timestamp) {
@@ -175,5 +306,43 @@ mod tests {
         let again = logins.login(&code, NOW).unwrap().unwrap();
         logins.logout(&again.cookie, NOW);
         assert_eq!(logins.check(&again.cookie, NOW), None);
+    }
+
+    /// W10: a server that starts again knows who has logged in, and knows no secret of theirs.
+    #[test]
+    fn a_login_survives_a_restart_and_its_end_does_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("logins.jsonl");
+        let first = Logins::open_file(path.clone(), NOW);
+        let stays = first.open(Scope::Answer, None, NOW).unwrap();
+        let token = Some("ab12".to_owned());
+        let ends = first.open(Scope::Admin, token.clone(), NOW).unwrap();
+        let file = fs::read_to_string(&path).unwrap();
+        assert!(!file.contains(&stays.cookie) && !file.contains(&stays.key));
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+
+        let second = Logins::open_file(path.clone(), NOW);
+        let allowed = second.check(&stays.cookie, NOW).unwrap();
+        assert_eq!((allowed.scope, allowed.token), (Scope::Answer, None));
+        assert!(second.is_key(&stays.cookie, &stays.key, NOW));
+        assert_eq!(second.check(&ends.cookie, NOW).unwrap().token, token);
+        second.logout(&ends.cookie, NOW);
+
+        let third = Logins::open_file(path.clone(), NOW);
+        assert!(third.check(&stays.cookie, NOW).is_some());
+        assert_eq!(third.check(&ends.cookie, NOW), None);
+        let late = Logins::open_file(path.clone(), NOW.after(LOGIN_LASTS));
+        assert_eq!(late.check(&stays.cookie, NOW), None);
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let open = Logins::open_file(path, NOW);
+        assert_eq!(
+            open.check(&stays.cookie, NOW),
+            None,
+            "others could have written it"
+        );
     }
 }

@@ -20,7 +20,7 @@ pub use tokens::{Token, TokenError, Tokens};
 pub use who::Who;
 
 pub(crate) use logins::{Logins, Opened};
-pub(crate) use rates::Rates;
+pub(crate) use rates::{Asker, Rates};
 pub(crate) use who::{Admin, Papers, cookie, needs, peer, wrong};
 
 pub use crate::model::Scope;

@@ -1,4 +1,8 @@
-//! How often one address may ask: a bucket each, so that nobody keeps the others from being answered.
+//! How often somebody may ask: a bucket each, so that nobody keeps the others from being answered.
+//!
+//! Whoever brings a token or a login that counts has a bucket of their own: many share the address of one machine, and
+//! what one of them does wrong must not shut out the others. For the same reason everybody may look from this machine.
+//! Secrets have 256 bits, so nothing is gained by guessing: wrong ones are only kept from filling logs and files.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,7 +12,7 @@ use std::time::Duration;
 use unstuck_core::Timestamp;
 use unstuck_core::decision::{Budget, BudgetSettings};
 
-/// So many addresses are remembered; those that have not asked for long go first.
+/// So many askers are remembered; those that have not asked for long go first.
 const MOST: usize = 10_000;
 
 /// How often one address may ask.
@@ -34,11 +38,12 @@ impl Rate {
 /// The rates that hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimits {
-    /// Of this machine, where all dashboards share one address; 2000 at once and 500 in a second by default.
+    /// Of each token or login from this machine; 2000 at once and 500 in a second by default.
     pub here: Rate,
-    /// Of any other address; 200 at once and 50 in a second by default.
+    /// Of each token or login from elsewhere, and of each other address; 200 at once and 50 in a second by default.
     pub elsewhere: Rate,
-    /// How often an address may be wrong about its token or code; 20 at once and one in ten seconds by default.
+    /// How often an address is told that its token or code is wrong; 20 at once and one in ten seconds by default. Right
+    /// ones of the same address are not held up by it.
     pub wrong: Rate,
 }
 
@@ -53,7 +58,16 @@ impl Default for RateLimits {
     }
 }
 
-/// The buckets of all addresses.
+/// Somebody who asks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Asker {
+    /// Whoever has this token or login, by its hash.
+    Known(String),
+    /// Whoever is at this address; none where that is not known.
+    At(Option<IpAddr>),
+}
+
+/// The buckets of all askers.
 #[derive(Debug)]
 pub(crate) struct Rates {
     limits: RateLimits,
@@ -61,7 +75,7 @@ pub(crate) struct Rates {
     wrong: Buckets,
 }
 
-type Buckets = Mutex<HashMap<Option<IpAddr>, Budget>>;
+type Buckets = Mutex<HashMap<Asker, Budget>>;
 
 impl Rates {
     pub(crate) fn new(limits: RateLimits) -> Self {
@@ -72,53 +86,39 @@ impl Rates {
         }
     }
 
-    /// Counts a request; how long to wait if there were too many.
-    pub(crate) fn asked(&self, peer: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
-        let is_here = peer.is_some_and(|peer| peer.is_loopback());
-        let rate = match is_here {
+    /// Counts a request of somebody who is here or elsewhere; how long to wait if there were too many.
+    pub(crate) fn asked(&self, asker: Asker, here: bool, now: Timestamp) -> Result<(), Duration> {
+        let rate = match here {
             true => self.limits.here,
             false => self.limits.elsewhere,
         };
-        // Who was wrong too often is not listened to, whatever they bring.
-        let waits = with(&self.wrong, peer, self.limits.wrong, now, |bucket| {
-            bucket.wait(now)
-        });
-        if !waits.is_zero() {
-            return Err(waits);
-        }
-        with(&self.asked, peer, rate, now, |bucket| {
-            match bucket.spend(now) {
-                true => Ok(()),
-                false => Err(bucket.wait(now)),
-            }
-        })
+        spend(&self.asked, asker, rate, now)
     }
 
-    /// Counts a wrong token or code.
-    pub(crate) fn was_wrong(&self, peer: Option<IpAddr>, now: Timestamp) {
-        with(&self.wrong, peer, self.limits.wrong, now, |bucket| {
-            bucket.spend(now)
-        });
+    /// Counts a wrong token or code from an address; how long to wait if there were too many.
+    pub(crate) fn was_wrong(&self, peer: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
+        spend(&self.wrong, Asker::At(peer), self.limits.wrong, now)
     }
 }
 
-fn with<T>(
-    buckets: &Buckets,
-    peer: Option<IpAddr>,
-    rate: Rate,
-    now: Timestamp,
-    look: impl FnOnce(&mut Budget) -> T,
-) -> T {
+fn spend(buckets: &Buckets, asker: Asker, rate: Rate, now: Timestamp) -> Result<(), Duration> {
     let mut buckets = buckets.lock().unwrap_or_else(PoisonError::into_inner);
-    let peer = peer.map(neighbourhood);
-    if buckets.len() >= MOST && !buckets.contains_key(&peer) {
+    let asker = match asker {
+        Asker::At(peer) => Asker::At(peer.map(neighbourhood)),
+        known => known,
+    };
+    if buckets.len() >= MOST && !buckets.contains_key(&asker) {
         let full = f64::from(rate.burst);
         buckets.retain(|_, bucket| bucket.tokens(now) < full);
         if buckets.len() >= MOST {
             buckets.clear();
         }
     }
-    look(buckets.entry(peer).or_insert_with(|| rate.bucket(now)))
+    let bucket = buckets.entry(asker).or_insert_with(|| rate.bucket(now));
+    match bucket.spend(now) {
+        true => Ok(()),
+        false => Err(bucket.wait(now)),
+    }
 }
 
 /// Whoever has one address of IPv6 has a whole network of them.
@@ -150,45 +150,43 @@ mod tests {
         })
     }
 
-    fn address(text: &str) -> Option<IpAddr> {
-        text.parse().ok()
+    fn at(text: &str) -> Asker {
+        Asker::At(text.parse().ok())
     }
 
     #[test]
     fn who_asks_too_often_is_told_when_to_come_back_and_others_are_not_held_up() {
         let rates = rates();
-        let busy = address("192.0.2.7");
-        assert!((0..3).all(|_| rates.asked(busy, NOW).is_ok()));
-        let wait = rates.asked(busy, NOW).unwrap_err();
+        let busy = || at("192.0.2.7");
+        assert!((0..3).all(|_| rates.asked(busy(), false, NOW).is_ok()));
+        let wait = rates.asked(busy(), false, NOW).unwrap_err();
         assert!(wait < Duration::from_secs(2) && !wait.is_zero());
-        assert!(rates.asked(address("192.0.2.8"), NOW).is_ok());
-        assert!(rates.asked(address("127.0.0.1"), NOW).is_ok());
-        assert!(rates.asked(busy, NOW.after(wait)).is_ok());
+        assert!(rates.asked(at("192.0.2.8"), false, NOW).is_ok());
+        let known = Asker::Known("hash".to_owned());
+        assert!(rates.asked(known, false, NOW).is_ok());
+        assert!(rates.asked(busy(), false, NOW.after(wait)).is_ok());
     }
 
     #[test]
     fn a_network_of_ipv6_counts_as_one_address() {
         let rates = rates();
         for last in 0..3 {
-            assert!(
-                rates
-                    .asked(address(&format!("2001:db8::{last}")), NOW)
-                    .is_ok()
-            );
+            let one = at(&format!("2001:db8::{last}"));
+            assert!(rates.asked(one, false, NOW).is_ok());
         }
-        assert!(rates.asked(address("2001:db8::ffff"), NOW).is_err());
-        assert!(rates.asked(address("2001:db8:0:1::1"), NOW).is_ok());
+        assert!(rates.asked(at("2001:db8::ffff"), false, NOW).is_err());
+        assert!(rates.asked(at("2001:db8:0:1::1"), false, NOW).is_ok());
     }
 
+    /// W2: what somebody does wrong counts against wrong tokens and nothing else.
     #[test]
-    fn who_guesses_tokens_is_not_listened_to_for_a_while() {
+    fn who_guesses_tokens_is_only_kept_from_guessing() {
         let rates = rates();
-        let guesser = address("192.0.2.7");
-        rates.was_wrong(guesser, NOW);
-        assert!(rates.asked(guesser, NOW).is_ok());
-        rates.was_wrong(guesser, NOW);
-        let wait = rates.asked(guesser, NOW).unwrap_err();
+        let guesser = "192.0.2.7".parse().ok();
+        assert!((0..2).all(|_| rates.was_wrong(guesser, NOW).is_ok()));
+        let wait = rates.was_wrong(guesser, NOW).unwrap_err();
         assert!(wait > Duration::from_secs(5), "{wait:?}");
-        assert!(rates.asked(address("192.0.2.8"), NOW).is_ok());
+        assert!(rates.asked(at("192.0.2.7"), false, NOW).is_ok());
+        assert!(rates.was_wrong("192.0.2.8".parse().ok(), NOW).is_ok());
     }
 }

@@ -9,6 +9,7 @@ use unstuck_core::Timestamp;
 
 use super::address;
 use super::logins::Logins;
+use super::secret::Hash;
 use super::tokens::Tokens;
 use crate::model::{Problem, Scope};
 
@@ -24,6 +25,10 @@ pub struct Who {
     pub name: Option<String>,
     /// Whether what they brought allows to change something: a token, or a cookie with its key from our own page.
     pub may_change: bool,
+    /// The hash of what they brought; none where that does not count.
+    pub(crate) credential: Option<String>,
+    /// Whether they had logged in, and that login has ended.
+    pub(crate) login_ended: bool,
 }
 
 /// What is known of those who may come in.
@@ -40,6 +45,12 @@ impl Who {
         scope: None,
         name: None,
         may_change: false,
+        credential: None,
+        login_ended: false,
+    };
+    const WAS_LOGGED_IN: Self = Self {
+        login_ended: true,
+        ..Self::NOBODY
     };
 
     /// Whether they may do what needs this scope, be it here or from a page that has the key.
@@ -60,16 +71,16 @@ impl Who {
         let Some(cookie) = cookie(&parts.headers, papers.cookie) else {
             return Ok(Self::NOBODY);
         };
-        // A cookie of a server that has ended is nobody's fault.
+        // A login that has ended is nobody's fault.
         let Some(allowed) = papers.logins.check(&cookie, now) else {
-            return Ok(Self::NOBODY);
+            return Ok(Self::WAS_LOGGED_IN);
         };
         let name = match &allowed.token {
             None => "dashboard".to_owned(),
             // Whose token was taken back is out, wherever it was typed.
             Some(id) => match papers.tokens.kept(id).ok().flatten() {
                 Some(token) => token.name,
-                None => return Ok(Self::NOBODY),
+                None => return Ok(Self::WAS_LOGGED_IN),
             },
         };
         let key = parts.headers.get(KEY).and_then(|key| key.to_str().ok());
@@ -78,6 +89,8 @@ impl Who {
             scope: Some(allowed.scope),
             name: Some(name),
             may_change: has_key && address::is_from_own_page(parts, host),
+            credential: Some(Hash::of(&cookie).text()),
+            login_ended: false,
         })
     }
 
@@ -95,12 +108,14 @@ impl Who {
             )
         })?;
         let token = found.ok_or_else(|| {
-            wrong("this token is not known here; `unstuck token` on the server makes one")
+            wrong("this token is not known here; `unstuck token create` on the server makes one")
         })?;
         Ok(Self {
             scope: Some(token.scope),
             name: Some(token.name),
             may_change: true,
+            credential: Some(token.hash),
+            login_ended: false,
         })
     }
 }
@@ -123,7 +138,7 @@ pub(crate) fn needs(scope: Scope, own: Scope) -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         format!(
-            "this needs the scope {scope}, and the token has {own}; `unstuck token --scope {scope}` makes one"
+            "this needs the scope {scope}, and the token has {own}; `unstuck token create --scope {scope}` makes one"
         ),
     )
 }

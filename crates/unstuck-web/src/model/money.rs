@@ -5,6 +5,11 @@ pub fn rounded(usd: f64) -> f64 {
     (usd * 1e6).round() / 1e6
 }
 
+/// What something cost, where a part of it may be unknown; none where nothing of it is known.
+pub(super) fn known(usd: f64, unpriced: u64) -> Option<f64> {
+    (usd > 0.0 || unpriced == 0).then(|| rounded(usd))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -13,5 +18,12 @@ mod tests {
     fn money_has_no_dust() {
         assert_eq!(rounded(0.1 + 0.02), 0.12);
         assert_eq!(rounded(0.000_001), 0.000_001);
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_nothing() {
+        assert_eq!(known(0.0, 0), Some(0.0));
+        assert_eq!(known(0.0, 3), None);
+        assert_eq!(known(0.5, 3), Some(0.5));
     }
 }

@@ -6,7 +6,7 @@ use unstuck_core::{Kind, Level, Timestamp};
 use unstuck_store::Spent;
 use utoipa::ToSchema;
 
-use super::money::rounded;
+use super::money::known;
 use super::project::project_id;
 use super::schema;
 
@@ -69,8 +69,11 @@ pub struct Run {
     pub retry_count: u32,
     /// Whether a person had to be asked.
     pub is_hiccup: bool,
-    /// What it cost, in USD, as far as is known.
-    pub cost_usd: f64,
+    /// What it cost, in USD, as far as is known; null where nothing of it is known. `unknownPrice` tells whether that is
+    /// all.
+    pub cost_usd: Option<f64>,
+    /// How many of its calls used tokens whose price is not known.
+    pub unknown_price: u64,
     /// How many tokens it used, as far as is known.
     pub tokens: u64,
     /// The exit code that the caller got.
@@ -107,7 +110,8 @@ impl Run {
             error_count: view.error_count,
             retry_count: view.retry_count,
             is_hiccup: view.is_hiccup,
-            cost_usd: rounded(view.cost_usd),
+            cost_usd: known(view.cost_usd, view.unpriced),
+            unknown_price: view.unpriced,
             tokens: view.tokens,
             exit_code: view.exit_code,
             reason: view.reason,
@@ -136,13 +140,13 @@ pub(super) fn client(command: &[String]) -> Option<&str> {
     }
 }
 
-/// What calls of LLM APIs used.
+/// What was used: what agents told, and what the gateway saw of the others.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Spending {
     /// The day, project, run, session, model or upstream; empty where there is none.
     pub id: String,
-    /// How many calls there were.
+    /// How many calls the gateway saw.
     pub calls: u64,
     /// How many of them were answered after something had failed.
     pub recovered: u64,
@@ -156,8 +160,9 @@ pub struct Spending {
     pub cached_tokens: u64,
     /// How many were written by models.
     pub output_tokens: u64,
-    /// What they cost, in USD, as far as prices are known.
-    pub cost_usd: f64,
+    /// What was used, in USD, as far as is known: what agents told, and what the gateway saw of the others. Null where
+    /// nothing of it is known.
+    pub cost_usd: Option<f64>,
     /// How many of the calls used tokens whose price is not known.
     pub unknown_price: u64,
 }
@@ -173,7 +178,7 @@ impl From<Spent> for Spending {
             input_tokens: spent.input_tokens,
             cached_tokens: spent.cached_tokens,
             output_tokens: spent.output_tokens,
-            cost_usd: rounded(spent.cost_usd),
+            cost_usd: known(spent.cost_usd, spent.unpriced),
             unknown_price: spent.unpriced,
         }
     }

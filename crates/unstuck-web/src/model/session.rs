@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::estimate::Estimate;
 use super::model_change::ModelChange;
-use super::money::rounded;
+use super::money::known;
 use super::project::project_id;
 use super::run::Run;
 use super::schema;
@@ -74,8 +74,10 @@ pub struct Session {
     /// The highest level that was reached.
     #[schema(schema_with = schema::level_or_null)]
     pub recovery_level: Option<Level>,
-    /// What it cost, in USD, as far as is known.
-    pub cost_usd: f64,
+    /// What it cost, in USD, as far as is known; null where nothing of it is known.
+    pub cost_usd: Option<f64>,
+    /// How many of its calls used tokens whose price is not known.
+    pub unknown_price: u64,
     /// How many tokens it used, as far as is known.
     pub tokens: u64,
     /// The agent's own id of the conversation.
@@ -120,7 +122,8 @@ impl Session {
             is_hiccup: view.is_hiccup,
             last_error: view.last_error,
             recovery_level: view.recovery_level,
-            cost_usd: rounded(view.cost_usd),
+            cost_usd: known(view.cost_usd, view.unpriced),
+            unknown_price: view.unpriced,
             tokens: view.tokens,
             agent_session: view.agent_session,
             timeout_ms: spec.and_then(|spec| spec.timeout_ms),

@@ -47,6 +47,8 @@ pub(crate) struct Frame {
     pub(crate) may: May,
     /// Whether they have logged in.
     pub(crate) known: bool,
+    /// Whether they had logged in, and that login has ended.
+    pub(crate) login_ended: bool,
     /// Where events can be heard; none where a page is not live.
     pub(crate) stream: Option<String>,
 }
@@ -71,7 +73,7 @@ pub(crate) fn page(frame: &Frame, place: Place, title: &str, body: Markup) -> Ma
                 div class="frame" {
                     (side(frame, place))
                     main id="main" tabindex="-1" {
-                        (read_only(frame, place))
+                        @if place != Place::Elsewhere { (banner(frame)) }
                         (body)
                     }
                 }
@@ -117,11 +119,16 @@ pub(crate) fn open_count(open: usize) -> Markup {
     }
 }
 
-fn read_only(frame: &Frame, place: Place) -> Markup {
+/// What whoever looks cannot do, and why; the script keeps it up to date, and adds the way back to the page.
+pub(crate) fn banner(frame: &Frame) -> Markup {
     html! {
-        noscript { p class="banner" { "Script is off: you can read everything, but not answer, and nothing updates by itself." } }
-        @if !frame.may.answer && place != Place::Elsewhere {
-            p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints, or " a href="/login" { "log in" } "." } }
+        div data-part="banner" data-about="run_started" data-quietly {
+            noscript { p class="banner" { "Script is off: you can read everything, but not answer, nothing updates by itself, and times are in UTC." } }
+            @if frame.login_ended {
+                p class="banner" role="alert" { span { "Your login has ended. You can only read until you " a href="/login" data-login { "log in" } " again." } }
+            } @else if !frame.may.answer {
+                p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints, or " a href="/login" data-login { "log in" } "." } }
+            }
         }
     }
 }

@@ -4,8 +4,18 @@ use maud::{Markup, html};
 
 use super::layout::{self, Frame, Place};
 
+/// Where somebody goes back to: a path of this server, and nothing that a browser would take for another one.
+pub(crate) fn way_back(asked: &str) -> &str {
+    let is_path = asked.starts_with('/') && !asked.starts_with("//");
+    let is_plain = !asked.contains(['\\', '\n', '\r', '\t']);
+    match is_path && is_plain && !asked.starts_with("/login") {
+        true => asked,
+        false => "/",
+    }
+}
+
 /// Where the link leads: the script exchanges the code in its fragment.
-pub(crate) fn page(frame: &Frame) -> Markup {
+pub(crate) fn page(frame: &Frame, back: &str) -> Markup {
     let body = html! {
         div class="page-head" { div class="titles" { h1 { "Log in" } } }
         div class="cards" {
@@ -15,14 +25,14 @@ pub(crate) fn page(frame: &Frame) -> Markup {
             p id="login-says" class="says" role="alert" {}
         }
         // Without script nothing is sent by the address, where a token would be kept.
-        form id="login" class="card stack" method="post" action="/login" data-api="/api/login" data-keeps="key" data-goto="/" data-done="Logged in." {
+        form id="login" class="card stack" method="post" action="/login" data-api="/api/login" data-keeps="key" data-goto=(back) data-done="Logged in." {
             div class="field" {
                 label for="code" { "Or log in with a token" }
                 input id="code" name="code" type="password" autocomplete="off" required maxlength="200" aria-describedby="code-hint";
                 p id="code-hint" class="hint" { code { "unstuck token create --scope answer" } " makes one." }
             }
             p class="says" role="alert" {}
-            div class="row" { button type="submit" class="primary" { "Log in" } a class="button" href="/" { "Only read" } span class="small dim" { "Reading needs no login on this machine." } }
+            div class="row" { button type="submit" class="primary" { "Log in" } a class="button" href=(back) { "Only read" } span class="small dim" { "Reading needs no login on this machine." } }
         }
         }
     };
@@ -39,4 +49,27 @@ pub(crate) fn trouble(frame: &Frame, title: &str, detail: &str) -> Markup {
         }
     };
     layout::page(frame, Place::Elsewhere, title, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_logs_in_goes_back_to_a_page_of_this_server_only() {
+        for path in ["/sessions/k3v9-1", "/runs?status=failed"] {
+            assert_eq!(way_back(path), path);
+        }
+        let elsewhere = [
+            "",
+            "//evil.example",
+            "https://evil.example",
+            "/\\evil",
+            "/login",
+            "runs",
+        ];
+        for path in elsewhere {
+            assert_eq!(way_back(path), "/", "{path}");
+        }
+    }
 }

@@ -55,6 +55,7 @@ async fn frame(web: &Web, who: &Who) -> Result<Frame, Problem> {
             change: who.has(Scope::Admin),
         },
         known: who.scope.is_some(),
+        login_ended: who.login_ended,
         stream: Some("/api/events".to_owned()),
     })
 }
@@ -75,6 +76,7 @@ pub(super) async fn now(web: &Web, who: &Who) -> Result<Now, Problem> {
         frame: frame(web, who).await?,
         questions: waiting,
         sessions: reading::active_sessions(web, ACTIVE_RUNS).await?,
+        counts: reading::counts(web, ACTIVE_RUNS).await?,
         lanes: web.deeds().lanes().await?,
         gateway: format!("http://{}", web.address()),
         ended: reading::runs(web, &ended).await?.items,

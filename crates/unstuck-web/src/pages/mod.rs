@@ -21,4 +21,5 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use routes::{not_found, router};
+pub(crate) use parts::text::encoded;
+pub(crate) use routes::{not_found, router, trouble};

@@ -1,12 +1,12 @@
 //! Now: what needs a person, what goes on, and how the upstreams are.
 
 use maud::{Markup, html};
-use unstuck_core::episode::Status;
 
 use super::chart;
 use super::layout::{self, Frame, Place};
 use super::parts::{empty, lanes, money, question, session};
-use crate::model::{Escalation, Lane, Run, Session};
+use crate::model::{Escalation, Lane, Run, Session, Spending};
+use crate::reading::Counts;
 
 /// What the page shows.
 #[derive(Debug, Clone)]
@@ -15,8 +15,10 @@ pub(crate) struct Now {
     pub(crate) frame: Frame,
     /// The questions that wait, the oldest first.
     pub(crate) questions: Vec<Escalation>,
-    /// The sessions that go on or wait.
+    /// The sessions that run, wait or need a person; of so many runs as fit.
     pub(crate) sessions: Vec<Session>,
+    /// How many runs stand where, all of them.
+    pub(crate) counts: Counts,
     /// The lanes of the gateway.
     pub(crate) lanes: Vec<Lane>,
     /// Where clients reach the gateway.
@@ -25,8 +27,8 @@ pub(crate) struct Now {
     pub(crate) ended: Vec<Run>,
     /// How many tries failed in each of the last 24 hours, the oldest first.
     pub(crate) failed_by_hour: Vec<u64>,
-    /// What API calls cost today, in USD.
-    pub(crate) spent_today: f64,
+    /// What was used today.
+    pub(crate) spent_today: Spending,
 }
 
 /// Every event can change something here.
@@ -75,12 +77,6 @@ fn needs(now: &Now) -> Markup {
 }
 
 fn tiles(now: &Now) -> Markup {
-    let count = |status: Status| {
-        now.sessions
-            .iter()
-            .filter(|session| session.status == status)
-            .count()
-    };
     let failed: u64 = now.failed_by_hour.iter().sum();
     let values: Vec<f64> = now
         .failed_by_hour
@@ -90,20 +86,21 @@ fn tiles(now: &Now) -> Markup {
     html! {
         section data-part="tiles" data-about=(ABOUT) data-quietly aria-label="In short" {
             div class="tiles" {
-                (tile("", &count(Status::Running).to_string(), "running"))
-                (tile("", &count(Status::Waiting).to_string(), "waiting to retry"))
-                (tile(if now.questions.is_empty() { "" } else { "is-human" }, &now.frame.open.to_string(), "need you"))
+                (tile("", html! { (now.counts.running) }, "running"))
+                (tile("", html! { (now.counts.waiting) }, "waiting to retry"))
+                @if now.counts.crashed > 0 { (tile("is-bad", html! { (now.counts.crashed) }, "crashed")) }
+                (tile(if now.questions.is_empty() { "" } else { "is-human" }, html! { (now.frame.open) }, "need you"))
                 div class="card tile" {
                     div class="beside" { span class="big" { (failed) } (chart::spark(&format!("{} in the last 24 hours, hour by hour", money::counted(failed, "failure")), &values)) }
                     span class="name" { "failures in 24 h" }
                 }
-                (tile("", &money::usd(now.spent_today), "API calls today"))
+                (tile("", money::cost(now.spent_today.cost_usd, now.spent_today.unknown_price), "spent today (UTC)"))
             }
         }
     }
 }
 
-fn tile(class: &str, big: &str, name: &str) -> Markup {
+fn tile(class: &str, big: Markup, name: &str) -> Markup {
     html! {
         div class={ "card tile " (class) } { span class="big" { (big) } span class="name" { (name) } }
     }
@@ -117,6 +114,7 @@ fn sessions(now: &Now) -> Markup {
                 (empty::empty("Nothing runs.", "Put this before any agent or command:", Some("unstuck exec -- claude -p 'fix the failing tests'")))
             } @else {
                 (session::sessions("Sessions that go on", &now.sessions, now.frame.now))
+                (session::cut_short(now.counts.shown_runs, now.counts.active_runs))
             }
         }
     }

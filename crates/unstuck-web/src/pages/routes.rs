@@ -10,8 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use serde::Deserialize;
-use unstuck_core::SessionId;
-use unstuck_core::Timestamp;
+use unstuck_core::{RetryPolicy, SessionId, Timestamp};
 
 use super::layout::{self, Frame};
 use super::parts::controls::May;
@@ -54,6 +53,7 @@ fn still() -> Frame {
         open: 0,
         may: May::default(),
         known: false,
+        login_ended: false,
         stream: None,
     }
 }
@@ -104,6 +104,7 @@ fn show<V: Shown>(view: Result<V, Problem>, parts: Option<&str>) -> Response {
     };
     let one = |name: &str| match name {
         "open-count" => Some(layout::open_count(view.frame().open)),
+        "banner" => Some(layout::banner(view.frame())),
         name => view.part(name),
     };
     let found: Vec<_> = parts.split(',').take(MOST_PARTS).filter_map(one).collect();
@@ -111,7 +112,7 @@ fn show<V: Shown>(view: Result<V, Problem>, parts: Option<&str>) -> Response {
 }
 
 /// What went wrong, as a page; in place of a part, as a line.
-fn trouble(problem: &Problem, instead_of_part: bool) -> Response {
+pub(crate) fn trouble(problem: &Problem, instead_of_part: bool) -> Response {
     let told = for_people(&problem.detail);
     let title = match problem.code() {
         StatusCode::NOT_FOUND => "Not found",
@@ -272,7 +273,12 @@ async fn policies_page(
     query: Asked<policies::Asked>,
 ) -> Response {
     let asked = asked(query);
-    let view = looking::policies(&web, &who, &asked).await;
+    let mut view = looking::policies(&web, &who, &asked).await;
+    let written = asked.policy.as_deref();
+    let written = written.and_then(|text| RetryPolicy::from_json(text).ok());
+    if let (Ok(view), Some(policy)) = (&mut view, written) {
+        view.kept.policy = policy;
+    }
     show(view, asked.part.as_deref())
 }
 
@@ -283,6 +289,14 @@ async fn settings_page(State(web): State<Arc<Web>>, who: Who, query: Asked<Parts
     )
 }
 
-async fn login_page() -> Markup {
-    login::page(&still())
+/// Where somebody goes once they have logged in.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Back {
+    back: String,
+}
+
+async fn login_page(query: Asked<Back>) -> Markup {
+    let asked = asked(query).back;
+    login::page(&still(), login::way_back(&asked))
 }

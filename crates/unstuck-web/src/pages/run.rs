@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
+use unstuck_core::episode::Status;
 
 use super::layout::{self, Frame, Place};
 use super::parts::attempts::{self, Told};
@@ -64,9 +65,9 @@ fn head(view: &RunPage) -> Markup {
                     @if let Some(model) = &run.model { (session::model(Some(model))) }
                     span title=(text::one_line(&run.project, 400)) { (text::one_line(text::folder(&run.project), 60)) }
                     span { "began " (time::ago(run.started, now)) }
-                    @if let Some(finished) = run.finished { span { "took " (time::took(finished.since(run.started))) } } @else { span { "for " (time::since(run.started, now)) } }
+                    @if let Some(finished) = run.finished { span { "took " (time::took(finished.since(run.started))) } } @else if run.status != Status::Crashed { span { "for " (time::since(run.started, now)) } } @else { span { "last seen " (time::ago(run.updated, now)) } }
                     span { (money::counted(run.attempt_count.into(), "attempt")) }
-                    span { (money::usd(run.cost_usd)) }
+                    span { (money::cost(run.cost_usd, run.unknown_price)) }
                     @if run.tokens > 0 { span { (money::tokens(run.tokens)) " tokens" } }
                     @if let Some(iteration) = run.iteration { span { "iteration " (iteration) } }
                     @if let Some(code) = run.exit_code { span { "exit code " (code) } }
@@ -97,7 +98,7 @@ fn sessions(view: &RunPage) -> Markup {
             @else { (session::sessions("Sessions of this run", &view.run.sessions, view.frame.now)) }
             @if let Some(spent) = &view.run.spent {
                 p class="small dim" { "Through the gateway: " (money::counted(spent.calls, "call")) ", " (spent.recovered) " recovered, " (spent.failed) " failed, "
-                    (money::tokens(spent.input_tokens)) " tokens in, " (money::tokens(spent.cached_tokens)) " kept, " (money::tokens(spent.output_tokens)) " out, " (money::usd(spent.cost_usd))
+                    (money::tokens(spent.input_tokens)) " tokens in, " (money::tokens(spent.cached_tokens)) " kept, " (money::tokens(spent.output_tokens)) " out, " (money::cost(spent.cost_usd, spent.unknown_price))
                     @if spent.unknown_price > 0 { "; the price of " (money::counted(spent.unknown_price, "call")) " is not known" } }
             }
             @if !view.run.calls.is_empty() { (attempts::calls(&view.run.run.id, &view.run.calls)) }

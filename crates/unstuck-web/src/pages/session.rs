@@ -73,7 +73,7 @@ fn head(view: &SessionPage) -> Markup {
                     span title=(text::one_line(&it.project, 400)) { (text::one_line(text::folder(&it.project), 60)) }
                     span { "attempt " (session::attempt(it)) }
                     span { "began " (time::ago(it.started, now)) }
-                    span { (money::usd(it.cost_usd)) }
+                    span { (money::cost(it.cost_usd, it.unknown_price)) }
                     @if it.tokens > 0 { span { (money::tokens(it.tokens)) " tokens" } }
                     @if let Some(policy) = &it.policy { span { "policy " (text::one_line(policy, 60)) } }
                 }

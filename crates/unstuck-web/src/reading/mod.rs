@@ -1,5 +1,6 @@
 //! From the store to what is told: the same readings for the API and for the pages.
 
+mod counts;
 mod escalations;
 mod events;
 mod failures;
@@ -12,6 +13,7 @@ mod sessions;
 mod spending;
 mod told_session;
 
+pub use counts::{Counts, counts};
 pub use escalations::{escalation, escalations};
 pub use events::{events, newest_event};
 pub use failures::{failure_analytics, failures, recovery_analytics};

@@ -5,7 +5,6 @@ use unstuck_core::{RunId, Timestamp};
 use unstuck_run::drive::is_alive;
 use unstuck_store::{Lease, RunFilter};
 
-use super::spending::count_calls;
 use super::told_session::told_session;
 use crate::model::{ApiCall, Attempt, ModelChange, Page, Problem, Run, RunDetail, Spending};
 use crate::web::Web;
@@ -24,9 +23,7 @@ pub async fn runs(web: &Web, filter: &RunFilter) -> Result<Page<Run>, Problem> {
     let mut items = Vec::with_capacity(page.runs.len());
     for view in page.runs {
         let driven = alive.contains(&view.id);
-        let mut run = Run::of(view, driven);
-        count_calls(web, &mut run).await?;
-        items.push(run);
+        items.push(Run::of(view, driven));
     }
     Ok(Page {
         items,
@@ -79,8 +76,7 @@ pub(super) async fn told(web: &Web, id: &str) -> Result<(Timeline, Run), Problem
     })?;
     let leases = web.store().leases().await?;
     let driven = is_driven(&leases, &timeline.view.id, web.now());
-    let mut run = Run::of(timeline.view.clone(), driven);
-    count_calls(web, &mut run).await?;
+    let run = Run::of(timeline.view.clone(), driven);
     Ok((timeline, run))
 }
 

@@ -16,15 +16,31 @@ const GOING_ON: [Status; 4] = [
     Status::Crashed,
 ];
 
-/// The sessions that run, wait, crashed or need a person, those of the newest runs first; of so many runs at most.
+/// The sessions that run or wait, then those that crashed or need a person, those of the newest runs first; of so many
+/// runs at most.
 pub async fn active_sessions(web: &Web, most_runs: usize) -> Result<Vec<Session>, Problem> {
-    let filter = RunFilter {
-        status: GOING_ON.to_vec(),
-        limit: Some(most_runs),
-        ..RunFilter::default()
+    let of = async |status: &[Status], most: usize| {
+        let filter = RunFilter {
+            status: status.to_vec(),
+            limit: Some(most),
+            ..RunFilter::default()
+        };
+        runs::runs(web, &filter).await
     };
+    // Those that need a person stand in the inbox as well, and must not push the others out.
+    let mut found = of(&[Status::Running, Status::Waiting], most_runs)
+        .await?
+        .items;
+    let left = most_runs.saturating_sub(found.len());
+    if left > 0 {
+        found.extend(
+            of(&[Status::Crashed, Status::AwaitingHuman], left)
+                .await?
+                .items,
+        );
+    }
     let mut active = Vec::new();
-    for run in runs::runs(web, &filter).await?.items {
+    for run in found {
         let (timeline, run) = runs::told(web, &run.id).await?;
         let sessions = timeline.sessions.iter();
         let going_on = sessions.filter(|one| GOING_ON.contains(&one.status));

@@ -33,13 +33,7 @@ pub(super) fn told_session(timeline: &Timeline, session: &SessionView, run: &Run
     let model_changes = changes.chain(loose).cloned().map(ModelChange::from);
     let model_changes: Vec<_> = model_changes.collect();
     let told = Session::of(session.clone(), timeline.specs.get(&session.id), run);
-    let (cost_usd, tokens) = match timeline.sessions.len() {
-        1 => (run.cost_usd, run.tokens),
-        _ => (told.cost_usd, told.tokens),
-    };
     Session {
-        cost_usd,
-        tokens,
         retries,
         // Where the agent was never told a model, the last change is what is known.
         model: told

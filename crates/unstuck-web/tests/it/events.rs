@@ -264,3 +264,14 @@ async fn whose_token_is_taken_back_hears_no_more() {
     begin(&ground, 1).await;
     assert_eq!(free.event().await["event"], "run_started");
 }
+
+/// W13: a browser that opens the address of the events gets them, and not a stream without an end.
+#[tokio::test]
+async fn a_browser_gets_events_as_json() {
+    let ground = Ground::filled().await;
+    let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    let asking = ground.ask("GET", "/api/events?run=r000000001");
+    let reply = asking.header("accept", accept).send().await;
+    assert_eq!(reply.header("content-type"), "application/json");
+    assert_eq!(reply.json()["items"][0]["event"], "run_started");
+}

@@ -1,7 +1,8 @@
 //! What ran, what runs, and how it stands.
 
 use serde_json::Value;
-use unstuck_store::Append;
+use unstuck_run::drive::ourselves;
+use unstuck_store::{Append, ClaimRequest};
 
 use crate::ground::{Ground, SECRET};
 use crate::samples;
@@ -184,9 +185,11 @@ async fn the_program_tells_what_it_is_and_what_it_knows() {
         ground.json("/api/upstreams").await["items"],
         serde_json::json!([])
     );
+    let spent = ground.json("/api/spending?by=model").await;
     assert_eq!(
-        ground.json("/api/spending?by=model").await["items"],
-        serde_json::json!([])
+        (&spent["items"][0]["calls"], &spent["items"][0]["costUsd"]),
+        (&0.into(), &0.75.into()),
+        "what agents told counts although no call was seen"
     );
     let learned = ground.json("/api/learned").await;
     assert_eq!(
@@ -223,5 +226,38 @@ async fn no_answer_holds_a_secret() {
     ] {
         let reply = ground.get(path).await;
         assert!(!reply.body.contains(SECRET), "{path}: {}", reply.body);
+    }
+}
+
+/// W3, W12: what stands on the first page is counted by the store, however many runs ask for a person, and a run whose
+/// process is gone does not count as running.
+#[tokio::test]
+async fn now_counts_all_runs_and_says_when_a_table_is_cut() {
+    let ground = Ground::new().await;
+    let (running, crashed) = (samples::run(1), samples::run(2));
+    for run in [&running, &crashed] {
+        let events = samples::running(run, "/home/me/shop");
+        samples::write(&ground.store, run, events).await;
+    }
+    let claim = ClaimRequest {
+        run: running.clone(),
+        owner: ourselves(),
+        now: ground.web.now(),
+        instead_of: None,
+    };
+    ground.store.claim(claim).await.unwrap();
+    for number in 3..63 {
+        let run = samples::run(number);
+        let events = samples::asking(&run, "/home/me/shop");
+        samples::write(&ground.store, &run, events).await;
+    }
+    let page = ground.get("/").await.body;
+    for told in [
+        r#"<span class="big">1</span><span class="name">running</span>"#,
+        r#"<span class="big">1</span><span class="name">crashed</span>"#,
+        "Shown: 50 of 62 runs.",
+        running.as_str(),
+    ] {
+        assert!(page.contains(told), "{told}: {page}");
     }
 }

@@ -129,3 +129,23 @@ async fn a_login_by_a_token_ends_when_the_token_is_taken_back() {
     ground.revoke_all();
     assert_eq!(me().await.json()["name"], serde_json::Value::Null);
 }
+
+/// W10: a login that has ended is told as that, and leads back to the page.
+#[tokio::test]
+async fn a_login_that_has_ended_says_so() {
+    let ground = Ground::filled().await;
+    let old = format!("unstuck_{}=old", ground.address.port());
+    let page = ground.ask("GET", "/").header("cookie", &old);
+    let page = page.header("accept", "text/html").send().await;
+    assert!(page.body.contains("Your login has ended"), "{}", page.body);
+    let stop = ground.ask("POST", "/api/runs/r000000003/stop");
+    let stop = stop.header("cookie", &old).send().await;
+    assert_eq!(stop.status, 401);
+    assert!(stop.body.contains("your login has ended"), "{}", stop.body);
+    let never = ground.get("/").await;
+    assert!(!never.body.contains("Your login has ended"));
+    let back = ground.get("/login?back=/sessions/r000000003-1").await;
+    assert!(back.body.contains(r#"data-goto="/sessions/r000000003-1""#));
+    let elsewhere = ground.get("/login?back=//evil.example").await;
+    assert!(elsewhere.body.contains(r#"data-goto="/""#));
+}

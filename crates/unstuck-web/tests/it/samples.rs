@@ -254,6 +254,7 @@ fn question(run: &RunId) -> Event {
         proposed: None,
         cost: None::<CostEstimate>,
         repair: None,
+        budget: None,
         shown: Shown {
             doing: "fixing the tests".into(),
             evidence: "login expired".into(),

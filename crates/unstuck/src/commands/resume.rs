@@ -314,10 +314,21 @@ fn answer(config: &Config, session: &Session<'_>, run: &RunView) -> Result<()> {
         run: Some(run.id.clone()),
         ..QuestionFilter::default()
     };
-    for question in answering::open(&filter, session)? {
-        answering::give(&question, Answer::Resolve, "", config, session)?;
+    let open = answering::open(&filter, session)?.into_iter();
+    // A budget is raised by an answer to its own question only.
+    let (money, others): (Vec<_>, Vec<_>) = open.partition(|one| one.asked.is_about_budget());
+    for question in &others {
+        answering::give(question, Answer::Resolve, "", config, session)?;
     }
-    Ok(())
+    match money.into_iter().next().filter(|_| others.is_empty()) {
+        None => Ok(()),
+        Some(question) => Err(RunError::WaitsForMoney {
+            run: run.id.clone(),
+            question: question.asked.id,
+            reason: question.asked.reason,
+        }
+        .into()),
+    }
 }
 
 /// What was changed since, line by line, and what can be done.
@@ -358,6 +369,12 @@ fn explained(error: anyhow::Error, run: &RunView) -> anyhow::Error {
             ),
         ),
         Some(RunError::Changed { changes, .. }) => changed(run, changes),
+        Some(RunError::WaitsForMoney { question, .. }) => refused(
+            error.to_string(),
+            format!(
+                "`unstuck approve {question}` allows more; `unstuck abort {question}` ends the run"
+            ),
+        ),
         Some(RunError::Driven {
             pid, host, seen, ..
         }) => refused(

@@ -31,6 +31,7 @@ use crate::gateway::{
 use crate::notifying::{AtWork, Notifying};
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
+use crate::servers;
 use crate::session::Session;
 use crate::supervise::listen;
 use crate::trusting;
@@ -225,6 +226,7 @@ async fn serve(
     door.open(unstuck_web::router(Arc::clone(&web)));
     let (stop, mut stopped) = watch::channel(Stop::No);
     listen(stop, None)?;
+    let listening = servers::note(gateway.address(), session.store);
     if let Some(file) = &args.port_file {
         write_port(file, gateway.address().port())?;
     }
@@ -261,6 +263,7 @@ async fn serve(
             .wait_for(|stop| matches!(stop, Stop::AtOnce(_)))
             .await;
     };
+    drop(listening);
     gateway.stop_unless(in_a_hurry).await;
     if let Some(file) = &args.port_file {
         // Whoever finds it would knock at a closed door.

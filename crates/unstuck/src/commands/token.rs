@@ -6,35 +6,31 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
+use unstuck_store::Location;
 use unstuck_web::guard::{Scope, Token, TokenError, Tokens};
 
-use crate::config::Config;
 use crate::output::{BOLD, DIM, Output};
 use crate::report::{forbidden, hinted, refused};
+use crate::servers::{self, Server};
 use crate::{address, answering, clock, trusting, web};
 
 /// Make, list and take back the tokens by which the REST API is used
 ///
-/// Without anything else one is made. Its secret is shown once: only its hash is kept.
+/// Without anything else they are listed. The secret of a token is shown once: only its hash is kept.
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "Examples:
-  unstuck token                                   (makes one that may answer)
+#[command(after_help = "Examples:
+  unstuck token                                   (lists them)
+  unstuck token create                            (makes one that may answer)
   unstuck token create --scope admin --name laptop
   unstuck token link                              (logs a browser in to the dashboard, once)
   unstuck token list
   unstuck token revoke 3f9a2c81
   curl -H \"Authorization: Bearer $TOKEN\" -X POST http://127.0.0.1:4141/api/runs/RUN/stop
 
-Exit codes: 0 done; 1 no such token, or inside a supervised agent; 2 an error of our own."
-)]
+Exit codes: 0 done; 1 no such token, no server that a link could lead to, or inside a supervised agent; 2 an error of our own.")]
 pub(crate) struct TokenArgs {
     #[command(subcommand)]
     command: Option<TokenCommand>,
-
-    #[command(flatten)]
-    create: CreateArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -49,11 +45,11 @@ enum TokenCommand {
     },
     /// Print a link that logs a browser in to the dashboard of a server that runs, once and within 10 minutes
     Link {
-        /// Where it listens [default: what the configuration says, else 127.0.0.1:4141]
+        /// Where it listens [default: the server of this store that runs]
         #[arg(long, value_name = "ADDR:PORT", value_parser = address::listened)]
         listen: Option<SocketAddr>,
         /// What it allows
-        #[arg(long, value_enum, default_value_t = Allows::Admin, value_name = "SCOPE")]
+        #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
         scope: Allows,
     },
     /// Take a token back
@@ -99,7 +95,7 @@ impl From<Allows> for Scope {
     }
 }
 
-pub(crate) fn run(args: &TokenArgs, config: &Config, out: &mut Output) -> Result<()> {
+pub(crate) fn run(args: &TokenArgs, store: Option<&Location>, out: &mut Output) -> Result<()> {
     if let Some(why) = trusting::inside_an_agent() {
         return Err(forbidden(
             format!("only a person has tokens: {why}"),
@@ -108,11 +104,19 @@ pub(crate) fn run(args: &TokenArgs, config: &Config, out: &mut Output) -> Result
     }
     let tokens = web::tokens()?;
     match &args.command {
-        None => create(&args.create, &tokens, out),
+        None => {
+            list(false, &tokens, out)?;
+            out.finish()?;
+            writeln!(
+                anstream::stderr(),
+                "{DIM}`unstuck token create` makes one, `unstuck token --help` tells more{DIM:#}"
+            )?;
+            Ok(())
+        }
         Some(TokenCommand::Create(args)) => create(args, &tokens, out),
         Some(TokenCommand::List { json }) => list(*json, &tokens, out),
         Some(TokenCommand::Link { listen, scope }) => {
-            let listen = listen.unwrap_or(config.gateway().listen);
+            let listen = server(*listen, store)?;
             let code = tokens.login_code((*scope).into(), clock::now().at);
             let code = code.map_err(explained)?;
             writeln!(out, "{}", unstuck_web::login_link(listen, &code))?;
@@ -120,6 +124,37 @@ pub(crate) fn run(args: &TokenArgs, config: &Config, out: &mut Output) -> Result
         }
         Some(TokenCommand::Revoke { id }) => revoke(id, &tokens, out),
     }
+}
+
+/// Where the server listens that a link leads to: only one of this store that runs gets a secret.
+fn server(asked: Option<SocketAddr>, store: Option<&Location>) -> Result<SocketAddr> {
+    let running = store.map(servers::of_store).unwrap_or_default();
+    let is_meant = |one: &&Server| asked.is_none_or(|asked| reaches(one.listen, asked));
+    let found: Vec<_> = running.iter().filter(is_meant).collect();
+    match (found.as_slice(), asked) {
+        ([one], _) => Ok(one.listen),
+        ([], Some(asked)) => Err(refused(
+            format!("no server of this store listens on {asked}"),
+            format!("`unstuck serve --listen {asked}` starts one"),
+        )),
+        ([], None) => Err(refused(
+            "no server of this store runs",
+            "`unstuck serve` starts one, and prints a link",
+        )),
+        (several, _) => {
+            let all: Vec<_> = several.iter().map(|one| one.listen.to_string()).collect();
+            Err(refused(
+                format!("several servers of this store run: {}", all.join(", ")),
+                "--listen names the one that is meant",
+            ))
+        }
+    }
+}
+
+/// Whether a server that listens there is reached by that address.
+fn reaches(listens: SocketAddr, asked: SocketAddr) -> bool {
+    let is_everywhere = listens.ip().is_unspecified() || asked.ip().is_unspecified();
+    listens == asked || is_everywhere && listens.port() == asked.port()
 }
 
 fn create(args: &CreateArgs, tokens: &Tokens, out: &mut Output) -> Result<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::TryRecvError;
-use unstuck_core::event::{LastCall, Measured};
+use unstuck_core::event::{BudgetReached, LastCall, Measured};
 use unstuck_core::stuck::{StuckSign, StuckWhat};
 use unstuck_core::{Diagnosis, Timestamp};
 use unstuck_gateway::watch::What;
@@ -25,6 +25,11 @@ pub(super) struct Attending {
     pub(super) waits_until: Option<Timestamp>,
     /// Whether the attempt is ended when the agent goes in circles.
     pub(super) ends_in_circles: bool,
+    /// Whether a person is asked when a budget of the gateway is used up.
+    pub(super) asks_about_budgets: bool,
+    /// The attempt is under way for as long as this is kept.
+    #[expect(dead_code, reason = "it is only kept")]
+    pub(super) under_way: Arc<()>,
 }
 
 impl Attending {
@@ -101,6 +106,11 @@ impl Attendance for Attending {
     fn last_call(&self) -> Option<LastCall> {
         self.session.last_call()
     }
+
+    fn budget_reached(&self) -> Option<BudgetReached> {
+        let reached = self.session.budget_reached();
+        reached.filter(|one| self.asks_about_budgets || one.scope.is_shared_by_run())
+    }
 }
 
 /// An attempt whose agent asks its API itself, since the gateway could not be started.
@@ -145,6 +155,10 @@ impl Attendance for Alone {
     }
 
     fn last_call(&self) -> Option<LastCall> {
+        None
+    }
+
+    fn budget_reached(&self) -> Option<BudgetReached> {
         None
     }
 }

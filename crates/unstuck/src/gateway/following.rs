@@ -73,7 +73,7 @@ fn take_over(gateway: &Gateway, moved: &ModelEscalated) {
 
 fn answered(gateway: &Gateway, resolved: &RecoveryResolved) {
     if let (Some(session), Some(answer)) = (&resolved.session, resolved.answer()) {
-        gateway.answered(session, answer);
+        gateway.answered(session, answer, resolved.raises_budget());
     }
 }
 

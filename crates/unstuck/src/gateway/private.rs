@@ -1,20 +1,22 @@
 //! A gateway for the agents of one run: started when the first of them needs it, gone with the run.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Weak, mpsc};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use unstuck_config::section::{OnCircles, OnReached};
-use unstuck_core::Timestamp;
 use unstuck_core::agent::{Agent, Agents, Invocation, Sign, Through};
-use unstuck_core::episode::Untold;
+use unstuck_core::decision::EscalationReason;
+use unstuck_core::event::{BudgetScope, BudgetUnit};
+use unstuck_core::money::RaisedBudgets;
+use unstuck_core::{Event, Recorded};
 use unstuck_gateway::protocol::Protocol;
-use unstuck_gateway::{Gateway, GatewayError, Session, SessionSetup, Settings};
+use unstuck_gateway::{Counted, Gateway, GatewayError, RunPurse, Session, SessionSetup, Settings};
 use unstuck_run::drive::{Attendance, Errand, GoBetween};
 use unstuck_store::Store;
 
@@ -22,7 +24,7 @@ use super::attendance::{Alone, Attending};
 use super::upstreams::{AddressVariable, is_ours, of_environment};
 use super::{Configured, books, count_spent, follow, settings};
 use crate::config::Config;
-use crate::environment;
+use crate::{clock, environment};
 
 /// Says that a program runs behind a gateway of ours, which needs no second one before it.
 const MARKER: &str = "UNSTUCK_GATEWAY";
@@ -66,6 +68,9 @@ pub(crate) struct Private<'a> {
     env: BTreeMap<String, String>,
     store: &'a Store,
     running: OnceCell<Result<Running, String>>,
+    /// What the run may still use.
+    purse: Arc<RunPurse>,
+    under_way: RefCell<Vec<UnderWay>>,
 }
 
 impl<'a> Private<'a> {
@@ -89,6 +94,8 @@ impl<'a> Private<'a> {
                 .collect(),
             store,
             running: OnceCell::new(),
+            purse: Arc::default(),
+            under_way: RefCell::default(),
         })
     }
 
@@ -194,35 +201,82 @@ impl<'a> Private<'a> {
         running.as_ref().map_err(String::as_str)
     }
 
-    /// The session of an attempt: a new one, or the one of the attempt before.
+    /// The session of an attempt: a new one, or the one of the attempt before. It may spend what is configured, and what
+    /// people have allowed beyond; to be taken up again allows nothing.
     fn session(&self, running: &Running, gateway: &Gateway, errand: &Errand<'_>) -> Arc<Session> {
-        let section = self.config.gateway();
-        let asks = section.budgets.on_reached == OnReached::Ask;
-        let Some(session) = gateway.session(errand.session.as_str()) else {
-            let spent = running.spent(self.store, errand);
-            let session = gateway.register(SessionSetup {
-                name: errand.session.as_str().to_owned(),
-                run: errand.run.clone(),
-                session: errand.session.clone(),
-                project: errand.project.to_owned(),
-                policy: errand.policy.clone(),
-                budget: section.budgets.session,
-                spent,
-                asks: false,
-                agent: errand.agent.map(|agent| agent.id().to_owned()),
-            });
-            // A session that was taken up again in another process: a person has said so.
-            if asks && spent > 0.0 && gateway.is_used_up(&session) {
-                gateway.raise(&session);
+        let past = running.past(self.store, errand);
+        let session = match gateway.session(errand.session.as_str()) {
+            Some(session) => {
+                session.begin_anew();
+                session
             }
-            return session;
+            None => self.begin(gateway, errand, &past),
         };
-        // Nobody tries again after a budget was used up unless a person has said so.
-        if asks && session.is_spent_up() {
-            gateway.raise(&session);
-        }
-        session.begin_anew();
+        session.spent_at_least(past.spent);
+        let (own, today) = self.allowed(gateway, errand, &past);
+        gateway.allow(&session, own, today);
         session
+    }
+
+    fn begin(&self, gateway: &Gateway, errand: &Errand<'_>, past: &Past) -> Arc<Session> {
+        let session = gateway.register(SessionSetup {
+            name: errand.session.as_str().to_owned(),
+            run: errand.run.clone(),
+            session: errand.session.clone(),
+            project: errand.project.to_owned(),
+            policy: errand.policy.clone(),
+            budget: self.config.gateway().budgets.session,
+            spent: past.spent,
+            asks: false,
+            agent: errand.agent.map(|agent| agent.id().to_owned()),
+        });
+        // A person has moved it to another model while it was served by another process.
+        for recorded in &past.events {
+            if let Event::ModelEscalated(moved) = &recorded.event
+                && moved.session.as_ref() == Some(errand.session)
+                && moved.change.reason == EscalationReason::Manual
+            {
+                session.moved(&moved.change.from_model, &moved.change.to_model);
+            }
+        }
+        session
+    }
+
+    /// What people have allowed a session beyond what is configured: of its own budget, and of that of today.
+    fn allowed(
+        &self,
+        gateway: &Gateway,
+        errand: &Errand<'_>,
+        past: &Past,
+    ) -> (Option<f64>, Option<f64>) {
+        let (budgets, now) = (gateway.budgets(), clock::now().at);
+        let raised = RaisedBudgets::fold(&past.events);
+        let limit = |scope, configured: Option<f64>| {
+            let configured = configured?;
+            let limit = raised.limit(scope, BudgetUnit::Usd, errand.session, configured, now);
+            (limit > configured).then_some(limit)
+        };
+        let own = limit(BudgetScope::Session, budgets.session);
+        (own, limit(BudgetScope::GatewayDay, budgets.day))
+    }
+
+    /// What the run of an attempt may use, with what its other attempts have used that are under way.
+    fn purse(&self, session: &Arc<Session>, errand: &Errand<'_>) -> Arc<()> {
+        let token = Arc::new(());
+        let mut under_way = self.under_way.borrow_mut();
+        under_way
+            .retain(|one| one.token.strong_count() > 0 && one.session.name() != session.name());
+        let used = under_way.iter().fold(Counted::default(), |sum, one| {
+            sum.and(one.session.counted().since(one.before))
+        });
+        under_way.push(UnderWay {
+            token: Arc::downgrade(&token),
+            session: Arc::clone(session),
+            before: session.counted(),
+        });
+        self.purse.set(errand.budgets, used);
+        session.use_purse(Some(Arc::clone(&self.purse)));
+        token
     }
 
     fn variables(&self, through: Through, url: &str) -> Vec<(String, String)> {
@@ -280,6 +334,8 @@ impl GoBetween for Private<'_> {
         let gateway = running.gateway()?;
         let notices = gateway.notices();
         let session = self.session(running, gateway, errand);
+        let under_way = self.purse(&session, errand);
+        let asks = self.config.gateway().budgets.on_reached == OnReached::Ask;
         let url = format!("http://{}/s/{}", gateway.address(), session.name());
         let (_, through) = self.through(errand, &url)?;
         Some(Box::new(Attending {
@@ -290,6 +346,8 @@ impl GoBetween for Private<'_> {
             notices,
             waits_until: None,
             ends_in_circles: self.ends_in_circles(errand),
+            asks_about_budgets: asks,
+            under_way,
         }))
     }
 }
@@ -340,28 +398,39 @@ impl Running {
         self.gateway.as_deref()
     }
 
-    /// What a session has spent in other processes, where that matters.
-    fn spent(&self, store: &Store, errand: &Errand<'_>) -> f64 {
-        let budgets = self.gateway().map(Gateway::budgets).unwrap_or_default();
-        if budgets.session.is_none() && budgets.day.is_none() {
-            return 0.0;
-        }
-        let always = Untold {
-            session: errand.session.clone(),
-            from: Timestamp::from_seconds(0),
-            to: None,
-            cost: true,
-            tokens: true,
-        };
+    /// What has happened in the run of an attempt so far.
+    fn past(&self, store: &Store, errand: &Errand<'_>) -> Past {
         let (store, run) = (store.clone(), errand.run.clone());
-        let (send, spent) = mpsc::channel();
+        let session = errand.session.clone();
+        let (send, past) = mpsc::channel();
         self.runtime.spawn(async move {
+            let events = store.load(&run).await.unwrap_or_default();
+            let story = store.story(&run).await.ok().flatten();
+            let sessions = story.map(|story| story.sessions).unwrap_or_default();
+            let own = sessions.into_iter().find(|one| one.id == session);
+            let spent = own.map_or(0.0, |own| own.cost_usd);
             // Whoever asks waits for it.
-            let _ = send.send(store.spent_in(&run, &always).await);
+            let _ = send.send(Past { events, spent });
         });
-        let spent = spent.recv().ok().and_then(Result::ok);
-        spent.map_or(0.0, |spent| spent.cost_usd)
+        past.recv().unwrap_or_default()
     }
+}
+
+/// What has happened in a run before an attempt.
+#[derive(Default)]
+struct Past {
+    events: Vec<Recorded>,
+    /// What the session has cost so far, in USD.
+    spent: f64,
+}
+
+/// An attempt that is under way.
+struct UnderWay {
+    /// Gone once it has ended.
+    token: Weak<()>,
+    session: Arc<Session>,
+    /// What its session had used before.
+    before: Counted,
 }
 
 /// What the thread of a gateway starts with.

@@ -43,7 +43,7 @@ pub(crate) fn said(what: &Noticed) -> String {
              `unstuck inbox` says more"
         ),
         Noticed::SpentUp { sentence } => {
-            format!("{RED}budget used up{RED:#}: {sentence}; further calls are refused")
+            format!("{RED}{sentence}{RED:#}; further calls are refused")
         }
         Noticed::Uncounted { sentence } => {
             format!("{YELLOW}no budget counts these calls{YELLOW:#}: {sentence}")

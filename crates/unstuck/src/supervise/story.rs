@@ -152,6 +152,14 @@ fn is_answer(recovery: &Recovery) -> bool {
 fn question(reason: &str, recovery: &Recovery, option: &str) -> Vec<String> {
     let short = recovery.id().short();
     let mut lines = vec![format!("{RED}a person is needed{RED:#}: {reason}")];
+    if let Some((question, _)) = recovery.waits_for_money() {
+        let more = [
+            format!("allow more: unstuck approve {question}{option}"),
+            format!("other answers: unstuck inbox {question}{option}"),
+        ];
+        lines.extend(more);
+        return lines;
+    }
     if let Some(failed) = recovery.failure()
         && !failed.diagnosis.hint.is_empty()
     {

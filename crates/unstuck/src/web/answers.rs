@@ -7,6 +7,7 @@ use unstuck_store::{Question, QuestionFilter, Standing};
 use unstuck_web::deeds::{Answering, DeedError};
 use unstuck_web::model::AnswerTaken;
 
+use super::resuming::TakenUp;
 use super::{Desk, Doer, who};
 use crate::answering::{self, Given, Giving};
 use crate::config;
@@ -40,7 +41,10 @@ pub(super) async fn answer(doer: &Doer, given: Answering) -> Result<AnswerTaken,
             Ok(match follows {
                 Given::Heard => "the process that waits for it goes on".to_owned(),
                 Given::Noted => "nothing was held up by it".to_owned(),
-                Given::Waits => go_on(desk, &question.run, question.project.into(), &[]),
+                Given::Waits => match desk.resuming.begin(&question.run) {
+                    Some(taken) => go_on(desk, &question.run, question.project.into(), &[], taken),
+                    None => "the process that takes it up goes on with it".to_owned(),
+                },
             })
         })
         .await?;
@@ -51,8 +55,14 @@ pub(super) async fn answer(doer: &Doer, given: Answering) -> Result<AnswerTaken,
 }
 
 /// Lets a run go on in a process of its own, and tells in one sentence what happens.
-pub(super) fn go_on(desk: &Desk, run: &RunId, project: PathBuf, restart: &[String]) -> String {
-    match started::resume_telling(run, &project, restart, &desk.session()) {
+pub(super) fn go_on(
+    desk: &Desk,
+    run: &RunId,
+    project: PathBuf,
+    restart: &[String],
+    taken: TakenUp,
+) -> String {
+    match started::resume_telling(run, &project, restart, &desk.session(), taken) {
         Ok(pid) => format!(
             "the run goes on in process {pid}; what it says is in {}/.unstuck/runs/{run}/resumed.log",
             homely(&project.display().to_string())

@@ -79,8 +79,10 @@ impl Move {
                 };
                 let config = self.subject.config();
                 let given = answering::give_as(question, &giving, config, &session)?;
-                if given == Given::Waits {
-                    go_on(desk, run, project, &[]);
+                if given == Given::Waits
+                    && let Some(taken) = desk.resuming.begin(run)
+                {
+                    go_on(desk, run, project, &[], taken);
                 }
             }
             None if self.subject.is_driven() => {
@@ -92,9 +94,10 @@ impl Move {
                     model: Some(to),
                     ..Different::default()
                 };
+                let taken = desk.take_up(run)?;
                 let follows = self.subject.retry(&different, by, &session)?;
                 if let Follows::Waits { restart } = follows {
-                    go_on(desk, run, project, &restart);
+                    go_on(desk, run, project, &restart, taken);
                 }
             }
         }

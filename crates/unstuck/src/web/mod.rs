@@ -6,12 +6,15 @@ mod door;
 mod escalating;
 mod policies;
 mod previews;
+mod resuming;
 mod retries;
 mod settings;
 mod stopping;
 mod texts;
 
 pub(crate) use door::Door;
+
+use resuming::{Resuming, TakenUp};
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,7 +40,7 @@ use unstuck_web::{Web, WebOptions};
 
 use crate::config::Config;
 use crate::output::Color;
-use crate::report::{Blame, hinted, in_one_sentence};
+use crate::report::{Blame, hinted, in_one_sentence, refused};
 use crate::session::Session;
 use crate::{answering, clock, environment, trusting};
 
@@ -85,6 +88,7 @@ pub(crate) fn open(parts: Parts<'_>) -> Result<Arc<Web>> {
         inside: trusting::inside_an_agent(),
         agents: OnceCell::new(),
         previews: Semaphore::new(PREVIEWS),
+        resuming: Resuming::default(),
     }));
     Ok(Web::new(WebOptions {
         store: parts.store,
@@ -114,6 +118,8 @@ struct Desk {
     inside: Option<String>,
     agents: OnceCell<Vec<Agent>>,
     previews: Semaphore,
+    /// The runs that are being taken up by processes that were started here.
+    resuming: Resuming,
 }
 
 impl Desk {
@@ -123,6 +129,16 @@ impl Desk {
             config: self.config.as_deref(),
             color: Color::Never,
         }
+    }
+
+    /// Takes a run up, unless a process that was started here does so at this moment.
+    fn take_up(&self, run: &RunId) -> Result<TakenUp> {
+        self.resuming.begin(run).ok_or_else(|| {
+            refused(
+                format!("run {} is being tried again already", run.short()),
+                "wait until that has ended",
+            )
+        })
     }
 
     /// Whatever changes something is a person's to do.

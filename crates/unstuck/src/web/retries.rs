@@ -6,7 +6,7 @@ use unstuck_web::deeds::{DeedError, Retrying};
 use unstuck_web::model::{FieldProblem, RetryOptions, RetryPrompt, RetryStarted};
 
 use super::answers::go_on;
-use super::{Doer, who};
+use super::{Doer, run_of, who};
 use crate::retrying::{Different, Follows, Subject};
 
 /// What a retry would send.
@@ -31,13 +31,18 @@ pub(super) async fn prompt(doer: &Doer, retrying: Retrying) -> Result<RetryPromp
 pub(super) async fn retry(doer: &Doer, retrying: Retrying) -> Result<RetryStarted, DeedError> {
     doer.0.only_for_people()?;
     let different = different(&retrying.options)?;
+    let run = run_of(&retrying.session)?;
     doer.beside(move |desk| {
         let session = desk.session();
+        // Of several who want it at once one gets it; the others are told before anything is written.
+        let taken = desk.take_up(&run)?;
         let subject = Subject::find(&retrying.session, &session)?;
         let who = who(retrying.who);
         let doing = match subject.retry(&different, &who, &session)? {
             Follows::Heard => "the process that waits for it goes on".to_owned(),
-            Follows::Waits { restart } => go_on(desk, &subject.run.id, subject.project(), &restart),
+            Follows::Waits { restart } => {
+                go_on(desk, &subject.run.id, subject.project(), &restart, taken)
+            }
         };
         Ok(RetryStarted {
             run: subject.run.id.to_string(),

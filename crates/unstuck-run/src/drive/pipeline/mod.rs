@@ -366,6 +366,7 @@ impl Conductor<'_> {
             proposed: None,
             cost: None,
             repair,
+            budget: asking.budget,
         })
     }
 

@@ -48,6 +48,7 @@ impl Conductor<'_> {
             Ok(mut now) => {
                 now.command.clone_from(&before.command);
                 now.task.clone_from(&before.task);
+                now.budget = before.budget.changed_to(now.budget);
                 let now = what(&before, now);
                 if now == *before {
                     return Ok(());

@@ -36,6 +36,9 @@ impl Conductor<'_> {
             return Err(refuse(why));
         }
         let restarted = pipeline.with_dependents(&again.restart);
+        if let Some((question, reason)) = pipeline.waits_for_money(&restarted) {
+            return Err(RunError::waits_for_money(run, question, reason));
+        }
         let mut now = self.plan().described(self.knowledge.version);
         now.command.clone_from(&pipeline.plan().command);
         let changed = changes(pipeline.plan(), &now);

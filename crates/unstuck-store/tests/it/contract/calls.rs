@@ -2,7 +2,7 @@
 
 use unstuck_core::decision::Tokens;
 use unstuck_core::event::{CallOutcome, CallRecord};
-use unstuck_core::event::{Outcome, RunId};
+use unstuck_core::event::{Event, Outcome, RunId, Work};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::{
     CallFilter, Options, Redact, Report, RunFilter, SpendingQuery, Spent, SpentBy, Store, Task,
@@ -164,7 +164,78 @@ pub(super) async fn what_a_run_cost_is_counted_once(place: &Place) {
     assert_eq!(view.cost_usd, 2.75);
     // The agent has told no tokens at all.
     assert_eq!(view.tokens, 4 * 1200);
+    // W4: the same figure by the day, by the model and in the story of the run.
+    let day = spending(&store, SpentBy::Day).await;
+    assert_eq!(day, [("2026-11-15".to_owned(), 4, 2.75)]);
+    let models = spending(&store, SpentBy::Model).await;
+    assert_eq!(models, [("claude-sonnet-5-5".to_owned(), 4, 2.75)]);
+    let story = store.story(&run).await.unwrap().unwrap();
+    assert_eq!(story.view.cost_usd, 2.75);
+    assert_eq!(story.sessions[0].cost_usd, 2.75);
     sound(&store).await;
+}
+
+/// N26: what an agent told counts where the price of its calls is not known, and what nobody knows is told as unknown.
+pub(super) async fn an_unknown_price_is_unknown_until_the_agent_tells(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    let unpriced = |id: &str, second| CallRecord {
+        cost_usd: None,
+        model: Some("inhouse".into()),
+        ..called(&run, id, second)
+    };
+    let begun = vec![started(&run), attempt_started(&run, 1)];
+    store.append(append(&run, begun)).await.unwrap();
+    store.record_calls(vec![unpriced("a", 1)]).await.unwrap();
+    let told = async || {
+        let view = store.runs(&RunFilter::default()).await.unwrap().remove(0);
+        (view.cost_usd, view.unpriced, view.model)
+    };
+    assert_eq!(told().await.0, 0.0);
+    assert_eq!(told().await.1, 1, "unknown, and not free");
+    let end = end(&run, 9_000, Some(0.0836), None);
+    let ended = Append::new(run.clone(), later(10), vec![succeeded(end)]);
+    store.append(ended).await.unwrap();
+    // A call is written a moment later than the attempt that it belongs to.
+    store.record_calls(vec![unpriced("b", 9)]).await.unwrap();
+    let (cost, unknown, _) = told().await;
+    assert_eq!((cost, unknown), (0.0836, 0));
+    let query = SpendingQuery::default();
+    let days = store.spending(&query).await.unwrap();
+    assert_eq!((days[0].calls, days[0].unpriced), (2, 0));
+    assert!((days[0].cost_usd - 0.0836).abs() < 1e-9);
+    sound(&store).await;
+    // What a run has cost stays when the run is deleted.
+    let end = Append::new(run.clone(), later(11), vec![finished(Outcome::Succeeded)]);
+    store.append(end).await.unwrap();
+    store.maintain(Task::Prune(later(60))).await.unwrap();
+    let days = store.spending(&query).await.unwrap();
+    assert!((days[0].cost_usd - 0.0836).abs() < 1e-9, "{days:?}");
+    assert_eq!(days[0].unpriced, 0);
+}
+
+/// W5: the model of a client, or of an agent that was told none, is what its calls were answered by.
+pub(super) async fn the_model_in_use_is_told_by_calls(place: &Place) {
+    let store = place.open().await;
+    let mut began = started_in(&run(1), "");
+    if let Event::RunStarted(started) = &mut began
+        && let Work::Command(spec) = &mut started.work
+    {
+        spec.model = None;
+    }
+    store.append(append(&run(1), [began])).await.unwrap();
+    let side = CallRecord {
+        model: Some("claude-haiku-5-5".into()),
+        tokens: None,
+        ..called(&run(1), "b", 1)
+    };
+    let calls = vec![called(&run(1), "a", 0), side];
+    store.record_calls(calls).await.unwrap();
+    let story = store.story(&run(1)).await.unwrap().unwrap();
+    let model = Some("claude-sonnet-5-5".to_owned());
+    assert_eq!(story.sessions[0].model, model);
+    let view = store.runs(&RunFilter::default()).await.unwrap().remove(0);
+    assert_eq!(view.model, model);
 }
 
 /// A client's own session has no attempts; its calls tell what it cost.

@@ -120,6 +120,7 @@ contract! {
         of_many_answers_at_once_one_counts
         an_answer_binds_to_what_was_shown
         what_went_on_or_ended_asks_no_more
+        a_question_about_a_budget_waits_for_its_own_answer
     }
     counting {
         strategies_that_helped_are_learned
@@ -153,6 +154,8 @@ contract! {
         calls_are_read_back_as_they_were_written
         what_was_spent_is_told_by_what_is_asked
         what_a_run_cost_is_counted_once
+        an_unknown_price_is_unknown_until_the_agent_tells
+        the_model_in_use_is_told_by_calls
         a_clients_session_costs_what_its_calls_cost
         calls_go_with_their_run_and_what_they_cost_stays
         names_are_cut_and_secrets_taken_out

@@ -111,10 +111,10 @@ pub(super) async fn projects_are_told_at_a_glance(place: &Place) {
         .iter()
         .map(|one| (&*one.name, one.last_activity, one.cost_usd))
         .collect();
-    let expected = [("blog", later(4), 0.75), ("shop", later(3), 2.25)];
+    let expected = [("blog", later(4), 1.0), ("shop", later(3), 2.25)];
     assert_eq!(
         told, expected,
-        "calls of what is driven are told by its attempts"
+        "what attempts told, and a call that belongs to none of them"
     );
     let standing: Vec<_> = projects[1].runs.clone().into_iter().collect();
     assert_eq!(

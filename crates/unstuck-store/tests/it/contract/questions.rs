@@ -25,6 +25,7 @@ fn question(run: &RunId, number: u32) -> RecoveryEscalated {
         proposed: None,
         cost: None,
         repair: None,
+        budget: None,
         shown: Shown {
             hash: format!("h{number}"),
             ..Shown::default()
@@ -190,6 +191,34 @@ pub(crate) async fn what_went_on_or_ended_asks_no_more(place: &Place) {
         .append(append(&two, [finished(Outcome::Failed)]))
         .await
         .unwrap();
+    let open = store.questions(&QuestionFilter::default()).await.unwrap();
+    assert!(open.is_empty());
+}
+
+/// W1: neither a resume nor an answer to something else settles a question about a budget.
+pub(crate) async fn a_question_about_a_budget_waits_for_its_own_answer(place: &Place) {
+    let store = place.open().await;
+    let run = run(1);
+    let money = RecoveryEscalated {
+        question: EscalationKind::CostConfirmation,
+        why: AskWhy::MaxCost,
+        ..question(&run, 1)
+    };
+    let events = [
+        started(&run),
+        asked(&run, 2),
+        Event::from(Box::new(money.clone())),
+        resumed(),
+        RecoveryResolved::by_hand(Some(run.session(1))).into(),
+        RecoveryResolved::by_hand(None).into(),
+    ];
+    store.append(append(&run, events)).await.unwrap();
+    let open = store.questions(&QuestionFilter::default()).await.unwrap();
+    let ids: Vec<_> = open.iter().map(|one| one.asked.id.clone()).collect();
+    assert_eq!(ids, [money.id.clone()]);
+    let approved = RecoveryResolved::answering(&money, Answer::Approve);
+    let approved = append(&run, [Event::from(approved)]);
+    store.append(approved).await.unwrap();
     let open = store.questions(&QuestionFilter::default()).await.unwrap();
     assert!(open.is_empty());
 }

@@ -1,5 +1,7 @@
 //! Money and tokens.
 
+use maud::{Markup, html};
+
 /// An amount of money: cents where there are any, more digits where there are less than that.
 pub(crate) fn usd(usd: f64) -> String {
     match usd.abs() {
@@ -7,6 +9,18 @@ pub(crate) fn usd(usd: f64) -> String {
         v if v < 0.000_1 => "< $0.0001".to_owned(),
         v if v < 0.01 => format!("${usd:.4}"),
         _ => format!("${usd:.2}"),
+    }
+}
+
+/// What something cost, where a part of it may be unknown.
+pub(crate) fn cost(known: Option<f64>, unpriced: u64) -> Markup {
+    let calls = counted(unpriced, "call");
+    html! {
+        @match (known, unpriced) {
+            (None, _) => { span title={ (calls) " of unknown price" } { "unknown" } }
+            (Some(known), 0) => { (usd(known)) }
+            (Some(known), _) => { span title={ "and " (calls) " of unknown price" } { (usd(known)) " + unknown" } }
+        }
     }
 }
 

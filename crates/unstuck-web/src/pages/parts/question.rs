@@ -87,7 +87,7 @@ pub(crate) fn answered(asked: &Escalation, now: Timestamp) -> Markup {
 pub(crate) fn answers(asked: &Escalation, may: May) -> Markup {
     let refused = may.not_answer();
     html! {
-        form class="card stack" data-api={ "/api/escalations/" (asked.id) "/answer" } data-done="Answered." data-base=(format!(r#"{{"hash":"{}"}}"#, hash(asked))) {
+        form id="answer" class="card stack" data-api={ "/api/escalations/" (asked.id) "/answer" } data-done="Answered." data-base=(format!(r#"{{"hash":"{}"}}"#, hash(asked))) {
             h2 { "Your answer" }
             div class="field" {
                 label for="note" { "Your words" }
@@ -99,6 +99,29 @@ pub(crate) fn answers(asked: &Escalation, may: May) -> Markup {
                 @for (at, offered) in asked.answers.iter().enumerate() { li { (answer_button(offered, at == 0, refused)) span class="small" { (text::one_line(&offered.does, 300)) } } }
             }
             @if let Some(refused) = refused { p class="small dim" { (refused) } }
+        }
+        @for offered in asked.answers.iter().filter(|one| !can_be_undone(one.answer)) { (confirmation(offered, refused)) }
+    }
+}
+
+/// Whether what an answer does can be taken back later.
+const fn can_be_undone(answer: Answer) -> bool {
+    !matches!(answer, Answer::Skip | Answer::Abort)
+}
+
+/// Asks once more before something is given up for good.
+fn confirmation(offered: &Offered, refused: Option<&str>) -> Markup {
+    let id = format!("confirm-{}", wire(offered.answer));
+    html! {
+        dialog id=(id) aria-labelledby={ (id) "-title" } {
+            div class="inside" {
+                h2 id={ (id) "-title" } { (name(offered.answer)) "?" }
+                p { (text::one_line(&offered.does, 300)) ". This cannot be undone." }
+                div class="actions" {
+                    button type="button" class="plain" data-close { "Cancel" }
+                    button type="submit" form="answer" class="danger" name="answer" value=(wire(offered.answer)) data-done={ (name(offered.answer)) ": sent." } disabled[refused.is_some()] title=[refused] { (name(offered.answer)) }
+                }
+            }
         }
     }
 }
@@ -118,6 +141,10 @@ fn answer_button(offered: &Offered, likeliest: bool, refused: Option<&str>) -> M
         (false, Answer::Abort) => "danger",
         (false, _) => "",
     };
+    if !can_be_undone(offered.answer) {
+        let dialog = format!("confirm-{}", wire(offered.answer));
+        return opener(class, &dialog, refused, name(offered.answer));
+    }
     html! {
         button type="submit" class=(class) name="answer" value=(wire(offered.answer)) data-done={ (name(offered.answer)) ": sent." } disabled[refused.is_some()] title=[refused] { (name(offered.answer)) }
     }

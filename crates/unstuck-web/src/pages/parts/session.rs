@@ -28,7 +28,7 @@ pub(crate) fn sessions(caption: &str, all: &[Session], now: Timestamp) -> Markup
                             td { (title(session, now)) }
                             td data-name="Model" { (model(session.model.as_deref())) }
                             td data-name="Attempt" { (attempt(session)) }
-                            td data-name="Cost" class="number" { (money::usd(session.cost_usd)) }
+                            td data-name="Cost" class="number" { (money::cost(session.cost_usd, session.unknown_price)) }
                             td data-name="Began" class="number" { (time::ago(session.started, now)) }
                         }
                     }
@@ -135,6 +135,13 @@ pub(crate) fn standing(status: Status) -> Markup {
     }
 }
 
+/// That a table shows only some of what there is.
+pub(crate) fn cut_short(shown: usize, all: usize) -> Markup {
+    html! {
+        @if shown < all { p class="small dim" { "Shown: " (shown) " of " (all) " runs. " a href="/runs" { "All runs" } } }
+    }
+}
+
 /// Runs as a table.
 pub(crate) fn runs(caption: &str, all: &[Run], now: Timestamp) -> Markup {
     html! {
@@ -162,7 +169,7 @@ pub(crate) fn runs(caption: &str, all: &[Run], now: Timestamp) -> Markup {
                             }
                             td data-name="Model" { (model(run.model.as_deref())) }
                             td data-name="Attempts" class="number" { (run.attempt_count) }
-                            td data-name="Cost" class="number" { (money::usd(run.cost_usd)) }
+                            td data-name="Cost" class="number" { (money::cost(run.cost_usd, run.unknown_price)) }
                             td data-name="Began" class="number" { (time::ago(run.started, now)) }
                         }
                     }

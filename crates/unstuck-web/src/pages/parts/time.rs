@@ -29,11 +29,10 @@ pub(crate) fn since(at: Timestamp, now: Timestamp) -> Markup {
     }
 }
 
-/// A moment of the day, with the day in the title.
+/// A moment with its day and zone: UTC, and that of whoever looks where there is script.
 pub(crate) fn clock(at: Timestamp) -> Markup {
-    let exact = exact(at);
     html! {
-        time datetime=(at) title=(exact) { (exact.get(11..19).unwrap_or(&exact)) }
+        time datetime=(at) data-clock { (exact(at)) }
     }
 }
 

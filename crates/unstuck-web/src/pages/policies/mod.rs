@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use unstuck_core::failure::Category;
+use unstuck_core::knowledge::{Change, Playbook};
 use unstuck_core::{Kind, RetryPolicy};
 
 use super::layout::{self, Frame, Place};
@@ -21,6 +22,8 @@ pub(crate) struct Asked {
     pub(crate) project: String,
     /// Only these parts of the page.
     pub(crate) part: Option<String>,
+    /// The policy that the form says at this moment, as JSON; nothing is saved by it.
+    pub(crate) policy: Option<String>,
 }
 
 /// What the page shows.
@@ -62,13 +65,20 @@ pub(crate) fn part(view: &Policies, name: &str) -> Option<Markup> {
 /// What the policy comes to.
 fn words(view: &Policies) -> Markup {
     let policy = &view.kept.policy;
+    let mut known = view.templates.iter();
+    let template = known.find(|one| one.id == policy.id && one.name == policy.name);
+    let is_changed = template.is_some_and(|one| one != policy);
     html! {
         div class="stack" data-part="words" data-about="config_reloaded" {
             div class="row" {
-                h2 id="policy-title" { (text::one_line(&policy.name, 80)) }
+                h2 id="policy-title" {
+                    @if policy.enabled { (text::one_line(&policy.name, 80)) @if is_changed { ", changed" } }
+                    @else { "Off" }
+                }
                 span class="tag" { (origin(&view.kept)) }
             }
-            @if !policy.description.is_empty() { p class="dim" { (text::one_line(&policy.description, 300)) } }
+            // What a template says of itself holds for its own values.
+            @if policy.enabled && !is_changed && !policy.description.is_empty() { p class="dim" { (text::one_line(&policy.description, 300)) } }
             p { (in_words(policy)) }
         }
     }
@@ -311,50 +321,71 @@ fn origin(kept: &PolicyKept) -> &'static str {
     }
 }
 
-/// What a policy comes to, in a sentence.
+/// What a policy comes to, in a few sentences: what [`unstuck_core::decide`] does by it.
 fn in_words(policy: &RetryPolicy) -> String {
     if !policy.enabled {
         return "Nothing is done: every failure is passed through.".to_owned();
     }
-    let shown = match policy.give_up_after {
-        Some(_) => 5,
-        None => policy.max_retries.min(5),
-    };
-    let waits: Vec<_> = (0..shown)
-        .map(|n| {
-            let wait = policy.backoff_base * policy.backoff_multiplier.powi(n.cast_signed());
-            time::took(std::time::Duration::from_secs_f64(
-                wait.clamp(0.0, policy.max_backoff.max(0.0)),
-            ))
-        })
-        .collect();
+    let model = model_in_words(policy);
     let tries = policy.max_retries.saturating_add(1);
-    let model = match policy.auto_escalate {
-        true => format!(
-            "After {} retries a stronger model is taken.",
-            policy.escalate_after_retries
-        ),
-        false => "A stronger model is taken only when you say so.".to_owned(),
-    };
     if let Some(time) = policy.give_up_after {
-        let (time, waits) = (time::took(time), waits.join(", "));
+        let (time, waits) = (time::took(time), waits(policy, 5));
         return format!(
             "What passes by itself is tried again for {time} without progress, with waits of about {waits} and so on; \
-             other failures have {tries} tries. {model}"
+             other failures have up to {tries} tries. {model}"
         );
     }
-    match waits.is_empty() {
-        true => format!("One try, no retries. {model}"),
-        false => format!(
-            "{tries} tries, with waits of about {}{}. {model}",
-            waits.join(", "),
-            if policy.max_retries > 5 {
-                " and so on"
-            } else {
-                ""
-            }
+    match policy.max_retries {
+        0 => format!("One try, no retries. {model}"),
+        most => format!(
+            "Up to {tries} tries, with waits of about {}{}; a kind's own limit counts where it is lower. {model}",
+            waits(policy, most.min(5)),
+            if most > 5 { " and so on" } else { "" }
         ),
     }
+}
+
+/// The waits before the first retries, without their spread.
+fn waits(policy: &RetryPolicy, count: u32) -> String {
+    let backoff = policy.backoff();
+    let waits = (1..=count).map(|n| time::took(backoff.curve_delay(n)));
+    waits.collect::<Vec<_>>().join(", ")
+}
+
+/// When a stronger model is taken, and for which failures: not every kind has that way.
+fn model_in_words(policy: &RetryPolicy) -> String {
+    if !policy.auto_escalate {
+        return "A stronger model is taken only when you say so.".to_owned();
+    }
+    let kinds = kinds_with_model_change();
+    let few: Vec<_> = kinds.iter().take(4).map(|kind| kind.name()).collect();
+    let more = match kinds.len().saturating_sub(few.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "After {} retries that did not help a stronger model is taken, for failures that it may help against ({}{more}).",
+        policy.escalate_after_retries,
+        few.join(", ")
+    )
+}
+
+/// The kinds of failure for which another model is a way to recover.
+fn kinds_with_model_change() -> Vec<Kind> {
+    let playbook = Playbook::built_in();
+    let changes = |id: &str| {
+        let strategy = playbook.strategy(id);
+        strategy.is_some_and(|one| {
+            one.changes
+                .iter()
+                .any(|one| matches!(one, Change::Model(_)))
+        })
+    };
+    let has_way = |kind: &Kind| {
+        let known = playbook.kind(*kind);
+        known.is_some_and(|known| known.chain.iter().any(|link| changes(&link.strategy)))
+    };
+    Kind::ALL.iter().copied().filter(has_way).collect()
 }
 
 fn templates(view: &Policies) -> Markup {
@@ -390,7 +421,7 @@ mod tests {
         );
         let standard = unstuck_core::decision::template("standard").unwrap();
         assert!(
-            in_words(standard).starts_with("4 tries, with waits of about "),
+            in_words(standard).starts_with("Up to 4 tries, with waits of about 1 s, 2 s, 4 s;"),
             "{}",
             in_words(standard)
         );
@@ -416,5 +447,21 @@ mod tests {
         ]) {
             assert!(wire.get(name).is_some(), "{name}: {wire}");
         }
+    }
+
+    /// W17: the waits are those of the policy's own curve, and the model is taken where decisions take it.
+    #[test]
+    fn the_sentence_says_what_is_done() {
+        let template = |id| unstuck_core::decision::template(id).unwrap();
+        let pipeline = in_words(template("pipeline"));
+        assert!(
+            pipeline.contains("waits of about 1 s, 2 s, 3 s;"),
+            "{pipeline}"
+        );
+        let critical = in_words(template("critical"));
+        assert!(critical.contains("After 2 retries that did not help a stronger model"));
+        let kinds = kinds_with_model_change();
+        assert!(!kinds.is_empty() && kinds.len() < Kind::ALL.len());
+        assert!(critical.contains(kinds[0].name()), "{critical}");
     }
 }

@@ -47,7 +47,7 @@ fn pages<F: Fn(&str) -> String>(sample: &Sample<F>) -> Vec<(&'static str, String
         ("failures", failures::page(&sample.failures())),
         ("policies", policies::page(&sample.policies())),
         ("settings", settings::page(&sample.settings())),
-        ("login", login::page(&sample.frame())),
+        ("login", login::page(&sample.frame(), "/")),
         (
             "trouble",
             login::trouble(

@@ -64,6 +64,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             open: 2,
             may: self.may,
             known: self.may.answer,
+            login_ended: false,
             stream: Some("/api/events".into()),
         }
     }
@@ -97,7 +98,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
             error_count: 1,
             retry_count: 1,
             is_hiccup: false,
-            cost_usd: 0.4231,
+            cost_usd: Some(0.4231),
+            unknown_price: 0,
             tokens: 182_400,
             exit_code: ended.then_some(1),
             reason: self.o("rate limited; the server said to wait 45 s"),
@@ -131,7 +133,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
             is_hiccup: false,
             last_error: Some(Kind::RateLimit),
             recovery_level: Some(Level::Alternative),
-            cost_usd: 0.4231,
+            cost_usd: Some(0.4231),
+            unknown_price: 0,
             tokens: 182_400,
             agent_session: self.o("5f0c"),
             timeout_ms: Some(1_200_000),

@@ -199,8 +199,11 @@ fn head(listed: &Listed, timeline: &Timeline, out: &mut Output) -> Result<()> {
     ];
     // The roles of a pipeline have models of their own.
     facts.extend(run.model.clone().filter(|_| plan.is_none()));
-    if run.cost_usd > 0.0 {
-        facts.push(format!("${:.4}", run.cost_usd));
+    match (run.cost_usd > 0.0, run.unpriced > 0) {
+        (true, false) => facts.push(format!("${:.4}", run.cost_usd)),
+        (true, true) => facts.push(format!("${:.4} + unknown", run.cost_usd)),
+        (false, true) => facts.push("cost unknown".to_owned()),
+        (false, false) => {}
     }
     writeln!(out, "{DIM}{}{DIM:#}", facts.join(" · "))?;
     Ok(())

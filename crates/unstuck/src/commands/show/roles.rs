@@ -104,8 +104,11 @@ fn role(
     if let Some(finished) = session.finished {
         facts.push(Human(finished.since(session.started)).to_string());
     }
-    if session.cost_usd > 0.0 {
-        facts.push(format!("${:.4}", session.cost_usd));
+    match (session.cost_usd > 0.0, session.unpriced > 0) {
+        (true, false) => facts.push(format!("${:.4}", session.cost_usd)),
+        (true, true) => facts.push(format!("${:.4} + unknown", session.cost_usd)),
+        (false, true) => facts.push("cost unknown".to_owned()),
+        (false, false) => {}
     }
     writeln!(
         out,

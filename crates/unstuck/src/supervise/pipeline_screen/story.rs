@@ -407,9 +407,12 @@ impl Scene<'_> {
             lines.extend(answers.map(|line| format!("  {line}")));
         }
         if self.story.waits_for_person {
-            let resume = self.command("resume");
+            let then = match asked.is_about_budget() {
+                true => format!("unstuck approve {}{}", asked.id, self.story.option),
+                false => self.command("resume"),
+            };
             lines.push(format!(
-                "  waiting until you have seen to it: {resume} in another terminal (Ctrl-C stops)"
+                "  waiting until you have seen to it: {then} in another terminal (Ctrl-C stops)"
             ));
         }
         let about = asked.session.as_ref().map(|_| format!("/{about}"));
@@ -484,7 +487,13 @@ impl Scene<'_> {
             ],
             Outcome::AwaitingHuman => vec![
                 format!("{RED}Waiting for you{RED:#}: {facts}"),
-                format!("  go on: {}", self.command("resume")),
+                match self.pipeline.waits_for_money(&[]) {
+                    Some((question, _)) => {
+                        let option = &self.story.option;
+                        format!("  allow more: unstuck approve {question}{option}")
+                    }
+                    None => format!("  go on: {}", self.command("resume")),
+                },
             ],
         }
     }

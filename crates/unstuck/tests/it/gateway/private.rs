@@ -237,11 +237,33 @@ fn a_budget_that_is_used_up_stops_the_next_call() {
         "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n",
     );
     let ended = exec(&place, &api, &LINE);
+    ended.told(3, &["the budget is used up: $0.0030 of", "unstuck approve"]);
+    assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
+}
+
+/// What a run may cost is watched over between the calls of an attempt, and not only before the next attempt.
+#[test]
+fn the_budget_of_a_run_holds_within_an_attempt() {
+    let place = with_claude();
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    place.tool(
+        "claude",
+        &format!(
+            "#!/bin/sh\nexport FAULTS_API_URL=\"$ANTHROPIC_BASE_URL\"\necho x >> count\n\"{unstuck}\" __demo-agent --model claude-sonnet-5-5 -p one && exec \"{unstuck}\" __demo-agent --output-format json --model claude-sonnet-5-5 -p two\n"
+        ),
+    );
+    let role = "[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt = \"Do it\"\n";
+    let config = format!("{role}[budget]\nper_run.usd = 0.001\n");
+    place.write("unstuck.toml", &config);
+    let api = api(PRICED);
+    let ended = exec(&place, &api, &["run", "--task", "x"]);
     ended.told(
         3,
-        &["budget used up: the session has spent", "quota_exhausted"],
+        &["the budget is used up: $0.0030 of $0.0010 by this run"],
     );
     assert_eq!((place.lines("count").len(), asked(&api)), (1, 1));
+    let question = place.json_of_run("escalation.json");
+    assert_eq!(question["type"], "cost_confirmation");
 }
 
 /// A `claude` that asks once and tells neither cost nor tokens; whether it is content with that.
@@ -271,11 +293,20 @@ fn budgets_hold_over_processes() {
         by_user(&place, &text);
         let api = api(PRICED);
         // Its one call is answered; the next attempt is refused.
-        exec(&place, &api, &LINE).told(3, &["budget used up", "quota_exhausted"]);
+        exec(&place, &api, &LINE).told(3, &["budget is used up", "quota_exhausted"]);
         assert_eq!(asked(&api), 1, "{text}");
         let again = exec(&place, &api, &["resume"]);
-        assert_eq!(asked(&api), resumed, "{text}{}", again.stderr);
-        assert!(again.stderr.contains("budget used up"), "{}", again.stderr);
+        assert_eq!(asked(&api), 1, "{text}{}", again.stderr);
+        assert!(
+            again.stderr.contains("budget is used up"),
+            "{}",
+            again.stderr
+        );
+        // W1: only an answer with a name raises it.
+        if on_reached == "ask" {
+            exec(&place, &api, &["approve"]);
+        }
+        assert_eq!(asked(&api), resumed, "{text}");
         // Another run has a session of its own, but the same day.
         exec(&place, &api, &LINE);
         let is_day = budget.starts_with("day");

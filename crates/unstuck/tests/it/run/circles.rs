@@ -126,7 +126,14 @@ done; sleep 60; }"#;
     );
 }
 
-/// When the budget of a run is used up, a person is asked before more is spent; to resume allows as much again.
+/// The id of a question that waits.
+fn waiting(place: &Place) -> String {
+    let open = place.json(&["inbox", "--json"], "");
+    open[0]["id"].as_str().unwrap().to_owned()
+}
+
+/// When the budget of a run is used up, a person is asked before more is spent. To resume, to restart and to retry raise
+/// no budget (W1); the answer does.
 #[test]
 fn a_used_up_budget_is_a_question() {
     let roles = [
@@ -151,10 +158,27 @@ fn a_used_up_budget_is_a_question() {
         "cost_confirmation"
     );
 
+    let question = waiting(&place);
+    for args in [
+        &["resume"][..],
+        &["resume", "--restart", "c"],
+        &["run", "--resume-from-failure"],
+        &["retry", &question, "--say", "cheaper"],
+        &["retry", &question[..10], "--context"],
+    ] {
+        place
+            .run(args, "")
+            .told(1, &["waits for an answer", "$0.60 of $0.50"]);
+    }
+    assert_eq!(place.lines("ran").len(), 2, "nothing was spent");
+    assert_eq!(waiting(&place), question, "and nothing was answered");
     place
-        .run(&["resume"], "")
+        .run(&["approve", &question], "")
         .told(0, &["Reusing: a, b. Starting: c", "Done", "$1.20"]);
     assert_eq!(place.lines("ran").len(), 4);
+    let answers = place.events("recovery_resolved");
+    let approval = answers.iter().find(|one| one["method"] == "approve");
+    assert!(approval.unwrap()["who"].is_string(), "{answers:?}");
 }
 
 #[test]
@@ -200,10 +224,12 @@ fn several_roles_that_stop_for_money_are_one_question_about_it() {
     place.tool("claude", &claude(""));
     place.run(&["run"], "").told(3, &["$0.60 of $0.50"]);
     place
-        .run(&["resume"], "")
-        .told(3, &["Starting: c, d", "$1.20 of $1.00"]);
+        .run(&["approve", &waiting(&place)], "")
+        .told(3, &["Starting: c, d", "$1.20 of $1.10"]);
     assert_eq!(place.lines("ran").len(), 4);
-    place.run(&["resume"], "").told(0, &["$1.50"]);
+    place
+        .run(&["approve", &waiting(&place)], "")
+        .told(0, &["$1.50"]);
 }
 
 /// Who stays and is asked about money is asked once.
@@ -214,7 +240,10 @@ fn a_run_that_waits_for_a_person_goes_on_when_they_allow_more() {
     place.tool("claude", &claude(""));
     let mut running = Running::start(&place, &["run", "--wait"]);
     running.until("waiting until you have seen to it");
-    place.run(&["resume"], "").told(0, &[]);
+    place
+        .run(&["resume"], "")
+        .told(1, &["waits for an answer about money"]);
+    place.run(&["approve", &waiting(&place)], "").told(0, &[]);
     running.until("b → ");
     running.end().told(0, &["$0.60"]);
 }

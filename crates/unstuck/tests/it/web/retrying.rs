@@ -181,3 +181,27 @@ fn a_role_is_tried_again_with_words() {
         assert!(told.contains(part), "{part} in {told}");
     }
 }
+
+/// Of several who want the same at once one gets it, and the others are told that they do not.
+#[test]
+fn of_three_retries_at_once_one_is_taken() {
+    let place = failed();
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho \"$@\" >> calls; while [ ! -f fixed ]; do sleep 0.05; done; echo done\n",
+    );
+    let client = Client::of(&place, "answer");
+    let session = format!("/api/sessions/{}-1", client.run()["id"].as_str().unwrap());
+    let path = format!("{session}/retry");
+    let retry = || client.post(&path, &json!({})).status;
+    let mut statuses = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..3).map(|_| scope.spawn(retry)).collect();
+        let all = all.into_iter().map(|one| one.join().unwrap());
+        all.collect::<Vec<_>>()
+    });
+    statuses.sort_unstable();
+    assert_eq!(statuses, [202, 409, 409]);
+    place.write("fixed", "");
+    client.run_that("recovered");
+    assert_eq!(place.lines("calls").len(), 2, "one attempt was made");
+}

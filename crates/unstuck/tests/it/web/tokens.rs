@@ -54,3 +54,36 @@ fn an_agent_gets_no_token() {
     assert_eq!(place.lines("stolen").len(), 0);
     assert!(token(&place, "read").starts_with("unstuck_"));
 }
+
+/// N14: a link leads to a server of this store that runs, or there is none; to ask for nothing makes no token.
+#[test]
+fn a_link_leads_only_to_a_server_of_this_store_that_runs() {
+    let place = Place::new();
+    let none = place.run(&["token", "link"], "");
+    none.told(1, &["no server of this store runs", "unstuck serve"]);
+    assert_eq!(none.stdout, "");
+    place.run(&["token"], "").told(0, &["token create"]);
+    assert_eq!(
+        place
+            .json(&["token", "list", "--json"], "")
+            .as_array()
+            .map(Vec::len),
+        Some(0)
+    );
+    let client = Client::of(&place, "read");
+    let port = &client.serving.port;
+    let link = place.run(&["token", "link"], "");
+    assert!(
+        link.stdout
+            .starts_with(&format!("http://127.0.0.1:{port}/login#"))
+    );
+    let other = ["--store", "other.db", "token", "link"];
+    place.run(&other, "").told(1, &["no server of this store"]);
+    let closed = ["token", "link", "--listen", "127.0.0.1:9"];
+    place
+        .run(&closed, "")
+        .told(1, &["no server of this store listens on 127.0.0.1:9"]);
+    let code = link.stdout.trim().split_once('#').unwrap().1.to_owned();
+    let opened = client.post("/api/login", &serde_json::json!({ "code": code }));
+    assert_eq!(opened.is(200).json()["scope"], "answer");
+}

@@ -18,6 +18,7 @@ use crate::pages::run::RunPage;
 use crate::pages::runs::{self, Runs};
 use crate::pages::session::SessionPage;
 use crate::pages::settings::Settings;
+use crate::reading::Counts;
 
 impl<F: Fn(&str) -> String> Sample<F> {
     pub(crate) fn now(&self) -> Now {
@@ -51,7 +52,18 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 self.run("r4", Status::Interrupted),
             ],
             failed_by_hour: (0..24).map(|hour| (hour * 7) % 11).collect(),
-            spent_today: 4.2,
+            spent_today: Spending {
+                cost_usd: Some(4.2),
+                unknown_price: 3,
+                ..unstuck_store::Spent::default().into()
+            },
+            counts: Counts {
+                running: 1,
+                waiting: 2,
+                crashed: 1,
+                active_runs: 61,
+                shown_runs: 50,
+            },
         }
     }
 
@@ -114,7 +126,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                     input_tokens: 120_000,
                     cached_tokens: 300_000,
                     output_tokens: 9_000,
-                    cost_usd: 0.42,
+                    cost_usd: Some(0.42),
                     unknown_price: 1,
                 }),
             },

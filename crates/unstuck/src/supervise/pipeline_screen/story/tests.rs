@@ -400,6 +400,7 @@ fn a_question_says_what_was_seen_and_how_to_go_on() {
         proposed: None,
         cost: None,
         repair: None,
+        budget: None,
         shown: unstuck_core::question::Shown::default(),
     });
     assert_eq!(
