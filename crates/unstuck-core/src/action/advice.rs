@@ -62,7 +62,7 @@ pub fn recovery_rule(playbook: &Playbook, kind: Kind, layer: Layer) -> RecoveryR
 pub fn advice(playbook: &Playbook, diagnosis: &Diagnosis) -> Advice {
     let file = playbook.kind(diagnosis.kind);
     let hint = file
-        .map(|file| file.hint.clone())
+        .map(|file| file.hint_in(diagnosis.layer).to_owned())
         .filter(|hint| !hint.is_empty());
     let chain = playbook.chain(diagnosis.kind, diagnosis.layer);
     let titles = chain.filter_map(|link| Some(playbook.strategy(&link.strategy)?.title.clone()));

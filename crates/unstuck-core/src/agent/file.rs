@@ -24,6 +24,8 @@ pub struct AgentFile {
     /// What it calls itself to the APIs that it asks: the names in its `User-Agent`, without versions. A `*` at the end
     /// stands for any rest.
     pub clients: Vec<String>,
+    /// What a person runs to sign in.
+    pub login: String,
     /// Whether it asks an API again that has told it not to.
     pub insists: bool,
     /// How long it waits in silence for an answer to begin. Until then it is sent no signs of life: an error after them
@@ -71,6 +73,7 @@ impl AgentFile {
         Self {
             call,
             retries: or(self.retries, &base.retries),
+            login: or(self.login, &base.login),
             run: or(self.run, &base.run),
             prompt: or(self.prompt, &base.prompt),
             flags: or(self.flags, &base.flags),

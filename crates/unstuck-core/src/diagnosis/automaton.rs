@@ -166,8 +166,26 @@ impl<'a> Sightings<'a> {
         &self.hits[range.start as usize..range.end as usize]
     }
 
+    /// The same without what stands in some lines.
+    pub(crate) fn without(self, lines: &[Place]) -> Self {
+        let is_inside =
+            |hit: &Hit, line: &Place| hit.stream == line.stream && line.range.contains(&hit.start);
+        let mut hits = self.hits;
+        hits.retain(|hit| !lines.iter().any(|line| is_inside(hit, line)));
+        Self::new(self.automaton, self.view, hits)
+    }
+
     /// The last place in one of the streams at which a pattern matches.
     pub(crate) fn find(&self, pattern: PatternId, streams: &[Stream]) -> Option<Place> {
+        self.places(pattern, streams).next()
+    }
+
+    /// Every place in one of the streams at which a pattern matches, from the last one on.
+    pub(crate) fn places<'s>(
+        &'s self,
+        pattern: PatternId,
+        streams: &'s [Stream],
+    ) -> impl Iterator<Item = Place> + 's {
         let tried = self
             .hits(pattern)
             .iter()
@@ -175,7 +193,7 @@ impl<'a> Sightings<'a> {
             .filter(|hit| streams.is_empty() || streams.contains(&hit.stream));
         let pattern = &self.automaton.patterns[pattern.0 as usize];
         let mut tried_before = None;
-        tried.take(MAX_TRIES).find_map(|hit| {
+        tried.take(MAX_TRIES).filter_map(move |hit| {
             let screen = self.view.screen(hit.stream)?;
             let range = if pattern.is_literal() {
                 hit.start..hit.end

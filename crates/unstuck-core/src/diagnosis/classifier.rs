@@ -11,7 +11,7 @@ use super::wait;
 use super::weigh::{self, Candidate};
 use super::{Diagnosis, Evidence, evidence, fingerprint};
 use crate::failure::{Failure, Kind};
-use crate::knowledge::{Admission, Knowledge, KnowledgeError};
+use crate::knowledge::{Admission, Aside, Knowledge, KnowledgeError, Stream};
 use crate::moment::Now;
 
 /// Tells what kind of failure it is.
@@ -33,10 +33,28 @@ pub struct Classifier {
     plain: Vec<usize>,
     /// For each pattern that triggers rules, those rules; sorted by pattern.
     triggered: Vec<(PatternId, usize)>,
-    admissions: Vec<(Admission, Vec<PatternId>)>,
+    admissions: Vec<Admissions>,
+    asides: Vec<Asides>,
+    pointers: Vec<PatternId>,
     noise: Vec<PatternId>,
     status: Vec<PatternId>,
     waits: Vec<PatternId>,
+}
+
+/// Lines with which a run admits that it failed.
+#[derive(Debug)]
+struct Admissions {
+    spec: Admission,
+    any: Vec<PatternId>,
+    none: Vec<PatternId>,
+}
+
+/// Lines that talk of failures without reporting one.
+#[derive(Debug)]
+struct Asides {
+    spec: Aside,
+    any: Vec<PatternId>,
+    none: Vec<PatternId>,
 }
 
 impl Classifier {
@@ -88,8 +106,23 @@ impl Classifier {
             .reading
             .admission
             .iter()
-            .map(|admission| Ok((admission.clone(), add(&admission.any)?)))
+            .map(|admission| {
+                Ok(Admissions {
+                    spec: admission.clone(),
+                    any: add(&admission.any)?,
+                    none: add(&admission.none)?,
+                })
+            })
             .collect::<Result<Vec<_>, _>>()?;
+        let mut asides = Vec::new();
+        for spec in &knowledge.reading.aside {
+            asides.push(Asides {
+                spec: spec.clone(),
+                any: add(&spec.any)?,
+                none: add(&spec.none)?,
+            });
+        }
+        let pointers = add(&knowledge.reading.pointer)?;
         let noise = add(&knowledge.reading.noise)?;
         let status = add(&knowledge.reading.status)?;
         let waits = add(&knowledge.reading.wait)?;
@@ -110,6 +143,8 @@ impl Classifier {
             plain,
             triggered,
             admissions,
+            asides,
+            pointers,
             noise,
             status,
             waits,
@@ -135,14 +170,10 @@ impl Classifier {
         if view.succeeded() && self.admits_failure(&view) {
             view.admit_failure();
         }
-        let seen = self.automaton.scan(&view);
+        let seen = self.without_asides(self.automaton.scan(&view), &view);
         let stated = self.stated_statuses(&seen);
         let mut candidates = self.candidates(&view, &seen, &stated);
-        let noisy: Vec<Place> = self
-            .noise
-            .iter()
-            .flat_map(|pattern| seen.captures(*pattern, &[]).map(|(place, _)| place))
-            .collect();
+        let noisy = places(&self.noise, &seen);
         weigh::weigh(&mut candidates, &view, &noisy);
         candidates.sort_by_key(|candidate| {
             Reverse((
@@ -153,11 +184,34 @@ impl Classifier {
         self.conclude(&candidates, &view, &seen, now)
     }
 
+    /// Leaves out the lines that talk of failures without reporting one.
+    fn without_asides<'a>(&self, seen: Sightings<'a>, view: &View<'_>) -> Sightings<'a> {
+        let mut left_out: Vec<Place> = Vec::new();
+        for aside in &self.asides {
+            let (layers, streams) = (&aside.spec.layer, &aside.spec.stream);
+            if !layers.is_empty() && !layers.contains(&view.failure.layer) {
+                continue;
+            }
+            let mut found = lines(&aside.any, &seen, view);
+            found.retain(|line| streams.is_empty() || streams.contains(&line.stream));
+            if !found.is_empty() {
+                let counts = lines(&aside.none, &seen, view);
+                found.retain(|line| !counts.contains(line));
+            }
+            left_out.append(&mut found);
+        }
+        if left_out.is_empty() {
+            seen
+        } else {
+            seen.without(&left_out)
+        }
+    }
+
     fn admits_failure(&self, view: &View<'_>) -> bool {
         let seen = self.automaton.scan(view);
-        let counts = |admission: &&(Admission, Vec<PatternId>)| {
-            let tools = &admission.0.tool;
-            admission.0.layer.contains(&view.failure.layer)
+        let counts = |admission: &&Admissions| {
+            let tools = &admission.spec.tool;
+            admission.spec.layer.contains(&view.failure.layer)
                 && (tools.is_empty()
                     || view
                         .failure
@@ -165,14 +219,13 @@ impl Classifier {
                         .as_ref()
                         .is_some_and(|name| tools.iter().any(|tool| is_same_name(tool, name))))
         };
-        self.admissions
-            .iter()
-            .filter(counts)
-            .any(|(admission, patterns)| {
-                patterns
-                    .iter()
-                    .any(|pattern| seen.find(*pattern, &admission.stream).is_some())
-            })
+        let finds = |patterns: &[PatternId], streams: &[Stream]| {
+            let mut patterns = patterns.iter();
+            patterns.any(|pattern| seen.find(*pattern, streams).is_some())
+        };
+        self.admissions.iter().filter(counts).any(|admission| {
+            finds(&admission.any, &admission.spec.stream) && !finds(&admission.none, &[])
+        })
     }
 
     fn stated_statuses(&self, seen: &Sightings<'_>) -> Vec<StatedStatus> {
@@ -251,10 +304,17 @@ impl Classifier {
             kind = long.becomes;
         }
         let file = self.knowledge.kind(kind);
+        let pointers = lines(&self.pointers, seen, view);
         let (line, at) = match best {
-            Some(best) => evidence::line_at(best.place.as_ref(), view),
+            Some(best) => {
+                let alike = candidates
+                    .iter()
+                    .filter(|other| other.rule.kind == best.rule.kind);
+                let others = alike.flat_map(|other| other.rule.places(seen));
+                evidence::line_at(best.place.as_ref(), others, &pointers, view)
+            }
             None if kind == Kind::None => None,
-            None => evidence::last_line(view),
+            None => evidence::last_line(view, &pointers),
         }
         .unwrap_or_default();
         let rule = best.map_or_else(
@@ -283,7 +343,7 @@ impl Classifier {
                 at,
             ),
             message: evidence::message(&file.title, reporter, &evidence::around(&line, at)),
-            hint: file.hint.clone(),
+            hint: file.hint_for(view.failure),
             evidence: Evidence {
                 rule,
                 line: evidence::around(&line, at),
@@ -293,6 +353,26 @@ impl Classifier {
                 .any(|candidate| candidate.rule.spec.truncated),
         }
     }
+}
+
+/// Every place at which one of the patterns matches.
+fn places(patterns: &[PatternId], seen: &Sightings<'_>) -> Vec<Place> {
+    let found = patterns.iter();
+    let found = found.flat_map(|pattern| seen.captures(*pattern, &[]));
+    found.map(|(place, _)| place).collect()
+}
+
+/// The lines on which one of the patterns matches.
+fn lines(patterns: &[PatternId], seen: &Sightings<'_>, view: &View<'_>) -> Vec<Place> {
+    let line = |place: Place| {
+        let range = view.screen(place.stream)?.lines_of(&place.range);
+        let stream = place.stream;
+        Some(Place { stream, range })
+    };
+    places(patterns, seen)
+        .into_iter()
+        .filter_map(line)
+        .collect()
 }
 
 #[cfg(test)]

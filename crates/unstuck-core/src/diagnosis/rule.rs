@@ -130,6 +130,16 @@ impl Rule {
         })
     }
 
+    /// Every place at which one of its patterns matches.
+    pub(crate) fn places<'s>(
+        &'s self,
+        seen: &'s Sightings<'_>,
+    ) -> impl Iterator<Item = Place> + 's {
+        let patterns = self.any.iter().chain(&self.all);
+        let patterns = patterns.chain(self.fields.iter().flatten());
+        patterns.flat_map(move |pattern| seen.places(*pattern, &self.streams))
+    }
+
     fn allowed(&self, view: &View<'_>) -> bool {
         let (spec, failure) = (&self.spec, view.failure);
         let named = |list: &[String], name: Option<&String>| {

@@ -105,18 +105,18 @@ fn screened(bytes: &[u8]) -> String {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\u{1b}' => skip_escape(&mut chars),
+            '\u{1b}' => match skip_escape(&mut chars) {
+                Moved::Along => blank(&mut out),
+                Moved::Elsewhere if !(out.is_empty() || out.ends_with('\n')) => end_line(&mut out),
+                Moved::Elsewhere | Moved::Nowhere => {}
+            },
             '\n' => end_line(&mut out),
             '\r' => {
                 if chars.peek() != Some(&'\n') {
                     end_line(&mut out);
                 }
             }
-            _ if is_blank(c) => {
-                if !out.is_empty() && !out.ends_with([' ', '\n']) {
-                    out.push(' ');
-                }
-            }
+            _ if is_blank(c) => blank(&mut out),
             '‘' | '’' | '‛' | '′' => out.push('\''),
             '“' | '”' | '″' => out.push('"'),
             _ if c.is_control() => {}
@@ -125,6 +125,12 @@ fn screened(bytes: &[u8]) -> String {
     }
     end_line(&mut out);
     out
+}
+
+fn blank(out: &mut String) {
+    if !out.is_empty() && !out.ends_with([' ', '\n']) {
+        out.push(' ');
+    }
 }
 
 fn end_line(out: &mut String) {
@@ -152,25 +158,58 @@ pub(crate) fn without_escapes(text: &str) -> Cow<'_, str> {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\u{1b}' => skip_escape(&mut chars),
+            '\u{1b}' => match skip_escape(&mut chars) {
+                Moved::Along => out.push(' '),
+                Moved::Elsewhere => out.push('\n'),
+                Moved::Nowhere => {}
+            },
             _ => out.push(c),
         }
     }
     Cow::Owned(out)
 }
 
+/// Where a terminal control sequence leaves the cursor.
+enum Moved {
+    /// Where it was.
+    Nowhere,
+    /// Further along the line: what programs do instead of writing blanks.
+    Along,
+    /// On another line, or at the begin of this one.
+    Elsewhere,
+}
+
 /// Skips a terminal control sequence whose escape character was just read.
-fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Moved {
     match chars.next() {
-        Some('[') => while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {},
+        Some('[') => {
+            let mut numbers = String::new();
+            while let Some(c) = chars.next() {
+                if ('@'..='~').contains(&c) {
+                    return moved(c, &numbers);
+                }
+                numbers.push(c);
+            }
+            Moved::Nowhere
+        }
         Some(']') => {
             while let Some(c) = chars.next() {
                 if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
                     break;
                 }
             }
+            Moved::Nowhere
         }
-        _ => {}
+        _ => Moved::Nowhere,
+    }
+}
+
+fn moved(command: char, numbers: &str) -> Moved {
+    match command {
+        'C' => Moved::Along,
+        'G' if !matches!(numbers, "" | "0" | "1") => Moved::Along,
+        'A' | 'B' | 'E' | 'F' | 'G' | 'H' | 'f' => Moved::Elsewhere,
+        _ => Moved::Nowhere,
     }
 }
 
@@ -194,6 +233,17 @@ mod tests {
             seen("\u{1b}]0;title\u{7}You’ve hit “it”"),
             "You've hit \"it\"\n"
         );
+    }
+
+    #[test]
+    fn movements_of_the_cursor_part_words_and_lines() {
+        assert_eq!(
+            seen("Failed\u{1b}[1Cto\u{1b}[11Gconnect:\u{1b}[CENOTFOUND\u{1b}[2B\u{1b}[1Gbye"),
+            "Failed to connect: ENOTFOUND\nbye\n"
+        );
+        assert_eq!(seen("\u{1b}[2K\u{1b}[1Ga\u{1b}[2K\u{1b}[1Gb"), "a\nb\n");
+        assert_eq!(seen("\u{1b}[31mno\u{1b}[0mthing"), "nothing\n");
+        assert_eq!(seen("\u{0}"), "\n");
     }
 
     #[test]

@@ -47,6 +47,9 @@ impl<'f> View<'f> {
             let Some(screen) = &self.screens[stream as usize] else {
                 continue;
             };
+            if !self.counts(stream) {
+                continue;
+            }
             if !screen.lines().contains('{') {
                 continue;
             }

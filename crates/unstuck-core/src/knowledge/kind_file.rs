@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::failure::{Case, Category, Kind, Layer, Level};
+use crate::agent::Agents;
+use crate::failure::{Case, Category, Failure, Kind, Layer, Level};
 
 use super::RuleSpec;
 
@@ -17,6 +18,8 @@ pub struct KindFile {
     /// What a person can do about it.
     #[serde(default)]
     pub hint: String,
+    /// What a person can do about it where an agent has a command of its own for signing in, as `{login}`.
+    pub login_hint: Option<String>,
     /// The level at which recovery starts; by default that of the category.
     pub level: Option<Level>,
     /// What holds for failures of LLM API calls.
@@ -67,6 +70,22 @@ impl KindFile {
         )
     }
 
+    /// What a person can do about it where it happened.
+    pub fn hint_in(&self, layer: Layer) -> &str {
+        self.defaults(layer).hint.as_ref().unwrap_or(&self.hint)
+    }
+
+    /// What a person can do about a failure; an agent's own command for signing in is named.
+    pub(crate) fn hint_for(&self, failure: &Failure) -> String {
+        let agent = (failure.tool.as_deref()).filter(|_| failure.layer == Layer::Agent);
+        let login = self.login_hint.as_ref().zip(agent).and_then(|(hint, id)| {
+            let agent = Agents::built_in().get(id)?;
+            let login = Some(&agent.file().login).filter(|login| !login.is_empty())?;
+            Some(hint.replace("{login}", login))
+        });
+        login.unwrap_or_else(|| self.hint_in(failure.layer).to_owned())
+    }
+
     /// What holds in a layer.
     pub fn defaults(&self, layer: Layer) -> &LayerDefaults {
         match layer {
@@ -92,6 +111,8 @@ pub struct LongWait {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LayerDefaults {
+    /// What a person can do about it in this layer, where it differs.
+    pub hint: Option<String>,
     /// The level at which recovery starts.
     pub level: Option<Level>,
     /// How many retries this kind gets.

@@ -20,7 +20,7 @@ pub use hosts::{Forge, Hosts, Mirror};
 pub use kind_file::{KindFile, LayerDefaults, Link, LongWait};
 pub use overlay::{KindOverlay, Overlay};
 pub use playbook::Playbook;
-pub use reading::{Admission, Reading};
+pub use reading::{Admission, Aside, Reading};
 pub use rule::{Circumstance, RuleSpec, Stream, WaitSpec, Wanted};
 pub use steps::{KnownTool, Role, StepTemplate, Variant};
 pub use strategy::{Change, ModelChoice, SessionChoice, Strategy};

@@ -83,7 +83,19 @@ impl KindOverlay {
         file.title = self
             .title
             .unwrap_or_else(|| std::mem::take(&mut file.title));
-        file.hint = self.hint.unwrap_or_else(|| std::mem::take(&mut file.hint));
+        if let Some(hint) = self.hint {
+            // What a user says counts everywhere.
+            file.hint = hint;
+            file.login_hint = None;
+            for own in [
+                &mut file.api,
+                &mut file.tool,
+                &mut file.agent,
+                &mut file.infra,
+            ] {
+                own.hint = None;
+            }
+        }
         file.level = self.level.or(file.level);
         file.chain = self
             .chain

@@ -17,6 +17,11 @@ pub struct Reading {
     pub reporters: Vec<String>,
     /// Lines that only warn or inform.
     pub noise: Vec<String>,
+    /// Lines that talk of failures without reporting one: what they say does not count.
+    pub aside: Vec<Aside>,
+    /// Lines that only point to something else, such as a log or a page of help, or that frame a message: they are not
+    /// shown as evidence if there is a better one.
+    pub pointer: Vec<String>,
     /// Lines with which a run admits that it failed although its exit code or status says that all is well.
     pub admission: Vec<Admission>,
     /// Named parts: `{name}` in a pattern below stands for the part's text.
@@ -25,6 +30,20 @@ pub struct Reading {
     pub status: Vec<String>,
     /// Ways to state how long to wait, with one of the groups `wait`, `seconds`, `millis`, `epoch`, `clock`, `date`, and perhaps `zone`.
     pub wait: Vec<String>,
+}
+
+/// Lines that talk of failures without reporting one, and where they stand.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Aside {
+    /// The layers in which they do not count; empty means all.
+    pub layer: Vec<Layer>,
+    /// The streams in which they do not count; empty means all.
+    pub stream: Vec<Stream>,
+    /// The patterns, each between slashes.
+    pub any: Vec<String>,
+    /// Patterns that make a line count all the same.
+    pub none: Vec<String>,
 }
 
 /// Lines that admit a failure, and where they count.
@@ -39,6 +58,8 @@ pub struct Admission {
     pub tool: Vec<String>,
     /// The patterns.
     pub any: Vec<String>,
+    /// Patterns of what says that all is well in spite of them.
+    pub none: Vec<String>,
 }
 
 impl Reading {

@@ -128,3 +128,58 @@ fn what_waiting_cannot_cure_is_never_plainly_repeated() {
         assert!(!diagnosis.retryable());
     }
 }
+
+/// The line that a person would point at: neither a path of a log nor where to read more.
+#[test]
+fn the_evidence_is_the_line_that_tells_the_cause() {
+    for (tool, text, line) in [
+        (
+            "npm",
+            "npm error code ERESOLVE\nnpm error ERESOLVE could not resolve\nnpm error\nnpm error While resolving: shop@1.0.0\nnpm error For a full report see:\nnpm error /home/dev/.npm/_logs/2026-11-15T19_32_00_834Z-eresolve-report.txt\nnpm error A complete log of this run can be found in: /home/dev/.npm/_logs/x-debug-0.log\n",
+            "npm error ERESOLVE could not resolve",
+        ),
+        (
+            "cargo",
+            "error[E0786]: found invalid metadata files for crate `shapes`\n --> src/main.rs:3:9\n\nFor more information about this error, try `rustc --explain E0786`.\nerror: could not compile `geo` (bin \"geo\") due to 1 previous error\n",
+            "error[E0786]: found invalid metadata files for crate `shapes`",
+        ),
+        (
+            "run.sh",
+            "step 3 of 9: upload was rejected, error 77\nfor more information, see the log\n",
+            "step 3 of 9: upload was rejected, error 77",
+        ),
+        (
+            "script",
+            "Failed\u{1b}[1Cto\u{1b}[1Cconnect\u{1b}[1Cto\u{1b}[1Capi.example.com:\u{1b}[1CENOTFOUND\r\n\u{0}",
+            "Failed to connect to api.example.com: ENOTFOUND",
+        ),
+    ] {
+        let failure = Failure::tool(tool).with_exit_code(1).with_stderr(text);
+        assert_eq!(super::diagnose(&failure).evidence.line, line);
+    }
+}
+
+#[test]
+fn a_hint_fits_who_reads_it() {
+    let hint = |failure: Failure| super::diagnose(&failure.with_exit_code(1)).hint;
+    let crash = "Segmentation fault (core dumped)";
+    assert!(!hint(Failure::tool("sh").with_stderr(crash)).contains("agent"));
+    assert!(hint(Failure::agent("claude").with_stderr(crash)).contains("agent"));
+    let login = "Not logged in";
+    for (agent, command) in [
+        ("claude", "`claude /login`"),
+        ("codex", "`codex login`"),
+        ("opencode", "`opencode auth login`"),
+    ] {
+        let told = hint(Failure::agent(agent).with_stderr(login));
+        assert!(told.contains(command), "{told}");
+    }
+    assert_eq!(
+        hint(Failure::agent("my-agent").with_stderr(login)),
+        "Sign in, or set the API key of the provider."
+    );
+    for kind in Kind::ALL {
+        let file = Knowledge::built_in().kind(*kind);
+        assert!(!file.hint.contains("by itself then"), "{kind}");
+    }
+}

@@ -107,7 +107,8 @@ impl Call {
 
     fn found(&self, wrong: &Wrong) -> Diagnosis {
         let known = self.shared.knowledge.playbook().kind(wrong.kind);
-        let (title, hint) = known.map_or(("", ""), |known| (&known.title, &known.hint));
+        let (title, hint) =
+            known.map_or(("", ""), |known| (&known.title, known.hint_in(Layer::Api)));
         Diagnosis {
             kind: wrong.kind,
             layer: Layer::Api,

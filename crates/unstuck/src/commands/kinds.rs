@@ -85,7 +85,10 @@ fn list(knowledge: &Knowledge, out: &mut Output) -> Result<()> {
             Category::Code,
             "the normal work of an agent or developer: not ours to repair",
         ),
-        (Category::Unknown, "one plain retry, then a person"),
+        (
+            Category::Unknown,
+            "one plain retry, or three of an API call, then a person",
+        ),
         (Category::None, "a success, or a normal end"),
     ];
     for (category, meaning) in headings {

@@ -14,7 +14,7 @@ fn a_piped_text_gets_a_short_diagnosis() {
     command_not_found  Command not found (systematic, 85 % sure)
       seen  bash: line 1: rg: command not found
       next  again, changed: `unstuck plan` shows how (level 2)
-      hint  Install the command, or tell the agent what to use instead.
+      hint  Check the spelling, or install the command.
       rule  command_not_found/shell
     ");
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));

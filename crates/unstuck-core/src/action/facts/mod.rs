@@ -22,6 +22,17 @@ use super::{mentions, rewrite};
 use crate::failure::Kind;
 use crate::knowledge::{KnownTool, Role};
 
+/// What went wrong, under its heading; a message that begins with the heading is enough by itself.
+fn problem(heading: &str, message: &str) -> String {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    let message: String = message.chars().take(300).map(shown).collect();
+    let message = message.trim_matches([' ', '.']);
+    match message.starts_with(heading) {
+        true => message.to_owned(),
+        false => format!("{heading}: {message}"),
+    }
+}
+
 /// A piece of a shell command that stays as it was written.
 #[derive(Debug, Clone)]
 pub(super) struct RawWord(pub(super) String);
@@ -120,8 +131,12 @@ impl Facts {
             "message",
             line.chars().take(300).map(shown).collect::<String>(),
         );
-        self.set("heading", file.map_or("", |file| file.title.as_str()));
-        self.set("hint", file.map_or("", |file| file.hint.as_str()));
+        let heading = file.map_or("", |file| file.title.as_str());
+        self.set("problem", problem(heading, line));
+        self.set(
+            "hint",
+            file.map_or("", |file| file.hint_in(diagnosis.layer)),
+        );
         self.set("seconds", seconds.unwrap_or(60));
         self.set("double_seconds", seconds.unwrap_or(60).saturating_mul(2));
         self.set("backoff", seconds.unwrap_or(2));
@@ -206,5 +221,23 @@ pub(super) fn role_name(role: Role) -> &'static str {
         Role::Search => "search",
         Role::Http => "http",
         Role::Same | Role::Substitute | Role::Wait | Role::Ask => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::problem;
+
+    #[test]
+    fn a_heading_is_not_said_twice() {
+        let heading = "Cause not recognised";
+        assert_eq!(
+            problem(heading, "Cause not recognised (sh)"),
+            "Cause not recognised (sh)"
+        );
+        assert_eq!(
+            problem(heading, "it broke."),
+            "Cause not recognised: it broke"
+        );
     }
 }

@@ -102,7 +102,8 @@ fn every_strategy_is_used_and_every_prompt_it_names_exists() {
 #[test]
 fn chains_are_as_long_as_the_retries() {
     let playbook = Playbook::built_in().clone();
-    for kind in Kind::ALL {
+    // An unknown failure is only ever repeated as it is.
+    for kind in Kind::ALL.iter().filter(|kind| **kind != Kind::Unknown) {
         for layer in [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra] {
             let retries = playbook
                 .kind(*kind)

@@ -1,6 +1,7 @@
 //! Which level comes when.
 
 use super::*;
+use crate::knowledge::Knowledge;
 
 /// S0-28, S4-03, S0-12, S0-08: three retries (four executions) with growing waits, then the chain, then a person.
 #[test]
@@ -98,6 +99,26 @@ fn code_and_none_are_passed_on_without_a_level() {
 fn an_unknown_failure_is_retried_once() {
     let mut world = World::new(Kind::Unknown, Layer::Agent);
     assert_eq!(story(&world.run()), ["same", "escalate"]);
+}
+
+/// An API call is cheap to repeat, a process is not.
+#[test]
+fn an_unknown_failure_of_an_api_call_is_retried_three_times() {
+    for policy in ["standard", "resilient"] {
+        for (layer, retries) in [
+            (Layer::Api, 3),
+            (Layer::Tool, 1),
+            (Layer::Agent, 1),
+            (Layer::Infra, 1),
+        ] {
+            let mut world = World::new(Kind::Unknown, layer);
+            world.policy = exact(policy);
+            world.knowledge = Knowledge::built_in().kind(Kind::Unknown).clone();
+            let told = story(&world.run());
+            let same = told.iter().filter(|level| *level == "same");
+            assert_eq!(same.count(), retries, "{policy} {layer:?}: {told:?}");
+        }
+    }
 }
 
 #[test]

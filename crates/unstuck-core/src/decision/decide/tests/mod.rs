@@ -102,6 +102,7 @@ impl World {
             retries: Some(retries),
             backoff_multiplier: Some(multiplier),
             level: None,
+            hint: None,
         };
         self.knowledge.agent = own;
         self
