@@ -5,7 +5,7 @@ use unstuck_core::{Diagnosis, Kind};
 /// Limits: what stands later says more, and an agent may know more than its API tells.
 const LIMITS: [Kind; 3] = [Kind::RateLimit, Kind::RateLimitTimed, Kind::QuotaExhausted];
 /// Kinds of failures that calls of an API have.
-const OF_API: [Kind; 13] = [
+const OF_API: [Kind; 12] = [
     Kind::RateLimit,
     Kind::RateLimitTimed,
     Kind::ServerOverloaded,
@@ -18,7 +18,6 @@ const OF_API: [Kind; 13] = [
     Kind::AuthRequired,
     Kind::AuthExpired,
     Kind::QuotaExhausted,
-    Kind::EmptyOutput,
 ];
 /// Outages, which agents often confuse.
 const OUTAGES: [Kind; 3] = [

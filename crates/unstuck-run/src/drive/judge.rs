@@ -190,7 +190,7 @@ impl Case<'_> {
     /// What shows that an agent which ended well has no answer: its last API call, or its own output that breaks off.
     fn broken_end(&self, report: Option<&Report>) -> Option<Diagnosis> {
         let agent = self.agent.filter(|_| self.is_headless)?;
-        if !self.ended.status.is_success() {
+        if !self.ended.status.is_success() || self.ended.timed_out.is_some() {
             return None;
         }
         let observed = |kind, what, sentence: &str| {
@@ -227,6 +227,7 @@ impl Case<'_> {
         let is_answered =
             |last: &LastCall| last.is_usable() && last.finish != Some(Finish::ToolUse);
         is_about_api(diagnosis.kind)
+            && self.ended.timed_out.is_none()
             && self.failed_check().is_none()
             && failure.validation_errors.is_empty()
             && self.last_call.is_some_and(is_answered)

@@ -96,6 +96,51 @@ fn claude_on_bedrock_is_left_alone() {
     assert!(variables.contains("UNSTUCK_GATEWAY"), "{variables}");
 }
 
+/// Logins whose traffic has another address are left alone; one that goes where it is sent is not.
+#[test]
+fn subscription_logins_that_would_bypass_the_gateway_are_left_alone() {
+    let logins = [
+        (
+            "codex",
+            ".codex/auth.json",
+            r#"{"tokens":{"refresh_token":"r"}}"#,
+        ),
+        (
+            "gemini",
+            ".gemini/settings.json",
+            r#"{"security":{"auth":{"selectedType":"oauth-personal"}}}"#,
+        ),
+        (
+            "qwen",
+            ".qwen/settings.json",
+            r#"{"security":{"auth":{"selectedType":"qwen-oauth"}}}"#,
+        ),
+    ];
+    for (name, file, login) in logins {
+        let place = agent(name, "ANTHROPIC_BASE_URL", "echo 'Done.'; exit 0");
+        let path = place.folder.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, login).unwrap();
+        let line = match name {
+            "codex" => ["exec", "--", name, "exec", "do the work"],
+            _ => ["exec", "--", name, "-p", "do the work"],
+        };
+        // What comes of it does not matter here: only how it is called.
+        place.run(&line, "");
+        let variables = place.lines("variables").join("\n");
+        assert!(!variables.contains("UNSTUCK_GATEWAY"), "{name} {variables}");
+    }
+    let place = agent("claude", "ANTHROPIC_BASE_URL", "exit 0");
+    let api = api("[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n");
+    let mut command = place.command(&["exec", "--", "claude", "-p", "do the work"]);
+    command.env("ANTHROPIC_BASE_URL", api.url());
+    command.env("CLAUDE_CODE_OAUTH_TOKEN", "made-up");
+    ended(&mut command).told(0, &[]);
+    let variables = place.lines("variables").join("\n");
+    assert!(variables.contains("UNSTUCK_GATEWAY"), "{variables}");
+    assert_eq!(asked(&api), 1);
+}
+
 /// With a GitHub login an address of ours would undo the login; a provider of the user's own is sent through the gateway.
 #[test]
 fn copilot_is_sent_through_the_gateway_only_where_it_has_a_provider_of_its_own() {

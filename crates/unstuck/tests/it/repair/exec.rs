@@ -42,6 +42,19 @@ fn every_step_of_a_repair_is_in_the_log() {
     assert_eq!(place.events("recovery_resolved")[0]["method"], "repair");
 }
 
+/// The agent's work is done; only what the repair was for is looked at again.
+#[test]
+fn after_a_repair_only_the_check_that_failed_is_run_again() {
+    let place = project("auto_approve = ['mkdir -p out/reports']");
+    place.tool("claude", "#!/bin/sh\necho x >> count; echo 'All done.'\n");
+    let line = ["exec", "--repair", "auto", "--check", NEEDS_FOLDER, "--"];
+    let line = [&line[..], &["claude", "-p", "do the work"]].concat();
+    let ended = place.go(&line);
+    ended.told(0, &["repairing: mkdir -p out/reports", "recovered"]);
+    assert_eq!(place.lines("count").len(), 1, "{}", ended.stderr);
+    assert_eq!(place.text("out/reports/summary.txt"), "ok");
+}
+
 /// S3-51: without a section nothing is repaired, and nothing else changes.
 #[test]
 fn without_a_section_and_without_being_asked_nothing_is_repaired() {
