@@ -298,11 +298,16 @@ fn drive(
     setting.known.config.prepare()?;
     let redactor = Arc::new(environment::redactor());
     let driven = drive_in(session, &mut setting, parallel, &mut task, &redactor);
-    let (error, reporter) = match (driven, &mut task) {
-        (Ok(Err(RunError::Unrecorded(error))), Task::Start(_, reporter)) => (error, reporter),
+    let (error, request, reporter) = match (driven, &mut task) {
+        (Ok(Err(RunError::Unrecorded(error))), Task::Start(request, reporter)) => {
+            (error, request, reporter)
+        }
         (driven, _) => return driven?.map_err(explained),
     };
     let substitute = SubstituteStore::make(session.store, error, &mut **reporter)?;
+    // What was spent and allowed before is not known there.
+    request.policy.auto_escalate = false;
+    setting.repair = None;
     let session = Session {
         store: substitute.location(),
         ..*session

@@ -37,8 +37,8 @@ impl SubstituteStore {
         };
         let location = Location::file(folder.join("unstuck.db"));
         reporter.warn(&format!(
-            "{error}: the command is run all the same, and recorded in {location} for now; --store FILE or UNSTUCK_STORE \
-             names another place"
+            "{error}: the command is run all the same, and recorded in {location} for now; nothing is repaired and no other model \
+             used meanwhile; --store FILE or UNSTUCK_STORE names another place"
         ));
         Ok(Self {
             folder,

@@ -90,6 +90,31 @@ mod root {
     }
 
     #[test]
+    fn no_other_model_is_used_while_the_disk_is_full() {
+        let policy = "[policy]\\ntemplate = \"critical\"\\njitter = \"none\"\\nbackoffBase = 0.02\\nescalateAfterRetries = 1\\n";
+        let models = |before: &str, meanwhile: &str| {
+            let agent = format!("#!/bin/sh\\n{meanwhile} echo \"$*\" >> calls\\nexit 0\\n");
+            let (place, told) = with_small_disk(&format!(
+                "printf '{policy}' > unstuck.toml; printf '{agent}' > claude; chmod +x claude; {before} \
+                 \"$UNSTUCK\" --store \"$STORE\" exec --no-gateway -- ./claude -p x --model claude-haiku-5-5"
+            ));
+            let calls = place.lines("calls");
+            let others = calls
+                .iter()
+                .filter(|call| call.contains("sonnet") || call.contains("opus"));
+            (calls.len(), others.count(), told)
+        };
+        let (_, others, told) = models("", "");
+        assert!(others > 0, "{told}");
+        for (before, meanwhile) in [("", FILL), (FILL, "")] {
+            let (calls, others, told) = models(before, meanwhile);
+            assert!(told.contains("is full"), "{told}");
+            assert!(calls > 1, "{told}");
+            assert_eq!(others, 0, "{told}");
+        }
+    }
+
+    #[test]
     fn a_command_is_run_though_the_store_cannot_be_written() {
         let (place, told) = with_small_disk(&format!(
             "{FILL} \"$UNSTUCK\" --store \"$STORE\" exec -- sh -c 'echo ran > ran; {FREE}'; echo $? > code; {LIST}"
