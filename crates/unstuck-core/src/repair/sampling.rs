@@ -75,10 +75,6 @@ impl Sample {
             .flat_map(|path| paths::upwards(path).skip(1))
             .chain(self.folders.iter().map(String::as_str))
             .collect();
-        let is_listed = |path: &String| {
-            let mut above = paths::upwards(path).skip(1);
-            !above.any(|folder| NOT_LISTED.contains(&folder))
-        };
         facts.listed = files
             .iter()
             .cloned()
@@ -169,4 +165,10 @@ impl Sample {
             text: self.texts.get(path).cloned(),
         }
     }
+}
+
+/// Whether a survey lists a path by itself.
+fn is_listed(path: &String) -> bool {
+    let mut above = paths::upwards(path).skip(1);
+    !above.any(|folder| NOT_LISTED.contains(&folder))
 }
