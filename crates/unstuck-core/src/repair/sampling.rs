@@ -79,7 +79,7 @@ impl Sample {
             .iter()
             .cloned()
             .chain(folders.iter().map(|one| (*one).to_owned()))
-            .filter(is_listed)
+            .filter(|path| is_listed(path))
             .collect();
         let asked_paths = asked.paths.iter().filter_map(|path| facts.relative(path));
         let copies = facts.listed.iter().filter_map(|file| asked.copy_of(file));
@@ -168,7 +168,7 @@ impl Sample {
 }
 
 /// Whether a survey lists a path by itself.
-fn is_listed(path: &String) -> bool {
+fn is_listed(path: &str) -> bool {
     let mut above = paths::upwards(path).skip(1);
     !above.any(|folder| NOT_LISTED.contains(&folder))
 }
