@@ -75,15 +75,11 @@ impl Sample {
             .flat_map(|path| paths::upwards(path).skip(1))
             .chain(self.folders.iter().map(String::as_str))
             .collect();
-        let is_listed = |path: &String| {
-            let mut above = paths::upwards(path).skip(1);
-            !above.any(|folder| NOT_LISTED.contains(&folder))
-        };
         facts.listed = files
             .iter()
             .cloned()
             .chain(folders.iter().map(|one| (*one).to_owned()))
-            .filter(is_listed)
+            .filter(|path| is_listed(path))
             .collect();
         let asked_paths = asked.paths.iter().filter_map(|path| facts.relative(path));
         let copies = facts.listed.iter().filter_map(|file| asked.copy_of(file));
@@ -169,4 +165,10 @@ impl Sample {
             text: self.texts.get(path).cloned(),
         }
     }
+}
+
+/// Whether a survey lists a path by itself.
+fn is_listed(path: &str) -> bool {
+    let mut above = paths::upwards(path).skip(1);
+    !above.any(|folder| NOT_LISTED.contains(&folder))
 }
