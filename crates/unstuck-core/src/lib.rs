@@ -59,6 +59,7 @@ mod literals;
 mod moment;
 mod nearest;
 mod needles;
+pub mod network;
 pub mod pipeline;
 pub mod question;
 pub mod recovery;

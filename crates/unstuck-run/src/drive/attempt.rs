@@ -8,8 +8,8 @@ use unstuck_core::decision::Capability;
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{AttemptStarted, InterruptedBy, Measured};
 use unstuck_core::recovery::AttemptPlan;
-use unstuck_core::stuck::StuckSign;
-use unstuck_core::{Diagnosis, Event};
+use unstuck_core::stuck::{StuckSign, ToolResults};
+use unstuck_core::{Diagnosis, Event, Timestamp};
 
 use super::answer_file::AnswerFile;
 use super::around::Moment;
@@ -93,6 +93,10 @@ impl<'a> Engine<'a> {
             used: attendance
                 .as_ref()
                 .map_or_else(Measured::default, |attendance| attendance.used()),
+            last_progress: attendance
+                .as_ref()
+                .and_then(|attendance| attendance.last_success())
+                .max(ran.last_result),
             trouble: attendance.and_then(|attendance| attendance.trouble()),
         };
         let judged = self.judged(log, &plan, &line, &seen);
@@ -194,6 +198,9 @@ impl<'a> Engine<'a> {
         let answer = self.answer_file(log, plan.number)?;
         let agent = self.role.map(|role| &role.call.agent);
         let limits = self.role.map(|role| role.stuck);
+        let session = log.recovery().spec();
+        let known = agent.or_else(|| self.agent_of(&session.command, session.agent.as_deref()));
+        let results = known.and_then(ToolResults::of);
         let mut passage = Passage {
             whole: self.role.map(|_| Vec::new()),
             answer,
@@ -205,6 +212,8 @@ impl<'a> Engine<'a> {
                 name: log.as_part().map(|part| part.role.clone()),
                 sign: None,
             }),
+            results,
+            last_result: None,
             // What an attempt gets instead is made anew each time.
             input: replaced.is_none().then_some(input),
             redactor: self.redactor,
@@ -240,6 +249,7 @@ impl<'a> Engine<'a> {
             ended,
             stuck: gathered.stuck,
             answer: gathered.answer,
+            last_result: gathered.last_result,
         })
     }
 
@@ -421,6 +431,7 @@ impl<'a> Engine<'a> {
             trouble: seen.trouble.as_ref(),
             counted: seen.used.clone(),
             tree: seen.tree.clone(),
+            last_progress: seen.last_progress,
             is_role: self.role.is_some(),
             asks_back: self.role.is_some_and(|role| role.stuck.enabled),
         };
@@ -444,6 +455,7 @@ impl<'a> Engine<'a> {
                     tree: None,
                     trouble: None,
                     used: Measured::default(),
+                    last_progress: None,
                 };
                 let judged = self.judged(log, &plan, &line, &seen);
                 if !self.keep_answer_left_behind(log, &judged, &ended)? {
@@ -538,6 +550,8 @@ struct Ran {
     stdout: Option<String>,
     /// Its answer for a file, where there is one.
     answer: Option<AnswerFile>,
+    /// When its last tool result came.
+    last_result: Option<Timestamp>,
 }
 
 /// What was seen of an attempt.
@@ -551,4 +565,6 @@ struct Seen<'a> {
     trouble: Option<Diagnosis>,
     /// What its calls used, where somebody saw them.
     used: Measured,
+    /// When there was progress last.
+    last_progress: Option<Timestamp>,
 }

@@ -18,6 +18,7 @@ fn patient(config: &str) -> Place {
 fn the_wait_is_the_multiplier_times_the_number_of_the_retry() {
     let place = patient(
         &[
+            "[policy]\ntemplate = \"pipeline\"\n".to_owned(),
             role("slow", "prompt = \"A\"", "cat >/dev/null; exit 124"),
             role(
                 "busy",
