@@ -3,6 +3,7 @@
 mod agents;
 mod full_disk;
 mod limits;
+mod patience;
 mod processes;
 mod stops;
 mod streams;
