@@ -139,5 +139,7 @@ fn attempt(kind: Kind, at: Timestamp) -> Attempt {
         stated: false,
         cost: 0.02,
         extra: 0.0,
+        timed: false,
+        offline: false,
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use unstuck_core::decision::{Override, template};
+use unstuck_core::decision::{Curve, Jitter, Override, template};
 use unstuck_core::{Kind, RetryPolicy};
 
 use crate::config::Config;
@@ -22,6 +22,11 @@ pub struct RolePolicy {
 }
 
 impl Config {
+    /// The id of the policy of roles that have none of their own.
+    pub fn policy_of_roles(&self) -> String {
+        self.policies.for_roles().id
+    }
+
     /// How far to go for a role.
     pub fn policy_for(&self, role: &Role) -> Result<RolePolicy, ConfigError> {
         let mut made = self.base_for(role)?;
@@ -99,11 +104,14 @@ impl Config {
     }
 
     fn lay_over(&self, made: &mut RolePolicy, kind: Kind, recovery: &KindRecovery, place: &str) {
+        let is_timed = made.policy.give_up_after.is_some();
         let one = made.policy.kinds.entry(kind).or_default();
         let Override {
             max_retries,
             backoff_multiplier,
             timeout_multiplier,
+            curve,
+            jitter,
             ..
         } = one;
         let mut set = Vec::new();
@@ -113,6 +121,11 @@ impl Config {
         }
         if let Some(factor) = recovery.backoff_multiplier {
             *backoff_multiplier = Some(factor);
+            if is_timed {
+                // This block means multiplier × n seconds, whatever the waits of the default are like.
+                *curve = curve.or(Some(Curve::Linear));
+                *jitter = jitter.or(Some(Jitter::None));
+            }
             set.push(("backoffMultiplier", "backoff_multiplier"));
         }
         if let Some(factor) = recovery.timeout_multiplier {

@@ -60,6 +60,7 @@ mod moment;
 pub mod money;
 mod nearest;
 mod needles;
+pub mod network;
 pub mod pipeline;
 pub mod question;
 pub mod recovery;

@@ -9,7 +9,7 @@ use unstuck_core::duration::Human;
 use unstuck_core::episode::{RunFold, SessionView};
 use unstuck_core::event::{
     EscalationKind, Event, Outcome, Recorded, RecoveryEscalated, RecoveryResolved, RunFinished,
-    SessionFinished, VERSION,
+    SessionFinished, SessionParked, VERSION,
 };
 use unstuck_store::Outgoing;
 
@@ -98,6 +98,7 @@ impl Hooks {
             Event::RecoveryResolved(answer) if answer.is_by_person() => {
                 vec![teller.answered(answer)]
             }
+            Event::SessionParked(parked) => vec![teller.parked(parked)],
             Event::SessionFinished(end) => teller.role_recovered(end).into_iter().collect(),
             Event::RunFinished(end) => teller.ended(end),
             _ => Vec::new(),
@@ -110,6 +111,7 @@ fn is_told(event: &Event) -> bool {
         event,
         Event::RecoveryEscalated(_)
             | Event::RecoveryResolved(_)
+            | Event::SessionParked(_)
             | Event::SessionFinished(_)
             | Event::RunFinished(_)
     )
@@ -160,6 +162,20 @@ impl Teller<'_> {
             Some(fingerprint) => format!("escalation {fingerprint}"),
             None => format!("escalation {} {}", asked.kind, self.run.view.project),
         };
+        News { message, group }
+    }
+
+    /// Nobody has to act, but whoever is told of questions wants to know before the time for all is over.
+    fn parked(&self, parked: &SessionParked) -> News {
+        let session = self.run.session(parked.session.as_ref());
+        let who = self.who(session);
+        let what = format!("{who} is parked ({}), nobody is asked yet", parked.kind);
+        let message = Message {
+            kind: Some(parked.kind.name().to_owned()),
+            text: clean(&parked.reason, TEXT),
+            ..self.message(Occasion::Escalation, session, &what)
+        };
+        let group = format!("parked {} {}", parked.kind, self.run.view.project);
         News { message, group }
     }
 

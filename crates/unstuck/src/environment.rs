@@ -29,6 +29,20 @@ pub(crate) fn user_config() -> Option<PathBuf> {
     Some(base.or_else(home)?.join("unstuck"))
 }
 
+/// Whether this is a machine of continuous integration, where nobody waits for hours.
+pub(crate) fn is_ci() -> bool {
+    variable("CI").is_some_and(|ci| !matches!(ci.as_str(), "0" | "false"))
+}
+
+/// Whether programs reach the network through a proxy.
+pub(crate) fn has_proxy() -> bool {
+    const NAMES: [&str; 3] = ["https_proxy", "http_proxy", "all_proxy"];
+    let is_set = |name: &str| variable(name).is_some();
+    NAMES
+        .iter()
+        .any(|name| is_set(name) || is_set(&name.to_uppercase()))
+}
+
 /// The user's own folder.
 pub(crate) fn home() -> Option<PathBuf> {
     variable("HOME").map(PathBuf::from)

@@ -17,6 +17,7 @@ use unstuck_run::expect::{Expectations, JsonExpectation, Schema};
 use unstuck_run::prompt::PromptSource;
 
 use crate::config::{self, Config, Sources};
+use crate::environment;
 use crate::place::project_of;
 use crate::repairs;
 use crate::report::hinted;
@@ -32,6 +33,8 @@ pub(crate) struct Wanted {
     pub(crate) max_iterations: Option<u32>,
     /// Whether the process stays when a person is needed.
     pub(crate) wait: bool,
+    /// How long what passes by itself is tried again without progress.
+    pub(crate) keep_trying: Option<Duration>,
     /// Whether the environment is repaired.
     pub(crate) repair: RepairWish,
 }
@@ -66,7 +69,9 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
     let task = wanted.task.clone().or(run.task.clone()).unwrap_or_default();
     let wait = wanted.wait || run.wait_for_human;
     let roles = config.roles().iter();
-    let roles: Result<Vec<_>> = roles.map(|role| role_plan(config, role, wait)).collect();
+    let roles: Result<Vec<_>> = roles
+        .map(|role| role_plan(config, role, wait, wanted.keep_trying))
+        .collect();
     let repairs = repairs::terms(config, &project, wanted.repair)?;
     Ok(Plan {
         repair: repairs.terms,
@@ -79,8 +84,7 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
         config_path: config.files().last().cloned(),
         policy: config
             .policy()
-            .map_or("pipeline", |policy| &policy.id)
-            .to_owned(),
+            .map_or_else(|| config.policy_of_roles(), |policy| policy.id.clone()),
         // They share one work tree: undoing what one changed would undo what another is doing.
         parallel: match run.on_failed_attempt {
             OnFailedAttempt::Rollback => 1,
@@ -125,12 +129,22 @@ fn command_line(wanted: &Wanted) -> Vec<String> {
     words
 }
 
-fn role_plan(config: &Config, role: &Role, wait: bool) -> Result<RolePlan> {
+fn role_plan(
+    config: &Config,
+    role: &Role,
+    wait: bool,
+    keep_trying: Option<Duration>,
+) -> Result<RolePlan> {
     let agent = config.agents().get(&role.agent).cloned();
     let agent = agent.with_context(|| format!("there is no agent `{}`", role.agent))?;
     let text = config.prompt_of(role).map_err(config::explained)?;
     let text = text.unwrap_or_default();
-    let made = config.policy_for(role).map_err(config::explained)?;
+    let mut made = config.policy_for(role).map_err(config::explained)?;
+    if let Some(time) = keep_trying.filter(|_| made.policy.enabled) {
+        made.policy.keep_trying(time);
+        let from = "--keep-trying".to_owned();
+        made.origins.insert("giveUpAfter".to_owned(), from);
+    }
     let playbook = config.playbook_for(role)?;
     let settings = settings(role, &text);
     Ok(RolePlan {
@@ -158,6 +172,7 @@ fn role_plan(config: &Config, role: &Role, wait: bool) -> Result<RolePlan> {
             expect: expectations(&role.expect)?,
             check: role.expect.check.clone(),
             wait,
+            parks: !environment::is_ci(),
             ..Options::default()
         },
         agent,

@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::Result;
 use unstuck_core::decision::Changed;
 use unstuck_core::episode::{RunView, SessionView, Status};
-use unstuck_core::event::{Recorded, SessionId};
+use unstuck_core::event::{Event, Recorded, SessionId, WaitEnded, WaitEndedBy};
 use unstuck_core::question::Answer;
 use unstuck_core::{Recovery, RunId};
 use unstuck_run::drive::{Announcer, Foresight, Scribe, WantedAgain, WouldSend, want_again};
-use unstuck_store::{Question, QuestionFilter};
+use unstuck_store::{Append, Question, QuestionFilter};
 
 use crate::answering::{self, Given, Giving};
 use crate::config::{self, Config};
@@ -319,6 +319,10 @@ impl Subject {
         session: &Session<'_>,
     ) -> Result<Follows> {
         let id = self.session.id.as_str();
+        let is_same = different == &Different::default();
+        if self.is_driven && self.session.status == Status::Waiting && is_same {
+            return self.end_wait(session);
+        }
         if self.is_driven {
             return Err(refused(
                 format!("{id} is at work at this moment"),
@@ -361,6 +365,28 @@ impl Subject {
         Ok(Follows::Waits {
             restart: Vec::new(),
         })
+    }
+}
+
+impl Subject {
+    /// The process that drives it goes on at once.
+    fn end_wait(&self, session: &Session<'_>) -> Result<Follows> {
+        runtime::block_on(async {
+            let redactor = Arc::new(environment::redactor());
+            let store = crate::store::open(session.store, redactor).await?;
+            let ended = WaitEnded {
+                session: Some(self.session.id.clone()),
+                by: WaitEndedBy::Person,
+            };
+            let events = [Event::from(ended)];
+            let append = Append::new(self.run.id.clone(), clock::now().at, events);
+            store
+                .append(append)
+                .await
+                .map_err(crate::store::explained)?;
+            store.close().await.map_err(crate::store::explained)
+        })?;
+        Ok(Follows::Heard)
     }
 }
 

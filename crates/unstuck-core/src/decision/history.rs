@@ -30,7 +30,27 @@ pub struct Attempt {
     /// What a dearer model was estimated to cost more, in USD.
     #[serde(default)]
     pub extra: f64,
+    /// Whether time bounded it, so that it does not count against a number of attempts.
+    #[serde(default)]
+    pub timed: bool,
+    /// Whether it waited for the network to come back, which counts against nothing.
+    #[serde(default)]
+    pub offline: bool,
 }
+
+/// A stretch of time in which nobody tried: the machine slept, or the supervisor was gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it lasted.
+    #[serde(with = "crate::duration::millis", rename = "lasted_ms")]
+    pub lasted: Duration,
+}
+
+/// So many waits for a stated reset do not count as time without progress; a reset that is stated again and again without
+/// a single success is none.
+const FREE_RESETS: usize = 3;
 
 /// What has been done in this episode so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +63,12 @@ pub struct History {
     /// The retries, in order.
     #[serde(default)]
     pub attempts: Vec<Attempt>,
+    /// When there was progress last: a successful API call, or a completed tool result.
+    #[serde(default)]
+    pub last_progress: Option<Timestamp>,
+    /// When nobody tried.
+    #[serde(default)]
+    pub gaps: Vec<Gap>,
 }
 
 impl History {
@@ -52,7 +78,69 @@ impl History {
             started,
             spent_before: 0.0,
             attempts: Vec::new(),
+            last_progress: None,
+            gaps: Vec::new(),
         }
+    }
+
+    /// Takes note of progress.
+    pub fn progressed(&mut self, at: Timestamp) {
+        self.last_progress = self.last_progress.max(Some(at));
+    }
+
+    /// Takes note of a time in which nobody tried.
+    pub fn paused(&mut self, at: Timestamp, lasted: Duration) {
+        self.gaps.push(Gap { at, lasted });
+    }
+
+    /// The newest retry began at this moment, earlier or later than it was to: what was really waited counts.
+    pub fn resumed(&mut self, at: Timestamp) {
+        /// A wait that is over a little late is a busy machine, not one that slept.
+        const LATE: Duration = Duration::from_secs(30);
+        let Some(newest) = self.attempts.last_mut() else {
+            return;
+        };
+        let due = newest.at.after(newest.delay);
+        if at < due {
+            newest.delay = at.since(newest.at);
+        } else if at.since(due) > LATE {
+            self.paused(due, at.since(due));
+        }
+    }
+
+    /// When the time without progress began: with the first failure, or the newest progress after it.
+    pub fn progress_or_start(&self) -> Timestamp {
+        self.last_progress
+            .map_or(self.started, |at| at.max(self.started))
+    }
+
+    /// How long there has been no progress, without waits for stated resets and times in which nobody tried.
+    pub fn without_progress(&self, now: Timestamp) -> Duration {
+        let since = self.progress_or_start();
+        let newer = || self.attempts.iter().filter(|one| one.at >= since);
+        let resets = newer().filter(|one| one.stated).take(FREE_RESETS);
+        let offline = newer().filter(|one| one.offline);
+        let waited = sum(resets.chain(offline).map(|one| one.delay));
+        now.since(since)
+            .saturating_sub(waited)
+            .saturating_sub(self.gaps_since(since))
+    }
+
+    /// How many retries there were for a kind since the newest progress.
+    pub fn retries_without_progress(&self, kind: Kind) -> u32 {
+        let since = self.progress_or_start();
+        count(self.of(kind).filter(|one| one.at >= since).count())
+    }
+
+    /// How long the network was waited for.
+    pub fn offline(&self) -> Duration {
+        let waits = self.attempts.iter().filter(|one| one.offline);
+        sum(waits.map(|one| one.delay))
+    }
+
+    fn gaps_since(&self, since: Timestamp) -> Duration {
+        let newer = self.gaps.iter().filter(|gap| gap.at >= since);
+        sum(newer.map(|gap| gap.lasted))
     }
 
     /// Takes in one more retry.
@@ -63,6 +151,12 @@ impl History {
     /// How often it has been executed, the first try included.
     pub fn executions(&self) -> u32 {
         count(self.attempts.len()).saturating_add(1)
+    }
+
+    /// How often it has been executed, the first try included, without what only time bounds.
+    pub fn counted_executions(&self) -> u32 {
+        let counted = self.attempts.iter().filter(|one| !one.timed);
+        count(counted.count()).saturating_add(1)
     }
 
     /// How many retries there were for a kind.
@@ -101,16 +195,25 @@ impl History {
         now.since(self.started)
     }
 
-    /// How long it has been going on, without the waits for resets that the server stated.
+    /// How long it has been going on, without the waits for resets that the server stated and for the network, and without
+    /// the times in which nobody tried.
     pub fn busy(&self, now: Timestamp) -> Duration {
-        let waits = self.attempts.iter().filter(|one| one.stated);
-        let waited = waits.fold(Duration::ZERO, |sum, one| sum.saturating_add(one.delay));
-        self.elapsed(now).saturating_sub(waited)
+        let waits = self.attempts.iter();
+        let waits = waits.filter(|one| one.stated || one.offline);
+        self.elapsed(now)
+            .saturating_sub(sum(waits.map(|one| one.delay)))
+            .saturating_sub(self.gaps_since(self.started))
     }
 
+    /// The retries for a kind; waits for the network are none.
     fn of(&self, kind: Kind) -> impl Iterator<Item = &Attempt> {
-        self.attempts.iter().filter(move |one| one.kind == kind)
+        let counts = move |one: &&Attempt| one.kind == kind && !one.offline;
+        self.attempts.iter().filter(counts)
     }
+}
+
+fn sum(times: impl Iterator<Item = Duration>) -> Duration {
+    times.fold(Duration::ZERO, Duration::saturating_add)
 }
 
 fn count(n: usize) -> u32 {
@@ -149,6 +252,8 @@ mod tests {
             stated: false,
             cost: 0.25,
             extra: 0.0,
+            timed: false,
+            offline: false,
         }
     }
 
@@ -177,6 +282,63 @@ mod tests {
         let now = Timestamp::from_seconds(3700);
         assert_eq!(history.busy(now), Duration::from_secs(100));
         assert_eq!(history.elapsed(now), Duration::from_secs(3700));
+    }
+
+    /// S18: only what was tried without progress counts, not stated resets, a network that was gone, or a machine that slept.
+    #[test]
+    fn the_time_without_progress_leaves_out_what_was_not_tried() {
+        let at = Timestamp::from_seconds;
+        let minutes = |n: u64| Duration::from_secs(n * 60);
+        let mut history = History::new(at(0));
+        assert_eq!(history.without_progress(at(90)), Duration::from_secs(90));
+        let reset = Attempt {
+            stated: true,
+            delay: minutes(60),
+            ..attempt(Kind::RateLimitTimed, Level::Same, None)
+        };
+        history.record(reset.clone());
+        assert_eq!(history.without_progress(at(3700)), Duration::from_secs(100));
+        history.record(Attempt {
+            offline: true,
+            at: at(3700),
+            delay: minutes(600),
+            ..attempt(Kind::NetworkError, Level::Same, None)
+        });
+        // The network came back after ten minutes.
+        history.resumed(at(4300));
+        assert_eq!(history.without_progress(at(4300)), Duration::from_secs(100));
+        assert_eq!(history.busy(at(4300)), Duration::from_secs(100));
+        assert_eq!(history.retries(Kind::NetworkError), 0);
+        history.record(Attempt {
+            at: at(4300),
+            delay: Duration::from_secs(10),
+            ..attempt(Kind::NetworkError, Level::Same, None)
+        });
+        // The lid was closed for an hour.
+        history.resumed(at(7910));
+        assert_eq!(history.without_progress(at(7910)), Duration::from_secs(110));
+        history.progressed(at(7950));
+        assert_eq!(history.without_progress(at(8000)), Duration::from_secs(50));
+        assert_eq!(history.retries_without_progress(Kind::NetworkError), 0);
+        assert_eq!(history.retries(Kind::NetworkError), 1);
+        history.progressed(at(100));
+        assert_eq!(history.progress_or_start(), at(7950));
+    }
+
+    /// A server that states one reset after the other without ever answering is not waited for without end.
+    #[test]
+    fn resets_that_never_bring_progress_count_after_a_while() {
+        let mut history = History::new(Timestamp::from_seconds(0));
+        for n in 0..5 {
+            history.record(Attempt {
+                stated: true,
+                at: Timestamp::from_seconds(n * 100),
+                delay: Duration::from_secs(100),
+                ..attempt(Kind::RateLimitTimed, Level::Same, None)
+            });
+        }
+        let now = Timestamp::from_seconds(500);
+        assert_eq!(history.without_progress(now), Duration::from_secs(200));
     }
 
     /// S4-20: the record of one try.

@@ -20,11 +20,11 @@ pub use budget::{Budget, BudgetSettings};
 pub use chain::{Ranked, order};
 pub use decide::{
     AskWhy, Capabilities, Capability, Caps, Changed, Chosen, Decision, FellThrough, ModelUse,
-    PostponedBy, Proposed, RepairLeave, RepairOffer, Repeat, Situation, StopWhy, Strategies,
-    Trigger, Upstream, clarify, decide,
+    Network, PostponedBy, Proposed, RepairLeave, RepairOffer, Repeat, Situation, StopWhy,
+    Strategies, Trigger, Upstream, WaitFor, clarify, decide,
 };
 pub use draw::{Dice, Draw, NotADraw};
-pub use history::{Attempt, History, RetryAttempt};
+pub use history::{Attempt, Gap, History, RetryAttempt};
 pub use model::{
     Amount, Catalog, CostEstimate, EscalationReason, EscalationRecord, Ladder, LongPrice, Model,
     NoModel, Price, Tokens,

@@ -260,6 +260,7 @@ impl RunView {
                 self.until = Some(wait.until);
                 self.wait.begin(wait);
             }
+            Event::WaitEnded(_) => self.running(),
             Event::RecoveryEscalated(asked) if !asked.lets_it_go_on() => {
                 self.status = Status::AwaitingHuman;
                 self.wait.answer_by = asked.shown.deadline.as_ref().map(|deadline| deadline.at);

@@ -172,6 +172,7 @@ impl SessionView {
                 self.until = Some(wait.until);
                 self.wait.begin(wait);
             }
+            Event::WaitEnded(_) => self.running(),
             Event::RecoveryEscalated(asked) => {
                 self.status = Status::AwaitingHuman;
                 self.wait.answer_by = asked.shown.deadline.as_ref().map(|deadline| deadline.at);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::decision::WaitFor;
 use crate::diagnosis::{Diagnosis, WaitSource};
 use crate::event::{CallFailed, CallHeld, WaitingUntil};
 use crate::failure::Kind;
@@ -92,7 +93,7 @@ impl Wait {
 
     /// Takes in a wait of the session itself.
     pub(super) fn begin(&mut self, wait: &WaitingUntil) {
-        self.parked = wait.parked;
+        self.parked = wait.wait_for == WaitFor::Probe;
         if !wait.stated || self.source.is_none() {
             self.source = Some(WaitSource::Guess);
         }

@@ -7,6 +7,7 @@ use crate::action::shell_quote;
 use crate::decision::Tokens;
 use crate::diagnosis::Diagnosis;
 use crate::failure::{Failure, Kind, Layer, Level};
+use crate::moment::Timestamp;
 
 /// What an attempt is an answer to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +110,9 @@ pub struct AttemptEnd {
     /// The work tree after it, as the id of a git tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// When there was progress last: a successful API call, or a completed tool result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_progress: Option<Timestamp>,
 }
 
 /// The last that an attempt wrote, short enough to be kept for ever.

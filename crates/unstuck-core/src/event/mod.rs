@@ -35,7 +35,8 @@ pub use pipeline::{
 pub use question::{Choice, Deadline, Shown, Tried};
 pub use recovery::{
     ConfigRejected, ConfigReloaded, DecisionMade, EscalationKind, LimitsInForce, MadeFrom,
-    ModelEscalated, RecoveryEscalated, RecoveryResolved, WaitingUntil,
+    ModelEscalated, RecoveryEscalated, RecoveryResolved, SessionParked, WaitEnded, WaitEndedBy,
+    WaitingUntil,
 };
 pub use repair::{
     ApprovalSource, GuardWord, Proposer, RecoveryApproved, RecoveryExecuted, RecoveryFailed,
@@ -137,6 +138,10 @@ events! {
     DecisionMade "decision_made" Box<DecisionMade>;
     /// A wait began.
     WaitingUntil "waiting_until" WaitingUntil;
+    /// A wait was over before its time.
+    WaitEnded "wait_ended" WaitEnded;
+    /// There was no progress for so long that a session is only probed now and then.
+    SessionParked "session_parked" SessionParked;
     /// One try of a call of an LLM API failed.
     CallFailed "call_failed" Box<CallFailed>;
     /// A call of an LLM API waits for its turn.
@@ -185,6 +190,8 @@ impl Event {
             Self::CallFinished(call) => Some(&call.session),
             Self::DecisionMade(made) => made.session.as_ref(),
             Self::WaitingUntil(wait) => wait.session.as_ref(),
+            Self::WaitEnded(wait) => wait.session.as_ref(),
+            Self::SessionParked(parked) => parked.session.as_ref(),
             Self::ModelEscalated(change) => change.session.as_ref(),
             Self::RecoveryProposed(repair) => repair.session.as_ref(),
             Self::RecoveryRejected(repair) => repair.session.as_ref(),
@@ -205,6 +212,7 @@ impl Event {
             Self::DecisionMade(made) => Some(made.decision.kind),
             Self::CallFailed(call) => Some(call.diagnosis.kind),
             Self::RecoveryEscalated(asked) => Some(asked.kind),
+            Self::SessionParked(parked) => Some(parked.kind),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use super::id::SessionId;
 use super::pipeline::PipelineStarted;
 use super::question::Shown;
 use crate::decision::{
-    AskWhy, Changed, CostEstimate, Decision, EscalationRecord, Odds, Proposed, Trigger,
+    AskWhy, Changed, CostEstimate, Decision, EscalationRecord, Odds, Proposed, Trigger, WaitFor,
 };
 use crate::failure::Kind;
 use crate::moment::Timestamp;
@@ -56,6 +56,9 @@ fn is_empty(odds: &Odds) -> bool {
 pub struct LimitsInForce {
     /// How many retries each level had.
     pub retries: u32,
+    /// How long it was repeated unchanged without progress, in milliseconds, where that counted instead of their number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_up_after_ms: Option<u64>,
     /// Where that number came from.
     pub retries_from: String,
     /// The first wait, in seconds.
@@ -79,9 +82,49 @@ pub struct WaitingUntil {
     /// Whether the server stated the moment.
     #[serde(default)]
     pub stated: bool,
-    /// Whether regular retries ended and only a probe is sent then.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub parked: bool,
+    /// What is waited for.
+    #[serde(default, skip_serializing_if = "WaitFor::is_retry")]
+    pub wait_for: WaitFor,
+    /// When it is given up if there is no progress until then, where time bounds the retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_up_at: Option<Timestamp>,
+}
+
+/// A wait was over before its time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitEnded {
+    /// The session that it is about; none in the log of a run that is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// What ended it.
+    pub by: WaitEndedBy,
+}
+
+/// What ended a wait before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitEndedBy {
+    /// The network was back.
+    Network,
+    /// A person who wanted it to be tried at once.
+    Person,
+}
+
+/// There was no progress for so long that it is only probed now and then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionParked {
+    /// The session that it is about; none in the log of a run that is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// The kind of failure that it is about.
+    pub kind: Kind,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Since when there was no progress.
+    pub since: Timestamp,
+    /// When a person is asked if it does not work until then; none if it is probed without end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 /// A session went over to another model.

@@ -85,6 +85,9 @@ pub struct RunResumed {
     /// Roles whose outputs count no more and which are run again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarted: Vec<String>,
+    /// How long a person wants it to be tried from now on, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_trying_ms: Option<u64>,
 }
 
 impl RunResumed {
@@ -95,6 +98,7 @@ impl RunResumed {
             pid,
             pipeline: None,
             restarted: Vec::new(),
+            keep_trying_ms: None,
         }
     }
 }

@@ -184,6 +184,7 @@ impl Driven {
             pid: 1,
             pipeline: None,
             restarted: restarted.iter().map(|role| (*role).to_owned()).collect(),
+            keep_trying_ms: None,
         });
     }
 }

@@ -12,13 +12,14 @@ pub use repairs::{Repair, RepairState, Repairs};
 pub use situation::Means;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use crate::decision::{Catalog, Chosen, CostEstimate, Decision, History, Tokens};
+use crate::decision::{Catalog, Chosen, CostEstimate, Decision, History, Tokens, WaitFor};
 use crate::duration::in_millis;
 use crate::event::{
     ApprovalSource, AttemptEnd, AttemptFailed, BudgetReached, BudgetScope, BudgetUnit, CallFailed,
     Event, Outcome, Recorded, RecoveryEscalated, RecoveryExecuted, RecoveryFailed,
-    RecoveryResolved, RunFinished, RunId, SessionSpec, Tried,
+    RecoveryResolved, RunFinished, RunId, RunResumed, SessionSpec, Tried,
 };
 use crate::failure::Level;
 use crate::moment::Timestamp;
@@ -101,6 +102,14 @@ pub struct Recovery {
     tried: Vec<Tried>,
     /// What people have allowed beyond its budgets.
     budgets: RaisedBudgets,
+    /// When something happened last.
+    last_at: Timestamp,
+    /// What the newest wait is for.
+    wait_for: WaitFor,
+    /// When it is given up if there is no progress until then, where time bounds the retries.
+    give_up_at: Option<Timestamp>,
+    /// Whether people were told that it is parked, and there was no progress since.
+    is_parked: bool,
 }
 
 impl Recovery {
@@ -141,6 +150,10 @@ impl Recovery {
             given_up: None,
             tried: Vec::new(),
             budgets: RaisedBudgets::default(),
+            last_at: began,
+            wait_for: WaitFor::Retry,
+            give_up_at: None,
+            is_parked: false,
         }
     }
 
@@ -159,8 +172,9 @@ impl Recovery {
             return;
         }
         self.budgets.record(recorded);
+        let before = std::mem::replace(&mut self.last_at, recorded.at);
         match &recorded.event {
-            Event::RunResumed(_) => self.finished = None,
+            Event::RunResumed(resumed) => self.resumed(before, recorded.at, resumed),
             Event::SessionStarted(started) => {
                 self.spec = started.spec.clone();
                 self.course.configured(&started.spec);
@@ -170,6 +184,7 @@ impl Recovery {
                 self.given.clone_from(&attempt.agent_session);
                 self.cut_off = false;
                 self.held.clear();
+                self.wait_over(recorded.at);
                 self.phase = Phase::Running;
             }
             Event::AttemptInterrupted(attempt) => {
@@ -191,7 +206,15 @@ impl Recovery {
             Event::RecoveryApproved(repair) if repair.source == ApprovalSource::Human => {
                 self.course.allowed(&repair.id, &repair.command);
             }
-            Event::RecoveryStarted(_) => self.phase = Phase::Repairing,
+            Event::WaitEnded(_) if matches!(self.phase, Phase::Waiting(_)) => {
+                self.wait_over(recorded.at);
+                self.phase = Phase::Ready;
+            }
+            Event::SessionParked(_) => self.is_parked = true,
+            Event::RecoveryStarted(_) => {
+                self.wait_over(recorded.at);
+                self.phase = Phase::Repairing;
+            }
             Event::RecoveryExecuted(repair) => self.repaired(recorded.at, repair),
             Event::RecoveryFailed(repair) => self.not_repaired(recorded.at, repair),
             Event::RecoveryEscalated(asked) => {
@@ -206,9 +229,33 @@ impl Recovery {
         }
     }
 
+    /// It is taken up again: what nobody did meanwhile is no time without progress.
+    fn resumed(&mut self, before: Timestamp, at: Timestamp, resumed: &RunResumed) {
+        self.finished = None;
+        if let Some(time) = resumed.keep_trying_ms {
+            self.spec.policy.keep_trying(Duration::from_millis(time));
+        }
+        // A wait goes on by the clock on the wall.
+        if !matches!(self.phase, Phase::Waiting(_))
+            && let Some(history) = &mut self.history
+        {
+            history.paused(before, at.since(before));
+        }
+    }
+
+    /// The wait that there was is over, at its time or not.
+    fn wait_over(&mut self, at: Timestamp) {
+        if matches!(self.phase, Phase::Waiting(_))
+            && let Some(history) = &mut self.history
+        {
+            history.resumed(at);
+        }
+    }
+
     /// A person has seen to it: what follows is a new beginning with all its retries, or the end.
     fn answered(&mut self, resolved: &RecoveryResolved) {
         self.history = None;
+        self.is_parked = false;
         self.tried.clear();
         match resolved.answer() {
             Some(answer) if !answer.goes_on() => {
@@ -303,10 +350,14 @@ impl Recovery {
             return;
         }
         let spent = self.spent;
-        self.history.get_or_insert_with(|| History {
+        let history = self.history.get_or_insert_with(|| History {
             spent_before: spent,
             ..History::new(at)
         });
+        if let Some(progress) = attempt.end.last_progress {
+            self.is_parked &= progress <= history.progress_or_start();
+            history.progressed(progress);
+        }
         self.tried(self.course.said(), &attempt.diagnosis.message);
         self.course.failed(attempt);
         self.failed = Some(Box::new(attempt.clone()));
@@ -328,6 +379,8 @@ impl Recovery {
             self.retries += 1;
         }
         self.course.decided(decision);
+        self.wait_for = decision.wait_for;
+        self.give_up_at = decision.give_up_at;
         self.phase = match decision.action {
             Chosen::Retry { until, .. } | Chosen::Change { until, .. } => Phase::Waiting(until),
             Chosen::Ask { .. } => Phase::Asked,
@@ -353,6 +406,27 @@ impl Recovery {
             Phase::Done if self.failed.is_some() => Next::Finish(Outcome::Recovered),
             Phase::Done => Next::Finish(Outcome::Succeeded),
         }
+    }
+
+    /// What the wait that is under way is for.
+    pub fn wait_for(&self) -> WaitFor {
+        self.wait_for
+    }
+
+    /// When the wait that is under way began.
+    pub fn waits_since(&self) -> Option<Timestamp> {
+        let newest = self.history.as_ref()?.attempts.last()?;
+        matches!(self.phase, Phase::Waiting(_)).then_some(newest.at)
+    }
+
+    /// When it is given up if there is no progress until then, where time bounds the retries.
+    pub fn give_up_at(&self) -> Option<Timestamp> {
+        self.give_up_at
+    }
+
+    /// Whether people were told that it is parked, and there was no progress since.
+    pub fn is_parked(&self) -> bool {
+        self.is_parked
     }
 
     /// How the next attempt is to be made.

@@ -1,13 +1,15 @@
 //! What a decision about a session is made from: the session's own state, and the means of the one who drives it.
 
 use crate::decision::{
-    Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Odds, RepairOffer, Repeat,
-    RetryPolicy, Situation, Tokens, Upstream, decide,
+    Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Network, Odds, RepairOffer,
+    Repeat, RetryPolicy, Situation, Tokens, Upstream, decide,
 };
+use crate::duration::in_millis;
 use crate::event::{DecisionMade, LimitsInForce, MadeFrom};
-use crate::failure::Kind;
+use crate::failure::{Category, Kind};
 use crate::knowledge::Playbook;
 use crate::moment::Timestamp;
+use crate::network::{Symptom, is_known_host, symptom};
 
 use super::Recovery;
 
@@ -38,6 +40,10 @@ pub struct Means<'a> {
     pub repeat: Repeat,
     /// The repair that fits, where there is one.
     pub repair: Option<RepairOffer<'a>>,
+    /// Whether no network can be reached and no name resolved at all.
+    pub is_offline: bool,
+    /// Whether it goes on with rare probes when the time without progress is over.
+    pub parks: bool,
 }
 
 impl Recovery {
@@ -67,6 +73,8 @@ impl Recovery {
             caps: means.caps,
             repeat: means.repeat,
             repair: means.repair,
+            network: self.network(means),
+            parks: means.parks,
             can,
             ..Situation::new(
                 policy,
@@ -84,6 +92,7 @@ impl Recovery {
             policy_hash: self.spec.policy.fingerprint(),
             limits: LimitsInForce {
                 retries: limits.retries,
+                give_up_after_ms: limits.give_up_after.map(in_millis),
                 retries_from: self.retries_from(kind, limits.retries),
                 backoff_base: limits.backoff.base,
                 backoff_multiplier: limits.backoff.multiplier,
@@ -94,6 +103,29 @@ impl Recovery {
             upstream: serde_json::Value::Null,
         };
         Some(self.made(failed.end.number, decision, made_from))
+    }
+
+    /// What the newest failure says about the network; none if that was not its trouble.
+    pub fn network_symptom(&self) -> Option<Symptom> {
+        let failed = self.failed.as_deref()?;
+        if failed.diagnosis.kind.category() != Category::Transient {
+            return None;
+        }
+        let texts = [
+            failed.diagnosis.evidence.line.as_str(),
+            failed.diagnosis.message.as_str(),
+            failed.excerpt.stderr.as_str(),
+        ];
+        texts.into_iter().find_map(symptom)
+    }
+
+    fn network(&self, means: &Means<'_>) -> Network {
+        match self.network_symptom() {
+            None => Network::Up,
+            Some(_) if means.is_offline => Network::Down,
+            Some(Symptom::Unresolved(Some(host))) if !is_known_host(&host) => Network::UnknownHost,
+            Some(_) => Network::Up,
+        }
     }
 
     fn made(&self, number: u32, decision: Decision, made_from: MadeFrom) -> DecisionMade {

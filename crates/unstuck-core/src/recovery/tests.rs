@@ -13,9 +13,9 @@ use crate::decision::{
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::episode::SessionView;
 use crate::event::{
-    AttemptInterrupted, AttemptStarted, AttemptSucceeded, FailedCheck, GuardWord, InterruptedBy,
-    Measured, Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved, RecoveryStarted,
-    RunResumed, RunStarted, VERSION, Work,
+    AttemptInterrupted, AttemptStarted, AttemptSucceeded, Excerpt, FailedCheck, GuardWord,
+    InterruptedBy, Measured, Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved,
+    RecoveryStarted, RunResumed, RunStarted, VERSION, WaitEnded, WaitEndedBy, Work,
 };
 use crate::failure::{Kind, Layer};
 use crate::guard::{Confidence, RepairCategory};
@@ -30,6 +30,11 @@ struct World {
     /// Repairs that fit, with their exit codes.
     offers: VecDeque<(RepairLeave, i32)>,
     repairs: Repairs,
+    is_offline: bool,
+    /// The last that attempts write before they fail.
+    words: &'static str,
+    /// How long before their end attempts made progress.
+    progress: Option<Duration>,
 }
 
 impl World {
@@ -71,6 +76,9 @@ impl World {
                 .collect(),
             offers: VecDeque::new(),
             repairs: Repairs::default(),
+            is_offline: false,
+            words: "",
+            progress: None,
         }
     }
 
@@ -107,6 +115,7 @@ impl World {
             answering: None,
             used,
             tree: None,
+            last_progress: self.progress.map(|before| self.now.before(before)),
         }
     }
 
@@ -139,7 +148,8 @@ impl World {
                 }));
             }
             Some((kind, used)) => {
-                let failed = self.failed(kind, used);
+                let mut failed = self.failed(kind, used);
+                failed.excerpt.stderr = self.words.to_owned();
                 self.happen(Box::new(failed));
             }
         }
@@ -212,6 +222,8 @@ impl World {
                     tool: None,
                     repair,
                     repeat: Repeat::Safe,
+                    is_offline: self.is_offline,
+                    parks: true,
                 };
                 let draw = self.dice.roll();
                 let made = self.recovery.decide(&means, self.now, draw).unwrap();
@@ -333,6 +345,114 @@ fn a_passing_failure_is_repeated_until_it_has_passed() {
         (3, Some(Level::Same))
     );
     assert!(episode.success && episode.error.is_none());
+}
+
+fn resilient() -> &'static RetryPolicy {
+    template("resilient").unwrap()
+}
+
+/// An outage of 20 minutes is survived by default, also if the supervisor dies in the middle of it.
+#[test]
+fn an_outage_is_outlived_by_default_and_a_crash_changes_nothing() {
+    let mut world = World::new(resilient(), [Kind::ServerOverloaded; 25]);
+    while world.recovery.attempts() < 12 {
+        assert!(world.step());
+    }
+    world.crash();
+    let world = world.run();
+    let end = world.finished();
+    assert_eq!((end.outcome, end.attempts), (Outcome::Recovered, 26));
+}
+
+/// The time that an attempt worked, and in which nobody supervised it, is no time without progress.
+#[test]
+fn work_and_absence_are_no_time_without_progress() {
+    let mut world = World::new(resilient(), [Kind::ServerError; 3]);
+    while world.recovery.attempts() < 2 {
+        assert!(world.step());
+    }
+    // Attempt 2 works for three hours, then everything ends; it is taken up again the next morning.
+    world.start();
+    world.now = world.now.after(Duration::from_secs(10 * 3600));
+    world.crash();
+    world.happen(RunResumed::as_it_was("the process ended", 2));
+    while world.recovery.next(world.now) != Next::Decide {
+        assert!(world.step());
+    }
+    let history = world.recovery.history().unwrap();
+    let idle = history.without_progress(world.now);
+    assert!(idle < Duration::from_secs(60), "{idle:?}");
+    // An attempt that worked until shortly before it failed begins the time anew.
+    world.progress = Some(Duration::from_secs(5));
+    world.failures = [(Kind::ServerError, Measured::default())].into();
+    assert!(world.step());
+    while world.recovery.next(world.now) != Next::Decide {
+        world.now = world.now.after(Duration::from_secs(3));
+        assert!(world.step());
+    }
+    let history = world.recovery.history().unwrap();
+    assert_eq!(history.without_progress(world.now), Duration::from_secs(5));
+}
+
+/// The wait for the network ends with it, survives a crash, and does not count.
+#[test]
+fn a_network_that_is_gone_is_waited_for() {
+    let mut world = World::new(resilient(), [Kind::NetworkError; 2]);
+    world.words = "curl: (6) Could not resolve host: api.anthropic.com";
+    world.is_offline = true;
+    while !matches!(world.recovery.next(world.now), Next::Wait(_)) {
+        assert!(world.step());
+    }
+    assert_eq!(world.recovery.wait_for(), WaitFor::Network);
+    world.now = world.now.after(Duration::from_secs(3 * 3600));
+    world.crash();
+    assert_eq!(world.recovery.wait_for(), WaitFor::Network);
+    world.happen(WaitEnded {
+        session: None,
+        by: WaitEndedBy::Network,
+    });
+    assert_eq!(world.recovery.next(world.now), Next::Attempt);
+    world.is_offline = false;
+    let world = world.run();
+    assert_eq!(world.finished().outcome, Outcome::Recovered);
+    let waited = world.now.since(world.log[0].at);
+    assert!(waited < Duration::from_secs(3 * 3600 + 60), "{waited:?}");
+}
+
+/// Words that name a host which nobody knows are not believed for half an hour; a provider's host is.
+#[test]
+fn a_wrong_name_is_soon_asked_about_and_a_providers_is_not() {
+    let soon = |words: &'static str| {
+        let mut world = World::new(resilient(), [Kind::NetworkError; 200]);
+        world.words = words;
+        while world.recovery.next(world.now) != Next::Nothing
+            && world.now.since(world.log[0].at) < Duration::from_secs(600)
+        {
+            world.step();
+        }
+        world.recovery.finished().map(|end| end.outcome)
+    };
+    let wrong = "fatal: unable to access 'https://nosuch.invalid/x/': Could not resolve host: nosuch.invalid";
+    assert_eq!(soon(wrong), Some(Outcome::AwaitingHuman));
+    assert_eq!(soon("Could not resolve host: api.anthropic.com"), None);
+}
+
+/// Someone who takes a run up again can say how long it is to be tried.
+#[test]
+fn a_run_can_be_taken_up_again_with_more_time() {
+    let mut world = World::new(standard(), [Kind::ServerError; 40]).run();
+    assert_eq!(world.finished().outcome, Outcome::AwaitingHuman);
+    world.happen(RunResumed {
+        keep_trying_ms: Some(8 * 3_600_000),
+        ..RunResumed::as_it_was("a person was asked", 2)
+    });
+    world.happen(RecoveryResolved::by_hand(None));
+    let world = world.run();
+    assert_eq!(world.finished().outcome, Outcome::Recovered);
+    assert_eq!(
+        world.recovery.spec().policy.max_elapsed.unwrap().as_secs(),
+        8 * 3600
+    );
 }
 
 /// S0-13, S0-31: a login that is missing asks at once.

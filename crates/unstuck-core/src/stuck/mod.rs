@@ -11,6 +11,7 @@ mod limits;
 mod lines;
 mod questions;
 mod repeats;
+mod results;
 mod sign;
 mod signature;
 mod substance;
@@ -19,6 +20,7 @@ mod what;
 
 pub use limits::StuckLimits;
 pub use questions::asks_back;
+pub use results::ToolResults;
 pub use sign::StuckSign;
 pub use signature::result_signature;
 pub use watcher::Watcher;

@@ -149,7 +149,7 @@ impl Watcher {
 }
 
 /// The line as a record of the agent's stream, if it is one.
-fn record_of<'a>(agent: Option<&'a Agent>, line: &[u8]) -> Option<(&'a Agent, Value)> {
+pub(super) fn record_of<'a>(agent: Option<&'a Agent>, line: &[u8]) -> Option<(&'a Agent, Value)> {
     let agent = agent.filter(|_| line.starts_with(b"{"))?;
     serde_json::from_slice(line)
         .ok()

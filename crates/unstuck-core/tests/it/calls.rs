@@ -77,6 +77,7 @@ pub(crate) fn end(number: u32, cost_usd: Option<f64>) -> AttemptEnd {
             ..Measured::default()
         },
         tree: None,
+        last_progress: None,
     }
 }
 
@@ -143,6 +144,8 @@ pub(crate) fn call_failed() -> Event {
             cost: None,
             postponed: None,
             stated: false,
+            give_up_at: None,
+            wait_for: Default::default(),
             draw: Draw(1),
             at: second(0),
         },

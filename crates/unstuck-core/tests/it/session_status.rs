@@ -1,5 +1,6 @@
 //! The state of a session in five fields, from its events and whether its supervisor is alive.
 
+use unstuck_core::decision::WaitFor;
 use unstuck_core::diagnosis::WaitSource;
 use unstuck_core::episode::{
     Actor, NextAction, NextStep, RunView, SessionStatus, SessionView, Status,
@@ -39,7 +40,11 @@ fn waiting(seconds: i64, stated: bool, parked: bool) -> Event {
         until: second(seconds),
         reason: "a wait".into(),
         stated,
-        parked,
+        wait_for: match parked {
+            true => WaitFor::Probe,
+            false => WaitFor::Retry,
+        },
+        give_up_at: None,
     })
 }
 

@@ -142,6 +142,8 @@ impl Call {
                 stated: false,
                 cost: 0.0,
                 extra: 0.0,
+                timed: false,
+                offline: false,
             });
         }
     }

@@ -9,7 +9,7 @@ use unstuck_core::duration::in_millis;
 use unstuck_core::event::{AttemptStarted, InterruptedBy, LastCall, Measured, WaitingUntil};
 use unstuck_core::money::BudgetLimit;
 use unstuck_core::recovery::{AttemptPlan, Next};
-use unstuck_core::stuck::StuckSign;
+use unstuck_core::stuck::{StuckSign, ToolResults};
 use unstuck_core::{Diagnosis, Event, Timestamp};
 
 use super::answer_file::AnswerFile;
@@ -101,6 +101,10 @@ impl<'a> Engine<'a> {
             used: attendance
                 .as_ref()
                 .map_or_else(Measured::default, |attendance| attendance.used()),
+            last_progress: attendance
+                .as_ref()
+                .and_then(|attendance| attendance.last_success())
+                .max(ran.last_result),
             trouble: attendance.as_ref().and_then(|one| one.trouble()),
             last_call: attendance.and_then(|one| one.last_call()),
         };
@@ -227,6 +231,9 @@ impl<'a> Engine<'a> {
         let answer = self.answer_file(log, plan.number)?;
         let agent = self.role.map(|role| &role.call.agent);
         let limits = self.role.map(|role| role.stuck);
+        let session = log.recovery().spec();
+        let known = agent.or_else(|| self.agent_of(&session.command, session.agent.as_deref()));
+        let results = known.and_then(ToolResults::of);
         let mut passage = Passage {
             whole: self.role.map(|_| Vec::new()),
             answer,
@@ -238,6 +245,8 @@ impl<'a> Engine<'a> {
                 name: log.as_part().map(|part| part.role.clone()),
                 sign: None,
             }),
+            results,
+            last_result: None,
             // What an attempt gets instead is made anew each time.
             input: replaced.is_none().then_some(input),
             redactor: self.redactor,
@@ -273,6 +282,7 @@ impl<'a> Engine<'a> {
             ended,
             stuck: gathered.stuck,
             answer: gathered.answer,
+            last_result: gathered.last_result,
         })
     }
 
@@ -463,6 +473,7 @@ impl<'a> Engine<'a> {
             is_headless: self.role.is_some() || self.is_headless(spec),
             counted: seen.used.clone(),
             tree: seen.tree.clone(),
+            last_progress: seen.last_progress,
             is_role: self.role.is_some(),
             asks_back: self.role.is_some_and(|role| role.stuck.enabled),
         };
@@ -645,6 +656,8 @@ struct Ran {
     stdout: Option<String>,
     /// Its answer for a file, where there is one.
     answer: Option<AnswerFile>,
+    /// When its last tool result came.
+    last_result: Option<Timestamp>,
 }
 
 /// What was seen of an attempt.
@@ -660,6 +673,8 @@ struct Seen<'a> {
     last_call: Option<LastCall>,
     /// What its calls used, where somebody saw them.
     used: Measured,
+    /// When there was progress last.
+    last_progress: Option<Timestamp>,
 }
 
 impl<'a> Seen<'a> {
@@ -674,6 +689,7 @@ impl<'a> Seen<'a> {
             trouble: None,
             last_call: None,
             used: Measured::default(),
+            last_progress: None,
         }
     }
 }

@@ -1,21 +1,19 @@
 //! The loop: what is to be done next, until there is nothing more.
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::watch;
+use unstuck_core::RunId;
 use unstuck_core::agent::{Agent, Invocation};
 use unstuck_core::decision::{AskWhy, Capability, Chosen, Draw, Repeat};
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
-    DecisionMade, InterruptedBy, ModelEscalated, Outcome, RunStarted, SessionSpec, WaitingUntil,
-    Work,
+    DecisionMade, InterruptedBy, ModelEscalated, Outcome, RunStarted, SessionSpec, Work,
 };
 use unstuck_core::question::Patience;
 use unstuck_core::recovery::{Means, Next};
 use unstuck_core::redact::Redactor;
-use unstuck_core::{RunId, Timestamp};
 use unstuck_store::{Store, StoreError};
 
 use super::announce::Announcer;
@@ -26,7 +24,7 @@ use super::go_between::GoBetween;
 use super::interruption::Interruption;
 use super::journal::{Journal, StoreState};
 use super::knowledge::Knowledge;
-use super::lease::{Held, lost};
+use super::lease::Held;
 use super::log::Log;
 use super::repair::{Best, Repairer};
 use super::report::Reporter;
@@ -34,6 +32,7 @@ use super::request::{Options, Request};
 use super::role_work::RoleWork;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
+use crate::network::NetworkProbe;
 use crate::process::{Stdin, Stop};
 
 /// The exit code when a question is open.
@@ -59,6 +58,8 @@ pub struct Engine<'a> {
     pub stop: watch::Receiver<Stop>,
     /// The time.
     pub clock: Clock,
+    /// Whether there is a network.
+    pub network: NetworkProbe,
     /// Chance.
     pub draws: &'a mut dyn FnMut() -> Draw,
     /// Where what is needed to take a run up again is kept, out of the agents' reach.
@@ -224,6 +225,10 @@ impl Engine<'_> {
             true => self.best_repair(log).await?,
             false => None,
         };
+        let is_timed = log.recovery().spec().policy.give_up_after.is_some();
+        let is_offline = is_timed
+            && log.recovery().network_symptom().is_some()
+            && self.network.is_offline().await;
         let spec = log.recovery().spec();
         let tool = spec.command.first().map(String::as_str);
         let means = Means {
@@ -238,6 +243,8 @@ impl Engine<'_> {
             tool,
             repeat: self.repeat(log.options()),
             repair: best.as_ref().map(Best::offer),
+            is_offline,
+            parks: log.options().parks,
         };
         let now = self.clock.at();
         let draw = (self.draws)();
@@ -276,16 +283,7 @@ impl Engine<'_> {
         }
         match decision.action {
             Chosen::Retry { until, .. } | Chosen::Change { until, .. } if until > now => {
-                log.note(
-                    now,
-                    WaitingUntil {
-                        session,
-                        until,
-                        reason: decision.reason,
-                        stated: decision.stated,
-                        parked: false,
-                    },
-                );
+                self.note_wait(log, &decision, until);
             }
             Chosen::Ask {
                 trigger,
@@ -314,31 +312,6 @@ impl Engine<'_> {
     /// Whether the others go on without it, so that nobody has to be asked.
     fn is_optional(&self) -> bool {
         self.role.is_some_and(|role| role.optional)
-    }
-
-    /// Waits until a moment has come or somebody stops it.
-    async fn wait(&mut self, log: &mut Log<'_, '_>, until: Timestamp) -> Result<(), RunError> {
-        let clock = self.clock;
-        loop {
-            let left = until.since(clock.at());
-            if left.is_zero() {
-                return Ok(());
-            }
-            let look = if self.reporter.live() {
-                self.reporter.waiting(left, until, log.recovery());
-                clock.at().after(left.min(Duration::from_secs(1)))
-            } else {
-                until
-            };
-            tokio::select! {
-                () = clock.wait_until(look) => {}
-                () = stopped(&mut self.stop) => {
-                    self.interrupted(log, None);
-                    return Ok(());
-                }
-                () = lost(log.journal().taken_over()) => return Err(RunError::TakenOver { run: log.recovery().id().clone() }),
-            }
-        }
     }
 
     /// Notes that it was stopped from outside, or that its output is lost.

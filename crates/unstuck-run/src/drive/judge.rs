@@ -8,7 +8,9 @@ use unstuck_core::event::{
     Measured,
 };
 use unstuck_core::stuck::{StuckSign, asks_back};
-use unstuck_core::{Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId};
+use unstuck_core::{
+    Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId, Timestamp,
+};
 
 use super::better_evidence::{better, is_about_api};
 use super::checked::Checked;
@@ -47,6 +49,8 @@ pub(super) struct Case<'a> {
     pub(super) counted: Measured,
     /// What it made of the work tree.
     pub(super) tree: Option<String>,
+    /// When there was progress last.
+    pub(super) last_progress: Option<Timestamp>,
     /// Whether it is a role of a pipeline, which others build on.
     pub(super) is_role: bool,
     /// Whether an answer that only asks back is a failure.
@@ -390,6 +394,7 @@ impl Case<'_> {
             answering: self.answering.clone(),
             used: self.used(report),
             tree: self.tree.clone(),
+            last_progress: self.last_progress,
         }
     }
 }

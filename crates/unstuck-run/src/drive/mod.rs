@@ -39,6 +39,7 @@ mod role_work;
 mod steps;
 mod supervisors;
 mod tail;
+mod wait;
 
 pub use announce::{Announcer, Scribe};
 pub use answer::{Said, WantedAgain, answer, answer_with, lapse, want_again};

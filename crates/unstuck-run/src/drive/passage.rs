@@ -1,10 +1,10 @@
 //! The way of a child's output, to the person and to the files, and what is watched for meanwhile.
 
 use tokio::time::Instant;
-use unstuck_core::Recovery;
 use unstuck_core::agent::Agent;
 use unstuck_core::redact::Redactor;
-use unstuck_core::stuck::{StuckLimits, StuckSign, Watcher};
+use unstuck_core::stuck::{StuckLimits, StuckSign, ToolResults, Watcher};
+use unstuck_core::{Recovery, Timestamp};
 
 use super::answer_file::AnswerFile;
 use super::go_between::Attendance;
@@ -20,7 +20,7 @@ const LONGEST: usize = 16 << 20;
 pub(super) struct Passage<'a, 'r> {
     pub(super) reporter: &'a mut dyn Reporter,
     pub(super) recovery: &'a Recovery,
-    pub(super) since: unstuck_core::Timestamp,
+    pub(super) since: Timestamp,
     pub(super) clock: crate::clock::Clock,
     pub(super) stdout: Option<Kept<'r>>,
     pub(super) stderr: Option<Kept<'r>>,
@@ -32,6 +32,10 @@ pub(super) struct Passage<'a, 'r> {
     pub(super) whole: Option<Vec<u8>>,
     /// Gets the answer of this attempt, where it is to be kept in a file.
     pub(super) answer: Option<AnswerFile>,
+    /// Sees the tool results of the agent, where its stream tells them.
+    pub(super) results: Option<ToolResults>,
+    /// When the last of them came.
+    pub(super) last_result: Option<Timestamp>,
 }
 
 /// What a passage has gathered when the child has ended.
@@ -42,6 +46,8 @@ pub(super) struct Gathered {
     pub(super) whole: Option<Vec<u8>>,
     /// The answer for a file, where there is one.
     pub(super) answer: Option<AnswerFile>,
+    /// When the last tool result came.
+    pub(super) last_result: Option<Timestamp>,
 }
 
 impl Passage<'_, '_> {
@@ -60,6 +66,7 @@ impl Passage<'_, '_> {
             stuck: sign,
             whole: self.whole,
             answer: self.answer,
+            last_result: self.last_result,
         }
     }
 }
@@ -130,6 +137,11 @@ impl Watch {
 impl Sink for Passage<'_, '_> {
     fn stdout(&mut self, bytes: &[u8]) {
         self.reporter.output(Channel::Stdout, bytes);
+        if let Some(results) = &mut self.results
+            && results.stdout(bytes)
+        {
+            self.last_result = Some(self.clock.at());
+        }
         if let Some(whole) = &mut self.whole {
             let left = LONGEST.saturating_sub(whole.len());
             whole.extend_from_slice(&bytes[..bytes.len().min(left)]);

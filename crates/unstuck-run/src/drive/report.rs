@@ -34,6 +34,9 @@ pub trait Reporter {
     /// Tells how long there is still to wait; once a second if [`live`](Self::live).
     fn waiting(&mut self, _left: Duration, _until: Timestamp, _recovery: &Recovery) {}
 
+    /// Tells every few minutes that it still waits, where nobody looks at what changes by itself.
+    fn still_waiting(&mut self, _left: Duration, _until: Timestamp, _recovery: &Recovery) {}
+
     /// Whether anybody looks at what changes by itself.
     fn live(&self) -> bool {
         false
@@ -63,6 +66,16 @@ pub trait RunReporter: Send {
 
     /// Tells what happened, and where the run stands now; it is on disk by now.
     fn happened(&mut self, events: &[Recorded], run: &RunFold);
+
+    /// Tells every few minutes that a role still waits; its wait is that of this session.
+    fn still_waiting(
+        &mut self,
+        _role: &str,
+        _left: Duration,
+        _until: Timestamp,
+        _recovery: &Recovery,
+    ) {
+    }
 
     /// Tells where the run stands at this moment; about five times a second if [`live`](Self::live).
     fn tick(&mut self, _run: &RunFold, _now: Timestamp) {}

@@ -72,6 +72,9 @@ pub struct Options {
     /// The words of the command line that stand for bytes that are no UTF-8, as [`escape`](super::escape) writes them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub escaped: Vec<String>,
+    /// Whether it goes on with rare probes when the time without progress is over, before a person is asked.
+    #[serde(skip_serializing_if = "is_false")]
+    pub parks: bool,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -110,6 +113,7 @@ impl Default for Options {
             interactive: false,
             nested: false,
             escaped: Vec::new(),
+            parks: false,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use unstuck_core::duration::in_millis;
 use unstuck_core::event::{Event, Outcome, RecoveryEscalated, RecoveryResolved, RunResumed};
 use unstuck_core::{Recorded, Recovery, RunId, Timestamp};
 use unstuck_store::StoreError;
@@ -26,8 +27,12 @@ const LEFTOVERS: Duration = Duration::from_secs(10);
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 impl Engine<'_> {
-    /// Takes a run up again and brings it to its end.
-    pub async fn resume(&mut self, run: &RunId) -> Result<Finished, RunError> {
+    /// Takes a run up again and brings it to its end; a person may say how long it is tried from now on.
+    pub async fn resume(
+        &mut self,
+        run: &RunId,
+        keep_trying: Option<Duration>,
+    ) -> Result<Finished, RunError> {
         let held = Held::claim(self.store, run, self.clock).await?;
         let events = self.store.load(run).await?;
         let refuse = |why: &str| RunError::NotResumable {
@@ -52,7 +57,13 @@ impl Engine<'_> {
             None => "the process that drove it ended".to_owned(),
         };
         let (now, pid) = (self.clock.at(), std::process::id());
-        log.note(now, RunResumed::as_it_was(after, pid));
+        log.note(
+            now,
+            RunResumed {
+                keep_trying_ms: keep_trying.map(in_millis),
+                ..RunResumed::as_it_was(after, pid)
+            },
+        );
         if log.recovery().is_asked() {
             let session = log.recovery().spec().session.clone();
             log.note(now, RecoveryResolved::by_hand(Some(session)));

@@ -107,7 +107,7 @@ fn has_job_control() -> bool {
     entry.session == own.session
 }
 
-fn is_in_foreground(terminal: BorrowedFd<'_>) -> bool {
+pub(super) fn is_in_foreground(terminal: BorrowedFd<'_>) -> bool {
     rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 

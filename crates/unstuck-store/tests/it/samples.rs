@@ -114,6 +114,7 @@ pub(crate) fn end(
             ..Measured::default()
         },
         tree: None,
+        last_progress: None,
     }
 }
 

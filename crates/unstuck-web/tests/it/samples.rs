@@ -50,7 +50,8 @@ pub(crate) fn recovered(run: &RunId, project: &str) -> Vec<Event> {
             until: later(4),
             reason: "a rate limit".into(),
             stated: true,
-            parked: false,
+            give_up_at: None,
+            wait_for: Default::default(),
         }),
         attempt(run, 2),
         succeeded(run, 2),
@@ -144,6 +145,7 @@ fn end(run: &RunId, number: u32, exit_code: i32) -> AttemptEnd {
             ..Measured::default()
         },
         tree: None,
+        last_progress: None,
     }
 }
 
@@ -210,6 +212,8 @@ fn decided(run: &RunId, kind: Kind) -> Event {
             cost: None,
             postponed: None,
             stated: false,
+            give_up_at: None,
+            wait_for: Default::default(),
             draw: Draw(0),
             at: later(3),
         },
@@ -218,6 +222,7 @@ fn decided(run: &RunId, kind: Kind) -> Event {
             policy_hash: "0".into(),
             limits: LimitsInForce {
                 retries: 3,
+                give_up_after_ms: None,
                 retries_from: "policy standard".into(),
                 backoff_base: 1.0,
                 backoff_multiplier: 2.0,

@@ -41,6 +41,7 @@ use crate::supervise::{self, Told};
   unstuck exec --expect-section '# Review' --check 'npm test' -- claude -p \"review the change\"
   unstuck exec -o review.json --expect-json -- claude -p \"review it, as JSON\" >log
   unstuck exec --json=end.json -- make test       (how it ended, for a script)
+  unstuck exec --keep-trying 8h -- claude -p \"migrate the tests\"
   unstuck exec --retries 5 -- sh -c 'curl -fsS https://example.com/health'
   unstuck exec --repair auto -- npm test          (repairs what your [recovery] allows, then tries again)
   unstuck exec --policy off -- make deploy        (only supervises and records)
@@ -115,6 +116,10 @@ struct HowFar {
     /// How many retries there are for each kind of failure that a retry can help
     #[arg(long, value_name = "N")]
     retries: Option<u32>,
+
+    /// How long what passes by itself is tried again without progress, such as 8h [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse, conflicts_with = "retries")]
+    keep_trying: Option<Duration>,
 
     /// How long one attempt may take, such as 30m; 0s is no limit
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
@@ -249,6 +254,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             interactive,
             nested,
             escaped,
+            parks: agent.is_some() && !environment::is_ci(),
         },
     })
 }
@@ -319,6 +325,7 @@ pub(crate) fn check_request(
     let far = HowFar {
         policy: None,
         retries: Some(0),
+        keep_trying: None,
         timeout: None,
         idle_timeout: None,
         grace: Options::default().grace(),
@@ -387,6 +394,7 @@ pub(crate) fn gateway_policy(
     let far = HowFar {
         policy: name.map(str::to_owned),
         retries,
+        keep_trying: None,
         timeout: None,
         idle_timeout: None,
         grace: Options::default().grace(),
@@ -420,6 +428,10 @@ fn policy(far: &HowFar, config: &Config) -> Result<(RetryPolicy, BTreeMap<String
             policy.kinds.entry(kind).or_default().max_retries = Some(retries);
             origins.insert(format!("kinds.{kind}"), "--retries".into());
         }
+    }
+    if let Some(time) = far.keep_trying.filter(|_| policy.enabled) {
+        policy.keep_trying(time);
+        origins.insert("giveUpAfter".into(), "--keep-trying".into());
     }
     Ok((policy, origins))
 }

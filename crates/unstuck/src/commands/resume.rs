@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use unstuck_core::duration;
 use unstuck_core::episode::{RunView, Status};
 use unstuck_core::event::PipelineStarted;
 use unstuck_core::pipeline::{GONE, RoleChange};
@@ -64,6 +66,10 @@ pub(crate) struct ResumeArgs {
     #[arg(long)]
     accept_changes: bool,
 
+    /// How long what passes by itself is tried again without progress from now on, such as 8h
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    keep_trying: Option<Duration>,
+
     /// Do not put a gateway between the agents and their APIs
     #[arg(long)]
     no_gateway: bool,
@@ -97,7 +103,10 @@ pub(crate) fn run(
     let taken = Taken {
         accept_changes: args.accept_changes,
         restart: &args.restart,
-        wanted: Wanted::default(),
+        wanted: Wanted {
+            keep_trying: args.keep_trying,
+            ..Wanted::default()
+        },
         told: if args.quiet { Told::Nothing } else { Told::All },
         json: args.json,
         gateway: Wish::of_flag(args.no_gateway),
@@ -166,7 +175,7 @@ fn resumed(
             supervise::resume(
                 session,
                 config,
-                run.id.clone(),
+                (run.id.clone(), taken.wanted.keep_trying),
                 taken.told,
                 before,
                 taken.gateway,

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use unstuck_core::duration;
 use unstuck_run::drive::RunError;
 use unstuck_run::drive::pipeline::{Plan, Selection};
 
@@ -76,6 +78,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     wait: bool,
 
+    /// How long what passes by itself is tried again without progress, such as 8h [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    keep_trying: Option<Duration>,
+
     /// Repair the environment: auto runs what your `[recovery]` allows, ask asks about each, off repairs nothing
     /// [default: auto where the configuration has a `[recovery]`, else off]
     #[arg(long, value_name = "WHEN", value_enum)]
@@ -125,6 +131,7 @@ impl RunArgs {
             parallel: self.parallel,
             max_iterations: self.max_iterations,
             wait: self.wait,
+            keep_trying: self.keep_trying,
             repair: Repair::wish(self.repair),
         }
     }

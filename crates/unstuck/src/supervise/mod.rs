@@ -8,6 +8,7 @@ mod screen;
 mod signals;
 mod story;
 mod substitute_store;
+mod wait_words;
 
 pub(crate) use pipeline_screen::PipelineScreen;
 pub(crate) use screen::{Screen, Told};
@@ -17,6 +18,7 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::Result;
 use tokio::sync::watch;
@@ -35,6 +37,7 @@ use unstuck_run::drive::{
     Announcer, Engine, Finished, GoBetween, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer,
     Reporter, Request, RunError, RunReporter, Supervisors, Workshop, forget_stop_request,
 };
+use unstuck_run::network::NetworkProbe;
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::{Location, Store};
 
@@ -52,7 +55,7 @@ use crate::trusting;
 /// What is to be driven.
 enum Task<'a> {
     Start(Box<Request>, &'a mut dyn Reporter),
-    Resume(RunId, &'a mut dyn Reporter),
+    Resume(RunId, Option<Duration>, &'a mut dyn Reporter),
     Conduct(Box<Pipelined<'a>>, &'a mut dyn RunReporter),
 }
 
@@ -60,7 +63,7 @@ impl Task<'_> {
     /// Removes a request to stop that belongs to an earlier process of the same run.
     fn forget_stop_request(&self, state: &Path) {
         match self {
-            Self::Resume(run, _) => forget_stop_request(state, run),
+            Self::Resume(run, ..) => forget_stop_request(state, run),
             Self::Conduct(pipeline, _) => {
                 if let Conducted::Again(run, _) = &pipeline.how {
                     forget_stop_request(state, run);
@@ -239,15 +242,16 @@ pub(crate) struct Before {
     pub(crate) tty: bool,
 }
 
-/// Takes a run of one command up again.
+/// Takes a run of one command up again, and tries it for so long from now on where a person says how long.
 pub(crate) fn resume(
     session: &Session<'_>,
     config: &Config,
-    run: RunId,
+    run: (RunId, Option<Duration>),
     told: Told,
     before: Before,
     gateway: Wish,
 ) -> Result<Supervised> {
+    let (run, keep_trying) = run;
     let mut screen = Screen::new(session, told, before.tty);
     let (repairs, project) = (before.repairs, before.project);
     for note in &repairs.notes {
@@ -259,7 +263,12 @@ pub(crate) fn resume(
         repair: repairs.terms.map(|terms| (terms, project)),
         gateway,
     };
-    let finished = drive(session, setting, 1, Task::Resume(run, &mut screen))?;
+    let finished = drive(
+        session,
+        setting,
+        1,
+        Task::Resume(run, keep_trying, &mut screen),
+    )?;
     Ok(Supervised {
         finished,
         is_line_open: screen.is_line_open(),
@@ -430,9 +439,9 @@ impl<'a> Around<'a> {
                 let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
                 engine.start((**request).clone()).await
             }
-            Task::Resume(run, reporter) => {
+            Task::Resume(run, keep_trying, reporter) => {
                 let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
-                engine.resume(run).await
+                engine.resume(run, *keep_trying).await
             }
             Task::Conduct(pipeline, reporter) => {
                 let reload = || (pipeline.reload)().map_err(|error| format!("{error:#}"));
@@ -469,6 +478,7 @@ impl<'a> Around<'a> {
             reporter,
             stop: self.stop.clone(),
             clock: Clock::System,
+            network: network(),
             draws,
             state: self.state,
             role: None,
@@ -494,6 +504,7 @@ impl<'a> Around<'a> {
             reporter: Mutex::new(reporter),
             stop: self.stop.clone(),
             clock: Clock::System,
+            network: network(),
             draws: RefCell::new(draws),
             state: self.state,
             plan: RefCell::new(Rc::new(plan)),
@@ -502,6 +513,12 @@ impl<'a> Around<'a> {
             announcer: self.announcer,
             go_between: self.go_between,
         }
+    }
+}
+
+fn network() -> NetworkProbe {
+    NetworkProbe::System {
+        has_proxy: environment::has_proxy(),
     }
 }
 

@@ -10,7 +10,7 @@ use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, Reporter};
 
 use super::passthrough::Passthrough;
-use super::story;
+use super::{story, wait_words};
 use crate::environment;
 use crate::output::{DIM, columns};
 use crate::session::Session;
@@ -135,12 +135,20 @@ impl Reporter for Screen {
     }
 
     fn waiting(&mut self, left: Duration, until: Timestamp, recovery: &Recovery) {
-        let next = recovery.attempts() + 1;
-        self.draw(&format!(
-            "attempt {next} in {} (at {}){}",
-            Human(left),
-            crate::clock::shown(until),
-            spent(recovery)
+        let now = match io::stdin().is_terminal() {
+            true => "Enter tries now".to_owned(),
+            false => format!("unstuck retry {} tries now", recovery.id().short()),
+        };
+        let line = wait_words::line(left, until, recovery);
+        self.draw(&format!("{line}{} · {now}, Ctrl-C stops", spent(recovery)));
+    }
+
+    fn still_waiting(&mut self, left: Duration, until: Timestamp, recovery: &Recovery) {
+        self.say(&wait_words::sign_of_life(
+            left,
+            until,
+            recovery,
+            &self.store_option,
         ));
     }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use unstuck_core::duration::Human;
-use unstuck_core::event::{AttemptFailed, AttemptStarted, Event, Outcome, RunFinished};
+use unstuck_core::event::{
+    AttemptFailed, AttemptStarted, Event, Outcome, RunFinished, WaitEndedBy,
+};
 use unstuck_core::recovery::Next;
 use unstuck_core::{Kind, Recovery};
 
@@ -33,6 +35,7 @@ pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<Str
             Some(_) => vec![made.decision.reason.clone()],
             None => Vec::new(),
         },
+        Event::WaitEnded(ended) => vec![wait_ended(ended.by).to_owned()],
         Event::ModelEscalated(model) => vec![format!(
             "{BOLD}model {} → {}{BOLD:#}{}",
             model.change.from_model,
@@ -45,6 +48,13 @@ pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<Str
         )],
         Event::RunFinished(end) => finished(end, recovery, option),
         other => repair_words::line(other).into_iter().collect(),
+    }
+}
+
+fn wait_ended(by: WaitEndedBy) -> &'static str {
+    match by {
+        WaitEndedBy::Network => "the network is back: going on",
+        WaitEndedBy::Person => "going on at once, as you asked",
     }
 }
 

@@ -121,6 +121,8 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
             cost: None,
             postponed: None,
             stated: false,
+            give_up_at: None,
+            wait_for: Default::default(),
             draw: Draw(1),
             at,
         },

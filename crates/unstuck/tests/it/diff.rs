@@ -86,6 +86,7 @@ fn succeeded(number: u32, tree: Option<String>) -> Event {
         answering: None,
         used: Measured::default(),
         tree,
+        last_progress: None,
     };
     Event::from(Box::new(AttemptSucceeded {
         end,

@@ -91,6 +91,6 @@ fn an_unknown_policy_is_told_with_the_known_ones() {
     assert_eq!(ended.code, 2);
     assert_eq!(
         ended.stderr,
-        "error: there is no policy `brave`\nhint: there are standard, patient, pipeline, critical, thrifty, off\n"
+        "error: there is no policy `brave`\nhint: there are resilient, standard, patient, pipeline, critical, thrifty, off\n"
     );
 }

@@ -302,6 +302,13 @@ fn scaled(number: u64, factor: f64) -> u64 {
     ((number as f64 * factor) as u64).max(1)
 }
 
+impl Deciding<'_, '_> {
+    /// Whether time bounds the retries, and somebody else has made some of them.
+    pub(super) fn is_timed_elsewhere(&self) -> bool {
+        self.limits.give_up_after.is_some() && tried_elsewhere(self.s)
+    }
+}
+
 /// Whether somebody else, such as a gateway, has tried the same as often as it may be: the failure comes with another level
 /// than its kind begins at.
 fn tried_elsewhere(s: &Situation<'_>) -> bool {

@@ -27,7 +27,7 @@ pub struct Decision {
     pub reason: String,
     /// Which retry at this level this is, from 1; 0 where there is none.
     pub attempt: u32,
-    /// How many retries this level has.
+    /// How many retries this level has; 0 where time bounds them.
     pub of: u32,
     /// What was passed over, and why.
     pub fell_through: Vec<FellThrough>,
@@ -37,6 +37,12 @@ pub struct Decision {
     pub postponed: Option<PostponedBy>,
     /// Whether the wait is one for a reset that the server stated.
     pub stated: bool,
+    /// When it is given up if there is no progress until then, where time bounds the retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_up_at: Option<Timestamp>,
+    /// What is waited for.
+    #[serde(default, skip_serializing_if = "WaitFor::is_retry")]
+    pub wait_for: WaitFor,
     /// The chance that it was made with.
     pub draw: Draw,
     /// When it was made.
@@ -75,7 +81,29 @@ impl Decision {
                 .as_ref()
                 .and_then(CostEstimate::usd)
                 .unwrap_or(0.0),
+            timed: self.give_up_at.is_some() || self.wait_for != WaitFor::Retry,
+            offline: self.wait_for == WaitFor::Network,
         })
+    }
+}
+
+/// What a wait is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WaitFor {
+    /// The next try.
+    #[default]
+    Retry,
+    /// A rare probe: the session is parked, since there was no progress for too long.
+    Probe,
+    /// The network, which is gone as a whole.
+    Network,
+}
+
+impl WaitFor {
+    /// Whether it is the usual wait.
+    pub fn is_retry(&self) -> bool {
+        *self == Self::Retry
     }
 }
 

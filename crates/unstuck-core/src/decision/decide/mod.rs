@@ -1,7 +1,8 @@
 //! The decision itself: the four levels, in order.
 //!
 //! - Transient failures are repeated unchanged up to their limit (level 1), then the kind's chain is walked (level 2),
-//!   then a person is asked (level 4).
+//!   then a person is asked (level 4). The limit is a number of retries, or the time without progress; after that time
+//!   agents go on with rare probes before a person is asked.
 //! - Systematic failures start with the chain; fatal ones ask at once.
 //! - An unknown failure gets one plain retry.
 //! - A repair that fits and may run comes before any other way; one that a person must allow comes last, unless somebody
@@ -14,6 +15,7 @@
 
 mod alternative;
 mod made;
+mod patience;
 mod reason;
 mod repair;
 mod situation;
@@ -21,9 +23,10 @@ mod wait;
 
 pub use made::{
     AskWhy, Changed, Chosen, Decision, FellThrough, PostponedBy, Proposed, StopWhy, Trigger,
+    WaitFor,
 };
 pub use situation::{
-    Capabilities, Capability, Caps, ModelUse, RepairLeave, RepairOffer, Repeat, Situation,
+    Capabilities, Capability, Caps, ModelUse, Network, RepairLeave, RepairOffer, Repeat, Situation,
     Strategies, Upstream,
 };
 
@@ -53,8 +56,9 @@ pub fn decide(situation: &Situation<'_>, draw: Draw) -> Decision {
     let deciding = Deciding {
         s,
         kind: s.diagnosis.kind,
-        limits: s.policy.limits_at(place, s.knowledge),
+        limits: patience::limits(s, s.policy.limits_at(place, s.knowledge)),
         draw,
+        is_out_of_time: false,
         fell: Vec::new(),
     };
     deciding.run()
@@ -87,6 +91,8 @@ pub fn clarify(situation: &Situation<'_>, words: &str) -> Decision {
         cost: None,
         postponed: None,
         stated: false,
+        give_up_at: None,
+        wait_for: WaitFor::Retry,
         draw: Draw(0),
         at: situation.now,
     }
@@ -98,6 +104,8 @@ struct Deciding<'a, 's> {
     kind: Kind,
     limits: Limits,
     draw: Draw,
+    /// Whether it would be repeated unchanged if there were time left.
+    is_out_of_time: bool,
     fell: Vec<FellThrough>,
 }
 
@@ -106,7 +114,10 @@ impl Deciding<'_, '_> {
         if let Some(why) = self.not_ours() {
             return self.stop(why);
         }
-        if self.s.history.executions() >= self.s.caps.attempts {
+        if let Some(decision) = self.wait_for_network() {
+            return decision;
+        }
+        if self.s.history.counted_executions() >= self.s.caps.attempts {
             return self.ask(AskWhy::MaxAttempts);
         }
         let repair_first =
@@ -116,6 +127,8 @@ impl Deciding<'_, '_> {
         }
         match self.s.diagnosis.level {
             Some(Level::Same) => self.same(),
+            // Somebody else has tried the same; whether the time for it is over is seen here.
+            Some(Level::Alternative) if self.is_timed_elsewhere() => self.same(),
             Some(Level::Alternative) => self.alternative(),
             // Someone gave this very kind retries: their word stands.
             _ if self.limits.explicit && self.limits.retries > 0 => self.same(),
@@ -142,13 +155,18 @@ impl Deciding<'_, '_> {
         {
             return decision;
         }
-        let used = self.s.history.retries_at(self.kind, Level::Same);
+        let used = match self.limits.give_up_after {
+            Some(_) => self.s.history.retries_without_progress(self.kind),
+            None => self.s.history.retries_at(self.kind, Level::Same),
+        };
         let refused = if self.s.repeat == Repeat::Unsafe {
             Some(Cow::Borrowed(ALREADY_DONE))
         } else if !self.s.policy.repeats(self.kind) {
             Some(Cow::Borrowed(
                 "the policy does not repeat this kind of failure unchanged",
             ))
+        } else if let Some(limit) = self.limits.give_up_after {
+            self.out_of_time(limit).map(Cow::Owned)
         } else if used >= self.limits.retries {
             Some(Cow::Owned(format!(
                 "{used} of {} retries are used",
@@ -184,16 +202,21 @@ impl Deciding<'_, '_> {
         if let Some(why) = wait::beyond(self.s, &wait) {
             return self.ask(why);
         }
-        let reason = reason::retry(self.s, &wait, n, self.limits.retries);
+        let bound = self.bound(n);
+        let reason = reason::retry(self.s, &wait, bound);
         let action = Chosen::Retry {
             delay: wait.delay,
             until: self.s.now.after(wait.delay),
         };
         Decision {
             attempt: n,
-            of: self.limits.retries,
+            of: match bound {
+                patience::Bound::Count { of, .. } => of,
+                patience::Bound::Time { .. } => 0,
+            },
             postponed: wait.postponed,
             stated: wait.reset,
+            give_up_at: bound.ends_at(self.s.now),
             ..self.made(Some(Level::Same), action, reason)
         }
     }
@@ -216,6 +239,9 @@ impl Deciding<'_, '_> {
         cost: Option<CostEstimate>,
         reason: String,
     ) -> Decision {
+        if let Some(decision) = self.park(why) {
+            return decision;
+        }
         if let Some(offer) = self
             .s
             .repair
@@ -255,6 +281,8 @@ impl Deciding<'_, '_> {
             cost: None,
             postponed: None,
             stated: false,
+            give_up_at: None,
+            wait_for: WaitFor::Retry,
             draw: self.draw,
             at: self.s.now,
         }

@@ -1,22 +1,48 @@
 //! The one sentence with each decision, for people who do not know our code.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::decision::model::{Amount, CostEstimate};
 use crate::duration::Human;
 use crate::knowledge::Strategy;
 
 use super::made::{AskWhy, Changed, PostponedBy, StopWhy};
+use super::patience::Bound;
 use super::situation::Situation;
 use super::wait::{Wait, money_cap};
 
 /// Why the same is done again.
-pub(super) fn retry(s: &Situation<'_>, wait: &Wait, n: u32, of: u32) -> String {
+pub(super) fn retry(s: &Situation<'_>, wait: &Wait, bound: Bound) -> String {
     let mut text = String::with_capacity(128);
     let _ = write!(text, "{}: trying again in {}", title(s), Human(wait.delay));
     push_cause(&mut text, wait);
-    let _ = write!(text, " (retry {n} of {of}).");
+    let _ = match bound {
+        Bound::Count { n, of } => write!(text, " (retry {n} of {of})."),
+        Bound::Time { passed, of } => write!(text, " ({} of {}).", Human(passed), Human(of)),
+    };
     text
+}
+
+/// Why it is waited for the network.
+pub(super) fn offline(s: &Situation<'_>, left: Duration) -> String {
+    format!(
+        "{}: there is no network at all; going on when it is back (for at most {}).",
+        title(s),
+        Human(left)
+    )
+}
+
+/// Why it is only probed now and then.
+pub(super) fn parked(s: &Situation<'_>, probe: &Wait, left: Option<Duration>) -> String {
+    let passed = Human(s.history.without_progress(s.now));
+    let left = left.map(|left| format!(", for {} more", Human(left)));
+    format!(
+        "{}: no progress for {passed}; parked, probing again in {}{}.",
+        title(s),
+        Human(probe.delay),
+        left.unwrap_or_default()
+    )
 }
 
 /// Why it is done again with changes.
@@ -89,7 +115,7 @@ pub(super) fn ask(s: &Situation<'_>, why: AskWhy) -> String {
         ),
         AskWhy::MaxAttempts => format!(
             "{title}: it was executed {} times, which is the cap, so a person is asked.",
-            s.history.executions()
+            s.history.counted_executions()
         ),
         AskWhy::MaxCost | AskWhy::DearerModel => format!(
             "{title}: {:.2} USD are spent of the {:.2} USD that may be, so a person is asked.",

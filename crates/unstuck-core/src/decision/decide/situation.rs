@@ -54,6 +54,10 @@ pub struct Situation<'a> {
     pub repeat: Repeat,
     /// The repair that fits, where there is one.
     pub repair: Option<RepairOffer<'a>>,
+    /// What is known about the network.
+    pub network: Network,
+    /// Whether it goes on with rare probes when the time without progress is over, as agents do.
+    pub parks: bool,
     /// The present moment.
     pub now: Timestamp,
 }
@@ -87,6 +91,8 @@ impl<'a> Situation<'a> {
             permitted: &[],
             repeat: Repeat::Safe,
             repair: None,
+            network: Network::default(),
+            parks: false,
             now,
         }
     }
@@ -178,6 +184,18 @@ impl Default for Caps {
             cost: None,
         }
     }
+}
+
+/// What is known about the network when something failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Network {
+    /// Nothing, or that it works.
+    #[default]
+    Up,
+    /// There is no route, or no name at all can be resolved.
+    Down,
+    /// It works, but the one host that was called is not known to anybody.
+    UnknownHost,
 }
 
 /// Whether what failed may be done again unchanged.

@@ -27,7 +27,11 @@ pub(super) struct Wait {
 /// is put off, never dropped.
 pub(super) fn wait(s: &Situation<'_>, limits: &Limits, draw: Draw) -> Wait {
     let kind = s.diagnosis.kind;
-    let n = s.history.retries(kind).saturating_add(1);
+    let n = match limits.give_up_after {
+        Some(_) => s.history.retries_without_progress(kind),
+        None => s.history.retries(kind),
+    };
+    let n = n.saturating_add(1);
     let own = limits.backoff.delay(n, s.history.last_delay(kind), draw);
     let reset = kind == Kind::RateLimitTimed && s.diagnosis.retry_after.is_some();
     let delay = match s.diagnosis.retry_after {
@@ -39,6 +43,20 @@ pub(super) fn wait(s: &Situation<'_>, limits: &Limits, draw: Draw) -> Wait {
         delay,
         asked: s.diagnosis.retry_after.is_some_and(|stated| stated >= own),
         reset,
+        postponed: None,
+    };
+    put_off(s, &mut wait);
+    wait
+}
+
+/// The wait before the next rare probe; a reset that is stated for later is not undercut.
+pub(super) fn probe(s: &Situation<'_>, every: Duration) -> Wait {
+    let stated = s.diagnosis.retry_after.unwrap_or_default();
+    let mut wait = Wait {
+        delay: every.max(stated),
+        asked: false,
+        // It uses up the time for all, or a limit that is never lifted would be probed without end.
+        reset: false,
         postponed: None,
     };
     put_off(s, &mut wait);

@@ -4,10 +4,12 @@
 //! A kind's own limit for its layer bounds the general value (the smaller counts); a word on the kind itself stands
 //! even if it is larger.
 
+use std::time::Duration;
+
 use crate::failure::{Category, Kind, Layer};
 use crate::knowledge::KindFile;
 
-use super::super::backoff::{Backoff, Curve};
+use super::super::backoff::{Backoff, Curve, Jitter};
 use super::{Override, Overrides, RetryPolicy};
 
 /// What holds for one kind of failure in one place.
@@ -17,6 +19,8 @@ pub struct Limits {
     pub retries: u32,
     /// Whether someone set that number for this very kind.
     pub explicit: bool,
+    /// How long it is repeated unchanged without progress, where time counts instead of the number.
+    pub give_up_after: Option<Duration>,
     /// How the waits go.
     pub backoff: Backoff,
     /// What the allowed time is multiplied by, where that was set.
@@ -74,17 +78,27 @@ impl RetryPolicy {
             kind: self.kinds.get(&place.kind),
         };
         let (retries, explicit) = self.retries(place, file, &words);
-        let curve = words.say(|one| one.curve).unwrap_or(self.curve);
+        let defaults = file.defaults(place.layer);
+        let has_number = words.say(|one| one.max_retries).is_some() || defaults.retries.is_some();
+        let is_timed = place.kind.category() == Category::Transient && !has_number;
+        // Where time bounds the rest, the kinds with numbers of their own keep their waits too: multiplier × n seconds.
+        let keeps_own = self.give_up_after.is_some() && defaults.backoff_multiplier.is_some();
+        let (curve, jitter) = match keeps_own {
+            true => (Curve::Linear, Jitter::None),
+            false => (self.curve, self.jitter),
+        };
+        let curve = words.say(|one| one.curve).unwrap_or(curve);
         // The kinds' own multipliers are those of the linear curve; elsewhere they would mean something else.
-        let own = file.defaults(place.layer).backoff_multiplier;
+        let own = defaults.backoff_multiplier;
         let own = own.filter(|_| curve == Curve::Linear);
         let multiplier = words.say(|one| one.backoff_multiplier).or(own);
         Limits {
             retries,
             explicit,
+            give_up_after: self.give_up_after.filter(|_| is_timed),
             backoff: Backoff {
                 curve,
-                jitter: words.say(|one| one.jitter).unwrap_or(self.jitter),
+                jitter: words.say(|one| one.jitter).unwrap_or(jitter),
                 base: words
                     .say(|one| one.backoff_base)
                     .unwrap_or(self.backoff_base),

@@ -160,6 +160,12 @@ impl RetryPolicy {
         }
     }
 
+    /// Retries what passes by itself for so long without progress, whatever else bounds it.
+    pub fn keep_trying(&mut self, time: Duration) {
+        self.give_up_after = Some(time);
+        self.max_elapsed = self.max_elapsed.map(|most| most.max(time));
+    }
+
     /// A fingerprint of its values (FNV-1a), to see whether two decisions were made under the same.
     pub fn fingerprint(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();

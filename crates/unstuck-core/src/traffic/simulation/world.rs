@@ -302,7 +302,13 @@ impl World {
         known.as_told = stated.is_some();
         known.first_failure = known.first_failure.or(Some(now));
         let retries = known.tries;
-        if retries > self.scenario.policy.max_retries {
+        let began = known.first_failure.unwrap_or(now);
+        let policy = &self.scenario.policy;
+        let is_over = match policy.give_up_after {
+            Some(limit) => now - began >= i64::try_from(limit.as_millis()).unwrap_or(i64::MAX),
+            None => retries > policy.max_retries,
+        };
+        if is_over {
             self.report.given_up += 1;
             self.thinks(client);
         } else {

@@ -1,6 +1,7 @@
 //! Rate limits, chance failures, and many sessions in one lane.
 
 use super::{lane, scenario, seconds};
+use crate::decision::template;
 use crate::traffic::LaneSettings;
 use crate::traffic::simulation::{Limit, Manner, Report, Scenario, percentile, simulate};
 
@@ -49,18 +50,30 @@ fn a_stated_limit_is_hardly_ever_run_into_and_used_up_nevertheless() {
 /// S4-34: a fifth of all tries fails by chance.
 #[test]
 fn chance_failures_are_recovered_and_the_retry_budget_does_not_stand_in_the_way() {
-    for clients in [1, 20, 500] {
+    let policies = ["standard", "resilient"];
+    for (clients, policy) in [1, 20, 500]
+        .into_iter()
+        .flat_map(|n| policies.map(|id| (n, id)))
+    {
         let mut scenario = scenario(clients, 4);
+        scenario.policy = template(policy).unwrap().clone();
         scenario.upstream.transient = 0.2;
         scenario.lasts = seconds(if clients == 1 { 3600 } else { 300 });
         let report = simulate(&scenario, &lane());
         let time = |share| percentile(&report.recoveries, share).as_secs_f64();
+        let sum: f64 = report
+            .recoveries
+            .iter()
+            .map(std::time::Duration::as_secs_f64)
+            .sum();
+        let mean = sum / report.recoveries.len() as f64;
         println!(
-            "{clients} clients, 20 % fail: success {:.4}, recovered in {:.2} s (p50), {:.2} s (p99)",
+            "{clients} clients, {policy}, 20 % fail: success {:.4}, recovered in {mean:.2} s (mean), {:.2} s (p50), {:.2} s (p99)",
             report.success(),
             time(0.5),
             time(0.99),
         );
+        assert!(mean < 30.0, "{mean}");
         assert!(report.success() >= 0.99, "{}", report.success());
         assert!(time(0.5) < 2.0 && time(0.99) < 30.0);
     }

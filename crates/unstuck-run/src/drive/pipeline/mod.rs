@@ -56,6 +56,7 @@ use super::repair::Workshop;
 use super::report::RunReporter;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
+use crate::network::NetworkProbe;
 use crate::process::{Stop, StopCause};
 use crate::worktree::{Snapshots, Step as TreeStep};
 
@@ -81,6 +82,8 @@ pub struct Conductor<'a> {
     pub stop: watch::Receiver<Stop>,
     /// The time.
     pub clock: Clock,
+    /// Whether there is a network.
+    pub network: NetworkProbe,
     /// Chance.
     pub draws: RefCell<&'a mut dyn FnMut() -> Draw>,
     /// Where what is needed to take a run up again is kept, out of the agents' reach.

@@ -1,6 +1,7 @@
 //! One part of a pipeline: a role in one iteration, driven like a single command.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::json;
 use unstuck_core::agent::Call;
@@ -8,7 +9,7 @@ use unstuck_core::decision::Draw;
 use unstuck_core::duration::in_millis;
 use unstuck_core::episode::PromptPattern;
 use unstuck_core::event::{Event, Part, RecoveryResolved, SessionSpec, SessionStarted};
-use unstuck_core::{Recorded, Recovery, SessionId};
+use unstuck_core::{Recorded, Recovery, SessionId, Timestamp};
 
 use super::{Conductor, RolePlan, Stage};
 use crate::blobs::Blobs;
@@ -82,6 +83,7 @@ impl Conductor<'_> {
             reporter: &mut reporter,
             stop: self.stop.clone(),
             clock: self.clock,
+            network: self.network.clone(),
             draws: &mut draw,
             state: self.state,
             role: Some(RoleWork {
@@ -269,6 +271,12 @@ impl Reporter for PartReporter<'_, '_, '_, '_> {
                 .tell(|reporter| reporter.happened(events, run))
         });
         self.note_trees(events);
+    }
+
+    fn still_waiting(&mut self, left: Duration, until: Timestamp, recovery: &Recovery) {
+        let role = &self.part.role;
+        self.conductor
+            .tell(|reporter| reporter.still_waiting(role, left, until, recovery));
     }
 
     fn note(&mut self, message: &str) {

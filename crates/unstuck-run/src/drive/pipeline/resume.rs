@@ -60,6 +60,7 @@ impl Conductor<'_> {
             pid: std::process::id(),
             pipeline: (now != *pipeline.plan()).then(|| Box::new(now)),
             restarted,
+            keep_trying_ms: None,
         };
         let written = self.write(&journal, vec![resumed.into()]).await?;
         events.extend(written);

@@ -109,6 +109,20 @@ impl Stdin {
         }
     }
 
+    /// Whether a person at the terminal has pressed Enter, with nothing or an `r` before it, since this was asked last.
+    /// Only to be asked while no child reads from it.
+    pub(crate) fn is_asked_to_go_on(&self) -> bool {
+        let Some(terminal) = self.terminal() else {
+            return false;
+        };
+        if !super::terminal::is_in_foreground(terminal) || !is_readable(terminal) {
+            return false;
+        }
+        let mut typed = [0; 256];
+        let length = rustix::io::read(terminal, &mut typed).unwrap_or(0);
+        matches!(typed[..length].trim_ascii(), b"" | b"r" | b"R") && length > 0
+    }
+
     /// The terminal that it is, if it is one.
     pub(super) fn terminal(&self) -> Option<BorrowedFd<'_>> {
         match &self.0 {
@@ -166,6 +180,13 @@ impl Source {
             _ => Self::Device(descriptor),
         })
     }
+}
+
+/// Whether something can be read at once.
+fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let mut asked = [PollFd::new(&descriptor, PollFlags::IN)];
+    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 /// An open `/dev/null`.

@@ -144,7 +144,7 @@ fn decided(id: &str, decision: &Decision) -> Markup {
             p { span class="label" { "Decided: " }
                 @match decision.level { Some(level) => { (level_words(level)) } None => { "nothing is ours to do" } }
                 @if let Some(strategy) = &decision.strategy { ", " code { (text::one_line(strategy, 80)) } }
-                @if decision.attempt > 0 { span class="dim" { " (retry " (decision.attempt) " of " (decision.of) ")" } }
+                @if decision.attempt > 0 { span class="dim" { " (retry " (decision.attempt) @if decision.of > 0 { " of " (decision.of) } ")" } }
                 @if let Some(ms) = decision.delay_ms.filter(|ms| *ms > 0) { span class="dim" { ", after " (time::took(Duration::from_millis(ms))) } }
                 @if let Some(cost) = decision.cost_usd { span class="dim" { ", about " (money::more(cost)) } }
             }

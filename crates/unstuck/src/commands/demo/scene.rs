@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use unstuck_core::agent::{AgentFile, Agents};
+use unstuck_core::decision::template;
 use unstuck_core::event::Outcome;
 use unstuck_core::{RetryPolicy, duration};
 use unstuck_faults::{Reply, Script, Step};
@@ -134,7 +135,8 @@ impl Scene {
     }
 
     fn policy(&self, pace: Pace) -> Result<RetryPolicy> {
-        let policy = RetryPolicy::default()
+        let standard = template("standard").cloned().unwrap_or_default();
+        let policy = standard
             .with(&json!({"id": "demo", "name": "Demo"}))?
             .with(&self.policy)?;
         Ok(match pace {

@@ -137,7 +137,8 @@ fn at_work(session: &SessionView, name: String, story: &Story, now: Timestamp) -
 
 fn waiting(session: &SessionView, until: Timestamp, now: Timestamp) -> String {
     let (next, left) = (session.attempts + 1, Human(until.since(now)));
-    format!("attempt {next} in {left} (at {})", clock::shown(until))
+    let (at, id) = (clock::shown(until), session.id.as_str());
+    format!("attempt {next} in {left} (at {at}; now: unstuck retry {id})")
 }
 
 fn running(session: &SessionView, story: &Story, now: Timestamp) -> String {
@@ -237,7 +238,8 @@ mod tests {
             until: told.now.after(Duration::from_secs(12)),
             reason: "r".into(),
             stated: false,
-            parked: false,
+            give_up_at: None,
+            wait_for: Default::default(),
         });
         let lines = shown(&told, 80, 24);
         assert!(

@@ -133,6 +133,8 @@ mod tests {
             cost: None,
             postponed: None,
             stated: false,
+            give_up_at: None,
+            wait_for: Default::default(),
             draw: Draw(0),
             at: Timestamp::from_seconds(0),
         }

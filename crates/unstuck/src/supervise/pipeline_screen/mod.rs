@@ -8,11 +8,12 @@ mod passed;
 mod story;
 
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use unstuck_core::action::Prompts;
 use unstuck_core::episode::RunFold;
 use unstuck_core::event::{Event, Part};
-use unstuck_core::{Recorded, Timestamp};
+use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, RunReporter};
 
 use self::canvas::Canvas;
@@ -20,6 +21,7 @@ use self::passed::Passed;
 use self::story::Story;
 use super::Told;
 use super::screen::can_redraw;
+use super::wait_words;
 use crate::environment;
 use crate::output::{DIM, columns, size};
 use crate::session::Session;
@@ -134,6 +136,14 @@ impl RunReporter for PipelineScreen {
 
     fn live(&self) -> bool {
         self.live
+    }
+
+    fn still_waiting(&mut self, role: &str, left: Duration, until: Timestamp, recovery: &Recovery) {
+        // The live block shows it by itself.
+        if !self.live() {
+            let told = wait_words::sign_of_life(left, until, recovery, "");
+            self.note(&format!("{role}: {told}"));
+        }
     }
 
     fn note(&mut self, message: &str) {

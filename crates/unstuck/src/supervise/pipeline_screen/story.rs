@@ -366,12 +366,17 @@ impl Scene<'_> {
         let diagnosis = session.and_then(|session| session.diagnosis.as_deref());
         let asked = diagnosis.is_some_and(|diagnosis| diagnosis.retry_after.is_some());
         let next = change_words::next_try(decision, &self.story.prompts, asked)?;
-        let of = made.made_from.limits.retries.max(decision.attempt);
+        let count = match decision.give_up_at {
+            Some(_) => format!("{}", decision.attempt),
+            None => {
+                let of = made.made_from.limits.retries.max(decision.attempt);
+                format!("{}/{of}", decision.attempt)
+            }
+        };
         let who = made.session.as_ref().filter(|_| self.open_sessions() > 1);
         let who = who.map(|session| format!("{}: ", self.name(session)));
         Some(format!(
-            "{DIM}[Auto-retry {}/{of}]{DIM:#} {}{next}",
-            decision.attempt,
+            "{DIM}[Auto-retry {count}]{DIM:#} {}{next}",
             who.unwrap_or_default(),
         ))
     }

@@ -61,7 +61,7 @@ fn an_agent_whose_time_was_up_gets_more_of_it() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
-        "[policy]\njitter = \"none\"\nbackoffBase = 0.02\n",
+        "[policy]\ntemplate = \"standard\"\njitter = \"none\"\nbackoffBase = 0.02\n",
     );
     place.tool(
         "claude",
@@ -156,7 +156,7 @@ fn silence_is_mended_by_longer_silence() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
-        "[policy]\njitter = \"none\"\nbackoffBase = 0.02\n",
+        "[policy]\ntemplate = \"standard\"\njitter = \"none\"\nbackoffBase = 0.02\n",
     );
     place.tool(
         "claude",

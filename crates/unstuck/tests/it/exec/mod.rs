@@ -3,6 +3,7 @@
 mod agents;
 mod full_disk;
 mod limits;
+mod patience;
 mod processes;
 mod stops;
 mod streams;
@@ -11,7 +12,7 @@ mod trouble;
 use crate::Place;
 
 /// Waits that a test can wait for, and that are exact.
-const QUICK: &str = "[policy]\njitter = \"none\"\nbackoffBase = 0.05\n";
+const QUICK: &str = "[policy]\ntemplate = \"standard\"\njitter = \"none\"\nbackoffBase = 0.05\n";
 
 /// A script that fails with a text until its `last` execution.
 fn flaky(last: u32, text: &str) -> String {

@@ -14,7 +14,7 @@ mod resuming;
 mod waiting;
 
 use std::io::{BufRead, BufReader, Lines};
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -51,8 +51,12 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
-        let mut child = place
-            .command(args)
+        Self::of(place.command(args))
+    }
+
+    /// Starts a command that is not to be like the others.
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -78,6 +82,11 @@ impl Running {
             }
         }
         panic!("{part} was not told: {}", self.told)
+    }
+
+    /// Presses Ctrl-C.
+    pub(crate) fn interrupt(&self) {
+        self.signal(Signal::INT);
     }
 
     fn signal(&self, signal: Signal) {

@@ -18,6 +18,7 @@ fn patient(config: &str) -> Place {
 fn the_wait_is_the_multiplier_times_the_number_of_the_retry() {
     let place = patient(
         &[
+            "[policy]\ntemplate = \"pipeline\"\n".to_owned(),
             role("slow", "prompt = \"A\"", "cat >/dev/null; exit 124"),
             role(
                 "busy",
@@ -56,7 +57,8 @@ fn the_wait_is_the_multiplier_times_the_number_of_the_retry() {
 #[test]
 fn a_wait_can_be_interrupted_and_goes_on() {
     let script = "cat >/dev/null; echo x >> ran; [ $UNSTUCK_ATTEMPT -ge 2 ] && echo fine && exit 0; echo '503 Service Unavailable' >&2; exit 1";
-    let place = patient(&role("a", "prompt = \"A\"", script));
+    let counted = "[policy]\ntemplate = \"pipeline\"\n".to_owned();
+    let place = patient(&(counted + &role("a", "prompt = \"A\"", script)));
     let mut running = Running::start(&place, &["run"]);
     running.until("[Auto-retry 1/3]").signal(Signal::INT);
     running.end().told(130, &["Stopped", "unstuck resume"]);

@@ -90,7 +90,7 @@ fn a_hundred_dashboards_see_everything_once_while_fifty_runs_write() {
     let place = Place::new();
     place.write(
         "unstuck.toml",
-        "[policy]\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\n",
+        "[policy]\ntemplate = \"standard\"\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\n",
     );
     let client = Client::of(&place, "read");
     let end = AtomicU64::new(0);

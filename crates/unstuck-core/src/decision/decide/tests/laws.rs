@@ -46,12 +46,20 @@ proptest! {
         let last = decisions.last().unwrap();
         let over = matches!(last.action, Chosen::Ask { .. } | Chosen::Stop { .. });
         prop_assert!(over);
-        prop_assert!(world.history.executions() <= Caps::default().attempts);
+        prop_assert!(world.history.counted_executions() <= Caps::default().attempts);
         let kind = world.diagnosis.kind;
         let file = &world.knowledge;
         let limits = world.policy.limits(kind, world.diagnosis.layer, file, None, None);
-        for level in [Level::Same, Level::Alternative] {
-            prop_assert!(world.history.retries_at(kind, level) <= limits.retries);
+        prop_assert!(world.history.retries_at(kind, Level::Alternative) <= limits.retries);
+        match limits.give_up_after {
+            None => prop_assert!(world.history.retries_at(kind, Level::Same) <= limits.retries),
+            Some(limit) => {
+                // Each retry begins its wait before the time is over.
+                let newest = world.history.attempts.iter().rev().find(|one| one.level == Level::Same);
+                let mut before = world.history.clone();
+                before.attempts.retain(|one| newest.is_some_and(|newest| one.at < newest.at));
+                prop_assert!(newest.is_none_or(|one| before.without_progress(one.at) < limit));
+            }
         }
     }
 
@@ -79,7 +87,7 @@ proptest! {
     #[test]
     fn failures_of_changing_kinds_end_too(mut world in any_world(), seed in any::<u64>()) {
         let mut dice = Dice::seeded(seed);
-        for _ in 0..Caps::default().attempts {
+        for _ in 0..300 {
             let pick = usize::try_from(dice.roll().0 % Kind::ALL.len() as u64).unwrap();
             world.diagnosis.kind = Kind::ALL[pick];
             world.draw = dice.roll();

@@ -4,6 +4,7 @@ mod laws;
 mod levels;
 mod limits;
 mod models;
+mod patience;
 mod waits;
 
 use std::collections::BTreeMap;

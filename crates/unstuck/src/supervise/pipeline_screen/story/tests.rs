@@ -228,6 +228,7 @@ fn ended(session: &SessionId, number: u32) -> AttemptEnd {
             ..Measured::default()
         },
         tree: None,
+        last_progress: None,
     }
 }
 
@@ -265,6 +266,8 @@ fn decided(session: &SessionId, changes: Vec<Changed>) -> Box<DecisionMade> {
             cost: None,
             postponed: None,
             stated: false,
+            give_up_at: None,
+            wait_for: Default::default(),
             draw: Draw(0),
             at,
         },
@@ -273,6 +276,7 @@ fn decided(session: &SessionId, changes: Vec<Changed>) -> Box<DecisionMade> {
             policy_hash: "h".into(),
             limits: LimitsInForce {
                 retries: 2,
+                give_up_after_ms: None,
                 retries_from: "default".into(),
                 backoff_base: 1.0,
                 backoff_multiplier: 2.0,

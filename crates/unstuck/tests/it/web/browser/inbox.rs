@@ -142,7 +142,7 @@ fn broken() -> Place {
     );
     place.write(
         "unstuck.toml",
-        "[recovery]\ncooldown_seconds = 0\n[policy]\nbackoffBase = 0.001\n",
+        "[recovery]\ncooldown_seconds = 0\n[policy]\ntemplate = \"standard\"\nbackoffBase = 0.001\n",
     );
     place.run(&["trust"], "").told(0, &[]);
     let exec = [

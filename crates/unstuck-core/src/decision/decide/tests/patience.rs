@@ -1,0 +1,259 @@
+//! Retries that time bounds.
+
+use super::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn resilient(kind: Kind, layer: Layer) -> World {
+    let mut world = World::new(kind, layer);
+    world.policy = exact("resilient");
+    world
+}
+
+impl World {
+    fn decide_as(&self, change: impl FnOnce(&mut Situation<'_>)) -> Decision {
+        let mut situation = self.situation();
+        change(&mut situation);
+        decide(&situation, self.draw)
+    }
+}
+
+/// Waits grow from half a second to a minute, and go on for half an hour; then come the chain and a person.
+#[test]
+fn a_transient_failure_is_repeated_for_half_an_hour_without_progress() {
+    let mut world = resilient(Kind::ServerOverloaded, Layer::Api);
+    let began = world.now;
+    let decisions = world.run();
+    let same = decisions
+        .iter()
+        .filter(|one| one.level == Some(Level::Same));
+    assert_eq!(same.clone().count(), 36);
+    assert_eq!(
+        delays(&decisions)[..9],
+        [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    );
+    let last = same.last().unwrap();
+    assert!(last.at.since(began) < 30 * MINUTE);
+    assert_eq!(last.of, 0);
+    assert_eq!(last.give_up_at, Some(began.after(30 * MINUTE)));
+    assert_eq!(
+        decisions[9].reason,
+        "It failed: trying again in 1 min (3 min 4 s of 30 min)."
+    );
+    let after: Vec<_> = story(&decisions).into_iter().skip(36).collect();
+    assert_eq!(
+        after,
+        [
+            "alternative simplify",
+            "alternative fresh",
+            "escalate ask_user"
+        ]
+    );
+    let fell = &decisions[36].fell_through[0];
+    assert_eq!(
+        (&*fell.strategy, &*fell.why),
+        (
+            "same",
+            "there was no progress for 30 min 4 s, and 30 min are allowed"
+        )
+    );
+}
+
+/// Progress begins the time, and the waits, anew.
+#[test]
+fn progress_begins_the_time_anew() {
+    let mut world = resilient(Kind::ServerError, Layer::Agent);
+    for _ in 0..20 {
+        let decision = world.decide();
+        assert!(world.fails_again_after(&decision));
+    }
+    world.history.progressed(world.now);
+    world.now = world.now.after(MINUTE);
+    let decision = world.decide();
+    assert_eq!(decision.delay(), Some(Duration::from_millis(500)));
+    assert_eq!(decision.attempt, 1);
+    assert!(
+        decision.reason.ends_with("(1 min of 30 min)."),
+        "{}",
+        decision.reason
+    );
+}
+
+/// The cap on executions is for ways that count; it must not end what only time bounds.
+#[test]
+fn the_cap_on_executions_does_not_undercut_the_time() {
+    let mut world = resilient(Kind::NetworkError, Layer::Tool);
+    for _ in 0..25 {
+        let decision = world.decide();
+        assert_eq!(decision.level, Some(Level::Same));
+        assert!(world.fails_again_after(&decision));
+    }
+}
+
+/// S1-12 and the like: a kind with a limit of its own keeps it, and its waits.
+#[test]
+fn a_kind_with_a_limit_of_its_own_keeps_it() {
+    let mut world = resilient(Kind::Timeout, Layer::Agent).with_retries(2, 1.5);
+    world.diagnosis.level = Some(Level::Alternative);
+    assert_eq!(delays(&world.run()), [1.5, 3.0]);
+    let mut unknown = resilient(Kind::Unknown, Layer::Tool);
+    assert_eq!(story(&unknown.run()), ["same", "escalate"]);
+    let mut told = resilient(Kind::ServerError, Layer::Api);
+    told.policy = told
+        .policy
+        .with(&serde_json::json!({"kinds": {"server_error": {"maxRetries": 1}}}))
+        .unwrap();
+    assert_eq!(story(&told.run())[..2], ["same", "alternative simplify"]);
+}
+
+/// A stated reset is waited for however long it is, and is no time without progress.
+#[test]
+fn a_stated_reset_does_not_use_up_the_time() {
+    let mut world = resilient(Kind::RateLimitTimed, Layer::Agent);
+    let week = Duration::from_secs(7 * 86_400);
+    world.diagnosis.retry_after = Some(week);
+    let decision = world.decide();
+    assert!(decision.delay().unwrap() >= week);
+    assert!(world.fails_again_after(&decision));
+    world.diagnosis.kind = Kind::ServerError;
+    world.diagnosis.retry_after = None;
+    assert_eq!(world.decide().level, Some(Level::Same));
+}
+
+/// A wait that a server asks for is honored even where it leads beyond the time.
+#[test]
+fn a_stated_wait_is_honored_beyond_the_time() {
+    let mut world = resilient(Kind::RateLimit, Layer::Api);
+    world.diagnosis.retry_after = Some(45 * MINUTE);
+    assert_eq!(world.decide().delay(), Some(45 * MINUTE));
+}
+
+/// What a gateway gave up is tried again while there is time, and not after that.
+#[test]
+fn what_was_tried_elsewhere_is_tried_again_while_there_is_time() {
+    let mut world = resilient(Kind::ServerError, Layer::Agent);
+    world.diagnosis.level = Some(Level::Alternative);
+    assert_eq!(world.decide().level, Some(Level::Same));
+    world.now = world.now.after(31 * MINUTE);
+    assert_eq!(world.decide().level, Some(Level::Alternative));
+}
+
+/// After the time an agent goes on with rare probes, until the time for all is over; then a person is asked.
+#[test]
+fn an_agent_is_parked_and_probes_until_the_time_for_all_is_over() {
+    let mut world = resilient(Kind::ServerOverloaded, Layer::Agent);
+    let began = world.now;
+    let mut decisions = Vec::new();
+    loop {
+        let decision = world.decide_as(|s| s.parks = true);
+        let goes_on = world.fails_again_after(&decision);
+        decisions.push(decision);
+        if !goes_on {
+            break;
+        }
+    }
+    let parked: Vec<_> = decisions
+        .iter()
+        .filter(|one| one.wait_for == WaitFor::Probe)
+        .collect();
+    assert!(parked.iter().all(|one| one.delay() == Some(5 * MINUTE)));
+    assert_eq!(parked.len(), 137);
+    let until = began.after(12 * 60 * MINUTE);
+    assert!(parked.iter().all(|one| one.give_up_at == Some(until)));
+    assert!(
+        parked[0].reason.contains("parked, probing again in 5 min"),
+        "{}",
+        parked[0].reason
+    );
+    // The ways that may be tried came first.
+    let first = decisions
+        .iter()
+        .position(|one| one.wait_for == WaitFor::Probe);
+    let before = story(&decisions[..first.unwrap()]);
+    assert_eq!(
+        before[before.len() - 2..],
+        ["alternative simplify", "alternative fresh"]
+    );
+    let last = decisions.last().unwrap();
+    assert!(matches!(last.action, Chosen::Ask { .. }), "{last:?}");
+    assert!(last.at < until);
+}
+
+/// What must not be repeated, or is not repeated by the policy's own word, is not probed either.
+#[test]
+fn what_is_not_repeated_is_not_probed() {
+    let mut world = resilient(Kind::ServerError, Layer::Agent).with_chain(&[]);
+    world.now = world.now.after(31 * MINUTE);
+    let asks = |world: &World, repeat| {
+        let decision = world.decide_as(|s| {
+            s.parks = true;
+            s.repeat = repeat;
+        });
+        matches!(decision.action, Chosen::Ask { .. })
+    };
+    assert!(!asks(&world, Repeat::Safe));
+    assert!(asks(&world, Repeat::Unsafe));
+    world.policy.retryable_errors = vec![Kind::RateLimit];
+    assert!(asks(&world, Repeat::Safe));
+    let mut counted = World::new(Kind::ServerError, Layer::Agent).with_chain(&[]);
+    counted.policy.max_retries = 0;
+    assert!(asks(&counted, Repeat::Safe));
+}
+
+/// A network that is gone as a whole is waited for, and counts against nothing.
+#[test]
+fn without_a_network_it_is_waited_until_it_is_back() {
+    let mut world = resilient(Kind::NetworkError, Layer::Agent);
+    let offline = |s: &mut Situation<'_>| {
+        s.network = Network::Down;
+        s.parks = true;
+    };
+    let decision = world.decide_as(offline);
+    assert_eq!(decision.wait_for, WaitFor::Network);
+    assert_eq!(decision.delay(), Some(12 * 60 * MINUTE));
+    world.history.record(decision.attempted(0.0).unwrap());
+    // It is back after three hours.
+    world.now = world.now.after(180 * MINUTE);
+    world.history.resumed(world.now);
+    let again = world.decide();
+    assert_eq!((again.level, again.attempt), (Some(Level::Same), 1));
+    assert_eq!(again.delay(), Some(Duration::from_millis(500)));
+    // What is left of the time for the network.
+    assert_eq!(world.decide_as(offline).delay(), Some(9 * 60 * MINUTE));
+    // Any other command waits no longer than it repeats.
+    let plain = world.decide_as(|s| s.network = Network::Down);
+    assert_eq!(plain.wait_for, WaitFor::Retry);
+    let fresh = resilient(Kind::NetworkError, Layer::Tool);
+    let plain = fresh.decide_as(|s| s.network = Network::Down);
+    assert_eq!(plain.delay(), Some(30 * MINUTE));
+    // A server that answered was reached.
+    let limit = resilient(Kind::RateLimit, Layer::Api).decide_as(offline);
+    assert_eq!(limit.wait_for, WaitFor::Retry);
+}
+
+/// A name that nobody knows is most likely wrong.
+#[test]
+fn a_host_that_nobody_knows_gets_a_short_time() {
+    let mut world = resilient(Kind::NetworkError, Layer::Tool).with_chain(&[]);
+    let began = world.now;
+    loop {
+        let decision = world.decide_as(|s| s.network = Network::UnknownHost);
+        if !world.fails_again_after(&decision) {
+            break;
+        }
+    }
+    let took = world.now.since(began);
+    assert!(
+        took >= Duration::from_secs(30) && took < 2 * MINUTE,
+        "{took:?}"
+    );
+}
+
+/// The templates of the founding documents count, whatever the network does.
+#[test]
+fn a_policy_that_counts_does_not_wait_for_the_network() {
+    let world = World::new(Kind::NetworkError, Layer::Tool);
+    let decision = world.decide_as(|s| s.network = Network::Down);
+    assert_eq!((decision.wait_for, decision.of), (WaitFor::Retry, 3));
+    assert_eq!(decision.give_up_at, None);
+}

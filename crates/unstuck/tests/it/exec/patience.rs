@@ -1,0 +1,94 @@
+//! How long what passes by itself is tried again, and how a wait is ended.
+
+use super::{events, executions, flaky};
+use crate::Place;
+use crate::run::Running;
+
+/// Fails for as long as there is no file `up`.
+const DOWN: &str =
+    "echo x >> ran; [ -e up ] && echo done && exit 0; echo '503 Service Unavailable' >&2; exit 1";
+
+/// By default time bounds the retries, not their number.
+#[test]
+fn by_default_it_goes_on_after_three_retries() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\n",
+    );
+    let script = flaky(9, "529 Overloaded");
+    let ended = place.run(&["exec", "--", "sh", "-c", &script], "");
+    assert_eq!((ended.code, ended.stdout.as_str()), (0, "done\n"));
+    assert!(ended.stderr.contains(" of 30 min)."), "{}", ended.stderr);
+    assert_eq!(executions(&place), 9);
+}
+
+/// A plain command asks when the time without progress is over.
+#[test]
+fn a_command_asks_when_its_time_is_over() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.1\nmaxBackoff = 0.1\n",
+    );
+    let args = ["exec", "--keep-trying", "2s", "--", "sh", "-c", DOWN];
+    let ended = place.run(&args, "");
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    assert!(ended.stderr.contains(" of 2 s)."), "{}", ended.stderr);
+    let ran = place.lines("ran").len();
+    assert!(ran > 1, "{ran} executions");
+}
+
+/// An agent is parked instead: people are told once, and it is probed now and then.
+#[test]
+fn an_agent_is_parked_when_its_time_is_over() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.1\nmaxBackoff = 0.1\n",
+    );
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho 'API Error: 529 overloaded_error'; exit 1\n",
+    );
+    let args = [
+        "exec",
+        "--no-gateway",
+        "--keep-trying",
+        "1s",
+        "--",
+        "claude",
+        "-p",
+        "work",
+    ];
+    let mut command = place.command(&args);
+    command.env_remove("CI");
+    let mut running = Running::of(command);
+    running.until("parked, probing again in 5 min");
+    running.interrupt();
+    running.end().told(130, &["unstuck resume"]);
+    let parked = events(&place);
+    let parked = parked.iter().filter(|name| *name == "session_parked");
+    assert_eq!(parked.count(), 1);
+}
+
+/// Somebody else can end a wait that is under way, and the process that waits goes on.
+#[test]
+fn a_wait_is_ended_by_a_retry() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 600\nmaxBackoff = 600\n",
+    );
+    let mut running = Running::start(&place, &["exec", "--", "sh", "-c", DOWN]);
+    running.until("trying again in 10 min");
+    place.write("up", "");
+    let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
+    let retried = place.run(&["retry", run.as_str().unwrap()], "");
+    assert_eq!(retried.code, 0, "{}", retried.stderr);
+    running.until("going on at once");
+    running
+        .end()
+        .told(0, &["recovered: done after one failure"]);
+    assert_eq!(place.lines("ran").len(), 2);
+}
