@@ -285,7 +285,7 @@ impl Subject {
         };
         let given = answering::give_as(question, &giving, &self.config, session)?;
         Ok(match given {
-            Given::Heard | Given::Noted => Follows::Heard,
+            Given::Heard | Given::Noted | Given::Ended(_) => Follows::Heard,
             Given::Waits => Follows::Waits {
                 restart: Vec::new(),
             },
@@ -359,5 +359,5 @@ fn question_of(
         about.is_none_or(|id| *id == meant.id) && !one.asked.lets_it_go_on()
     };
     let found = answering::open(&filter, session)?;
-    Ok(found.into_iter().rfind(is_about))
+    Ok(found.into_iter().find(is_about))
 }

@@ -3,6 +3,7 @@
 //! The state is a fold over events ([`Recovery`](unstuck_core::Recovery)). The drive asks it what is to be done, does
 //! it, and notes what happened. What decides is on disk before it is acted on.
 
+mod abort;
 mod announce;
 mod answer;
 mod answer_file;
@@ -40,6 +41,7 @@ mod steps;
 mod supervisors;
 mod tail;
 
+pub use abort::{Ending, why_not_resumable};
 pub use announce::{Announcer, Scribe};
 pub use answer::{Said, WantedAgain, answer, answer_with, lapse, want_again};
 pub use answer_file::write_whole;

@@ -4,7 +4,7 @@ mod agents;
 mod full_disk;
 mod limits;
 mod processes;
-mod stops;
+pub(crate) mod stops;
 mod streams;
 mod trouble;
 
