@@ -85,15 +85,18 @@ pub fn exact(duration: Duration) -> String {
     text
 }
 
-/// Shows a duration in a sentence, with at most two units: `1 h 5 min`, `12 s`, `0.4 s`.
+/// Shows a duration in a sentence, with at most two units: `1 h 5 min`, `12 s`, `0.4 s`, `20 ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Human(pub Duration);
 
 impl fmt::Display for Human {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs_f64();
+        if seconds < 0.0995 && !self.0.is_zero() {
+            return write!(f, "{} ms", (seconds * 1000.0).round().max(1.0));
+        }
         if seconds < 0.95 && !self.0.is_zero() {
-            return write!(f, "{:.1} s", seconds.max(0.1));
+            return write!(f, "{seconds:.1} s");
         }
         let seconds = seconds.round() as u64;
         match seconds {
@@ -205,7 +208,10 @@ mod tests {
     fn people_read_two_units_at_most() {
         let human = |millis| Human(Duration::from_millis(millis)).to_string();
         assert_eq!(human(0), "0 s");
-        assert_eq!(human(20), "0.1 s");
+        assert_eq!(human(20), "20 ms");
+        assert_eq!(human(99), "99 ms");
+        assert_eq!(human(104), "0.1 s");
+        assert_eq!(Human(Duration::from_micros(20)).to_string(), "1 ms");
         assert_eq!(human(400), "0.4 s");
         assert_eq!(human(12_000), "12 s");
         assert_eq!(human(59_700), "1 min");

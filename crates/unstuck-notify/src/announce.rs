@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use unstuck_core::Timestamp;
 use unstuck_core::duration::Human;
-use unstuck_core::episode::{RunFold, SessionView};
+use unstuck_core::episode::{RunFold, SessionStatus, SessionView};
 use unstuck_core::event::{
     EscalationKind, Event, Outcome, Recorded, RecoveryEscalated, RecoveryResolved, RunFinished,
     SessionFinished, SessionParked, VERSION,
@@ -307,6 +307,11 @@ impl Teller<'_> {
             trigger: None,
             fingerprint: failed.map(|failed| failed.fingerprint.clone()),
             outcome: None,
+            // Whoever writes what happened supervises the run.
+            state: Some(match session {
+                Some(session) => SessionStatus::of_session(session, false),
+                None => SessionStatus::of_run(view, true),
+            }),
             title: first_line(&format!("{project}{what}"), TITLE),
             text: String::new(),
             evidence: failed

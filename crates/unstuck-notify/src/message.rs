@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use unstuck_core::Timestamp;
+use unstuck_core::episode::SessionStatus;
 
 use crate::occasion::Occasion;
 use crate::text::first_line;
@@ -41,6 +42,9 @@ pub struct Message {
     pub fingerprint: Option<String>,
     /// How a run ended.
     pub outcome: Option<String>,
+    /// The state of the session, or of the run where it is about a whole pipeline.
+    #[serde(default)]
+    pub state: Option<SessionStatus>,
     /// All of it in one line.
     pub title: String,
     /// Why, in a few lines.
@@ -169,6 +173,7 @@ impl Message {
             trigger: asks.then(|| "RECOVERY".into()),
             fingerprint: Some("sample".into()),
             outcome: outcome.map(str::to_owned),
+            state: None,
             title: title.into(),
             text: "This is a test of unstuck's messages. Nothing has happened.".into(),
             evidence: Some("error: the lock file needs to be updated".into()),

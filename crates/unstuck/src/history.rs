@@ -7,9 +7,9 @@ use unstuck_core::{Recorded, RunId, Timestamp};
 use unstuck_run::drive::is_alive;
 use unstuck_store::{Lease, Location, RunFilter, SpendingQuery, Spent, Store};
 
-use crate::place::project_of;
+use crate::place::{current_project, homely};
 use crate::report::refused;
-use crate::show_text::rounded_usd;
+use crate::show_text::{cut, rounded_usd};
 use crate::store::explained;
 
 /// The history of all runs; empty where there is no store yet.
@@ -86,17 +86,32 @@ impl History {
         }
     }
 
-    /// The one run that is meant: by the first letters of its id, or the newest, in this project if it has one.
+    /// The one run that is meant: by the first letters of its id, or the newest of this project.
     pub(crate) async fn find(&self, letters: Option<&str>) -> Result<RunView> {
         match letters {
             Some(letters) => self.by_letters(letters).await,
-            None => self.newest(&[], 1).await?.pop().ok_or_else(|| {
-                refused(
-                    "there are no runs yet",
-                    "`unstuck exec -- COMMAND` makes one, `unstuck demo` shows how",
-                )
-            }),
+            None => match self.newest(&[], 1).await?.pop() {
+                Some(newest) => Ok(newest),
+                None => Err(self.no_runs().await?),
+            },
         }
+    }
+
+    async fn no_runs(&self) -> Result<anyhow::Error> {
+        let any = RunFilter {
+            limit: Some(1),
+            ..RunFilter::default()
+        };
+        Ok(match self.runs(&any).await?.is_empty() {
+            true => refused(
+                "there are no runs yet",
+                "`unstuck exec -- COMMAND` makes one, `unstuck demo` shows how",
+            ),
+            false => refused(
+                format!("no runs in this project ({})", homely(&current_project())),
+                "`unstuck runs` lists those of all projects; name one by its id",
+            ),
+        })
     }
 
     async fn by_letters(&self, letters: &str) -> Result<RunView> {
@@ -109,7 +124,10 @@ impl History {
         match (found.len(), found.pop()) {
             (1, Some(run)) => Ok(run),
             (0, _) => Err(refused(
-                format!("there is no run whose id starts with `{letters}`"),
+                format!(
+                    "there is no run whose id starts with `{}`",
+                    cut(letters, 40)
+                ),
                 "`unstuck runs` lists them",
             )),
             (_, last) => {
@@ -122,28 +140,15 @@ impl History {
         }
     }
 
-    /// The newest runs that stand at one of these, those of this project first.
+    /// The newest runs of this project that stand at one of these.
     pub(crate) async fn newest(&self, status: &[Status], most: usize) -> Result<Vec<RunView>> {
-        let here = std::env::current_dir().unwrap_or_default();
-        let project = project_of(&here).display().to_string();
-        let mut found: Vec<RunView> = Vec::new();
-        for project in [Some(project), None] {
-            if found.len() >= most {
-                break;
-            }
-            let filter = RunFilter {
-                project,
-                status: status.to_vec(),
-                limit: Some(most),
-                ..RunFilter::default()
-            };
-            let more = self.runs(&filter).await?;
-            let new = |run: &RunView| found.iter().all(|known| known.id != run.id);
-            let more: Vec<_> = more.into_iter().filter(new).collect();
-            found.extend(more);
-        }
-        found.truncate(most);
-        Ok(found)
+        let filter = RunFilter {
+            project: Some(current_project()),
+            status: status.to_vec(),
+            limit: Some(most),
+            ..RunFilter::default()
+        };
+        self.runs(&filter).await
     }
 
     /// The story of the one run that is meant, and whether a process drives it at present.

@@ -3,6 +3,7 @@
 mod address;
 mod answering;
 mod call_words;
+mod choosing;
 mod clock;
 mod commands;
 mod completion;
@@ -28,11 +29,14 @@ mod session;
 mod show_text;
 mod started;
 mod state_text;
+mod stopping;
 mod store;
 mod supervise;
 mod trusting;
 mod web;
 
+use std::ffi::OsString;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -46,7 +50,7 @@ use crate::commands::store as store_command;
 use crate::commands::{
     agents, answer, classify, cost, demo, diff, escalate, exec, explain, faults, guard, inbox,
     kinds, logs, plan, policy, preview, propose, repair, resume, retry, run as run_command, runs,
-    serve, show, token, trust, webhook,
+    serve, show, status, stop, token, trust, webhook,
 };
 use crate::config::{Config, Sources};
 use crate::output::{Color, Output};
@@ -95,20 +99,21 @@ enum Command {
     Exec(Box<exec::ExecArgs>),
     Run(Box<run_command::RunArgs>),
     Resume(resume::ResumeArgs),
+    Stop(stop::StopArgs),
+    Status(status::StatusArgs),
     Repair(repair::RepairArgs),
     Serve(serve::ServeArgs),
     Inbox(inbox::InboxArgs),
     Approve(answer::ApproveArgs),
-    /// Refuse what a run asks for, and go on without it
+    /// Reject the proposed action and continue without it
     Reject(answer::AnswerArgs),
-    /// Say that you have seen to it by hand, and go on
+    /// Mark as fixed manually and retry
     Resolve(answer::AnswerArgs),
     Retry(retry::RetryArgs),
     Escalate(escalate::EscalateArgs),
-    /// Leave out the part that asks, and go on without it
+    /// Skip this step and continue
     Skip(answer::AnswerArgs),
-    /// End the run that asks
-    Abort(answer::AnswerArgs),
+    Abort(answer::AbortArgs),
     #[command(hide = true)]
     ApproveRecovery(answer::LoopArgs),
     #[command(hide = true)]
@@ -150,15 +155,47 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    let cli = Cli::parse_from(started::detached(arguments));
+    let arguments = started::detached(arguments);
+    let wants_json = wants_json(&arguments);
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refused_usage(&error),
+    };
     let mut out = Output::new(cli.color);
     let done = run(&cli, &mut out).and_then(|code| out.finish().map(|()| code));
     match done {
         Ok(code) => code,
         // Whoever read our output has seen enough.
         Err(error) if report::is_closed_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => report::show(&error, cli.color),
+        Err(error) => {
+            if wants_json {
+                report::show_json(&error);
+            }
+            report::show(&error, cli.color)
+        }
     }
+}
+
+/// What is wrong with the arguments, or the help that was asked for; what is echoed of very long words is cut.
+fn refused_usage(error: &clap::Error) -> ExitCode {
+    let text = error.render();
+    let longest = text.to_string().split_whitespace().map(str::len).max();
+    if longest.is_none_or(|longest| longest < 1000) {
+        error.exit();
+    }
+    // Nothing can be done if not even this can be written.
+    let _ = writeln!(
+        std::io::stderr(),
+        "{}",
+        report::shortened(&text.to_string())
+    );
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// Whether results are asked for as JSON on standard output; what follows `--` is another program's.
+fn wants_json(arguments: &[OsString]) -> bool {
+    let own = arguments.iter().take_while(|word| *word != "--");
+    own.into_iter().any(|word| word == "--json")
 }
 
 fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
@@ -227,6 +264,8 @@ fn with_store(
         Command::Exec(args) => return exec::run(args, config, &session, out),
         Command::Run(args) => return run_command::run(args, config, &session, out),
         Command::Resume(args) => return resume::run(args, config, &session, out),
+        Command::Stop(args) => return stop::run(args, &session, out),
+        Command::Status(args) => return status::run(args, &session, out),
         Command::Preview(args) => {
             let waiting = |id: &str| answer::waiting(id, &session);
             return preview::run(args, config, &session, &waiting, out);
@@ -235,6 +274,7 @@ fn with_store(
         Command::Repair(args) => return repair::run(args, config, &session, out),
         Command::Inbox(args) => return inbox::run(args, config, &session, out),
         Command::Approve(args) => return answer::approve(args, config, &session, out),
+        Command::Abort(args) => return answer::abort(args, config, &session, out),
         Command::Retry(args) => return retry::run(args, config, &session, out),
         Command::Escalate(args) => return escalate::run(args, config, &session, out),
         Command::Propose(args) => return propose::run(args, config, out),
@@ -253,7 +293,6 @@ fn answered(command: &Command) -> Option<(Answer, AnswerArgs)> {
         Command::Reject(args) => (Answer::Reject, args.clone()),
         Command::Resolve(args) => (Answer::Resolve, args.clone()),
         Command::Skip(args) => (Answer::Skip, args.clone()),
-        Command::Abort(args) => (Answer::Abort, args.clone()),
         Command::ApproveRecovery(args) => (Answer::Approve, args.into()),
         Command::RejectRecovery(args) => (Answer::Reject, args.into()),
         Command::ResolveRecovery(args) => (Answer::Resolve, args.into()),

@@ -16,6 +16,12 @@ pub(crate) fn project_of(folder: &Path) -> PathBuf {
         .to_owned()
 }
 
+/// The project that the current folder belongs to, as runs name it.
+pub(crate) fn current_project() -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    project_of(&here).display().to_string()
+}
+
 /// The project that a person means by a folder, as runs name it.
 pub(crate) fn project_named(folder: &Path) -> Result<String> {
     let project = match folder.canonicalize() {

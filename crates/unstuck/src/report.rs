@@ -3,10 +3,14 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use serde::Serialize;
+
 use crate::output::{self, Color};
 
 /// The exit code of errors that are our own: usage, configuration, files.
 const OUR_ERROR: u8 = 2;
+/// Longer words are cut in the middle.
+const LONGEST_WORD: usize = 400;
 /// The exit code where what was asked for cannot be done: nothing to resume, no such run.
 const REFUSED: u8 = 1;
 
@@ -78,17 +82,80 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(is_pipe)
 }
 
+/// An error for programs that asked for JSON.
+#[derive(Debug, Serialize)]
+struct JsonError<'a> {
+    error: JsonErrorBody<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct JsonErrorBody<'a> {
+    message: String,
+    hint: Option<&'a str>,
+    exit_code: u8,
+}
+
+/// Writes an error to standard output as one line of JSON, for programs.
+pub(crate) fn show_json(error: &anyhow::Error) {
+    let hinted = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<Hinted>());
+    let line = JsonError {
+        error: JsonErrorBody {
+            message: format!("{error:#}"),
+            hint: hinted.map(|hinted| hinted.hint.as_str()),
+            exit_code: hinted.map_or(OUR_ERROR, |hinted| hinted.code),
+        },
+    };
+    if let Ok(line) = serde_json::to_string(&line) {
+        // Nothing can be done if not even this can be written.
+        let _ = writeln!(io::stdout(), "{line}");
+    }
+}
+
+/// A text whose words can be read by a person: of a very long one, its beginning and its end.
+pub(crate) fn shortened(text: &str) -> String {
+    let short = |word: &str| -> String {
+        let count = word.chars().count();
+        if count <= LONGEST_WORD {
+            return word.to_owned();
+        }
+        let begin: String = word.chars().take(LONGEST_WORD / 2).collect();
+        let end: String = word.chars().skip(count - LONGEST_WORD / 4).collect();
+        format!("{begin}…{end}")
+    };
+    let words: Vec<_> = text.split(' ').map(short).collect();
+    words.join(" ")
+}
+
 /// Writes an error to standard error.
 pub(crate) fn show(error: &anyhow::Error, color: Color) -> ExitCode {
     let mut to = anstream::AutoStream::new(io::stderr(), color.choice());
     let (red, bold) = (output::RED, output::BOLD);
     // Nothing can be done if not even this can be written.
-    let _ = writeln!(to, "{red}error{red:#}: {error:#}");
+    let text = shortened(&format!("{error:#}"));
+    let _ = writeln!(to, "{red}error{red:#}: {text}");
     let hinted = error
         .chain()
         .find_map(|cause| cause.downcast_ref::<Hinted>());
     if let Some(hinted) = hinted {
-        let _ = writeln!(to, "{bold}hint{bold:#}: {}", hinted.hint);
+        let hint = shortened(&hinted.hint);
+        let _ = writeln!(to, "{bold}hint{bold:#}: {hint}");
     }
     ExitCode::from(hinted.map_or(OUR_ERROR, |hinted| hinted.code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_very_long_word_is_cut_in_the_middle() {
+        let text = format!("cannot read {}.log: no such file", "x".repeat(100_000));
+        let short = shortened(&text);
+        assert!(short.len() < 500, "{short}");
+        assert!(short.starts_with("cannot read xxx"), "{short}");
+        assert!(short.ends_with("x.log: no such file"), "{short}");
+        assert_eq!(shortened("a b  c"), "a b  c");
+    }
 }

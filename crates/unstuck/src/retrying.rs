@@ -285,7 +285,7 @@ impl Subject {
         };
         let given = answering::give_as(question, &giving, &self.config, session)?;
         Ok(match given {
-            Given::Heard | Given::Noted => Follows::Heard,
+            Given::Heard | Given::Noted | Given::Ended(_) => Follows::Heard,
             Given::Waits => Follows::Waits {
                 restart: Vec::new(),
             },
@@ -405,7 +405,7 @@ fn question_of(
     };
     let found = answering::open(&filter, session)?;
     in_the_way(&found, meant)?;
-    Ok(found.into_iter().rfind(is_about))
+    Ok(found.into_iter().find(is_about))
 }
 
 /// A retry answers what its own session asks and nothing else, and never a question about money.

@@ -46,6 +46,31 @@ pub(crate) fn resume_telling(
     session: &Session<'_>,
     kept: impl Send + 'static,
 ) -> io::Result<u32> {
+    let mut child = resume_logged(run, project, restart, session)?;
+    let pid = child.id();
+    std::thread::spawn(move || {
+        // How it went is told by its events.
+        let _ = child.wait();
+        drop(kept);
+    });
+    Ok(pid)
+}
+
+/// Resumes a run in a process of its own that outlives this one; its output is kept in the folder of the run.
+pub(crate) fn resume_in_background(
+    run: &RunId,
+    project: &Path,
+    session: &Session<'_>,
+) -> io::Result<Child> {
+    resume_logged(run, project, &[], session)
+}
+
+fn resume_logged(
+    run: &RunId,
+    project: &Path,
+    restart: &[String],
+    session: &Session<'_>,
+) -> io::Result<Child> {
     let mut command = own(project, session)?;
     command.args(["--color", "never", "resume", run.as_str()]);
     for role in restart {
@@ -58,14 +83,7 @@ pub(crate) fn resume_telling(
         Err(_) => (Stdio::null(), Stdio::null()),
     };
     command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-    let mut child = command.spawn()?;
-    let pid = child.id();
-    std::thread::spawn(move || {
-        // How it went is told by its events.
-        let _ = child.wait();
-        drop(kept);
-    });
-    Ok(pid)
+    command.spawn()
 }
 
 /// Where the words of a run are kept that nobody sits in front of.

@@ -37,6 +37,9 @@ pub struct Shown {
     /// What counts as answered when nobody answers in time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
+    /// Why the command cannot be run again, if it cannot: then the run can only be ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unrepeatable: Option<String>,
 }
 
 impl Shown {

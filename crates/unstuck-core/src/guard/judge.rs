@@ -86,8 +86,7 @@ fn switch(rules: &Rules) -> Step {
 
 fn trust(standing: &Standing) -> Option<Step> {
     let config = show(standing.untrusted.as_deref()?);
-    let says =
-        format!("what {config} approves does not count: nobody has trusted it (`unstuck trust`)");
+    let says = format!("approvals in {config} are ignored: not trusted yet (run `unstuck trust`)");
     Some(step("trust", "config", Effect::Passes, says))
 }
 

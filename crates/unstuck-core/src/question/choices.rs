@@ -13,6 +13,8 @@ pub struct Circumstances<'a> {
     pub role: Option<&'a str>,
     /// How many further iterations may be allowed, where it is about a loop.
     pub iterations: Option<u32>,
+    /// Whether the command cannot be run again, so that nothing is left but to end the run.
+    pub unrepeatable: bool,
     /// Whether a person's words can be handed on.
     pub words: bool,
     /// The next stronger model, and what it is expected to cost more.
@@ -57,6 +59,8 @@ pub fn choices(why: AskWhy, of: &Circumstances<'_>) -> Vec<Choice> {
         (!is_about_trust).then(|| (Answer::Abort, "ends the run".to_owned())),
     ];
     let all = [approve, reject].into_iter().chain(rest).flatten();
+    // Nobody is offered an answer that cannot work.
+    let all = all.filter(|(answer, _)| !of.unrepeatable || is_about_trust || !answer.goes_on());
     let model = |answer| match answer {
         Answer::Escalate => of.model,
         Answer::Approve if why == AskWhy::DearerModel => of.model,

@@ -47,6 +47,18 @@ impl Patience {
     }
 }
 
+/// How long the escalation of a plain command stays open, unless the configuration says otherwise.
+const PLAIN_COMMAND_EXPIRY: Duration = Duration::from_secs(24 * 3600);
+
+/// When the escalation of a plain command, which is no agent's conversation, expires by default: it is aborted then.
+pub fn plain_command_deadline(now: Timestamp, choices: &[Choice]) -> Option<Deadline> {
+    let can_abort = choices.iter().any(|one| one.answer == Answer::Abort);
+    can_abort.then(|| Deadline {
+        at: now.after(PLAIN_COMMAND_EXPIRY),
+        answer: Answer::Abort,
+    })
+}
+
 /// What an answer binds to: everything about a question that decides what the answer does.
 pub fn binding(why: AskWhy, reason: &str, command: Option<&str>, choices: &[Choice]) -> String {
     let mut text = format!("{why:?}\0{reason}\0{}", command.unwrap_or_default());

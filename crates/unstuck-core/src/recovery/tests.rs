@@ -13,9 +13,9 @@ use crate::decision::{
 use crate::diagnosis::{Diagnosis, Evidence};
 use crate::episode::SessionView;
 use crate::event::{
-    AttemptInterrupted, AttemptStarted, AttemptSucceeded, Excerpt, FailedCheck, GuardWord,
-    InterruptedBy, Measured, Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved,
-    RecoveryStarted, RunResumed, RunStarted, VERSION, WaitEnded, WaitEndedBy, Work,
+    AttemptInterrupted, AttemptStarted, AttemptSucceeded, FailedCheck, GuardWord, InterruptedBy,
+    Measured, Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved, RecoveryStarted,
+    RunResumed, RunStarted, VERSION, WaitEnded, WaitEndedBy, Work,
 };
 use crate::failure::{Kind, Layer};
 use crate::guard::{Confidence, RepairCategory};

@@ -46,6 +46,17 @@ fn a_question_is_told_with_its_answers() {
       "trigger": "HICCUP",
       "fingerprint": "f1",
       "outcome": null,
+      "state": {
+        "state": "awaiting_human",
+        "reason": "auth_expired",
+        "until": null,
+        "source": null,
+        "next": {
+          "who": "human",
+          "action": "answer",
+          "at": null
+        }
+      },
       "title": "shop: claude needs you (auth_expired)",
       "text": "Sign in again.",
       "evidence": "401 token expired",

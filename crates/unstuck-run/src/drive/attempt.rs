@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use unstuck_core::decision::Capability;
+use unstuck_core::decision::{Capability, WaitFor};
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{AttemptStarted, InterruptedBy, LastCall, Measured, WaitingUntil};
 use unstuck_core::money::BudgetLimit;
@@ -527,7 +527,8 @@ impl<'a> Engine<'a> {
                 until,
                 reason,
                 stated: true,
-                parked: false,
+                wait_for: WaitFor::Retry,
+                give_up_at: None,
             };
             log.note(now, wait);
         }

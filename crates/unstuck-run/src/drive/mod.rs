@@ -3,6 +3,7 @@
 //! The state is a fold over events ([`Recovery`](unstuck_core::Recovery)). The drive asks it what is to be done, does
 //! it, and notes what happened. What decides is on disk before it is acted on.
 
+mod abort;
 mod announce;
 mod answer;
 mod answer_file;
@@ -41,6 +42,7 @@ mod supervisors;
 mod tail;
 mod wait;
 
+pub use abort::{Ending, why_not_resumable};
 pub use announce::{Announcer, Scribe};
 pub use answer::{Said, WantedAgain, answer, answer_with, lapse, want_again};
 pub use answer_file::write_whole;

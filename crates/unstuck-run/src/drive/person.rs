@@ -5,11 +5,13 @@ use unstuck_core::action::shell_quote;
 use unstuck_core::decision::{Capability, CostEstimate, Proposed};
 use unstuck_core::event::RecoveryEscalated;
 use unstuck_core::guard::show;
-use unstuck_core::question::{self, Circumstances, NextModel, Shown};
+use unstuck_core::question::{self, Choice, Circumstances, Deadline, NextModel, Shown};
 
 use super::asking::Asking;
 use super::engine::Engine;
+use super::input::Input;
 use super::log::Log;
+use crate::process::Recorded;
 
 impl Engine<'_> {
     /// Asks a person, and tells them all that is known.
@@ -56,6 +58,7 @@ impl Engine<'_> {
         let estimate = next
             .as_ref()
             .map(|(from, to)| recovery.dearer(self.knowledge.catalog(), from, to));
+        let unrepeatable = self.why_unrepeatable(log);
         let choices = question::choices(
             asking.why,
             &Circumstances {
@@ -63,6 +66,7 @@ impl Engine<'_> {
                 role: log.as_part().map(|part| part.role.as_str()),
                 iterations: None,
                 budget: asking.budget.as_ref(),
+                unrepeatable: unrepeatable.is_some(),
                 words: can.has(Capability::Prompt),
                 model: next.as_ref().map(|(from, to)| NextModel {
                     from,
@@ -82,12 +86,44 @@ impl Engine<'_> {
             tried: recovery.tries().to_vec(),
             fingerprint: failed.map_or_else(String::new, |failed| failed.fingerprint.clone()),
             hash: question::binding(asking.why, &asking.reason, command.as_deref(), &choices),
-            deadline: self
-                .patience
-                .deadline(asking.question, asking.why, now, &choices),
+            deadline: self.deadline(log, asking, now, &choices),
             command,
             choices,
+            unrepeatable,
         }
+    }
+
+    /// When an answer counts that nobody gave; an agent's conversation is never given up by default.
+    fn deadline(
+        &self,
+        log: &Log<'_, '_>,
+        asking: &Asking,
+        now: Timestamp,
+        choices: &[Choice],
+    ) -> Option<Deadline> {
+        let configured = self
+            .patience
+            .deadline(asking.question, asking.why, now, choices);
+        let is_plain = self.role.is_none() && log.recovery().spec().agent.is_none();
+        let expires = is_plain && !log.options().wait;
+        configured.or_else(|| {
+            let usual = expires.then(|| question::plain_command_deadline(now, choices));
+            usual.flatten()
+        })
+    }
+
+    /// Why the command cannot be run again once this process ends, if it cannot.
+    fn why_unrepeatable(&self, log: &Log<'_, '_>) -> Option<String> {
+        let recovery = log.recovery();
+        if let Some(why) = &recovery.spec().unrepeatable {
+            return Some(why.clone());
+        }
+        let is_lost = self.stdin.recorded() == Recorded::TooLarge;
+        if self.role.is_some() || (log.options().wait && !is_lost) {
+            return None;
+        }
+        let input = Input::of(self.state, recovery.id()).again();
+        input.err().map(str::to_owned)
     }
 
     /// The model that is asked about, or else the next stronger one.

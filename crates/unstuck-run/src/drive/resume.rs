@@ -177,7 +177,7 @@ pub(super) async fn lapse_one(
 }
 
 /// Why a run cannot be taken up again, if it cannot.
-fn why_not(recovery: &Recovery) -> Option<String> {
+pub(super) fn why_not(recovery: &Recovery) -> Option<String> {
     let unrepeatable = recovery.spec().unrepeatable.as_deref();
     if let Some(end) = recovery.finished()
         && !end.outcome.is_resumable()

@@ -8,35 +8,38 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
-use unstuck_core::episode::RunFold;
+use unstuck_core::episode::{RunFold, RunView, Status};
 use unstuck_core::guard::show;
 use unstuck_core::question::Answer;
-use unstuck_store::{Question, QuestionFilter};
+use unstuck_store::{Question, QuestionFilter, RunFilter};
 
 use super::always;
 use super::preview::Proposed;
 use super::resume::{self, Taken};
-use crate::answering::{self, Given};
+use crate::answering::{self, Given, Which};
 use crate::config::Config;
 use crate::gateway::Wish;
 use crate::history::History;
 use crate::output::{BOLD, DIM, Output};
 use crate::pipeline_plan::Wanted;
-use crate::report::refused;
+use crate::place::{current_project, homely, project_named};
+use crate::run_words::what;
 use crate::session::Session;
+use crate::show_text::one_line;
 use crate::supervise::Told;
-use crate::{completion, runtime};
+use crate::{clock, completion, runtime};
 
-/// Allow what a run asks for, and go on
+/// Approve the proposed action and continue
 ///
-/// Exactly what was shown is done. A repair runs once, in the sandbox; then what failed is tried again.
+/// Exactly what was shown is done. A repair runs once, in the sandbox; then what failed is retried.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck approve                 (the newest question)
+  unstuck approve                 (the open request of this project)
   unstuck approve k3v9
-  unstuck approve k3v9 --always   (also adds the repair to auto_approve of the project's unstuck.toml)
+  unstuck approve k3v9 --always   (also adds the repair to auto_approve of the
+                                   project's unstuck.toml)
 
-Exit codes: as of `unstuck exec`; 1 when there is no such question, when it was answered, or inside a supervised agent.")]
+Exit codes: as of `unstuck exec`; 1 when there is no such request, when several could be meant, when it was answered, or inside a supervised agent.")]
 pub(crate) struct ApproveArgs {
     #[command(flatten)]
     about: About,
@@ -49,15 +52,39 @@ pub(crate) struct ApproveArgs {
 /// Answer what a run asks for
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
-  unstuck inbox                              (what waits, and what can be answered)
+  unstuck inbox                              (what is open, and the possible answers)
   unstuck reject k3v9 --note \"wrong folder\"
   unstuck resolve --last --note \"logged in again\"
-  unstuck retry k3v9 --note \"use the staging database\"
+  unstuck skip k3v9
 
-Exit codes: as of `unstuck exec`; 1 when there is no such question, when it was answered, or inside a supervised agent.")]
+Exit codes: as of `unstuck exec`; 0 when the answer ends the run; 1 when there is no such request, when several could be meant, when it was answered, or inside a supervised agent.")]
 pub(crate) struct AnswerArgs {
     #[command(flatten)]
     about: About,
+}
+
+/// Abort a run that waits for you, was interrupted or crashed
+///
+/// The run ends for good; nothing of it is executed. An active run is stopped with `unstuck stop`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck abort                   (the run of this project that waits for you)
+  unstuck abort k3v9 --note \"not needed any more\"
+  unstuck abort --all             (every run of this project that waits for you)
+  unstuck abort --all --project ~/shop
+
+Exit codes: 0 aborted; 1 when there is nothing to abort, when several could be meant, when the run is active or has ended, or inside a supervised agent.")]
+pub(crate) struct AbortArgs {
+    #[command(flatten)]
+    about: About,
+
+    /// Abort every run of the project that waits for you
+    #[arg(long, conflicts_with_all = ["id", "last"])]
+    all: bool,
+
+    /// The project that --all means [default: the current one]
+    #[arg(long, value_name = "DIR", requires = "all")]
+    project: Option<PathBuf>,
 }
 
 impl AnswerArgs {
@@ -98,11 +125,11 @@ impl From<&LoopArgs> for AnswerArgs {
 
 #[derive(Debug, Clone, Args)]
 struct About {
-    /// The question or its run: the first letters of its id [default: the newest]
+    /// The request or its run: the first letters of its id [default: the only open one of this project]
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion::runs())]
     id: Option<String>,
 
-    /// The newest question
+    /// The newest request of this project
     #[arg(long, conflicts_with = "id")]
     last: bool,
 
@@ -136,12 +163,6 @@ pub(crate) fn answer(
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    if answer == Answer::Retry && args.about.note.trim().is_empty() {
-        return Err(refused(
-            "retry needs your words",
-            "unstuck retry ID --note \"what is to be done otherwise\"; `unstuck resolve` tries the same again",
-        ));
-    }
     let given = Giving {
         answer,
         always: false,
@@ -160,40 +181,185 @@ struct Giving<'a> {
 impl Giving<'_> {
     fn run(&self, config: &Config, session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
         let (answer, about) = (self.answer, self.about);
-        let question = answering::find(about.id.as_deref(), answer, session)?;
-        if !about.quiet {
-            show_question(&question, answer, out)?;
-            // What follows may write by itself, and take long.
-            out.flush()?;
-        }
+        let question = answering::find(about.which(), answer, session)?;
         let given = answering::give(&question, answer, &about.note, config, session)?;
+        if !about.quiet {
+            show_answer(&question, answer, &given, out)?;
+        }
         if self.always {
             let said = always::write(Path::new(&question.project), &question.asked, &about.note)?;
             writeln!(out, "{said}")?;
-            out.flush()?;
         }
+        // What follows may write by itself, and take long.
+        out.flush()?;
         match given {
-            Given::Noted => Ok(ExitCode::SUCCESS),
-            Given::Heard => {
-                let run = &question.run;
-                writeln!(out, "run {run} goes on in the process that waits for it")?;
-                Ok(ExitCode::SUCCESS)
-            }
+            Given::Noted | Given::Heard | Given::Ended(_) => Ok(ExitCode::SUCCESS),
             Given::Waits => go_on(&question, about.quiet, config, session, out),
         }
     }
 }
 
-/// What is answered, so that nobody answers something else than they think.
-fn show_question(question: &Question, answer: Answer, out: &mut Output) -> Result<()> {
+impl About {
+    fn which(&self) -> Which<'_> {
+        match &self.id {
+            Some(id) => Which::Id(id),
+            None if self.last => Which::Newest,
+            None => Which::Only,
+        }
+    }
+}
+
+/// What was answered, once it is recorded, and what follows.
+fn show_answer(question: &Question, answer: Answer, given: &Given, out: &mut Output) -> Result<()> {
     let shown = &question.asked.shown;
+    let run = question.run.short();
+    if let Given::Ended(reason) = given {
+        let doing = one_line(&shown.doing, 80);
+        writeln!(out, "run {run} has ended: {} ({doing})", show(reason))?;
+        return Ok(());
+    }
     if let Some(command) = &shown.command {
         writeln!(out, "{BOLD}{}{BOLD:#}", show(command))?;
     }
     let choice = shown.choices.iter().find(|one| one.answer == answer);
     let does = choice.map_or_else(String::new, |one| format!(": {}", show(&one.does)));
-    writeln!(out, "{DIM}{answer} {}{does}{DIM:#}", question.asked.id)?;
+    let said = answer.said();
+    writeln!(out, "{DIM}{} {said}{does}{DIM:#}", question.asked.id)?;
+    if *given == Given::Heard {
+        writeln!(out, "run {run} continues in the process that waits for it")?;
+    }
     Ok(())
+}
+
+/// Aborts the run that is meant, or all of a project that wait for a person.
+pub(crate) fn abort(
+    args: &AbortArgs,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    if args.all {
+        return abort_all(args, config, session, out);
+    }
+    let given = Giving {
+        answer: Answer::Abort,
+        always: false,
+        about: &args.about,
+    };
+    let Some(id) = &args.about.id else {
+        return given.run(config, session, out);
+    };
+    let filter = QuestionFilter {
+        prefix: Some(id.clone()),
+        ..QuestionFilter::default()
+    };
+    if !answering::open(&filter, session)?.is_empty() {
+        return given.run(config, session, out);
+    }
+    // Runs that nothing is asked about any more can be ended, too.
+    let letters = id.split_once('-').map_or(id.as_str(), |(run, _)| run);
+    let run = runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        history.find(Some(letters)).await
+    })?;
+    let reason = answering::abort_run(&run, &args.about.note, config, session)?;
+    if !args.about.quiet {
+        let short = run.id.short();
+        writeln!(
+            out,
+            "run {short} has ended: {} ({})",
+            show(&reason),
+            what(&run)
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Aborts every run of a project that waits for a person.
+fn abort_all(
+    args: &AbortArgs,
+    config: &Config,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    let project = match &args.project {
+        Some(folder) => project_named(folder)?,
+        None => current_project(),
+    };
+    let filter = QuestionFilter {
+        project: Some(project.clone()),
+        ..QuestionFilter::default()
+    };
+    let note = &args.about.note;
+    let mut aborted = 0;
+    let mut refused_by = Vec::new();
+    for question in answering::open(&filter, session)? {
+        // A run that has several open requests ended with the first of them.
+        if !still_open(&question, session)? || !question.asked.shown.allows(Answer::Abort) {
+            continue;
+        }
+        match answering::give(&question, Answer::Abort, note, config, session) {
+            Ok(given) => {
+                aborted += 1;
+                if !args.about.quiet {
+                    show_answer(&question, Answer::Abort, &given, out)?;
+                }
+            }
+            Err(error) => refused_by.push(error),
+        }
+    }
+    for run in waiting_without_question(&project, session)? {
+        match answering::abort_run(&run, note, config, session) {
+            Ok(reason) => {
+                aborted += 1;
+                if !args.about.quiet {
+                    let short = run.id.short();
+                    writeln!(
+                        out,
+                        "run {short} has ended: {} ({})",
+                        show(&reason),
+                        what(&run)
+                    )?;
+                }
+            }
+            Err(error) => refused_by.push(error),
+        }
+    }
+    if !args.about.quiet {
+        let project = homely(&project);
+        match aborted {
+            0 => writeln!(out, "nothing to abort in {project}")?,
+            n => writeln!(out, "{n} aborted in {project}")?,
+        }
+    }
+    match refused_by.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn still_open(question: &Question, session: &Session<'_>) -> Result<bool> {
+    let filter = QuestionFilter {
+        run: Some(question.run.clone()),
+        ..QuestionFilter::default()
+    };
+    let open = answering::open(&filter, session)?;
+    Ok(open.iter().any(|one| one.asked.id == question.asked.id))
+}
+
+/// Runs that wait for a person although nothing is asked any more.
+fn waiting_without_question(project: &str, session: &Session<'_>) -> Result<Vec<RunView>> {
+    let filter = RunFilter {
+        project: Some(project.to_owned()),
+        status: vec![Status::AwaitingHuman],
+        ..RunFilter::default()
+    };
+    runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        let listed = history.listed(&filter, clock::now().at).await?;
+        let left = listed.into_iter().filter(|one| !one.driven);
+        Ok(left.map(|one| one.run).collect())
+    })
 }
 
 /// The run is taken up here.
@@ -231,7 +397,7 @@ pub(crate) fn waiting(id: &str, session: &Session<'_>) -> Result<Option<Proposed
     };
     let mut found = answering::open(&filter, session)?;
     found.retain(|one| one.asked.repair.is_some());
-    let Some(question) = found.pop() else {
+    let Some(question) = found.into_iter().next() else {
         return Ok(None);
     };
     let events = runtime::block_on(async {

@@ -224,9 +224,10 @@ impl Shown {
             1 => "1 file".to_owned(),
             count => format!("{count} files"),
         };
+        let lines = if added == 1 { "line" } else { "lines" };
         writeln!(
             out,
-            "{DIM}{count} changed, {added} lines added, {removed} removed{DIM:#}"
+            "{DIM}{count} changed, {added} {lines} added, {removed} removed{DIM:#}"
         )?;
         Ok(())
     }

@@ -26,14 +26,13 @@ use crate::{answering, clock, environment, runtime};
 /// same conversation, until it is moved back.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck escalate                          (the newest question)
+  unstuck escalate                          (the open request of this project)
   unstuck escalate k3v9                     (the question of this run, or its session while it runs)
   unstuck escalate k3v9 --to claude-opus-5-5 --yes
   unstuck escalate k3v9-2                   (its second session)
   unstuck escalate k3v9 --back              (to the model that it had)
 
-Exit codes: as of `unstuck exec` for answers; 0 when it was moved; 1 when there is no such session, it is at the most
-capable model, it was declined, or inside a supervised agent; 2 where nobody can be asked and --yes was not given.")]
+Exit codes: as of `unstuck exec` for answers; 0 when it was moved; 1 when there is no such session, it is at the most capable model, it was declined, or inside a supervised agent; 2 where nobody can be asked and --yes was not given.")]
 pub(crate) struct EscalateArgs {
     #[command(flatten)]
     answer: AnswerArgs,

@@ -49,10 +49,10 @@ use crate::supervise::{self, Told};
 Exit codes:
   0    done, also after recovery
   2    an error of unstuck itself
-  3    a person is needed; `unstuck resume` goes on
-  124  timed out
-  127  the command was not found
-  130  interrupted
+  3    an escalation is open (before all others); `unstuck resume` continues
+  124  timed out, and 127 not found: only where nobody is asked (--policy off);
+       otherwise both end with 3
+  130  interrupted; 128+n ended by signal n
   and otherwise the command's own")]
 pub(crate) struct ExecArgs {
     /// The agent that the command is, where its first word does not tell: claude, codex, gemini, …
@@ -104,7 +104,7 @@ pub(crate) struct ExecArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How far to go")]
 struct HowFar {
-    /// The policy: resilient, standard, patient, critical, thrifty, off, or one of yours
+    /// The policy: resilient, standard, patient, critical, thrifty, pipeline, off, or one of yours
     #[arg(
         long,
         value_name = "NAME",

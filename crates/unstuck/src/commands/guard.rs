@@ -28,9 +28,15 @@ use crate::{repairs, trusting};
     args_conflicts_with_subcommands = true,
     arg_required_else_help = true,
     after_help = "Examples:
-  unstuck guard check \"npm ci\"
+  unstuck guard \"npm ci\"                 (the same as `unstuck guard check`)
   unstuck guard check \"rm -rf node_modules && npm ci\" --working-dir packages/web --json
-  unstuck guard --jsonl --root path/to/project < proposals.jsonl"
+  unstuck guard --jsonl --root path/to/project < proposals.jsonl
+
+The rules that steps name:
+  R0 document   R1 schema       R2 characters    R3 trimming   R4 auto_approve, byte for byte
+  R5 require_human, on_unknown  R6 working_dir   R7 timeout    R8 plain commands only
+  R9 [recovery] with a mistake approves nothing  R10 switch, limit, cooldown
+  In full: docs/guide/guard.md"
 )]
 pub(crate) struct GuardArgs {
     #[command(subcommand)]
@@ -46,9 +52,12 @@ pub(crate) struct GuardArgs {
     #[arg(long, value_name = "DIR", requires = "jsonl")]
     root: Option<PathBuf>,
 
-    /// The file to read [default: standard input]
-    #[arg(value_name = "FILE", requires = "jsonl")]
-    file: Option<PathBuf>,
+    /// The command to check; with --jsonl the file to read [default: standard input]
+    #[arg(value_name = "COMMAND")]
+    input: Option<String>,
+
+    #[command(flatten)]
+    options: CheckOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -64,6 +73,12 @@ struct CheckArgs {
     /// The command, as a proposal would name it
     command: String,
 
+    #[command(flatten)]
+    options: CheckOptions,
+}
+
+#[derive(Debug, Clone, Args)]
+struct CheckOptions {
     /// The folder to run it in, from the root of the project [default: the root]
     #[arg(long, value_name = "DIR")]
     working_dir: Option<String>,
@@ -74,19 +89,21 @@ struct CheckArgs {
 }
 
 pub(crate) fn run(args: &GuardArgs, named: Option<&Path>, out: &mut Output) -> Result<ExitCode> {
-    match (&args.command, &args.root) {
-        (Some(GuardCommand::Check(check)), _) => check_one(
-            check,
-            &config::load(Sources {
-                named,
-                ..Sources::default()
-            })?,
-            out,
-        ),
-        (None, Some(root)) => each_line(root, args.file.as_deref(), out),
-        (None, None) => Err(hinted(
+    let explain_one = |command: &str, options: &CheckOptions, out: &mut Output| {
+        let sources = Sources {
+            named,
+            ..Sources::default()
+        };
+        let check = Check { command, options };
+        check_one(&check, &config::load(sources)?, out)
+    };
+    match (&args.command, &args.root, &args.input) {
+        (Some(GuardCommand::Check(check)), ..) => explain_one(&check.command, &check.options, out),
+        (None, Some(root), input) => each_line(root, input.as_deref().map(Path::new), out),
+        (None, None, Some(command)) => explain_one(command, &args.options, out),
+        (None, None, None) => Err(hinted(
             "nothing to do",
-            "`unstuck guard check \"npm ci\"` explains what would happen to a command",
+            "`unstuck guard \"npm ci\"` explains what would happen to a command",
         )),
     }
 }
@@ -179,18 +196,25 @@ struct CheckedStep<'c> {
     says: &'c str,
 }
 
-fn check_one(args: &CheckArgs, config: &Config, out: &mut Output) -> Result<ExitCode> {
+/// A command that is checked.
+struct Check<'a> {
+    command: &'a str,
+    options: &'a CheckOptions,
+}
+
+fn check_one(args: &Check<'_>, config: &Config, out: &mut Output) -> Result<ExitCode> {
     let here = std::env::current_dir().context("cannot tell the current folder")?;
     let root = Root::open(&project_of(&here))?;
     let (rules, notes) = rules(config, root.path());
-    let document = document(&args.command, args.working_dir.as_deref());
-    let standing = repairs::standing(config, &root, &args.command, args.working_dir.as_deref());
+    let working_dir = args.options.working_dir.as_deref();
+    let document = document(args.command, working_dir);
+    let standing = repairs::standing(config, &root, args.command, working_dir);
     let weighed = weigh(document.to_string().as_bytes(), &root, &rules, &standing);
     let judgement = weighed.judgement();
-    if args.json {
-        out.json(&checked(args, &weighed, notes))?;
+    if args.options.json {
+        out.json(&checked(args.command, &weighed, notes))?;
     } else {
-        explain(args, judgement, &notes, out)?;
+        explain(args.command, judgement, &notes, out)?;
     }
     Ok(ExitCode::from(match judgement.verdict {
         Verdict::Run(_) => 0,
@@ -224,7 +248,7 @@ fn document(command: &str, working_dir: Option<&str>) -> Value {
     })
 }
 
-fn checked<'c>(args: &'c CheckArgs, weighed: &'c Weighed, notes: Vec<String>) -> Checked<'c> {
+fn checked<'c>(command: &'c str, weighed: &'c Weighed, notes: Vec<String>) -> Checked<'c> {
     let judgement = weighed.judgement();
     let step = |step: &'c Step| CheckedStep {
         rule: step.rule,
@@ -235,7 +259,7 @@ fn checked<'c>(args: &'c CheckArgs, weighed: &'c Weighed, notes: Vec<String>) ->
     Checked {
         verdict: judgement.verdict.name(),
         reason: &judgement.reason,
-        command: &args.command,
+        command,
         folder: match weighed {
             Weighed::Rejected(_) => None,
             Weighed::Judged(judged) => Some(judged.folder.relative().display().to_string()),
@@ -256,23 +280,23 @@ fn checked<'c>(args: &'c CheckArgs, weighed: &'c Weighed, notes: Vec<String>) ->
     }
 }
 
-fn explain(
-    args: &CheckArgs,
-    judgement: &Judgement,
-    notes: &[String],
-    out: &mut Output,
-) -> Result<()> {
+fn explain(command: &str, judgement: &Judgement, notes: &[String], out: &mut Output) -> Result<()> {
     let (style, word) = match &judgement.verdict {
         Verdict::Run(_) => (GREEN, "would run"),
         Verdict::Ask(_) => (YELLOW, "would ask"),
         Verdict::Deny => (RED, "denied"),
         Verdict::RejectProposal => (RED, "rejected"),
     };
-    let command = show_command(&args.command);
+    let command = show_command(command);
     writeln!(out, "{style}{word}{style:#}  {BOLD}{command}{BOLD:#}")?;
     writeln!(out, "  {DIM}{:<10}{DIM:#}{}", "because", judgement.reason)?;
     for step in &judgement.steps {
-        let (about, effect) = (step.about, step.effect.name());
+        // What nobody has trusted is left out, which is neither good nor bad for the command.
+        let effect = match step.rule {
+            "trust" => "ignored",
+            _ => step.effect.name(),
+        };
+        let about = step.about;
         writeln!(
             out,
             "  {DIM}{about:<10}{DIM:#}{effect:<9} {} {DIM}({}){DIM:#}",

@@ -25,13 +25,16 @@ use crate::{clock, repairs};
 /// Nothing is run by this. Inside a supervised agent the proposal is put where unstuck looks for it when the agent has
 /// ended; it is then judged by the owner's rules. Elsewhere it is checked, and what the rules say is told.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    arg_required_else_help = true,
+    after_help = "Examples:
   unstuck propose --command 'npm ci' --category dependency --root-cause 'node_modules is incomplete' \\
     --pattern 'Cannot find module' --evidence \"test.log:12: Cannot find module 'is-odd'\" --confidence high
   unstuck propose recovery.json
   unstuck propose - < recovery.json
 
-Exit codes: 0 put where unstuck looks for it, or it would run; 3 it would ask a person; 1 refused.")]
+Exit codes: 0 put where unstuck looks for it, or it would run; 3 it would ask a person; 1 refused."
+)]
 pub(crate) struct ProposeArgs {
     /// A proposal as JSON; `-` for standard input
     #[arg(

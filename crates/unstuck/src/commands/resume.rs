@@ -13,21 +13,24 @@ use unstuck_core::event::PipelineStarted;
 use unstuck_core::pipeline::{GONE, RoleChange};
 use unstuck_core::question::Answer;
 use unstuck_run::drive::pipeline::{Again, Plan};
-use unstuck_run::drive::{Finished, Options, RunError};
-use unstuck_store::QuestionFilter;
+use unstuck_run::drive::{Finished, Options, RunError, why_not_resumable};
+use unstuck_store::{QuestionFilter, RunFilter};
 
 use super::ended::{tell, tell_with_roles};
+use super::resume_all;
+use crate::choosing::Candidates;
 use crate::config::Config;
 use crate::gateway::Wish;
 use crate::history::History;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
-use crate::place::project_of;
+use crate::place::{current_project, project_of};
 use crate::repairs;
 use crate::report::refused;
-use crate::run_words::is_clients;
+use crate::run_words::{is_clients, what};
 use crate::session::Session;
-use crate::supervise::{self, Before, Conducted, Pipelined, Supervised, Told};
+use crate::show_text::cut;
+use crate::supervise::{self, Before, Conducted, Pipelined, Supervised, Told, state_folder};
 use crate::{answering, clock, completion, runtime};
 
 /// Where there is something to take up again; of those that failed only pipelines.
@@ -42,21 +45,33 @@ const UNFINISHED: [Status; 5] = [
 /// How many runs are tried where none is named.
 const CANDIDATES: usize = 30;
 
-/// Take up a run where it stopped: after a crash, after Ctrl-C, or when you have seen to what it asked for
+/// Resume an interrupted, crashed or blocked run
 ///
-/// A wait that is not over goes on; one that is over ends at once. An attempt that was cut off is made again. Of a
-/// pipeline, what succeeded is reused, and it goes on at the role that failed.
+/// A wait that is not over continues; one that is over ends at once. An interrupted attempt is repeated. Of a pipeline,
+/// what succeeded is reused, and it continues at the role that failed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  unstuck resume          (the newest run that is not finished)
+  unstuck resume          (the unfinished run of this project; agents before
+                           plain commands)
   unstuck resume k3v9
+  unstuck resume --all    (all runs of this project that crashed or were ended by
+                           a shutdown, in the background; --everywhere: of all
+                           projects)
   unstuck resume --restart planner      (run it again, with all that depend on it)
 
-Exit codes: as of `unstuck exec`; 1 when there is nothing to resume.")]
+Exit codes: as of `unstuck exec`; 1 when there is nothing to resume, or when several runs could be meant.")]
 pub(crate) struct ResumeArgs {
-    /// The run: the first letters of its id [default: the newest unfinished one]
+    /// The run: the first letters of its id [default: the only unfinished one of this project]
     #[arg(value_name = "RUN", add = completion::runs())]
     run: Option<String>,
+
+    /// Resume every run of this project that crashed or was ended by a shutdown, in the background
+    #[arg(long, conflicts_with_all = ["run", "restart", "accept_changes", "no_gateway", "json"])]
+    all: bool,
+
+    /// With --all: those of all projects
+    #[arg(long, requires = "all")]
+    everywhere: bool,
 
     /// Run this role again although it is done, with all that depend on it; may be given several times
     #[arg(long, value_name = "ROLE")]
@@ -74,7 +89,7 @@ pub(crate) struct ResumeArgs {
     #[arg(long)]
     no_gateway: bool,
 
-    /// Say nothing but what the command says
+    /// Suppress unstuck's own output
     #[arg(long, short)]
     quiet: bool,
 
@@ -99,6 +114,9 @@ pub(crate) fn run(
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
+    if args.all {
+        return resume_all::run(args.everywhere, args.quiet, session, out);
+    }
     let candidates = runtime::block_on(find(args, session))?;
     let taken = Taken {
         accept_changes: args.accept_changes,
@@ -121,14 +139,12 @@ pub(crate) fn newest_pipeline(
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let here = std::env::current_dir().unwrap_or_default();
-    let project = project_of(&here).display().to_string();
     let candidates = runtime::block_on(async {
         let history = History::open(session.store).await?;
         history.newest(&UNFINISHED, CANDIDATES).await
     })?;
-    let is_meant = |run: &RunView| run.roles.is_some() && run.project == project;
-    let candidates = candidates.into_iter().filter(is_meant).collect();
+    let is_pipeline = |run: &RunView| run.roles.is_some();
+    let candidates = candidates.into_iter().filter(is_pipeline).collect();
     first_of(candidates, taken, config, session, out)
 }
 
@@ -156,8 +172,8 @@ pub(crate) fn first_of(
         }
     }
     Err(refused(
-        "there is nothing to resume: no run is unfinished",
-        "`unstuck runs` lists what there is",
+        "there is nothing to resume in this project",
+        "`unstuck runs --status crashed,interrupted,awaiting_human` lists what is left elsewhere",
     ))
 }
 
@@ -187,7 +203,7 @@ fn resumed(
             answer(config, session, run)?;
             writeln!(
                 out,
-                "run {} goes on in the process that waits for it",
+                "run {} continues in the process that waits for it",
                 run.id
             )?;
             Ok(ExitCode::SUCCESS)
@@ -277,26 +293,81 @@ fn task(taken: &Taken<'_>, then: Option<&PipelineStarted>, config: &Config) -> O
         .or_else(known)
 }
 
-/// The run that is named, or all that could be meant, the likeliest first.
+/// The run that is named, or the one of this project that is meant.
 async fn find(args: &ResumeArgs, session: &Session<'_>) -> Result<Vec<RunView>> {
     let history = History::open(session.store).await?;
-    match &args.run {
-        Some(letters) => Ok(vec![history.find(Some(letters)).await?]),
-        None => {
-            let mut found = history.newest(&UNFINISHED, CANDIDATES).await?;
-            // Nobody but its client can go on with a client's own session.
-            found.retain(|run| !is_clients(run));
-            // A single command that failed was passed on, and is over.
-            found.retain(|run| run.status != Status::Failed || run.roles.is_some());
-            // One of another project is only meant where this one has none.
-            let here = std::env::current_dir().unwrap_or_default();
-            let project = project_of(&here).display().to_string();
-            if found.iter().any(|run| run.project == project) {
-                found.retain(|run| run.project == project);
-            }
-            Ok(found)
+    if let Some(letters) = &args.run {
+        return Ok(vec![history.find(Some(letters)).await?]);
+    }
+    let filter = RunFilter {
+        project: Some(current_project()),
+        status: vec![
+            Status::Crashed,
+            Status::Interrupted,
+            Status::AwaitingHuman,
+            Status::Failed,
+        ],
+        limit: Some(CANDIDATES),
+        ..RunFilter::default()
+    };
+    let listed = history.listed(&filter, clock::now().at).await?;
+    let runs = listed.into_iter().map(|one| one.run);
+    // Nobody but its client can continue a client's own session.
+    let runs: Vec<_> = runs.filter(|run| !is_clients(run)).collect();
+    let mut left = Vec::new();
+    let mut refused_run = None;
+    for run in runs {
+        // Of those that failed only pipelines can be resumed: a single command that failed is over.
+        if run.status == Status::Failed {
+            continue;
+        }
+        match why_not_resumable(
+            &history.events(&run.id).await?,
+            &state_folder(session.store),
+        ) {
+            None => left.push(run),
+            Some(_) => refused_run = refused_run.or(Some(run)),
         }
     }
+    let is_agent = |run: &RunView| run.agent.is_some() || run.roles.is_some();
+    if left.iter().any(is_agent) {
+        left.retain(is_agent);
+    }
+    if left.is_empty() {
+        let failed = failed_pipeline(&history).await?;
+        // Whoever asks for a run that is active is told so.
+        let active = [Status::Running, Status::Waiting];
+        let active = history.newest(&active, 1).await?.pop();
+        return Ok(failed.or(refused_run).or(active).into_iter().collect());
+    }
+    if left.len() > 1 {
+        let candidates = Candidates {
+            what: "unfinished runs in this project",
+            lines: left.iter().map(candidate).collect(),
+            hint: "name one: `unstuck resume RUN`; `unstuck abort RUN` ends one".to_owned(),
+        };
+        left = vec![left.swap_remove(candidates.choose()?)];
+    }
+    Ok(left)
+}
+
+/// The newest pipeline of this project, if it failed.
+async fn failed_pipeline(history: &History) -> Result<Option<RunView>> {
+    let filter = RunFilter {
+        project: Some(current_project()),
+        status: vec![Status::Failed],
+        limit: Some(CANDIDATES),
+        ..RunFilter::default()
+    };
+    let mut failed = history.runs(&filter).await?.into_iter();
+    Ok(failed.find(|run| run.roles.is_some()))
+}
+
+/// A run on one line: its id, its state, what it does.
+fn candidate(run: &RunView) -> String {
+    let ago = clock::ago(run.updated, clock::now().at);
+    let what = cut(&what(run), 60);
+    format!("{}  {}  {ago}  {what}", run.id.short(), run.status)
 }
 
 fn is_refusal(error: &anyhow::Error) -> bool {
@@ -388,7 +459,7 @@ fn explained(error: anyhow::Error, run: &RunView) -> anyhow::Error {
             pid, host, seen, ..
         }) => refused(
             format!(
-                "run {} is being driven by process {pid} on {host} (last seen {})",
+                "run {} is already active (pid {pid} on {host}, last seen {})",
                 run.id,
                 clock::shown(*seen)
             ),

@@ -14,6 +14,7 @@ use unstuck_core::question::Answer;
 use unstuck_core::{RunId, duration};
 
 use super::resume::{self, Taken};
+use crate::answering::Which;
 use crate::config::Config;
 use crate::gateway::Wish;
 use crate::history::History;
@@ -25,10 +26,10 @@ use crate::session::Session;
 use crate::supervise::Told;
 use crate::{answering, completion, runtime};
 
-/// Try again, with your words as new context
+/// Retry with additional instructions
 ///
-/// Where a run asks, this is the answer. A run that has failed is tried again in its own folder: what was tried before
-/// stays in its history.
+/// Where a run asks, this is the answer. A run that has failed is retried in its own folder: what was tried before stays
+/// in its history.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck retry k3v9 --say \"use the staging database\"
@@ -37,14 +38,13 @@ use crate::{answering, completion, runtime};
   unstuck retry k3v9-2 --context --show          (what would be sent; nothing is done)
   unstuck retry --last --say \"skip the slow tests\"
 
-Exit codes: as of `unstuck exec`; 1 when there is nothing to try again, it was answered, it is being driven, or inside a
-supervised agent.")]
+Exit codes: as of `unstuck exec`; 1 when there is nothing to retry, it was answered, it is active, or inside a supervised agent.")]
 pub(crate) struct RetryArgs {
-    /// The question, the run or the session: the first letters of its id [default: the newest question]
+    /// The question, the run or the session: the first letters of its id [default: the open request of this project]
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new(), add = completion::runs())]
     id: Option<String>,
 
-    /// The newest question
+    /// The newest request of this project
     #[arg(long, conflicts_with = "id")]
     last: bool,
 
@@ -92,21 +92,22 @@ pub(crate) fn run(
     }
     if different == Different::default() && subject.question().is_some() {
         return Err(refused(
-            "retry needs your words",
-            "unstuck retry ID --say \"what is to be done otherwise\", or --context, --model, --timeout; `unstuck resolve` tries the same again",
+            "retry needs a message, or something to change",
+            "unstuck retry ID --say \"what to do differently\", or --context, --model, --timeout; `unstuck resolve` retries it unchanged",
         ));
     }
     let run = subject.run.clone();
+    let follows = subject.retry(&different, &answering::user(), session)?;
     if !args.quiet {
         let id = subject.session.id.as_str();
-        writeln!(out, "{DIM}{id} is tried again{DIM:#}")?;
+        writeln!(out, "{DIM}retrying {id}{DIM:#}")?;
         // What follows may write by itself, and take long.
         out.flush()?;
     }
-    match subject.retry(&different, &answering::user(), session)? {
+    match follows {
         Follows::Heard => {
             let id = &run.id;
-            writeln!(out, "run {id} goes on in the process that waits for it")?;
+            writeln!(out, "run {id} continues in the process that waits for it")?;
             Ok(ExitCode::SUCCESS)
         }
         Follows::Waits { restart } => go_on(run, &restart, args.quiet, config, session, out),
@@ -158,14 +159,19 @@ impl RetryArgs {
     /// What is meant: the newest question, a question, a session or a run.
     fn subject(&self, session: &Session<'_>) -> Result<Subject> {
         let Some(id) = &self.id else {
-            let question = answering::find(None, Answer::Retry, session)?;
+            let which = if self.last {
+                Which::Newest
+            } else {
+                Which::Only
+            };
+            let question = answering::find(which, Answer::Retry, session)?;
             return Subject::of_run(&question.run, question.asked.session.as_ref(), session);
         };
         let (letters, number) = match id.rsplit_once('-') {
             Some((run, number)) if number.parse::<u32>().is_ok() => (run, Some(number)),
             // The id of a question.
             Some(_) => {
-                let question = answering::find(Some(id), Answer::Retry, session)?;
+                let question = answering::find(Which::Id(id), Answer::Retry, session)?;
                 return Subject::of_run(&question.run, question.asked.session.as_ref(), session);
             }
             None => (id.as_str(), None),
@@ -188,7 +194,7 @@ impl RetryArgs {
             run: Some(run.clone()),
             ..Default::default()
         };
-        let newest = answering::open(&filter, session)?.pop();
+        let newest = answering::open(&filter, session)?.into_iter().next();
         Ok(newest.and_then(|one| one.asked.session))
     }
 }

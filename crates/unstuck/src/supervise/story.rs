@@ -179,7 +179,10 @@ fn question(reason: &str, recovery: &Recovery, option: &str) -> Vec<String> {
         let repair = asked.shown.command.as_deref().unwrap_or_default();
         lines.extend(repair_words::answers(repair, short, option));
     }
-    lines.push(match &recovery.spec().unrepeatable {
+    let unrepeatable = recovery.spec().unrepeatable.as_ref();
+    let asked = recovery.question().map(|asked| &asked.shown);
+    let unrepeatable = unrepeatable.or(asked.and_then(|shown| shown.unrepeatable.as_ref()));
+    lines.push(match unrepeatable {
         None if recovery.asked_repair().is_some() => {
             format!("repaired by hand: unstuck resume {short}{option}")
         }

@@ -41,6 +41,7 @@ pub(super) async fn answer(doer: &Doer, given: Answering) -> Result<AnswerTaken,
             Ok(match follows {
                 Given::Heard => "the process that waits for it goes on".to_owned(),
                 Given::Noted => "nothing was held up by it".to_owned(),
+                Given::Ended(reason) => format!("the run has ended: {reason}"),
                 Given::Waits => match desk.resuming.begin(&question.run) {
                     Some(taken) => go_on(desk, &question.run, question.project.into(), &[], taken),
                     None => "the process that takes it up goes on with it".to_owned(),

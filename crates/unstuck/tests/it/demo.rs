@@ -191,7 +191,9 @@ fn an_interrupt_ends_the_whole_demo() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(rest.len(), 1, "{rest:?}");
     assert!(rest[0].contains("stopped · unstuck resume"), "{rest:?}");
-    let resumed = place.run(&["resume", "--store", &store(&place)], "");
+    let run = rest[0].split("unstuck resume ").nth(1).unwrap();
+    let run = run.split(' ').next().unwrap();
+    let resumed = place.run(&["resume", run, "--store", &store(&place)], "");
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     assert!(resumed.stdout.contains("# Review"), "{}", resumed.stdout);
 }

@@ -23,8 +23,9 @@ fn steady(text: &str, place: &Place) -> String {
         .replace(&run[..6], "RUNRUN");
     let text = text.replace(&place.folder.path().display().to_string(), "~");
     let digits = |word: &str| word.len() == 8 && word.matches(':').count() == 2;
+    let is_time = |rest: &str| rest.contains(" s") || rest.contains(" ms");
     let took = |line: &str| match line.split_once(" after ") {
-        Some((before, rest)) if rest.contains(" s") && !line.contains("done after") => {
+        Some((before, rest)) if is_time(rest) && !line.contains("done after") => {
             format!("{before} after N s")
         }
         Some(("recovered", _)) => "recovered after N s: …".to_owned(),

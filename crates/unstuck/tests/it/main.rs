@@ -23,6 +23,7 @@ mod policy;
 mod preview;
 mod repair;
 mod run;
+mod scope;
 mod store;
 mod trust;
 mod views;
@@ -170,6 +171,19 @@ impl Ended {
             assert!(self.stderr.contains(part), "{part} in {}", self.stderr);
         }
         self
+    }
+}
+
+/// Waits until a condition holds.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "another process makes it hold, and tells nobody"
+)]
+fn eventually(mut holds: impl FnMut() -> bool) {
+    let begin = std::time::Instant::now();
+    while !holds() {
+        assert!(begin.elapsed().as_secs() < 60, "it never came to hold");
+        std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
 

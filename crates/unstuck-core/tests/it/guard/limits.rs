@@ -120,7 +120,7 @@ fn untrusted_configuration_is_told() {
     let judgement = judge(&Rules::default(), "npm ci", &Place::Ordinary, &standing);
     assert_eq!(
         judgement.reason,
-        "`*` of require_human covers it; what unstuck.toml approves does not count: nobody has trusted it (`unstuck trust`)"
+        "`*` of require_human covers it; approvals in unstuck.toml are ignored: not trusted yet (run `unstuck trust`)"
     );
 }
 

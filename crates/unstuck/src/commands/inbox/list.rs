@@ -11,17 +11,19 @@ use unstuck_store::Question;
 
 use super::columns::{cut, width, wrapped};
 use super::told::command;
-use crate::clock::ago;
+use crate::clock::{ago, shown};
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
 use crate::session::Session;
 
 /// How wide it is where nobody says.
 pub(super) const USUAL: usize = 80;
+/// How much of a command stands beside why somebody is asked.
+const SHORT_COMMAND: usize = 24;
 /// How many lines a reason may take up.
 const LONGEST_REASON: usize = 3;
 
-/// Prints them, the oldest first.
+/// Prints them, the newest first.
 pub(super) fn print(
     questions: &[Question],
     now: Timestamp,
@@ -36,7 +38,7 @@ pub(super) fn print(
         block(question, now, columns, session, out)?;
     }
     if questions.is_empty() {
-        writeln!(out, "Nothing waits for you.")?;
+        writeln!(out, "Inbox empty.")?;
     } else {
         let line = session.line("inbox ID");
         writeln!(
@@ -65,6 +67,13 @@ fn block(
         asked.id
     )?;
     let room = columns.saturating_sub(2);
+    if !asked.shown.doing.is_empty() {
+        writeln!(
+            out,
+            "  {BOLD}{}{BOLD:#}",
+            cut(&show(&asked.shown.doing), room)
+        )?;
+    }
     let reason = wrapped(&show(&asked.reason), room);
     for (at, line) in reason.iter().take(LONGEST_REASON).enumerate() {
         let is_cut = at + 1 == LONGEST_REASON && reason.len() > LONGEST_REASON;
@@ -75,7 +84,7 @@ fn block(
         };
         writeln!(out, "  {}", cut(&line, room))?;
     }
-    for text in [proposal(question), evidence(question)]
+    for text in [proposal(question), evidence(question), expiry(question)]
         .into_iter()
         .flatten()
     {
@@ -111,6 +120,12 @@ fn proposal(question: &Question) -> Option<String> {
     Some(format!("proposed: {}", show_command(command)))
 }
 
+fn expiry(question: &Question) -> Option<String> {
+    let deadline = question.asked.shown.deadline?;
+    let at = shown(deadline.at);
+    Some(format!("without an answer: {} at {at}", deadline.answer))
+}
+
 fn evidence(question: &Question) -> Option<String> {
     let evidence = &question.asked.shown.evidence;
     (!evidence.is_empty()).then(|| format!("seen: {}", show(evidence.trim())))
@@ -121,8 +136,16 @@ pub(super) fn gist(question: &Question) -> String {
     let asked = &question.asked;
     match &asked.shown.command {
         Some(command) => show_command(command),
-        None if !asked.shown.evidence.is_empty() => show(asked.shown.evidence.trim()),
-        None => show(&asked.reason),
+        None => {
+            let why = match asked.shown.evidence.trim() {
+                "" => show(&asked.reason),
+                evidence => show(evidence),
+            };
+            match asked.shown.doing.as_str() {
+                "" => why,
+                doing => format!("{}: {why}", cut(&show(doing), SHORT_COMMAND)),
+            }
+        }
     }
 }
 

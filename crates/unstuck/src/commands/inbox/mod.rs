@@ -16,6 +16,7 @@ use unstuck_core::question::Answer;
 use unstuck_store::QuestionFilter;
 
 use self::told::Told;
+use crate::answering::Which;
 use crate::config::Config;
 use crate::output::Output;
 use crate::session::Session;
@@ -24,7 +25,7 @@ use crate::{answering, clock, completion, environment};
 /// Show what waits for you, and answer it
 ///
 /// On a terminal a list to go through: Enter opens a question, one key answers it, and its run goes on while you look at
-/// the next. Elsewhere it is printed, the oldest first.
+/// the next. Elsewhere it is printed, the newest first.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck inbox                   (on a terminal: ↑↓ move, Enter opens, one key answers, ? helps)
@@ -78,7 +79,7 @@ pub(crate) fn run(
 
 /// Shows one question whole.
 fn one(id: &str, json: bool, session: &Session<'_>, out: &mut Output) -> Result<()> {
-    let question = answering::find(Some(id), Answer::Resolve, session)?;
+    let question = answering::find(Which::Id(id), Answer::Resolve, session)?;
     match json {
         true => out.json(&Told::of(&question, session)),
         false => whole::print(&question, clock::now().at, session, out),

@@ -13,10 +13,11 @@ use unstuck_store::{Question, QuestionFilter, Standing};
 use super::columns::cut;
 use super::list::gist;
 use super::told::Told;
+use crate::answering::{self, Which};
 use crate::output::{Output, YELLOW};
 use crate::place::homely;
 use crate::session::Session;
-use crate::{answering, clock, runtime};
+use crate::{clock, runtime};
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(400);
@@ -80,7 +81,7 @@ fn tell(
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<()> {
-    for question in waiting.iter().filter(|one| !is_among(known, one)) {
+    for question in waiting.iter().rev().filter(|one| !is_among(known, one)) {
         match json {
             true => out.json_line(&Happened::Asked(Told::of(question, session)))?,
             false => writeln!(out, "{}", line(question))?,
@@ -147,7 +148,7 @@ fn settled(question: &Question, json: bool, session: &Session<'_>, out: &mut Out
 
 /// Who settled a question, how and when.
 pub(super) fn fate(id: &str, session: &Session<'_>) -> String {
-    match answering::find(Some(id), Answer::Resolve, session) {
+    match answering::find(Which::Id(id), Answer::Resolve, session) {
         Ok(_) => format!("{id} waits again"),
         Err(why) => why.to_string(),
     }

@@ -112,10 +112,11 @@ fn proposal(question: &Question) -> Option<String> {
     let models: Vec<_> = models
         .map(|(from, to)| format!("the model {to} in place of {from}"))
         .collect();
-    Some(match models.is_empty() {
-        true => show(&proposed.strategy),
-        false => show(&models.join(", ")),
-    })
+    // That a person is asked is no proposal to them.
+    match models.is_empty() {
+        true => Some(show(&proposed.strategy)).filter(|name| name != "ask_user"),
+        false => Some(show(&models.join(", "))),
+    }
 }
 
 fn costs(cost: &CostEstimate) -> String {

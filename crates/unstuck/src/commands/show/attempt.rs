@@ -123,14 +123,20 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
         line("repair", &repair_words::outcome(repair))?;
     }
     if let Some(wait) = &attempt.wait {
-        line("waited", &format!("until {}", clock::shown(wait.until)))?;
+        // It may still be going on, or have been interrupted.
+        line("wait", &format!("until {}", clock::shown(wait.until)))?;
     }
     if let Some(asked) = &attempt.escalation {
         line("asked", &format!("a person ({})", asked.trigger))?;
     }
     if let Some(resolved) = &attempt.resolved {
         let note = one_line(&resolved.note, 120);
-        line("answer", format!("{} {note}", resolved.method).trim())?;
+        let note = if note.is_empty() {
+            note
+        } else {
+            format!(": {note}")
+        };
+        line("answer", &format!("{}{note}", resolved.said()))?;
     }
     Ok(())
 }

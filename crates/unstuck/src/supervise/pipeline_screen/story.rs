@@ -49,6 +49,8 @@ pub(super) struct Story {
     waits_for_person: bool,
     /// Whether it is told that an attempt has begun, since nothing else shows it.
     tells_starts: bool,
+    /// Why the configuration was last refused: it is told once, however often it is read.
+    rejected: Option<String>,
 }
 
 impl Story {
@@ -60,6 +62,7 @@ impl Story {
             tries: BTreeMap::new(),
             waits_for_person: false,
             tells_starts: false,
+            rejected: None,
         }
     }
 
@@ -120,6 +123,8 @@ impl Story {
                 self.waits_for_person |= started.spec.options["wait"] == true;
             }
             Event::AttemptStarted(attempt) => self.began(attempt, recorded.at),
+            Event::ConfigRejected(rejected) => self.rejected = Some(rejected.error.clone()),
+            Event::ConfigReloaded(_) => self.rejected = None,
             _ => {}
         }
     }
@@ -231,8 +236,13 @@ impl Scene<'_> {
                     false => vec![format!("{before}: {}", reloaded.changes.join("; "))],
                 }
             }
+            Event::ConfigRejected(rejected)
+                if self.story.rejected.as_ref() == Some(&rejected.error) =>
+            {
+                Vec::new()
+            }
             Event::ConfigRejected(rejected) => vec![format!(
-                "{YELLOW}Configuration{YELLOW:#} was changed but cannot be taken over, so the old one counts: {}",
+                "{YELLOW}config reload failed{YELLOW:#}; keeping the previous configuration: {}",
                 rejected.error
             )],
             Event::DecisionMade(made) => self.decided(made).into_iter().collect(),

@@ -5,7 +5,7 @@ mod full_disk;
 mod limits;
 mod patience;
 mod processes;
-mod stops;
+pub(crate) mod stops;
 mod streams;
 mod trouble;
 

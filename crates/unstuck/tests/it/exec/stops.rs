@@ -11,7 +11,7 @@ use crate::Place;
 
 use super::{QUICK, executions};
 
-fn start(place: &Place, args: &[&str]) -> Child {
+pub(crate) fn start(place: &Place, args: &[&str]) -> Child {
     place
         .command(args)
         .stdin(Stdio::null())
@@ -21,12 +21,12 @@ fn start(place: &Place, args: &[&str]) -> Child {
         .unwrap()
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
 /// Waits for the child's first line of output.
-fn first_line(child: &mut Child) -> String {
+pub(crate) fn first_line(child: &mut Child) -> String {
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap())
         .read_line(&mut line)
@@ -266,7 +266,7 @@ fn a_run_that_is_driven_cannot_be_resumed() {
     let second = place.run(&["resume"], "");
     assert_eq!(second.code, 1);
     assert!(
-        second.stderr.contains("is being driven by process"),
+        second.stderr.contains("is already active (pid "),
         "{}",
         second.stderr
     );

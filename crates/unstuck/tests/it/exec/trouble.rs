@@ -217,7 +217,8 @@ fn a_run_whose_folder_is_gone_is_not_resumed() {
         .output()
         .unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
-    let resumed = place.run(&["resume"], "");
+    let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
+    let resumed = place.run(&["resume", run.as_str().unwrap()], "");
     assert_eq!(resumed.code, 1);
     assert!(
         resumed.stderr.contains("is not there any more"),

@@ -29,7 +29,9 @@ fn an_unlisted_repair_asks_and_approve_runs_it() {
         .told(0, &["you allowed it", "recovered"]);
     assert_eq!(place.text("out/reports/summary.txt"), "ok");
     assert_eq!(place.events("recovery_approved")[0]["source"], "human");
-    place.go(&["approve"]).told(1, &["nothing waits"]);
+    place
+        .go(&["approve"])
+        .told(1, &["no open request in this project"]);
 }
 
 /// Nobody has listed anything, and the programs of what is built in are looked for all the same.

@@ -75,7 +75,7 @@ fn after_a_kill_it_goes_on_at_the_role_that_was_under_way() {
     let runs = place.json(&["runs", "--json"], "");
     assert_eq!(
         (&runs[0]["status"], &runs[0]["driven"]),
-        (&json!("running"), &json!(false))
+        (&json!("crashed"), &json!(false))
     );
 
     place.write("go", "");
@@ -103,7 +103,7 @@ fn a_wait_for_a_usage_limit_goes_on_after_a_kill() {
     let mut running = Running::start(&place, &["run"]);
     running.until("[Auto-retry 1/3]");
     running.kill();
-    assert_eq!(place.json(&["runs", "--json"], "")[0]["status"], "waiting");
+    assert_eq!(place.json(&["runs", "--json"], "")[0]["status"], "crashed");
 
     let resumed = place.run(&["resume"], "");
     resumed.told(0, &["a waits until", "[Attempt 2] a → success"]);
@@ -309,7 +309,7 @@ fn a_run_that_another_process_drives_is_left_alone() {
     running.until("implementer| ready");
     place
         .run(&["resume"], "")
-        .told(1, &["is being driven by process"]);
+        .told(1, &["is already active (pid "]);
     running.signal(Signal::TERM);
     running.end().told(143, &["Stopped"]);
     assert_eq!(place.lines("ran"), ["architect", "implementer"]);

@@ -79,6 +79,8 @@ pub(super) enum Follows {
     NotStarted(String),
     /// Nothing was held up.
     Nothing,
+    /// The run has ended.
+    Ended,
 }
 
 pub(super) struct Desk<'a> {
@@ -140,6 +142,7 @@ impl<'a> Desk<'a> {
             Given::Heard => Follows::Heard,
             Given::Noted => Follows::Nothing,
             Given::Waits => self.go_on(question),
+            Given::Ended(_) => Follows::Ended,
         })
     }
 

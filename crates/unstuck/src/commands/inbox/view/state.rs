@@ -13,7 +13,7 @@ const PAGE: usize = 10;
 /// What the person sees.
 #[derive(Debug)]
 pub(super) struct View {
-    /// All that waits, the oldest first.
+    /// All that waits, the newest first.
     pub(super) waiting: Vec<Question>,
     pub(super) selected: usize,
     pub(super) opened: Option<Opened>,
@@ -202,6 +202,7 @@ fn told(giving: &Giving, follows: &Follows) -> String {
     let run = giving.question.run.short();
     match follows {
         Follows::Nothing => format!("{id} {said}"),
+        Follows::Ended => format!("{id} {said}; run {run} has ended"),
         Follows::Heard => format!("{id} {said}; the process that waits goes on"),
         Follows::Started => {
             format!("{id} {said}; run {run} goes on by itself")

@@ -104,7 +104,7 @@ fn the_list_shows_all_that_waits() {
     insta::assert_snapshot!(screen(&mut view, SMALL), @r#"
     unstuck inbox: 2 questions wait for you
 
-      3 min ago   shop              hiccup  Invalid API key · Please run /login
+      3 min ago   shop              hiccup  claude -p 'fix the test…: Invalid API k…
     > 3 min ago   shop              repair  npm ci
 
 

@@ -1,0 +1,132 @@
+//! `unstuck resume --all`: continues every run that crashed or was ended from outside, each in the background.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use unstuck_core::episode::{RunView, Status};
+use unstuck_run::drive::why_not_resumable;
+use unstuck_store::RunFilter;
+
+use crate::history::{History, Listed};
+use crate::output::Output;
+use crate::place::{current_project, homely};
+use crate::report::refused;
+use crate::run_words::{is_clients, what};
+use crate::session::Session;
+use crate::show_text::cut;
+use crate::supervise::state_folder;
+use crate::{clock, runtime, started};
+
+/// How long a run may take until it is supervised again.
+const LONGEST: Duration = Duration::from_secs(20);
+/// How often is looked whether it is.
+const LOOK: Duration = Duration::from_millis(50);
+/// The exit codes of runs that a person stopped themselves: Ctrl-C, and `unstuck stop`.
+const STOPPED_BY_PERSON: i32 = 130;
+
+/// Resumes what crashed in this project, or everywhere.
+pub(super) fn run(
+    everywhere: bool,
+    quiet: bool,
+    session: &Session<'_>,
+    out: &mut Output,
+) -> Result<ExitCode> {
+    let project = (!everywhere).then(current_project);
+    let listed = runtime::block_on(find(project, session))?;
+    let mut not_resumed = 0;
+    for one in &listed {
+        let run = &one.run;
+        let line = format!("{}  {}", run.id.short(), cut(&what(run), 60));
+        match resume(run, session)? {
+            Ok(pid) if !quiet => writeln!(out, "{line}: resumed (pid {pid})")?,
+            Ok(_) => {}
+            Err(why) => {
+                not_resumed += 1;
+                writeln!(out, "{line}: not resumed: {why}")?;
+            }
+        }
+        out.flush()?;
+    }
+    if listed.is_empty() && !quiet {
+        let place = if everywhere { "" } else { " in this project" };
+        writeln!(out, "nothing to resume{place}")?;
+    }
+    match not_resumed {
+        0 => Ok(ExitCode::SUCCESS),
+        n => Err(refused(
+            format!("{n} of {} could not be resumed", listed.len()),
+            "`unstuck runs --status crashed,interrupted` lists them; `unstuck abort RUN` ends one",
+        )),
+    }
+}
+
+/// The runs that crashed, or that a shutdown ended; what a person stopped stays stopped.
+async fn find(project: Option<String>, session: &Session<'_>) -> Result<Vec<Listed>> {
+    let history = History::open(session.store).await?;
+    let filter = RunFilter {
+        project,
+        status: vec![Status::Crashed, Status::Interrupted],
+        ..RunFilter::default()
+    };
+    let mut listed = history.listed(&filter, clock::now().at).await?;
+    listed.retain(|one| {
+        let is_meant = match one.run.status {
+            Status::Interrupted => one.run.exit_code != Some(STOPPED_BY_PERSON),
+            _ => true,
+        };
+        is_meant && !is_clients(&one.run)
+    });
+    Ok(listed)
+}
+
+/// Resumes a run in the background; gives its process, or why it was not resumed.
+fn resume(run: &RunView, session: &Session<'_>) -> Result<Result<u32, String>> {
+    let events = runtime::block_on(async {
+        let history = History::open(session.store).await?;
+        history.events(&run.id).await
+    })?;
+    if let Some(why) = why_not_resumable(&events, &state_folder(session.store)) {
+        return Ok(Err(why));
+    }
+    let project = Path::new(&run.project);
+    if !project.is_dir() {
+        return Ok(Err(format!("{} is gone", homely(&run.project))));
+    }
+    let mut child = match started::resume_in_background(&run.id, project, session) {
+        Ok(child) => child,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let pid = child.id();
+    Ok(match is_supervised(run, &mut child, session)? {
+        true => Ok(pid),
+        false => Err(format!(
+            "see {}/.unstuck/runs/{}/resumed.log",
+            homely(&run.project),
+            run.id
+        )),
+    })
+}
+
+/// Waits until the run is supervised, or has already come to its end.
+fn is_supervised(run: &RunView, child: &mut Child, session: &Session<'_>) -> Result<bool> {
+    let begin = Instant::now();
+    while begin.elapsed() < LONGEST {
+        let ended = child.try_wait()?;
+        let (now, driven) = runtime::block_on(async {
+            let history = History::open(session.store).await?;
+            let driven = history.drives(&run.id, clock::now().at).await?;
+            Ok((history.find(Some(run.id.as_str())).await?, driven))
+        })?;
+        if driven || now.seq > run.seq {
+            return Ok(true);
+        }
+        if ended.is_some() {
+            return Ok(false);
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(false)
+}

@@ -1,0 +1,155 @@
+//! `unstuck stop`: stops an active run; it can be resumed afterwards.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::Args;
+use unstuck_core::episode::{RunView, Status};
+use unstuck_store::{RunFilter, Store};
+
+use crate::choosing::Candidates;
+use crate::history::History;
+use crate::output::Output;
+use crate::place::current_project;
+use crate::report::{forbidden, hinted, refused};
+use crate::run_words::{is_clients, what};
+use crate::session::Session;
+use crate::show_text::cut;
+use crate::stopping::{self, StopError};
+use crate::{clock, completion, runtime, trusting};
+
+/// How long is waited for the run to end: its processes get time to end by themselves.
+const LONGEST: Duration = Duration::from_secs(30);
+/// How often is looked whether it has ended.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Stop an active run; it can be resumed
+///
+/// The same as Ctrl-C where it runs: its processes are ended, and `unstuck resume` continues it later.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  unstuck stop            (the active run of this project)
+  unstuck stop k3v9
+  unstuck stop --all      (every active run of this project)
+
+Exit codes: 0 stopped; 1 when no run is active, when several could be meant, or inside a supervised agent.")]
+pub(crate) struct StopArgs {
+    /// The run: the first letters of its id [default: the only active one of this project]
+    #[arg(value_name = "RUN", add = completion::runs())]
+    run: Option<String>,
+
+    /// Stop every active run of this project
+    #[arg(long, conflicts_with = "run")]
+    all: bool,
+
+    /// Suppress unstuck's own output
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &StopArgs, session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
+    if let Some(why) = trusting::inside_an_agent() {
+        return Err(forbidden(
+            format!("only a person can stop a run: {why}"),
+            "do it in a terminal of your own",
+        ));
+    }
+    let runs = runtime::block_on(find(args, session))?;
+    let mut still_ending = 0;
+    for run in &runs {
+        let (pid, ended) = runtime::block_on(stop(run, session))?;
+        let short = run.id.short();
+        if !ended {
+            still_ending += 1;
+            writeln!(
+                out,
+                "run {short} was told to stop and is still ending (pid {pid})"
+            )?;
+        } else if !args.quiet {
+            let resume = session.line(&format!("resume {short}"));
+            writeln!(
+                out,
+                "stopped run {short} ({}) · {resume}",
+                cut(&what(run), 60)
+            )?;
+        }
+        out.flush()?;
+    }
+    match still_ending {
+        0 => Ok(ExitCode::SUCCESS),
+        _ => Err(refused(
+            "not every run has ended yet",
+            "`unstuck status` shows what is still active",
+        )),
+    }
+}
+
+/// The runs that are meant.
+async fn find(args: &StopArgs, session: &Session<'_>) -> Result<Vec<RunView>> {
+    let history = History::open(session.store).await?;
+    if let Some(letters) = &args.run {
+        return Ok(vec![history.find(Some(letters)).await?]);
+    }
+    let filter = RunFilter {
+        project: Some(current_project()),
+        status: vec![Status::Running, Status::Waiting, Status::AwaitingHuman],
+        ..RunFilter::default()
+    };
+    let listed = history.listed(&filter, clock::now().at).await?;
+    let active = listed.into_iter().filter(|one| one.driven);
+    let active = active.map(|one| one.run).filter(|run| !is_clients(run));
+    let mut active: Vec<_> = active.collect();
+    match active.len() {
+        0 => Err(refused(
+            "no run is active in this project",
+            "`unstuck status` shows what is active elsewhere; `unstuck stop RUN` stops it",
+        )),
+        1 => Ok(active),
+        _ if args.all => Ok(active),
+        _ => {
+            let line = |run: &RunView| format!("{}  {}", run.id.short(), cut(&what(run), 70));
+            let candidates = Candidates {
+                what: "active runs in this project",
+                lines: active.iter().map(line).collect(),
+                hint: "name one: `unstuck stop RUN`; `--all` stops all of them".to_owned(),
+            };
+            Ok(vec![active.swap_remove(candidates.choose()?)])
+        }
+    }
+}
+
+/// Stops a run, and waits until it has ended; gives its process and whether it has.
+async fn stop(run: &RunView, session: &Session<'_>) -> Result<(u32, bool)> {
+    let store = crate::store::open_existing(session.store).await?;
+    let store = store.ok_or_else(|| hinted("there is no store", "`unstuck exec` makes one"))?;
+    let short = run.id.short();
+    let told = stopping::stop(&store, session.store, &run.id).await;
+    let pid = told.map_err(|error| {
+        let hint = match &error {
+            StopError::NotActive(_) if run.status.is_final() => {
+                format!("`unstuck show {short}` shows how it ended")
+            }
+            StopError::NotActive(_) => {
+                format!("`unstuck resume {short}` continues it, `unstuck abort {short}` ends it")
+            }
+            _ => "`unstuck status` shows what is active".to_owned(),
+        };
+        refused(error.to_string(), hint)
+    })?;
+    let ended = has_ended(run, &store).await?;
+    store.close().await?;
+    Ok((pid, ended))
+}
+
+async fn has_ended(run: &RunView, store: &Store) -> Result<bool> {
+    let begin = Instant::now();
+    while begin.elapsed() < LONGEST {
+        if stopping::lease_of(store, &run.id).await?.is_none() {
+            return Ok(true);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(false)
+}

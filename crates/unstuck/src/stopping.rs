@@ -1,0 +1,62 @@
+//! Stopping a run: the process that supervises it is told to, as by Ctrl-C. It can be resumed afterwards.
+
+use rustix::process::{Pid, Signal, kill_process};
+use unstuck_core::event::RunId;
+use unstuck_run::drive::{is_alive, is_ours, request_stop};
+use unstuck_store::{Lease, Location, Store, StoreError};
+
+use crate::clock;
+use crate::run_words::is_clients;
+use crate::supervise::state_folder;
+
+/// Why a run was not stopped.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StopError {
+    #[error("run {0} is not active; there is nothing to stop")]
+    NotActive(RunId),
+    #[error("run {0} is a client of a gateway; stop the client itself")]
+    Client(RunId),
+    #[error("run {run} is active in process {pid} on {host}, which cannot be reached from here")]
+    OutOfReach { run: RunId, pid: u32, host: String },
+    #[error("process {pid} cannot be signaled: {error}")]
+    Signal { pid: u32, error: rustix::io::Errno },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Tells the process that supervises a run to stop, and returns its id.
+pub(crate) async fn stop(
+    store: &Store,
+    location: &Location,
+    run: &RunId,
+) -> Result<u32, StopError> {
+    let Some(lease) = lease_of(store, run).await? else {
+        return Err(StopError::NotActive(run.clone()));
+    };
+    let story = store.story(run).await?;
+    let pid = lease.owner.pid;
+    let is_self = pid == std::process::id() && is_ours(&lease);
+    if is_self || story.is_some_and(|story| is_clients(&story.view)) {
+        return Err(StopError::Client(run.clone()));
+    }
+    let process = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // A process of another machine, or one that only has the same number, is not ours to end.
+    let Some(process) = process.filter(|_| is_ours(&lease)) else {
+        return Err(StopError::OutOfReach {
+            run: run.clone(),
+            pid,
+            host: lease.owner.host,
+        });
+    };
+    // Without the request it is recorded as ended by SIGTERM, which is true as well.
+    let _ = request_stop(&state_folder(location), run);
+    kill_process(process, Signal::TERM).map_err(|error| StopError::Signal { pid, error })?;
+    Ok(pid)
+}
+
+/// The lease of the process that supervises a run, if one does.
+pub(crate) async fn lease_of(store: &Store, run: &RunId) -> Result<Option<Lease>, StoreError> {
+    let leases = store.leases().await?;
+    let lease = leases.into_iter().find(|lease| lease.token.run == *run);
+    Ok(lease.filter(|lease| is_alive(lease, clock::now().at)))
+}

@@ -1,0 +1,482 @@
+//! What commands without an id act on; stop, status, abort and resume of what is left.
+
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::exec::stops::{first_line, signal, start};
+use crate::{Ended, Place};
+
+/// An agent that is not logged in until a file says so.
+const CLAUDE: &str = "#!/bin/sh\ncat >/dev/null; echo \"$PWD\" >> \"$HOME/calls\"; [ -f login ] && echo done && exit 0; echo 'Not logged in · Please run /login'; exit 7\n";
+const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "x"];
+
+fn asking() -> Place {
+    let place = Place::new();
+    place.tool("claude", CLAUDE);
+    place
+}
+
+/// Another project of the same user.
+fn other_project(place: &Place) -> PathBuf {
+    let other = place.folder.path().join("other");
+    std::fs::create_dir_all(other.join(".git")).unwrap();
+    other
+}
+
+fn run_in(place: &Place, folder: &Path, args: &[&str]) -> Ended {
+    let output = place.command(args).current_dir(folder).output().unwrap();
+    Ended {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn runs(place: &Place, args: &[&str]) -> Value {
+    let args = [&["runs", "--json"], args].concat();
+    place.json(&args, "")
+}
+
+fn id(run: &Value) -> String {
+    run["id"].as_str().unwrap().to_owned()
+}
+
+/// Starts a command, waits for its first line, and ends it with a signal.
+fn ended_by(place: &Place, with: Signal, command: &[&str]) {
+    let args = [&["exec", "--"], command].concat();
+    let mut child = start(place, &args);
+    assert_eq!(first_line(&mut child), "ready\n");
+    signal(&child, with);
+    child.wait().unwrap();
+}
+
+#[test]
+fn an_answer_without_an_id_never_reaches_another_project() {
+    let place = asking();
+    let other = other_project(&place);
+    place.run(&EXEC, "").told(3, &[]);
+    run_in(&place, &other, &EXEC).told(3, &[]);
+    std::fs::write(other.join("login"), "").unwrap();
+    place.write("login", "");
+    // The question of this project is the older one.
+    place.run(&["resolve"], "").told(0, &["recovered"]);
+    place.run(&["resolve"], "").told(
+        1,
+        &["no open request in this project", "1 in other projects"],
+    );
+    place.run(&["resolve", "--last"], "").told(1, &[]);
+    let left = runs(&place, &["--status", "awaiting_human"]);
+    assert_eq!(left[0]["project"], other.display().to_string());
+    run_in(&place, &other, &["resolve"]).told(0, &["recovered"]);
+}
+
+#[test]
+fn where_several_are_open_nobody_guesses() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    place.run(&EXEC, "").told(3, &[]);
+    let asked = place.json(&["inbox", "--json"], "");
+    let ids: Vec<_> = [0, 1].map(|at| id(&asked[at])).to_vec();
+    let refused = place.run(&["abort"], "");
+    refused.told(1, &["2 open requests in this project", &ids[0], &ids[1]]);
+    assert_eq!(
+        runs(&place, &["--status", "awaiting_human"])
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    // The newest comes first.
+    place.run(&["abort", "--last"], "").told(0, &[]);
+    assert_eq!(id(&place.json(&["inbox", "--json"], "")[0]), ids[1]);
+}
+
+#[test]
+fn a_bare_resume_prefers_the_agent_and_lists_several() {
+    let place = Place::new();
+    place.tool(
+        "claude",
+        "#!/bin/sh\necho ready; [ -f go ] && exit 0; sleep 60\n",
+    );
+    ended_by(&place, Signal::INT, &["claude", "-p", "important"]);
+    place.run(&["exec", "--", "false"], "").told(3, &[]);
+    place.write("go", "");
+    let resumed = place.run(&["resume"], "");
+    assert_eq!((resumed.code, resumed.stdout.as_str()), (0, "ready\n"));
+    std::fs::remove_file(place.project().join("go")).unwrap();
+
+    let script = "echo ready; sleep 60";
+    ended_by(&place, Signal::INT, &["sh", "-c", script]);
+    let refused = place.run(&["resume"], "");
+    refused.told(
+        1,
+        &["2 unfinished runs in this project", "false", "sleep 60"],
+    );
+}
+
+#[test]
+fn what_crashed_can_be_listed_and_resumed_at_once() {
+    let place = Place::new();
+    let script = "echo ready; [ -f go ] && echo x >> done && exit 0; sleep 60";
+    ended_by(&place, Signal::KILL, &["sh", "-c", script]);
+    ended_by(&place, Signal::KILL, &["sh", "-c", script]);
+    // A person stopped this one; it stays stopped.
+    ended_by(&place, Signal::INT, &["sh", "-c", script]);
+    let crashed = runs(&place, &["--status", "crashed"]);
+    assert_eq!(crashed.as_array().unwrap().len(), 2);
+    assert_eq!(crashed[0]["state"]["state"], "crashed");
+    place.write("go", "");
+    let resumed = place.run(&["resume", "--all"], "");
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(resumed.stdout.matches(": resumed (pid ").count(), 2);
+    for run in crashed.as_array().unwrap() {
+        let short = &id(run)[..6];
+        assert!(resumed.stdout.contains(short), "{}", resumed.stdout);
+    }
+    let is_done = || {
+        runs(&place, &["--status", "succeeded,recovered"])
+            .as_array()
+            .unwrap()
+            .len()
+            == 2
+    };
+    crate::eventually(is_done);
+    assert_eq!(place.lines("done").len(), 2);
+    let nothing = place.run(&["resume", "--all"], "");
+    assert_eq!(
+        (nothing.code, nothing.stdout.as_str()),
+        (0, "nothing to resume in this project\n")
+    );
+}
+
+#[test]
+fn a_run_is_stopped_from_another_terminal_and_can_be_resumed() {
+    let place = Place::new();
+    place
+        .run(&["stop"], "")
+        .told(1, &["no run is active in this project"]);
+    let script = "echo ready; [ -f go ] && exit 0; sleep 60";
+    let mut child = start(&place, &["exec", "--", "sh", "-c", script]);
+    assert_eq!(first_line(&mut child), "ready\n");
+    let other = other_project(&place);
+    run_in(&place, &other, &["stop"]).told(1, &["no run is active"]);
+    let stopped = place.run(&["stop"], "");
+    assert_eq!(stopped.code, 0, "{}", stopped.stderr);
+    let run = runs(&place, &[])[0].clone();
+    let short = &id(&run)[..6];
+    assert!(
+        stopped.stdout.starts_with(&format!("stopped run {short} ")),
+        "{}",
+        stopped.stdout
+    );
+    assert!(
+        stopped.stdout.contains(&format!("unstuck resume {short}")),
+        "{}",
+        stopped.stdout
+    );
+    assert_eq!(run["status"], "interrupted");
+    child.wait().unwrap();
+    place
+        .run(&["stop", short], "")
+        .told(1, &["is not active", "unstuck resume"]);
+    place.write("go", "");
+    assert_eq!(place.run(&["resume"], "").code, 0);
+}
+
+#[test]
+fn status_shows_what_needs_you_and_its_exit_code_says_so() {
+    let place = asking();
+    let idle = place.run(&["status"], "");
+    assert_eq!(
+        (idle.code, idle.stdout.as_str()),
+        (0, "Nothing is active, and nothing needs you.\n")
+    );
+    let mut child = start(&place, &["exec", "--", "sh", "-c", "echo ready; sleep 60"]);
+    assert_eq!(first_line(&mut child), "ready\n");
+    let busy = place.run(&["status"], "");
+    assert_eq!(busy.code, 0, "{}", busy.stdout);
+    assert!(busy.stdout.starts_with("running (1)\n"), "{}", busy.stdout);
+    assert_eq!(place.run(&["status", "--short"], "").stdout, "1 running\n");
+    signal(&child, Signal::KILL);
+    child.wait().unwrap();
+    let crashed = place.run(&["status"], "");
+    assert_eq!(crashed.code, 3, "{}", crashed.stdout);
+    assert!(
+        crashed.stdout.starts_with("crashed (1)\n"),
+        "{}",
+        crashed.stdout
+    );
+
+    place.run(&EXEC, "").told(3, &[]);
+    let needs = place.run(&["status", "--project", "."], "");
+    assert_eq!(needs.code, 3);
+    assert!(
+        needs.stdout.starts_with("needs you (1)\n"),
+        "{}",
+        needs.stdout
+    );
+    assert!(needs.stdout.contains("claude -p x"), "{}", needs.stdout);
+    let json = place.run(&["status", "--json"], "");
+    let listed: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(listed[0]["state"]["next"]["who"], "human");
+    assert_eq!(listed[0]["state"]["reason"], "auth_required");
+    let other = other_project(&place);
+    assert_eq!(
+        run_in(&place, &other, &["status", "--project", "."]).code,
+        0
+    );
+}
+
+/// A command whose input holds a secret, which is not stored, can never run again: nothing else is offered.
+#[test]
+fn a_run_that_cannot_be_resumed_is_never_left_behind() {
+    let place = Place::new();
+    let script = "cat >/dev/null; exit 5";
+    let mut exec =
+        assert_cmd::Command::from_std(place.command(&["exec", "--", "sh", "-c", script]));
+    let exec = exec.env("MY_API_KEY", "q7h2k9zt4m");
+    let asked = exec.write_stdin("the key is q7h2k9zt4m").output().unwrap();
+    assert_eq!(asked.status.code(), Some(3));
+    let told = String::from_utf8(asked.stderr).unwrap();
+    assert!(told.contains("it cannot be resumed: "), "{told}");
+    let open = place.json(&["inbox", "--json"], "");
+    let answers: Vec<_> = open[0]["answers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["answer"].clone())
+        .collect();
+    assert_eq!(answers, ["skip", "abort"]);
+    place
+        .run(&["resolve", &id(&open[0])], "")
+        .told(1, &["resolve is no answer", "holds a secret"]);
+    place.run(&["resume"], "").told(1, &["cannot be resumed"]);
+    assert_eq!(
+        place
+            .json(&["inbox", "--json"], "")
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    place.run(&["abort"], "").told(0, &[]);
+    assert_eq!(place.json_of_run("state.json")["status"], "failed");
+    assert_eq!(place.json(&["inbox", "--json"], ""), serde_json::json!([]));
+}
+
+/// What made a run impossible to resume may come after the question: then the answer is not used up.
+#[test]
+fn an_answer_after_which_the_run_could_not_continue_is_refused() {
+    let place = asking();
+    let folder = place.project().join("work");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::create_dir(place.project().join(".git")).unwrap();
+    run_in(&place, &folder, &EXEC).told(3, &[]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let refused = place.run(&["resolve"], "");
+    refused.told(
+        1,
+        &[
+            "cannot be resumed",
+            "is not there any more",
+            "unstuck abort",
+        ],
+    );
+    assert_eq!(refused.stdout, "");
+    assert_eq!(
+        place
+            .json(&["inbox", "--json"], "")
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    place.run(&["abort"], "").told(0, &[]);
+    let run = runs(&place, &[])[0].clone();
+    assert_eq!(
+        (&run["status"], &run["exit_code"]),
+        (&"failed".into(), &7.into())
+    );
+    place
+        .run(&["abort", &id(&run)], "")
+        .told(1, &["cannot be aborted: it has ended"]);
+}
+
+#[test]
+fn a_run_that_crashed_or_was_stopped_can_be_aborted() {
+    let place = Place::new();
+    let script = "echo ready; sleep 60";
+    ended_by(&place, Signal::KILL, &["sh", "-c", script]);
+    let run = id(&runs(&place, &[])[0]);
+    let aborted = place.run(&["abort", &run[..6]], "");
+    aborted.told(0, &[]);
+    assert!(
+        aborted.stdout.contains("has ended: aborted by"),
+        "{}",
+        aborted.stdout
+    );
+    assert_eq!(runs(&place, &[])[0]["status"], "failed");
+    assert_eq!(
+        runs(&place, &["--status", "crashed"]),
+        serde_json::json!([])
+    );
+    assert_eq!(place.json_of_run("state.json")["status"], "failed");
+
+    let mut child = start(&place, &["exec", "--", "sh", "-c", script]);
+    assert_eq!(first_line(&mut child), "ready\n");
+    let active = id(&runs(&place, &["--status", "running"])[0]);
+    place
+        .run(&["abort", &active], "")
+        .told(1, &["is active", "unstuck stop"]);
+    place.run(&["stop"], "").told(0, &[]);
+    child.wait().unwrap();
+}
+
+#[test]
+fn all_requests_of_a_project_are_aborted_at_once() {
+    let place = asking();
+    let other = other_project(&place);
+    run_in(&place, &other, &EXEC).told(3, &[]);
+    place.run(&EXEC, "").told(3, &[]);
+    place.run(&["exec", "--", "false"], "").told(3, &[]);
+    let aborted = place.run(&["abort", "--all", "--project", "."], "");
+    aborted.told(0, &[]);
+    assert!(
+        aborted.stdout.ends_with("2 aborted in ~/project\n"),
+        "{}",
+        aborted.stdout
+    );
+    let left = place.json(&["inbox", "--json"], "");
+    assert_eq!(left.as_array().unwrap().len(), 1);
+    assert_eq!(left[0]["project"], other.display().to_string());
+    let nothing = place.run(&["abort", "--all"], "");
+    assert_eq!(
+        (nothing.code, nothing.stdout.as_str()),
+        (0, "nothing to abort in ~/project\n")
+    );
+}
+
+#[test]
+fn the_inbox_shows_the_newest_first_with_its_command_and_plain_commands_expire() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    place
+        .run(&["exec", "--", "sh", "-c", "exit 5"], "")
+        .told(3, &[]);
+    let asked = place.json(&["inbox", "--json"], "");
+    assert_eq!(asked[0]["doing"], "sh -c 'exit 5'");
+    assert_eq!(asked[0]["deadline"]["answer"], "abort");
+    // An agent's conversation is never given up by default.
+    assert_eq!(asked[1]["deadline"], Value::Null);
+    let listed = place.run(&["inbox"], "").stdout;
+    let (plain, agent) = (listed.find("sh -c 'exit 5'"), listed.find("claude -p x"));
+    assert!(plain.is_some() && plain < agent, "{listed}");
+    assert!(
+        listed.contains("without an answer: abort at 20"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn nothing_is_announced_before_it_happened() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    let asked = id(&place.json(&["inbox", "--json"], "")[0]);
+    let refused = place.run(&["approve", &asked], "");
+    refused.told(1, &["approve is no answer"]);
+    assert_eq!(refused.stdout, "");
+    place
+        .run(&["exec", "--", "sh", "-c", "exit 5"], "")
+        .told(3, &[]);
+    let plain = id(&place.json(&["inbox", "--json"], "")[0]);
+    let refused = place.run(&["retry", &plain, "--note", "x"], "");
+    assert_eq!(
+        (refused.code, refused.stdout.as_str()),
+        (1, ""),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
+fn errors_are_json_where_json_is_asked_for() {
+    let place = Place::new();
+    for args in [
+        &["show", "zzzz", "--json"][..],
+        &["resume", "zzzz", "--json"],
+    ] {
+        let failed = place.run(args, "");
+        assert_eq!(failed.code, 1);
+        let error: Value = serde_json::from_str(&failed.stdout).unwrap();
+        assert_eq!(error["error"]["exit_code"], failed.code);
+        assert!(error["error"]["hint"].is_string(), "{error}");
+        let message = error["error"]["message"].as_str().unwrap();
+        assert!(failed.stderr.contains(message), "{error}");
+    }
+    // Without it nothing is printed to standard output, nor is what belongs to a command ours.
+    assert_eq!(place.run(&["show", "zzzz"], "").stdout, "");
+    let own = place.run(&["exec", "--timeout", "x", "--", "echo", "--json"], "");
+    assert_eq!((own.code, own.stdout.as_str()), (2, ""));
+}
+
+#[test]
+fn a_command_is_checked_without_naming_the_subcommand() {
+    let place = Place::new();
+    let long = place.run(&["guard", "check", "npm ci"], "");
+    let short = place.run(&["guard", "npm ci"], "");
+    assert_eq!((short.code, &short.stdout), (long.code, &long.stdout));
+    assert!(short.stdout.contains("npm ci"), "{}", short.stderr);
+    let json = place.run(&["guard", "npm ci", "--json"], "");
+    let checked: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(checked["command"], "npm ci");
+}
+
+#[test]
+fn a_proposal_without_arguments_shows_how_it_is_made() {
+    let place = Place::new();
+    let help = place.run(&["propose"], "");
+    assert_eq!(help.code, 2);
+    assert!(help.stderr.contains("--command"), "{}", help.stderr);
+    assert!(
+        !help.stderr.contains("required arguments"),
+        "{}",
+        help.stderr
+    );
+}
+
+#[test]
+fn very_long_arguments_are_not_echoed_whole() {
+    let place = Place::new();
+    let long = "x".repeat(100_000);
+    for args in [
+        &["show", &long][..],
+        &["classify", &long],
+        &[&long],
+        &["--config", &long, "runs"],
+    ] {
+        let refused = place.run(args, "");
+        assert!(refused.code == 1 || refused.code == 2, "{}", refused.code);
+        assert!(
+            refused.stderr.len() < 3_000,
+            "{} bytes for {}",
+            refused.stderr.len(),
+            args[0]
+        );
+    }
+}
+
+#[test]
+fn help_says_when_an_exit_code_is_the_commands_own() {
+    let place = Place::new();
+    let help = place.run(&["exec", "--help"], "").stdout;
+    assert!(
+        help.contains("only where nobody is asked (--policy off)"),
+        "{help}"
+    );
+    assert!(help.contains("pipeline, off"), "{help}");
+    let help = place.run(&["abort", "--help"], "").stdout;
+    assert!(help.contains("unstuck abort --all"), "{help}");
+    assert!(!help.contains("unstuck retry"), "{help}");
+}
