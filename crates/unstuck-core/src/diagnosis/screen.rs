@@ -184,7 +184,7 @@ fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Moved {
     match chars.next() {
         Some('[') => {
             let mut numbers = String::new();
-            while let Some(c) = chars.next() {
+            for c in chars.by_ref() {
                 if ('@'..='~').contains(&c) {
                     return moved(c, &numbers);
                 }

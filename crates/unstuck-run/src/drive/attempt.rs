@@ -93,21 +93,14 @@ impl<'a> Engine<'a> {
         let reached = attendance.as_ref().and_then(|one| one.budget_reached());
         log.set_budget_reached(reached);
         let seen = Seen {
-            ended: &ended,
             check: check.as_ref(),
             stuck: stuck.as_ref(),
             stdout: ran.stdout.as_deref(),
             tree: after.map(|after| after.tree),
-            used: attendance
-                .as_ref()
-                .map_or_else(Measured::default, |attendance| attendance.used()),
-            last_progress: attendance
-                .as_ref()
-                .and_then(|attendance| attendance.last_success())
-                .max(ran.last_result),
-            trouble: attendance.as_ref().and_then(|one| one.trouble()),
-            last_call: attendance.and_then(|one| one.last_call()),
+            last_progress: ran.last_result,
+            ..Seen::of(&ended)
         };
+        let seen = seen.with_calls(attendance.as_deref());
         let judged = self.judged(log, &plan, &line, &seen);
         let failed = matches!(judged.event, Event::AttemptFailed(_));
         if let Some(answer) = ran.answer.filter(|_| !failed) {
@@ -691,6 +684,20 @@ impl<'a> Seen<'a> {
             last_call: None,
             used: Measured::default(),
             last_progress: None,
+        }
+    }
+
+    /// Adds what the gateway saw of the attempt's API calls, if one was in the way.
+    fn with_calls(self, gateway: Option<&dyn Attendance>) -> Self {
+        let Some(gateway) = gateway else {
+            return self;
+        };
+        Self {
+            used: gateway.used(),
+            last_progress: self.last_progress.max(gateway.last_success()),
+            trouble: gateway.trouble(),
+            last_call: gateway.last_call(),
+            ..self
         }
     }
 }

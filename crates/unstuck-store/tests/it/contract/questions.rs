@@ -215,7 +215,7 @@ pub(crate) async fn a_question_about_a_budget_waits_for_its_own_answer(place: &P
     store.append(append(&run, events)).await.unwrap();
     let open = store.questions(&QuestionFilter::default()).await.unwrap();
     let ids: Vec<_> = open.iter().map(|one| one.asked.id.clone()).collect();
-    assert_eq!(ids, [money.id.clone()]);
+    assert_eq!(ids, std::slice::from_ref(&money.id));
     let approved = RecoveryResolved::answering(&money, Answer::Approve);
     let approved = append(&run, [Event::from(approved)]);
     store.append(approved).await.unwrap();
