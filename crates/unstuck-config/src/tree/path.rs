@@ -98,13 +98,24 @@ impl<'t> Here<'t> {
             (Self::Table(table), Step::Key(key)) => (key.clone(), Self::of(table.get(key))),
             (Self::List(list), Step::Item(at)) => {
                 let item = list.get(*at);
-                let id = item.and_then(Node::id).map(str::to_owned);
+                let id = item.and_then(Node::id).map(quoted);
                 (id.unwrap_or_else(|| (at + 1).to_string()), Self::of(item))
             }
             (_, Step::Key(key)) => (key.clone(), Self::Nowhere),
             (_, Step::Item(at)) => ((at + 1).to_string(), Self::Nowhere),
         }
     }
+}
+
+/// An id as a part of a path: in quotes where it could be taken for more than one part.
+fn quoted(id: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    if id.chars().all(is_plain) {
+        return id.to_owned();
+    }
+    let short: String = id.chars().take(64).collect();
+    let end = if short.len() < id.len() { "…" } else { "" };
+    format!("\"{short}{end}\"")
 }
 
 /// The value at a path as people write it, such as `role.planner.timeout`; keys may have dots themselves.

@@ -425,3 +425,16 @@ fn an_approval_that_may_not_be_meant_is_noted() {
     }
     assert!(!all.contains("npm ci`"), "{all}");
 }
+
+#[test]
+fn an_id_that_is_no_name_is_told_in_quotes() {
+    let long = "x/".repeat(200);
+    for (id, shown) in [
+        ("../../etc", "`role.\"../../etc\".id`"),
+        (&*long, "x/x/…\".id`"),
+    ] {
+        let text = format!("[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do it.\"\n");
+        let problems = told(&text);
+        assert!(problems[0].contains(shown), "{}", problems.join("\n"));
+    }
+}

@@ -292,6 +292,9 @@ impl RunView {
                 self.until = None;
                 self.exit_code = Some(end.exit_code);
                 self.reason = Some(end.reason.clone());
+                if end.outcome != Outcome::AwaitingHuman {
+                    self.wait = Wait::default();
+                }
             }
             _ => {}
         }

@@ -239,6 +239,9 @@ impl SessionView {
         self.status = end.outcome.into();
         self.finished = Some(at);
         self.until = None;
+        if self.status != Status::AwaitingHuman {
+            self.wait = Wait::default();
+        }
         self.reason = Some(end.reason.clone());
     }
 

@@ -105,7 +105,7 @@ impl Engine<'_> {
             .patience
             .deadline(asking.question, asking.why, now, choices);
         let is_plain = self.role.is_none() && log.recovery().spec().agent.is_none();
-        let expires = is_plain && !log.options().wait;
+        let expires = is_plain && asking.budget.is_none() && !log.options().wait;
         configured.or_else(|| {
             let usual = expires.then(|| question::plain_command_deadline(now, choices));
             usual.flatten()
