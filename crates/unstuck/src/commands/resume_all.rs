@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, ExitCode};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use unstuck_core::episode::{RunView, Status};
@@ -112,21 +112,23 @@ fn resume(run: &RunView, session: &Session<'_>) -> Result<Result<u32, String>> {
 
 /// Waits until the run is supervised, or has already come to its end.
 fn is_supervised(run: &RunView, child: &mut Child, session: &Session<'_>) -> Result<bool> {
-    let begin = Instant::now();
-    while begin.elapsed() < LONGEST {
+    runtime::block_on(async {
+        let found = tokio::time::timeout(LONGEST, until_supervised(run, child, session)).await;
+        found.unwrap_or(Ok(false))
+    })
+}
+
+async fn until_supervised(run: &RunView, child: &mut Child, session: &Session<'_>) -> Result<bool> {
+    loop {
         let ended = child.try_wait()?;
-        let (now, driven) = runtime::block_on(async {
-            let history = History::open(session.store).await?;
-            let driven = history.drives(&run.id, clock::now().at).await?;
-            Ok((history.find(Some(run.id.as_str())).await?, driven))
-        })?;
-        if driven || now.seq > run.seq {
+        let history = History::open(session.store).await?;
+        let is_driven = history.drives(&run.id, clock::now().at).await?;
+        if is_driven || history.find(Some(run.id.as_str())).await?.seq > run.seq {
             return Ok(true);
         }
         if ended.is_some() {
             return Ok(false);
         }
-        std::thread::sleep(LOOK);
+        tokio::time::sleep(LOOK).await;
     }
-    Ok(false)
 }

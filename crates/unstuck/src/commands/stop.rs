@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
@@ -144,12 +144,12 @@ async fn stop(run: &RunView, session: &Session<'_>) -> Result<(u32, bool)> {
 }
 
 async fn has_ended(run: &RunView, store: &Store) -> Result<bool> {
-    let begin = Instant::now();
-    while begin.elapsed() < LONGEST {
-        if stopping::lease_of(store, &run.id).await?.is_none() {
-            return Ok(true);
+    let until_released = async {
+        while stopping::lease_of(store, &run.id).await?.is_some() {
+            tokio::time::sleep(LOOK).await;
         }
-        tokio::time::sleep(LOOK).await;
-    }
-    Ok(false)
+        Ok(true)
+    };
+    let ended = tokio::time::timeout(LONGEST, until_released).await;
+    ended.unwrap_or(Ok(false))
 }
