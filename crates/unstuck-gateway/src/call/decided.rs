@@ -245,8 +245,10 @@ impl Call {
             return Duration::ZERO;
         }
         let soonest = self.own.soonest(tries.all() + 1).unwrap_or_default();
-        let due = tries.history.started.after(soonest);
-        due.since(clock::at())
+        let now = clock::at();
+        // Its own waits begin when the first try has failed.
+        let first = tries.history.attempts.first().map_or(now, |first| first.at);
+        first.after(soonest).since(now)
     }
 
     /// Whether the budgets pay for another model of the upstream that is asked.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hyper::Method;
-use unstuck_core::RetryPolicy;
 use unstuck_core::agent::OwnRetries;
 use unstuck_core::decision::Jitter;
 use unstuck_core::event::CallOutcome;
+use unstuck_core::{Event, RetryPolicy};
 use unstuck_gateway::Settings;
 use unstuck_gateway::protocol::Protocol::{Anthropic, Gemini, OpenAi};
 
@@ -38,6 +38,35 @@ fn patient(settings: &mut Settings) {
         ..OwnRetries::default()
     };
     settings.probe_every = Duration::from_millis(600);
+}
+
+/// A stream is held through an outage that would have used up any number of retries, with signs of life meanwhile.
+#[tokio::test]
+async fn a_stream_is_held_through_an_outage() {
+    for api in &APIS[..3] {
+        let set = |settings: &mut Settings| {
+            patient(settings);
+            settings.limits.keep_alive = Duration::from_millis(100);
+            settings.limits.hold = Duration::from_millis(200);
+        };
+        let ground = Ground::with(api.protocol, &[&down_for("1500ms")], set).await;
+        let reply = ground.post(api.path, api.body).await;
+        assert_eq!(reply.status.as_u16(), 200, "{}: {reply:?}", api.name);
+        assert!(
+            reply.body.contains(api.end) && !reply.body.contains(api.error),
+            "{}: {}",
+            api.name,
+            reply.body
+        );
+        assert_eq!(ground.record().await.outcome, CallOutcome::Recovered);
+        // Eight tries that it would have made by itself, one more, and two or three probes.
+        assert!(
+            ground.asked()[0] <= 13,
+            "{}: {:?}",
+            api.name,
+            ground.asked()
+        );
+    }
 }
 
 /// Once their clients would have given up, all who wait share one probe at a time.
@@ -167,4 +196,17 @@ async fn a_fallback_is_not_starved_by_patience() {
             "{fault}"
         );
     }
+}
+
+/// Where all upstreams are down, each is asked once a round, and whoever is back first answers.
+#[tokio::test]
+async fn all_upstreams_are_asked_again_until_one_is_back() {
+    let ground = Ground::with(OpenAi, &[&down_for("always"), &down_for("700ms")], patient).await;
+    let reply = ground.chat(true).await;
+    assert!(reply.body.contains("[DONE]"), "{reply:?}");
+    let events = ground.book.events.lock().unwrap();
+    let failed = events
+        .iter()
+        .filter(|event| matches!(event, Event::CallFailed(_)));
+    assert!(failed.count() > 4);
 }
