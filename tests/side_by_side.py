@@ -3,7 +3,7 @@
 
 A row is worse if the bare client got its answer and the wrapped one did not, if the wrapped one says that it succeeded
 without the answer or never ends, or if it sends more than one request more than the bare client before that would have
-ended. The API is `unstuck faults serve` on this machine; nothing leaves it but the download of the agents by npm.
+ended. Where nothing ever recovers it may also still wait at the cap, if it says until when. The API is `unstuck faults serve` on this machine; nothing leaves it but the download of the agents by npm.
 """
 
 import argparse
@@ -25,6 +25,10 @@ ALWAYS = f"""
 answer = {{ text = "{ANSWER}" }}
 times = "always"
 """
+
+
+# Where unstuck says what it does: the standard error of a run, and what a gateway writes.
+TELLS = ["err", "gateway.log"]
 
 
 def failing_for(seconds, fault):
@@ -114,13 +118,15 @@ class Result:
     seconds: float
     moments: list
     answered: bool
+    # It was told until when it waits.
+    tells_deadline: bool
     folder: str
 
     @property
     def rank(self):
         if self.code == 0:
             return 3 if self.answered else 0
-        return 1 if self.code is None else 2
+        return 1 if self.code is None and not self.tells_deadline else 2
 
     def requests_before(self, seconds):
         return sum(1 for moment in self.moments if moment <= seconds)
@@ -188,7 +194,9 @@ class Runner:
             code, begun, seconds = run(command, place, env, self.args.cap)
             moments = [at - begun for at, _ in place.requests()]
             answered = ANSWER in (place.folder / "out").read_text(errors="replace")
-            return Result(code, seconds, moments, answered, str(place.folder))
+            told = "".join(file.read_text(errors="replace") for file in place.folder.glob("*") if file.name in TELLS)
+            tells_deadline = row.never_recovers and re.search(r"for at most \d|\(\d[^()]* of \d[^()]*\)", told) is not None
+            return Result(code, seconds, moments, answered, tells_deadline, str(place.folder))
         finally:
             if timer:
                 timer.cancel()
