@@ -245,6 +245,8 @@ impl Recovery {
 
     /// The wait that there was is over, at its time or not.
     fn wait_over(&mut self, at: Timestamp) {
+        self.wait_for = WaitFor::Retry;
+        self.give_up_at = None;
         if matches!(self.phase, Phase::Waiting(_))
             && let Some(history) = &mut self.history
         {

@@ -282,7 +282,7 @@ impl Engine<'_> {
             log.note(now, ModelEscalated { session, change });
         }
         match decision.action {
-            Chosen::Retry { until, .. } | Chosen::Change { until, .. } if until > now => {
+            Chosen::Retry { until, .. } | Chosen::Change { until, .. } if until > decision.at => {
                 self.note_wait(log, &decision, until);
             }
             Chosen::Ask {

@@ -115,6 +115,7 @@ impl Engine<'_> {
         let mut ended = self.store.events(&filter).await?.events;
         ended.retain(is_meant);
         log.hear(&ended);
+        self.reporter.happened(&ended, log.recovery());
         Ok(!ended.is_empty())
     }
 
