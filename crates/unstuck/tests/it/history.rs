@@ -31,7 +31,9 @@ fn steady(text: &str, place: &Place) -> String {
         Some(("recovered", _)) => "recovered after N s: …".to_owned(),
         _ => line.to_owned(),
     };
-    let lines = text.lines().map(took);
+    // A wait of some milliseconds may be over before it is noted.
+    let is_wait = |line: &&str| line.trim_start().starts_with("wait     until ");
+    let lines = text.lines().filter(|line| !is_wait(line)).map(took);
     let lines = lines.map(|line| {
         let words = line
             .split(' ')
