@@ -168,7 +168,8 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if report::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            if wants_json {
+            // A listing that tells what is wrong is the answer; a second document behind it could not be read.
+            if wants_json && !out.has_written() {
                 report::show_json(&error);
             }
             report::show(&error, cli.color)

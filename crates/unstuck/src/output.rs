@@ -64,6 +64,7 @@ pub(crate) struct Output {
     writer: AutoStream<io::Stdout>,
     color: Color,
     pending: Vec<u8>,
+    has_written: bool,
 }
 
 impl Output {
@@ -72,6 +73,7 @@ impl Output {
             writer: AutoStream::new(io::stdout(), color.choice()),
             color,
             pending: Vec::new(),
+            has_written: false,
         }
     }
 
@@ -99,9 +101,15 @@ impl Output {
         self.color == Color::Always || self.columns().is_some()
     }
 
+    /// Returns whether a result was written, in part or whole.
+    pub(crate) fn has_written(&self) -> bool {
+        self.has_written
+    }
+
     /// Writes bytes exactly as they are, also what looks like a colour.
     pub(crate) fn exactly(&mut self, bytes: &[u8]) -> Result<()> {
         self.flush()?;
+        self.has_written = true;
         io::stdout().write_all(bytes)?;
         Ok(())
     }
@@ -115,6 +123,7 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.has_written = true;
         self.pending.extend_from_slice(buffer);
         if self.pending.len() > 1 << 16 {
             self.flush()?;

@@ -30,6 +30,7 @@ fn steady(place: &Place, text: &str) -> String {
             .map(|(at, word)| match word {
                 word if word.len() == 12 && word.bytes().all(|b| b.is_ascii_hexdigit()) => "ID",
                 word if at > 0 && words[at - 1] == "after" && word.parse::<f64>().is_ok() => "N",
+                &"ms" if at > 1 && words[at - 2] == "after" => "s",
                 word => word,
             })
             .collect();

@@ -204,7 +204,11 @@ fn the_budget_of_a_day_is_that_of_all_processes() {
         let answer = other.ask(&place);
         (answer.code != 0).then_some(answer)
     });
-    assert!(refused.stdout.contains("in one day"), "{}", refused.stdout);
+    assert!(
+        refused.stdout.contains("by all sessions of today"),
+        "{}",
+        refused.stdout
+    );
     one.stop();
     other.stop();
     let later = Serving::start(&place, &words);
