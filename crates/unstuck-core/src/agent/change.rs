@@ -156,7 +156,12 @@ impl Invocation<'_> {
         let names = &self.agent.file.flags.model;
         let mut is_there = false;
         for flag in self.flags().filter(|flag| flag.is_one_of(names)) {
-            is_there |= self.put_value(edit, flag, model);
+            if self.put_value(edit, flag, model) {
+                is_there = true;
+            } else {
+                // Without its value it would take the next word for one.
+                edit.drop(flag.words.clone());
+            }
         }
         if !is_there {
             let name = names.first().ok_or(CannotChange::NoModel)?;

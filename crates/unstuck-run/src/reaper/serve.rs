@@ -78,16 +78,13 @@ impl Reaper {
         if self.cgroup.is_none() {
             self.cgroup = Cgroup::make();
         }
-        let path = match &self.cgroup {
-            Some(cgroup) => {
-                cgroup.take(&sweep::below());
-                // Once more for what was started meanwhile.
-                cgroup.take(&sweep::below());
-                Raw::from(cgroup.path())
-            }
-            None => return None,
-        };
+        let path = Raw::from(self.cgroup.as_ref()?.path());
+        // Told first: if this process is killed meanwhile, the supervisor ends what was moved.
         self.tell(&Report::Gathered { cgroup: path });
+        let cgroup = self.cgroup.as_ref()?;
+        cgroup.take(&sweep::below());
+        // Once more for what was started meanwhile.
+        cgroup.take(&sweep::below());
         None
     }
 

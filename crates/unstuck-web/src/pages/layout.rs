@@ -73,6 +73,7 @@ pub(crate) fn page(frame: &Frame, place: Place, title: &str, body: Markup) -> Ma
                 div class="frame" {
                     (side(frame, place))
                     main id="main" tabindex="-1" {
+                        noscript { p class="banner" { "Script is off: you can read everything, but not answer, nothing updates by itself, and times are in UTC." } }
                         @if place != Place::Elsewhere { (banner(frame)) }
                         (body)
                     }
@@ -123,7 +124,6 @@ pub(crate) fn open_count(open: usize) -> Markup {
 pub(crate) fn banner(frame: &Frame) -> Markup {
     html! {
         div data-part="banner" data-about="run_started" data-quietly {
-            noscript { p class="banner" { "Script is off: you can read everything, but not answer, nothing updates by itself, and times are in UTC." } }
             @if frame.login_ended {
                 p class="banner" role="alert" { span { "Your login has ended. You can only read until you " a href="/login" data-login { "log in" } " again." } }
             } @else if !frame.may.answer {

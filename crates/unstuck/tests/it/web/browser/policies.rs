@@ -145,7 +145,7 @@ async fn mistakes_are_told_in_place_and_nobody_is_overwritten() {
     desk.press("#policy button[type=submit]").await;
     desk.shows("#policy > .says", "Somebody else saved").await;
     desk.shows("#maxRetries-wrong", "theirs: 9").await;
-    desk.shows("#maxElapsed-wrong", "theirs: 6h").await;
+    desk.shows("#maxElapsed-wrong", "theirs: 12h").await;
     desk.picture("policy-conflict").await;
     assert_eq!(kept(&desk).await["maxRetries"], 9);
     let wrong = "document.querySelectorAll('#policy .wrong').length";

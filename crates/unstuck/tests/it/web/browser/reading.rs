@@ -139,7 +139,8 @@ async fn a_question_is_answered_by_keys_alone() {
     desk.keys("\u{e007}").await;
     desk.shows("[data-part=asked]", "as you like").await;
     until("it goes on", || {
-        (place.lines("calls").len() == 2).then_some(())
+        // The prompt that continues the conversation has several lines.
+        (place.lines("calls").len() >= 2).then_some(())
     });
     desk.close().await;
 }
