@@ -411,6 +411,24 @@ fn any_command() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(word, 0..10)
 }
 
+/// A flag at the end that lacks its value must not take a word that is added behind it for one.
+#[test]
+fn a_model_flag_without_its_value_gives_way_to_the_new_model() {
+    let claude = Agents::built_in().get("claude").unwrap();
+    let command = ["claude", "--model", "x", "-p", "--model"].map(str::to_owned);
+    let changes = Changes {
+        model: Some("y".to_owned()),
+        session: Some(Session::Resume {
+            id: "i".to_owned(),
+            message: "go on".to_owned(),
+        }),
+        ..Changes::default()
+    };
+    let changed = Invocation::read(claude, &command).with(&changes).unwrap();
+    let again = Invocation::read(claude, &changed.command);
+    assert_eq!(again.model(), Some("y"), "{:?}", changed.command);
+}
+
 proptest! {
     #[test]
     fn without_changes_every_command_line_stays_as_it_is(command in any_command()) {
