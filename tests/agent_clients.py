@@ -1,5 +1,12 @@
-"""What the scripts with real agents share: the agent CLIs, a place of its own for each run, and the failing API."""
+"""What the scripts with real agents share: the agent CLIs, a place of its own for each run, and the failing API.
 
+    tests/agent_clients.py AGENT...   installs these agents; prints the directory that has them by their names
+
+The one list of the agents and their versions is AGENTS. They are installed into UNSTUCK_AGENTS_DIR, or unstuck-agents in the
+user's cache. The exit code 77 says that something cannot run on this machine, and the last line says why.
+"""
+
+import dataclasses
 import datetime
 import json
 import os
@@ -13,13 +20,38 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CLAUDE_VERSION = "2.1.325"
-CODEX_VERSION = "0.166.0"
 ANSWER = "Hello from the script"
+NOT_RUN = 77
 
 
 class NotRun(Exception):
     """Something cannot run on this machine; the reason."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Client:
+    """An agent CLI as a registry has it. `{platform}` stands for the system and the processor, such as linux-x64."""
+
+    registry: str
+    package: str
+    version: str
+    # Where the package has its program, below node_modules or the virtual environment.
+    program: str
+
+    def specifier(self, machine):
+        return self.package.format(platform=machine) + {"npm": "@", "pip": "=="}[self.registry] + self.version
+
+
+AGENTS = {
+    "claude": Client("npm", "@anthropic-ai/claude-code-{platform}", "2.1.325", "@anthropic-ai/claude-code-{platform}/claude"),
+    "codex": Client("npm", "@openai/codex", "0.166.0", ".bin/codex"),
+    "gemini": Client("npm", "@google/gemini-cli", "0.61.0", ".bin/gemini"),
+    "opencode": Client("npm", "opencode-ai", "1.18.33", ".bin/opencode"),
+    "goose": Client("npm", "@aaif/goose-binary-{platform}", "1.52.0", "@aaif/goose-binary-{platform}/bin/goose"),
+    "aider": Client("pip", "aider-chat", "0.86.2", "bin/aider"),
+    "qwen": Client("npm", "@qwen-code/qwen-code", "0.24.4", ".bin/qwen"),
+    "copilot": Client("npm", "@github/copilot", "1.0.102", ".bin/copilot"),
+}
 
 
 def binary(given):
@@ -29,34 +61,78 @@ def binary(given):
     return path.resolve()
 
 
+def cannot_install(registry, why):
+    """Raises NotRun where the registry cannot be reached; otherwise the installation itself is broken, which is a failure."""
+    ask = {
+        "npm": ["npm", "view", "is-odd", "version"],
+        "pip": [sys.executable, "-m", "pip", "--disable-pip-version-check", "index", "versions", "six"],
+    }[registry]
+    if subprocess.run(ask, capture_output=True).returncode != 0:
+        raise NotRun(f"{registry} does not reach its registry")
+    sys.exit(f"error: {registry} reaches its registry, but could not install: {why.strip()[-300:]}")
+
+
 class Agents:
-    """Claude Code and Codex, installed by npm outside of the repository."""
+    """The agent CLIs, installed outside of the repository; `bin` has them by their names."""
 
     def __init__(self):
         cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
         self.folder = pathlib.Path(os.environ.get("UNSTUCK_AGENTS_DIR") or pathlib.Path(cache) / "unstuck-agents")
+        self.bin = self.folder / "bin"
 
-    def install(self):
+    def install(self, names=("claude", "codex")):
         system = {"Linux": "linux", "Darwin": "darwin"}.get(platform.system())
-        machine = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine())
-        if not system or not machine:
+        processor = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}.get(platform.machine())
+        if not system or not processor:
             raise NotRun("there is no build of the agents for this machine")
-        package = f"@anthropic-ai/claude-code-{system}-{machine}"
-        packages = [f"{package}@{CLAUDE_VERSION}", f"@openai/codex@{CODEX_VERSION}"]
-        self.claude = self.folder / "node_modules" / package / "claude"
-        self.codex = self.folder / "node_modules/.bin/codex"
-        mark = self.folder / "installed"
-        if mark.exists() and mark.read_text() == " ".join(packages):
-            return
+        self.machine = f"{system}-{processor}"
+        self.bin.mkdir(parents=True, exist_ok=True)
+        for registry, fetch in [("npm", self.fetch_npm), ("pip", self.fetch_pip)]:
+            wanted = {name: AGENTS[name] for name in names if AGENTS[name].registry == registry}
+            missing = [name for name, client in wanted.items() if self.installed(name) != client.version]
+            if missing:
+                fetch([AGENTS[name].specifier(self.machine) for name in missing])
+            for name in missing:
+                self.link(name)
+
+    def installed(self, name):
+        mark = self.bin / f".{name}"
+        return mark.read_text() if mark.exists() and (self.bin / name).exists() else None
+
+    def link(self, name):
+        client = AGENTS[name]
+        base = self.folder / {"npm": "node_modules", "pip": "python"}[client.registry]
+        program = base / client.program.format(platform=self.machine)
+        if not program.exists():
+            sys.exit(f"error: {client.specifier(self.machine)} came without its program {program}")
+        link = self.bin / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(program)
+        (self.bin / f".{name}").write_text(client.version)
+
+    def fetch_npm(self, packages):
         if not shutil.which("npm"):
             raise NotRun("npm is not installed")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        # Those that are there already are named too, since npm removes what is not.
+        there = [AGENTS[name].specifier(self.machine) for name in AGENTS if AGENTS[name].registry == "npm" and self.installed(name)]
         options = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"]
-        npm = ["npm", "install", "--prefix", str(self.folder), *options, *packages]
+        npm = ["npm", "install", "--prefix", str(self.folder), *options, *dict.fromkeys([*there, *packages])]
+        print(f"installing {' '.join(packages)} into {self.folder}", file=sys.stderr)
         done = subprocess.run(npm, capture_output=True, text=True)
         if done.returncode != 0:
-            raise NotRun(f"npm could not install the agents: {done.stderr.strip()[-300:]}")
-        mark.write_text(" ".join(packages))
+            cannot_install("npm", done.stderr)
+
+    def fetch_pip(self, packages):
+        venv = self.folder / "python"
+        if not (venv / "bin/pip").exists():
+            made = subprocess.run([sys.executable, "-m", "venv", str(venv)], capture_output=True, text=True)
+            if made.returncode != 0:
+                raise NotRun("python cannot make a virtual environment")
+        print(f"installing {' '.join(packages)} into {venv}", file=sys.stderr)
+        pip = [venv / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *packages]
+        done = subprocess.run(pip, capture_output=True, text=True)
+        if done.returncode != 0:
+            cannot_install("pip", done.stderr)
 
 
 class Place:
@@ -70,8 +146,8 @@ class Place:
         self.log = self.folder / "requests.jsonl"
         self.running = []
         path = os.environ["PATH"]
-        if agents and hasattr(agents, "claude"):
-            path = f"{agents.claude.parent}:{agents.codex.parent}:{path}"
+        if agents:
+            path = f"{agents.bin}:{path}"
         nowhere = "http://127.0.0.1:9"
         self.env = {
             "PATH": path,
@@ -124,13 +200,17 @@ class Place:
             (home / "auth.json").write_text('{"OPENAI_API_KEY":"made-up"}')
         (home / "config.toml").write_text(text)
 
-    def requests(self):
-        """The moments at which the model was asked, and what it replied."""
+    def calls(self):
+        """What the model was asked: a dictionary for each request, as the log has it, with its moment in seconds."""
         if not self.log.exists():
             return []
         lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.strip()]
         parse = lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
-        return [(parse(line["at"]), line["reply"]) for line in lines if line.get("reply")]
+        return [{**line, "at": parse(line["at"])} for line in lines if line.get("reply")]
+
+    def requests(self):
+        """The moments at which the model was asked, and what it replied."""
+        return [(call["at"], call["reply"]) for call in self.calls()]
 
     def close(self, keep=False):
         for process in self.running:
@@ -140,11 +220,11 @@ class Place:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def run(command, place, env, cap):
-    """Runs a command to its end; returns its exit code (none if the cap was reached), when it began, and its seconds."""
-    begun, clock = time.time(), time.monotonic()
-    with open(place.folder / "out", "w") as out, open(place.folder / "err", "w") as err:
-        process = subprocess.Popen(
+def start(command, place, env, append=False):
+    """Starts a command in the project, in a session of its own; its output goes into `out` and `err` of the place."""
+    mode = "a" if append else "w"
+    with open(place.folder / "out", mode) as out, open(place.folder / "err", mode) as err:
+        return subprocess.Popen(
             [str(word) for word in command],
             env={**place.env, **env},
             cwd=place.project,
@@ -153,14 +233,38 @@ def run(command, place, env, cap):
             stderr=err,
             start_new_session=True,
         )
-        try:
-            code = process.wait(timeout=cap)
-        except subprocess.TimeoutExpired:
-            code = None
-            os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+
+
+def finish(process, cap):
+    """Waits for a command; returns its exit code, or none if it had to be ended after so many seconds."""
+    try:
+        return process.wait(timeout=cap)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return None
+
+
+def run(command, place, env, cap):
+    """Runs a command to its end; returns its exit code (none if the cap was reached), when it began, and its seconds."""
+    begun, clock = time.time(), time.monotonic()
+    code = finish(start(command, place, env), cap)
     return code, begun, time.monotonic() - clock
+
+
+def main():
+    agents = Agents()
+    try:
+        agents.install(sys.argv[1:] or list(AGENTS))
+    except NotRun as why:
+        print(f"not run: {why}")
+        sys.exit(NOT_RUN)
+    print(agents.bin)
+
+
+if __name__ == "__main__":
+    main()

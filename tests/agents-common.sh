@@ -3,7 +3,7 @@
 #
 #   UNSTUCK_BIN         the program to try             (default target/release/unstuck)
 #   FAULTS_BIN          the failing API                (default target/release/unstuck-faults)
-#   UNSTUCK_AGENTS_DIR  where the CLIs are installed   (default target/agents)
+#   UNSTUCK_AGENTS_DIR  where the CLIs are installed   (default unstuck-agents in the user's cache)
 #
 # Nothing leaves the machine but the download of the CLIs: their API is on 127.0.0.1, their keys are made up, their
 # homes are thrown away, and every other address is sent to a proxy that is not there.
@@ -12,45 +12,25 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 unstuck=${UNSTUCK_BIN:-$root/target/release/unstuck}
 faults=${FAULTS_BIN:-$root/target/release/unstuck-faults}
-agents=${UNSTUCK_AGENTS_DIR:-$root/target/agents}
-claude_version=2.1.325
-codex_version=0.166.0
-gemini_version=0.61.0
-
-skip() { echo "skipped: $*"; exit 0; }
-fail() { echo "error: $*" >&2; exit 2; }
+. "$root/tests/not-run.sh"
 
 # --- the programs ---
 
-platform() {
-  local os arch
-  case $(uname -s) in Linux) os=linux ;; Darwin) os=darwin ;; *) return 1 ;; esac
-  case $(uname -m) in x86_64) arch=x64 ;; aarch64 | arm64) arch=arm64 ;; *) return 1 ;; esac
-  echo "$os-$arch"
-}
-
-need_programs() { # installs the CLIs where they are missing
-  local claude_package packages
-  claude_package=@anthropic-ai/claude-code-$(platform) || skip "there is no build of the CLIs for this machine"
-  packages=("$claude_package@$claude_version" "@openai/codex@$codex_version" "@google/gemini-cli@$gemini_version")
-  claude=$agents/node_modules/$claude_package/claude
-  codex=$agents/node_modules/.bin/codex
-  gemini=$agents/node_modules/.bin/gemini
+# The CLIs and their versions are those of tests/agent_clients.py, which installs them where they are missing.
+need_programs() {
+  local told code=0
+  told=$(python3 "$root/tests/agent_clients.py" claude codex gemini) || code=$?
+  case $code in
+    0) ;;
+    77) not_run "${told#not run: }" ;;
+    *) fail "the CLIs could not be installed: $told" ;;
+  esac
+  agents=$(tail -n 1 <<< "$told")
+  claude=$agents/claude codex=$agents/codex gemini=$agents/gemini
   # A role calls them by their names.
-  PATH=$(dirname "$claude"):$(dirname "$codex"):$PATH
-  [[ $(cat "$agents/npm.is" 2> /dev/null) == "${packages[*]}" ]] || install_agents "${packages[@]}"
-  [[ -x $claude && -x $codex && -x $gemini ]] || skip "the packages came without their programs"
+  PATH=$agents:$PATH
   [[ -x $faults ]] || fail "no program at $faults, build it with: cargo build --release -p unstuck-faults"
   [[ -x $unstuck ]] || fail "no program at $unstuck, build it with: cargo build --release -p unstuck"
-}
-
-install_agents() { # package...
-  command -v npm > /dev/null || skip "npm is not installed"
-  mkdir -p "$agents"
-  echo "installing the CLIs into $agents" >&2
-  npm install --prefix "$agents" --no-save --no-audit --no-fund --loglevel=error "$@" > "$agents/npm.log" 2>&1 ||
-    skip "npm could not download the CLIs, see $agents/npm.log"
-  echo "$*" > "$agents/npm.is"
 }
 
 # --- a place of one's own ---

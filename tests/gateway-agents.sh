@@ -196,7 +196,7 @@ row() { # agent, way, scenario: plays it in a place of its own and prints what c
 }
 
 need_programs
-command -v curl > /dev/null || skip "curl is not installed"
+command -v curl > /dev/null || not_run "curl is not installed"
 
 wanted() { [[ "$*" =~ ${ONLY:-.} ]]; }
 

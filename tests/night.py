@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from agent_clients import ANSWER, Agents, NotRun, Place, binary, run
+from agent_clients import ANSWER, NOT_RUN, Agents, NotRun, Place, binary, run
 
 CONFIG = """
 [run]
@@ -91,7 +91,7 @@ def main():
         agents.install()
     except NotRun as why:
         print(f"not run: {why}")
-        return
+        sys.exit(NOT_RUN)
     place = Place(agents)
     os.umask(0o077)
     try:

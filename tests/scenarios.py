@@ -62,8 +62,8 @@ def one(scenario, entries, args, base):
            "XDG_STATE_HOME": home, "XDG_CONFIG_HOME": home, "npm_config_update_notifier": "false", "npm_config_fund": "false", "npm_config_audit": "false"}
     for unwanted in ("GIT_DIR", "VIRTUAL_ENV", "PYTHONPATH", "NODE_OPTIONS"): env.pop(unwanted, None)
     code = script(os.path.join(scenario, "setup.sh"), work, env, os.path.join(place, "setup.log"))
-    if code == 77: return name, meta, "skip", "setup needs what is not here"
-    if code != 0: return name, meta, "skip", "setup failed"
+    if code == 77: return name, meta, None, "not run: its setup needs what is not installed"
+    if code != 0: return name, meta, "FAIL", "its setup failed with %d" % code
     own = own_entries(scenario)
     listed = own + ([] if args.own else [entry for entry in entries if entry not in own])
     with open(os.path.join(work, "unstuck.toml"), "w", encoding="utf-8") as config:
@@ -108,8 +108,8 @@ def main():
         if args.only not in scenario: continue
         start = time.time()
         name, meta, result, why = one(scenario, entries, args, base)
-        print("%-34s %-20s %-7s %5.1f s  %s" % (name, meta["kind"], result, time.time() - start, why), flush=True)
-        if result == "skip": continue
+        print("%-34s %-20s %-7s %5.1f s  %s" % (name, meta["kind"], result or "-", time.time() - start, why), flush=True)
+        if result is None: continue
         counts[meta["auto_repair"]][1] += 1; counts[meta["auto_repair"]][0] += result == "ok"; touched += result == "TOUCHED"
     shutil.rmtree(base, ignore_errors=True) if not args.v else print(base)
     (healed, all_), (left, others) = counts[True], counts[False]

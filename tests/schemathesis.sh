@@ -13,15 +13,15 @@ target=${CARGO_TARGET_DIR:-$root/target}
 tools=${UNSTUCK_SCHEMATHESIS_DIR:-$target/schemathesis}
 package=schemathesis==4.32.5
 
-skip() { echo "skipped: $*"; exit 0; }
+. "$root/tests/not-run.sh"
 
-command -v python3 > /dev/null || skip "python3 is not installed"
+command -v python3 > /dev/null || not_run "python3 is not installed"
 mkdir -p "$tools"
 if [[ $(cat "$tools/is" 2> /dev/null) != "$package" ]]; then
   echo "installing $package into $tools" >&2
-  python3 -m venv "$tools/python" > "$tools/log" 2>&1 || skip "python3 cannot make a venv, see $tools/log"
+  python3 -m venv "$tools/python" > "$tools/log" 2>&1 || not_run "python3 cannot make a venv, see $tools/log"
   "$tools/python/bin/pip" install --quiet --disable-pip-version-check "$package" >> "$tools/log" 2>&1 ||
-    skip "pip could not download $package, see $tools/log"
+    cannot_install pip "$package could not be installed, see $tools/log"
   echo "$package" > "$tools/is"
 fi
 

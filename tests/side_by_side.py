@@ -149,12 +149,12 @@ class Runner:
             env["API_TIMEOUT_MS"] = str(int(seconds * 1000))
             env["SDK_CLIENT_TIMEOUT"] = str(seconds)
         if client == "claude":
-            command = [self.agents.claude, "--model", "claude-sonnet-4-5", "-p", "Say hello"]
+            command = ["claude", "--model", "claude-sonnet-4-5", "-p", "Say hello"]
             if row.name == "usage limit":
                 del env["ANTHROPIC_API_KEY"]
                 env["CLAUDE_CODE_OAUTH_TOKEN"] = "made-up"
         elif client == "codex":
-            command = [self.agents.codex, "exec", "--skip-git-repo-check", "Say hello"]
+            command = ["codex", "exec", "--skip-git-repo-check", "Say hello"]
             place.configure_codex(None if wrapped else url)
         else:
             command = [sys.executable, ROOT / "tests/sdk_client.py"]

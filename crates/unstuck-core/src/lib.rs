@@ -46,6 +46,7 @@
 
 pub mod action;
 pub mod agent;
+pub mod budget;
 pub mod decision;
 pub mod diagnosis;
 pub mod duration;

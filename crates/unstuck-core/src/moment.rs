@@ -131,6 +131,12 @@ impl Now {
             })
     }
 
+    /// Another moment, where clock times are meant in the same zone.
+    #[must_use]
+    pub fn moved_to(&self, at: Timestamp) -> Self {
+        Self { at, ..self.clone() }
+    }
+
     pub(crate) fn zone(&self) -> &TimeZone {
         &self.zone
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::event::{
     Answer, BudgetReached, BudgetScope, BudgetUnit, Event, Recorded, RecoveryResolved, SessionId,
 };
@@ -25,6 +27,37 @@ pub fn cost(known: f64, has_unknown: bool) -> String {
         (true, true) => format!("{} + unknown", usd(known)),
         (false, true) => "unknown".to_owned(),
     }
+}
+
+/// A cost of which nothing may be known: none where there is only what has no known price.
+pub fn known(usd: f64, unpriced: u64) -> Option<f64> {
+    (usd > 0.0 || unpriced == 0).then_some(usd)
+}
+
+/// Makes costs in JSON fit to be told, however deep: `cost_usd` without the dust of binary fractions, and null where
+/// `unknown_price` beside it says that nothing of it is known.
+pub fn tidy_costs(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let unpriced = fields.get("unknown_price").and_then(Value::as_u64);
+            for (name, value) in fields {
+                match value.as_f64().filter(|_| name == "cost_usd") {
+                    Some(usd) => {
+                        let told = known(usd, unpriced.unwrap_or(0)).map(rounded);
+                        *value = told.map_or(Value::Null, Value::from);
+                    }
+                    None => tidy_costs(value),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(tidy_costs),
+        _ => {}
+    }
+}
+
+/// An amount of money without the dust of binary fractions.
+pub fn rounded(usd: f64) -> f64 {
+    (usd * 1e6).round() / 1e6
 }
 
 /// A budget that holds while an attempt runs.
@@ -184,6 +217,24 @@ mod tests {
             ["$0.00", "unknown", "$0.42 + unknown", "$0.42"]
         );
         assert_eq!([usd(0.004), usd(0.000_01)], ["$0.0040", "< $0.0001"]);
+    }
+
+    #[test]
+    fn costs_in_json_have_no_dust_and_unknown_ones_are_null() {
+        let mut told = serde_json::json!({
+            "cost_usd": 0.1 + 0.02,
+            "sessions": [
+                { "cost_usd": 0.0, "unknown_price": 2 },
+                { "cost_usd": 0.5, "unknown_price": 2 },
+                { "cost_usd": 0.0 },
+                { "cost_usd": null },
+            ],
+        });
+        tidy_costs(&mut told);
+        assert_eq!(
+            told.to_string(),
+            r#"{"cost_usd":0.12,"sessions":[{"cost_usd":null,"unknown_price":2},{"cost_usd":0.5,"unknown_price":2},{"cost_usd":0.0},{"cost_usd":null}]}"#
+        );
     }
 
     #[test]

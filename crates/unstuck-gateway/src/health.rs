@@ -29,6 +29,10 @@ struct State {
     /// Since when it fails; none while it answers.
     failing: Option<Timestamp>,
     next_probe: Option<Timestamp>,
+    /// When it may be asked again first, where others are asked instead meanwhile; none while it answers.
+    next_turn: Option<Timestamp>,
+    /// How long that was put off last.
+    put_off: Duration,
 }
 
 impl Health {
@@ -59,10 +63,36 @@ impl UpstreamHealth {
         self.state().failing.get_or_insert(now);
     }
 
+    /// Somebody else is asked instead: the next call may ask it first after a while only, longer each time.
+    pub(crate) fn left(&self, now: Timestamp, (shortest, longest): (Duration, Duration)) {
+        let mut state = self.state();
+        let put_off = state.put_off.saturating_mul(2).clamp(shortest, longest);
+        state.put_off = put_off;
+        state.next_turn = Some(now.after(put_off));
+    }
+
+    /// Whether a call may ask it before somebody else; of those who come together while it fails, one may.
+    pub(crate) fn take_turn(&self, now: Timestamp) -> bool {
+        let mut state = self.state();
+        let Some(next) = state.next_turn else {
+            return true;
+        };
+        let is_due = next <= now;
+        if is_due {
+            state.next_turn = Some(now.after(state.put_off));
+        }
+        is_due
+    }
+
     /// It answered; whether it had failed before, and so is back.
     pub(crate) fn answered(&self, now: Timestamp) -> bool {
-        if self.state().failing.take().is_none() {
-            return false;
+        {
+            let mut state = self.state();
+            state.next_turn = None;
+            state.put_off = Duration::ZERO;
+            if state.failing.take().is_none() {
+                return false;
+            }
         }
         self.came_back(now);
         true
@@ -128,6 +158,28 @@ mod tests {
         assert!(health.is_failing() && health.answered(at(61)));
         assert!(!health.is_failing() && !health.answered(at(62)));
         assert_eq!(health.take_probe(at(62), minute), Ok(()));
+    }
+
+    #[test]
+    fn whoever_can_be_replaced_is_asked_now_and_then_until_it_answers() {
+        let health = Health::default().of("u");
+        let range = (Duration::from_secs(1), Duration::from_secs(10));
+        assert!(health.take_turn(at(0)) && health.take_turn(at(0)));
+        let mut now = at(0);
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            health.failed(now);
+            health.left(now, range);
+            let start = now;
+            while !health.take_turn(now) {
+                now = now.after(Duration::from_secs(1));
+            }
+            assert!(!health.take_turn(now), "one of those who come together");
+            waits.push(now.since(start).as_secs());
+        }
+        assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
+        assert!(health.answered(now));
+        assert!(health.take_turn(now) && health.take_turn(now));
     }
 
     #[test]

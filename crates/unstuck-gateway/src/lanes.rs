@@ -37,6 +37,8 @@ impl LaneKey {
 
 /// A wait of so long is told.
 const TOLD: Duration = Duration::from_secs(1);
+/// One whose end is not known is told again so often at least.
+const TOLD_AGAIN: Duration = Duration::from_secs(30);
 
 /// All lanes.
 pub(crate) struct Lanes {
@@ -112,14 +114,16 @@ pub(crate) struct Patience {
 }
 
 impl Shared {
-    /// Waits for leave to go. What keeps it back is told at once if that takes longer than there is time.
+    /// Waits for leave to go. What keeps it back is given at once if that takes longer than there is time, and told while it
+    /// waits.
     pub(crate) async fn enter(
         self: &Arc<Self>,
         session: &str,
         ask: Ask,
         patience: Patience,
-        tell: impl FnOnce(Waits),
+        tell: impl Fn(Waits),
     ) -> Result<Permit, Waits> {
+        let mut told = None;
         let (waiting, place) = {
             let mut state = self.state();
             if state.line.is_empty() {
@@ -135,6 +139,7 @@ impl Shared {
                 }
                 if waits.until.since(now) >= TOLD {
                     tell(waits);
+                    told = Some(waits);
                 }
             }
             let (go, waiting) = oneshot::channel();
@@ -145,16 +150,43 @@ impl Shared {
             }
             (waiting, Waiting { lane: self, place })
         };
-        match tokio::time::timeout(patience.most, waiting).await {
-            Ok(Ok(())) => {
-                place.went();
-                Ok(Permit::new(self))
-            }
-            // It stood in line for as long as it could.
-            Ok(Err(_)) | Err(_) => Err(Waits {
-                until: clock::at(),
-                why: Held::Pace,
-            }),
+        let went = tokio::select! {
+            biased;
+            went = waiting => went.is_ok(),
+            () = tokio::time::sleep(patience.most) => false,
+            () = self.tell_wait(ask, told, tell) => false,
+        };
+        if went {
+            place.went();
+            return Ok(Permit::new(self));
+        }
+        // It stood in line for as long as it could.
+        let why = self.state().lane.holds(ask, clock::at());
+        Err(Waits {
+            until: clock::at(),
+            why: why.map_or(Held::Pace, |(_, why)| why),
+        })
+    }
+
+    /// Tells those who stand in line what they wait for, and anew when that takes longer; without end.
+    async fn tell_wait(&self, ask: Ask, mut told: Option<Waits>, tell: impl Fn(Waits)) {
+        let mut every = TOLD;
+        loop {
+            let left = told.map_or(TOLD, |waits| waits.until.since(clock::at()).max(TOLD));
+            tokio::time::sleep(left).await;
+            let now = clock::at();
+            let (until, why) = self
+                .state()
+                .lane
+                .holds(ask, now)
+                .unwrap_or((now, Held::Pace));
+            let waits = Waits {
+                until: until.max(now.after(every)),
+                why,
+            };
+            tell(waits);
+            told = Some(waits);
+            every = every.saturating_mul(2).min(TOLD_AGAIN);
         }
     }
 

@@ -35,6 +35,7 @@ mod health;
 mod identity;
 mod lanes;
 mod ledger;
+mod offline;
 pub mod protocol;
 mod quiet;
 mod run_purse;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use unstuck_core::decision::Gap;
 use unstuck_core::event::{BudgetReached, LastCall, RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
@@ -16,8 +17,10 @@ use crate::watch::{Sign, Talk, Watch, WatchLimits, What};
 /// A client that has not called for so long has ended its session.
 pub(crate) const SILENCE: Duration = Duration::from_secs(30 * 60);
 
-/// What fails so long after something else did has nothing to do with it.
+/// A client that asks again so long after it was told to stop has begun something else.
 const OTHER_OUTAGE: Duration = Duration::from_secs(300);
+/// Clients that try by themselves wait for no longer between two calls.
+const BETWEEN_CALLS: Duration = Duration::from_secs(60);
 /// So many requests are kept whose clients were told to come back.
 const MOST_UNFINISHED: usize = 32;
 
@@ -61,6 +64,19 @@ pub struct Session {
     state: Mutex<State>,
 }
 
+/// The time in which calls of a session fail and none is answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Failing {
+    /// When the first of these calls began.
+    pub(crate) since: Timestamp,
+    /// When one failed last.
+    last: Timestamp,
+    /// Whether the client was told to stop.
+    is_given_up: bool,
+    /// When nobody tried: there was no network, or no call.
+    pub(crate) idle: Vec<Gap>,
+}
+
 #[derive(Debug)]
 struct State {
     policy: Arc<RetryPolicy>,
@@ -81,8 +97,12 @@ struct State {
     trouble: Option<Arc<Diagnosis>>,
     /// When a call was last answered whole.
     last_success: Option<Timestamp>,
-    /// Since when calls of this attempt fail, and when one did last; none once one was answered.
-    failing: Option<(Timestamp, Timestamp)>,
+    /// Since when calls of this attempt fail; none once one was answered.
+    failing: Option<Failing>,
+    /// The request that may be a try ahead of what its client would ask by itself, where one is.
+    ahead: Option<u64>,
+    /// The agent's own id of the first conversation of this attempt.
+    conversation: Option<String>,
     /// How the newest call of this attempt ended.
     last_call: Option<LastCall>,
     /// What was tried in vain for requests whose client was told to come back, the newest last.
@@ -160,6 +180,8 @@ impl Session {
                 trouble: None,
                 last_success: None,
                 failing: None,
+                ahead: None,
+                conversation: None,
                 last_call: None,
                 unfinished: VecDeque::new(),
                 allowed: 0.0,
@@ -270,7 +292,10 @@ impl Session {
     pub fn begin_anew(&self) {
         let mut state = self.state();
         state.trouble = None;
-        state.failing = None;
+        // Whoever goes on by itself has no more time than before; after the end of it, somebody wants it to go on.
+        state.failing = state.failing.take().filter(|one| !one.is_given_up);
+        state.ahead = None;
+        state.conversation = None;
         state.last_call = None;
         state.reached = None;
         state.let_go();
@@ -421,15 +446,76 @@ impl Session {
         left.remove(at).map(|(_, unfinished)| unfinished)
     }
 
-    /// A call that began at that moment fails; since when calls of this attempt do one after the other, none of which was
-    /// answered.
-    pub(crate) fn failing(&self, since: Timestamp, now: Timestamp) -> Timestamp {
-        let failing = &mut self.state().failing;
-        let (first, _) = failing
-            .filter(|(_, last)| last.after(OTHER_OUTAGE) > now)
-            .unwrap_or((since, now));
-        *failing = Some((first, now));
-        first
+    /// A call that began at that moment fails; since when calls of this attempt do and none is answered, however many there
+    /// are.
+    pub(crate) fn failing(&self, began: Timestamp, now: Timestamp) -> Failing {
+        let known = &mut self.state().failing;
+        let goes_on = |known: &Failing| {
+            let other = match known.is_given_up {
+                true => OTHER_OUTAGE,
+                false => SILENCE,
+            };
+            began.since(known.last) < other
+        };
+        let mut failing = known.take().filter(goes_on).unwrap_or(Failing {
+            since: began,
+            last: now,
+            is_given_up: false,
+            idle: Vec::new(),
+        });
+        let (at, lasted) = (failing.last, began.since(failing.last));
+        if lasted > BETWEEN_CALLS {
+            failing.idle.push(Gap { at, lasted });
+        }
+        failing.last = now;
+        failing.is_given_up = false;
+        *known = Some(failing.clone());
+        failing
+    }
+
+    /// There was no network for so long, which counts against no call of the session.
+    pub(crate) fn was_offline(&self, at: Timestamp, lasted: Duration) {
+        if let Some(failing) = &mut self.state().failing {
+            failing.idle.push(Gap { at, lasted });
+        }
+    }
+
+    /// The client was told to stop.
+    pub(crate) fn told_to_stop(&self) {
+        if let Some(failing) = &mut self.state().failing {
+            failing.is_given_up = true;
+        }
+    }
+
+    /// Whether a request may be a try ahead of what its client would ask by itself: one at a time may.
+    pub(crate) fn may_be_ahead(&self, request: u64) -> bool {
+        *self.state().ahead.get_or_insert(request) == request
+    }
+
+    /// A request has ended, so that another one may be ahead.
+    pub(crate) fn request_ended(&self, request: u64) {
+        let ahead = &mut self.state().ahead;
+        if *ahead == Some(request) {
+            *ahead = None;
+        }
+    }
+
+    /// Since when calls of this attempt have been failing, one after the other; none if the newest was answered.
+    pub fn failing_since(&self) -> Option<Timestamp> {
+        self.state().failing.as_ref().map(|failing| failing.since)
+    }
+
+    /// The agent's own id of the conversation of this attempt, where its requests name one. Those of its subagents come later.
+    pub fn conversation(&self) -> Option<String> {
+        self.state().conversation.clone()
+    }
+
+    /// A request named the conversation that it belongs to.
+    pub(crate) fn named_conversation(&self, id: &str) {
+        let conversation = &mut self.state().conversation;
+        if conversation.is_none() {
+            *conversation = Some(id.to_owned());
+        }
     }
 
     /// Takes note of how a call ended.
@@ -438,6 +524,7 @@ impl Session {
         if call.outcome.is_success() {
             state.last_success = Some(call.at);
             state.failing = None;
+            state.ahead = None;
         }
         let is_side_call = !call.has_tools;
         let known = state.last_call.as_ref();
@@ -491,5 +578,93 @@ impl Sessions {
 
     fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Session>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::from_seconds(1_790_000_000 + minute * 60)
+    }
+
+    fn session() -> Session {
+        let run = RunId::new("testrun000");
+        let setup = SessionSetup {
+            name: "one".into(),
+            session: run.session(1),
+            run,
+            project: String::new(),
+            policy: RetryPolicy::default(),
+            budget: None,
+            spent: 0.0,
+            asks: true,
+            agent: None,
+        };
+        Session::new(setup, WatchLimits::default(), at(0))
+    }
+
+    fn answered(session: &Session, minute: i64) {
+        session.ended(LastCall {
+            at: at(minute),
+            outcome: unstuck_core::event::CallOutcome::Answered,
+            kind: None,
+            finish: None,
+            is_empty: false,
+            has_tools: true,
+        });
+    }
+
+    /// How many minutes calls have failed without an answer, with one that failed just now.
+    fn failing(session: &Session, began: i64, now: i64) -> u64 {
+        let failing = session.failing(at(began), at(now));
+        let mut history = unstuck_core::decision::History::new(failing.since);
+        history.gaps = failing.idle;
+        history.without_progress(at(now)).as_secs() / 60
+    }
+
+    /// However the calls are cut up, one clock runs until one is answered; but not while there is none.
+    #[test]
+    fn calls_that_fail_one_after_the_other_share_one_clock() {
+        let session = session();
+        assert_eq!(failing(&session, 0, 7), 7);
+        assert_eq!(failing(&session, 8, 14), 14);
+        assert_eq!(failing(&session, 3, 15), 15);
+        session.begin_anew();
+        // Nobody asked for nine minutes.
+        assert_eq!(failing(&session, 24, 30), 21);
+        // Nor was there a network for four.
+        session.was_offline(at(30), Duration::from_secs(240));
+        assert_eq!(failing(&session, 24, 36), 23);
+        answered(&session, 37);
+        assert_eq!(failing(&session, 38, 39), 1);
+    }
+
+    /// Whoever was told to stop and asks again later has a new time; a little later it has not.
+    #[test]
+    fn whoever_was_told_to_stop_has_a_new_time_later() {
+        let session = session();
+        assert_eq!(failing(&session, 0, 30), 30);
+        session.told_to_stop();
+        assert_eq!(failing(&session, 31, 31), 31);
+        session.told_to_stop();
+        assert_eq!(failing(&session, 40, 40), 0);
+        session.told_to_stop();
+        session.begin_anew();
+        assert_eq!(failing(&session, 41, 41), 0);
+    }
+
+    #[test]
+    fn one_request_at_a_time_may_be_a_try_ahead() {
+        let session = session();
+        assert!(session.may_be_ahead(1) && session.may_be_ahead(1));
+        assert!(!session.may_be_ahead(2));
+        session.request_ended(2);
+        assert!(!session.may_be_ahead(2));
+        session.request_ended(1);
+        assert!(session.may_be_ahead(2));
+        answered(&session, 1);
+        assert!(session.may_be_ahead(3));
     }
 }

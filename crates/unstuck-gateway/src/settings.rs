@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use hyper::Uri;
 use unstuck_core::RetryPolicy;
 use unstuck_core::agent::OwnRetries;
 use unstuck_core::traffic::LaneSettings;
+use unstuck_network::NetworkProbe;
 
 use crate::elsewhere::Elsewhere;
 use crate::error::GatewayError;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub upstreams: Vec<Upstream>,
     /// How it gets there.
     pub network: Network,
+    /// Tells whether this machine has a network at all.
+    pub network_probe: NetworkProbe,
     /// How far it goes for a session that has no policy of its own.
     pub policy: RetryPolicy,
     /// How long it waits for what.
@@ -62,6 +65,7 @@ impl Settings {
             token: None,
             upstreams,
             network: Network::default(),
+            network_probe: NetworkProbe::System { has_proxy: false },
             policy: RetryPolicy::default(),
             limits: TimeLimits::default(),
             own_retries: OwnRetries::default(),
@@ -123,6 +127,8 @@ pub struct Upstream {
     pub context: Option<u64>,
     /// When what comes of its streams is passed on, where that differs from [`Settings::stream`].
     pub stream: Option<StreamMode>,
+    /// Whether it is on this machine or in the same private network, where models may be slow.
+    pub is_nearby: bool,
 }
 
 /// When what comes of a stream is passed on.
@@ -169,6 +175,7 @@ impl Upstream {
         if base.query().is_some() {
             return Err(wrong("it must not have a query"));
         }
+        let is_nearby = base.host().is_some_and(is_nearby);
         Ok(Self {
             name: name.to_owned(),
             protocol,
@@ -178,6 +185,7 @@ impl Upstream {
             lacks: Lacks::default(),
             context: None,
             stream: None,
+            is_nearby,
         })
     }
 
@@ -197,12 +205,37 @@ impl Upstream {
             lacks: Lacks::default(),
             context: None,
             stream: None,
+            is_nearby: false,
         }
     }
 
     /// What a model is called there.
     pub(crate) fn model<'a>(&'a self, asked: &'a str) -> &'a str {
         self.models.get(asked).map_or(asked, String::as_str)
+    }
+}
+
+/// Whether a host is this machine, or one of a private network.
+fn is_nearby(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse() {
+        Ok(IpAddr::V4(address)) => {
+            address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_unspecified()
+        }
+        Ok(IpAddr::V6(address)) => {
+            address.is_loopback()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+                || address.is_unspecified()
+        }
+        Err(_) => {
+            let host = host.trim_end_matches('.').to_ascii_lowercase();
+            let ends = [".local", ".localhost", ".internal", ".lan", ".home.arpa"];
+            !host.contains('.') || ends.iter().any(|end| host.ends_with(end))
+        }
     }
 }
 
@@ -224,7 +257,7 @@ pub struct TimeLimits {
     pub connect: Duration,
     /// For the head of an answer that comes in pieces.
     pub response: Duration,
-    /// For a whole answer that does not come in pieces.
+    /// For a whole answer that does not come in pieces, at most; see `call/silence.rs`.
     pub whole: Duration,
     /// For the first content of a stream, from its head on; pings do not count.
     pub first_content: Duration,
@@ -327,5 +360,34 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_this_machine_and_of_private_networks_are_nearby() {
+        for host in [
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+            "192.168.1.7",
+            "[fd00::1]",
+            "ollama",
+            "gpu.local",
+            "llm.corp.internal",
+        ] {
+            assert!(is_nearby(host), "{host}");
+        }
+        for host in [
+            "api.anthropic.com",
+            "8.8.8.8",
+            "[2606:4700::1]",
+            "local.example",
+        ] {
+            assert!(!is_nearby(host), "{host}");
+        }
     }
 }

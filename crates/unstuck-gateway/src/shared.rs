@@ -15,6 +15,7 @@ use crate::error::GatewayError;
 use crate::health::Health;
 use crate::lanes::Lanes;
 use crate::ledger::{Crier, Ledger};
+use crate::offline::Offline;
 use crate::protocol::Said;
 use crate::session::{Session, Sessions};
 use crate::settings::Settings;
@@ -65,6 +66,7 @@ pub(crate) struct Shared {
     pub(crate) crier: Crier,
     pub(crate) lanes: Lanes,
     pub(crate) health: Health,
+    pub(crate) offline: Offline,
     pub(crate) sessions: Sessions,
     pub(crate) sender: Sender,
     pub(crate) spending: Spending,
@@ -87,6 +89,7 @@ impl Shared {
             lanes: Lanes::new(settings.lanes.clone()),
             sender: Sender::new(settings.limits.connect, &settings.network)?,
             health: Health::default(),
+            offline: Offline::new(settings.network_probe.clone()),
             spending: Spending::default(),
             ending: Ending::default(),
             crier: Crier::new(),

@@ -252,7 +252,11 @@ impl Teller<'_> {
             .then(|| self.recovered(sole, &end.reason));
         let what = format!("{} {}", self.who(sole), ended_words(end.outcome));
         let took = Human(Duration::from_millis(end.duration_ms));
-        let cost = (end.cost_usd > 0.0).then(|| format!(", {:.2} USD", end.cost_usd));
+        let cost = match end.cost_usd {
+            Some(usd) if usd > 0.0 => Some(format!(", {usd:.2} USD")),
+            Some(_) => None,
+            None => Some(", cost unknown".to_owned()),
+        };
         let text = format!("{}\n{took}{}", end.reason, cost.unwrap_or_default());
         let message = Message {
             outcome: Some(end.outcome.name().to_owned()),

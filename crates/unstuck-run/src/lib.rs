@@ -29,7 +29,6 @@ pub mod expect;
 pub mod folder;
 mod host;
 pub mod inside;
-pub mod network;
 pub mod process;
 pub mod prompt;
 pub mod reaper;

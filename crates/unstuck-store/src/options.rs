@@ -9,7 +9,8 @@ use crate::append::Redact;
 pub struct Options {
     /// Takes secrets out of every payload before it is written; without it nothing is changed.
     pub redact: Option<Redact>,
-    /// How long other processes may keep the store busy; 10 s unless told.
+    /// How long other processes may keep the store busy; 60 s unless told: to wait is better
+    /// than to refuse a command because many others began at once.
     pub patience: Duration,
 }
 
@@ -17,7 +18,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             redact: None,
-            patience: Duration::from_secs(10),
+            patience: Duration::from_secs(60),
         }
     }
 }

@@ -19,6 +19,8 @@ pub struct ProjectView {
     pub last_activity: Timestamp,
     /// What it cost in all, in USD, as far as is known.
     pub cost_usd: f64,
+    /// How many of its calls used tokens whose price is not known.
+    pub unpriced: u64,
 }
 
 impl ProjectView {

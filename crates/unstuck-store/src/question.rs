@@ -30,12 +30,12 @@ pub struct Answered {
 /// Whether questions wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Standing {
-    /// They wait for an answer; the oldest comes first.
+    /// They wait for an answer; the newest comes first.
     #[default]
     Waiting,
     /// They were answered or came to nothing; the one that was answered last comes first.
     Answered,
-    /// Whether they wait or not; the oldest comes first.
+    /// Whether they wait or not; the newest comes first.
     Any,
 }
 

@@ -250,7 +250,7 @@ impl Here<'_> {
         let kind = self.view.and_then(|view| view.kind).unwrap_or(Kind::None);
         self.line(Counting {
             duration_ms: end.duration_ms,
-            cost_usd: end.cost_usd,
+            cost_usd: end.cost_usd.unwrap_or(0.0),
             ..Counting::new(kind, &format!("run_{}", end.outcome))
         })
     }

@@ -33,13 +33,14 @@ impl Store {
         };
         timeline.view.cost_usd = all.cost_usd;
         timeline.view.tokens = all.new_tokens();
-        timeline.view.unpriced = all.unpriced;
+        let unpriced = timeline.sessions.iter().map(|session| session.unpriced);
+        timeline.view.unpriced = all.unpriced.max(unpriced.sum());
         let used = self.spent_by_sessions(&run).await?;
         for session in &mut timeline.sessions {
             if let Some(used) = used.iter().find(|one| one.id == session.id.as_str()) {
                 session.cost_usd = used.cost_usd;
                 session.tokens = used.new_tokens();
-                session.unpriced = used.unpriced;
+                session.unpriced = session.unpriced.max(used.unpriced);
             }
             if session.model.is_none() && all.calls > 0 {
                 session.model = self.model_of(&run, &session.id).await?;

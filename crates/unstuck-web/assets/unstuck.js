@@ -103,11 +103,16 @@
     const parts = [...due].filter((part) => byName(part) && !busy.includes(part));
     due.clear();
     busy.forEach((part) => later(part, 2000));
+    if (parts.includes("words") && draft()) {
+      parts.splice(parts.indexOf("words"), 1);
+      describe(draft());
+    }
     if (!parts.length) return;
     const began = Date.now();
     try {
       const answer = await fetch(partUrl(parts.join(",")), { headers: { Accept: "text/html" } });
       if (answer.ok) { patchAll(await answer.text()); upToDate(); }
+      else if (answer.status === 401) { outdated(parts, "Your login has ended"); offerLogin(document.getElementById("live")); }
       else outdated(parts, `Not up to date: the server answered ${answer.status}`);
     } catch {
       outdated(parts, "Not up to date: the server cannot be reached");
@@ -199,9 +204,9 @@
 
   function state(name, text) {
     const live = document.getElementById("live");
-    if (!live || live.dataset.state === name && live.textContent === text) return;
+    if (!live || live.dataset.state === name && live.dataset.text === text) return;
     live.dataset.state = name;
-    live.textContent = text;
+    live.dataset.text = live.textContent = text;
   }
 
   // What the page shows may be old although events are heard: then it does not say that it is live.
@@ -237,7 +242,7 @@
     };
     source.onerror = () => {
       wasLost = true;
-      state("lost", "Connection lost, trying again");
+      if (!isOld) state("lost", "Connection lost, trying again");
       // A refused stream is not tried again by the browser.
       if (source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 5000); }
     };
@@ -326,11 +331,12 @@
   }
 
   // A login that has ended is begun anew, and what was typed is kept until then.
-  function offerLogin(form) {
+  function offerLogin(place) {
+    if (!place || place.querySelector("a")) return;
     const link = document.createElement("a");
     link.href = loginUrl();
     link.textContent = "Log in";
-    form.querySelector(".says")?.append(" ", link);
+    place.append(" ", link);
   }
 
   // What is wrong with single values stands at their fields.
@@ -372,7 +378,8 @@
     const [theirs, mine] = [await answer.json(), body(form)];
     const inOrder = (_, it) => it instanceof Object && !(it instanceof Array) ? Object.fromEntries(Object.entries(it).sort()) : it;
     const same = (one, two) => JSON.stringify(one ?? null, inOrder) === JSON.stringify(two ?? null, inOrder);
-    const other = Object.keys(mine).filter((name) => !same(mine[name], theirs[name]));
+    // A policy's id and description go with its name.
+    const other = Object.keys(mine).filter((name) => !["id", "description"].includes(name) && !same(mine[name], theirs[name]));
     const told = (name) => typeof theirs[name] === "object" ? JSON.stringify(theirs[name]) : String(theirs[name]);
     const left = mark(form, other.map((field) => ({ field, why: `theirs: ${theirs[field] == null ? "empty" : told(field)}` })));
     return `Somebody else saved this meanwhile. Their values stand beside yours${left.length ? `; ${left.join("; ")}` : ""}. Save again to replace theirs, or load the page again to take them.`;
@@ -405,6 +412,7 @@
     const answer = await fetch(form.dataset.api, { method: form.dataset.method || "POST", headers, body: JSON.stringify(said) });
     if (!answer.ok) throw Object.assign(new Error(await refused(form, answer)), { status: answer.status });
     mark(form, []);
+    delete form.dataset.draft;
     if (answer.headers.get("ETag")) form.dataset.etag = answer.headers.get("ETag");
     if (form.dataset.keeps) localStorage.setItem(KEY, (await answer.json())[form.dataset.keeps]);
     if (form.dataset.forgets) localStorage.removeItem(KEY);
@@ -429,7 +437,7 @@
       if (form.dataset.goto) location.assign(form.dataset.goto); else refreshAll();
     } catch (error) {
       formSays(form, error instanceof TypeError ? "The server cannot be reached. Nothing was sent." : error.message, false);
-      if (error.status === 401 && location.pathname !== "/login") offerLogin(form);
+      if (error.status === 401 && location.pathname !== "/login") offerLogin(form.querySelector(".says"));
     } finally {
       form.removeAttribute("aria-busy");
       buttons.forEach((one) => { one.disabled = false; });
@@ -475,7 +483,7 @@
     const adder = event.target.closest("[data-add]");
     if (adder) return add(adder);
     const remover = event.target.closest("[data-remove]");
-    if (remover) remover.closest("[data-own]").remove();
+    if (remover) remove(remover);
   }
 
   // ---- rows of a policy: what holds for single kinds and tools ----
@@ -493,6 +501,12 @@
     }
     place.append(row);
     return row;
+  }
+
+  function remove(button) {
+    const form = button.closest("form");
+    button.closest("[data-own]").remove();
+    describe(form);
   }
 
   function add(button) {
@@ -535,14 +549,23 @@
   // What a policy comes to is told for what the form says, saved or not.
   let describing = 0;
 
+  // The form of a policy, if it says something that was not saved.
+  function draft() {
+    return document.querySelector("#policy[data-draft]");
+  }
+
   function describe(form) {
+    form.dataset.draft = "";
     clearTimeout(describing);
     describing = setTimeout(async () => {
+      if (!draft()) return;
       try {
         const url = partUrl("words");
         url.searchParams.set("policy", JSON.stringify(body(form)));
         const answer = await fetch(url, { headers: { Accept: "text/html" } });
-        if (answer.ok) patchAll(await answer.text());
+        const html = await answer.text();
+        // Whoever has saved meanwhile is told what was saved.
+        if (answer.ok && draft()) patchAll(html);
       } catch {
         // What cannot be read yet is told when it is saved.
       }

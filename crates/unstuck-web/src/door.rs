@@ -1,5 +1,6 @@
 //! The door: lets requests in or not, and sees to what leaves.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub(crate) async fn keep(State(web): State<Arc<Web>>, request: Request, next: Ne
     };
     if is_login && response.status() == StatusCode::UNAUTHORIZED {
         // Whoever guesses codes is told to wait; the right code is good all the same.
-        if let Err(wait) = web.rates.was_wrong(peer, web.now()) {
+        if let Err(wait) = was_wrong(&web, peer) {
             response = too_often("too many wrong codes", wait).into_response();
         }
     }
@@ -63,13 +64,13 @@ impl From<Problem> for Refusal {
 }
 
 fn admit(web: &Web, parts: &Parts) -> Result<Who, Refusal> {
-    let (peer, now) = (guard::peer(parts), web.now());
+    let peer = guard::peer(parts);
     let host = address::host(parts).unwrap_or_default();
     if address::is_foreign(parts, host) {
         return Err(forbidden("pages of other origins may not use this server").into());
     }
     let who = who(web, parts).map_err(|problem| match problem.code() {
-        StatusCode::UNAUTHORIZED => match web.rates.was_wrong(peer, now) {
+        StatusCode::UNAUTHORIZED => match was_wrong(web, peer) {
             Ok(()) => problem,
             Err(wait) => too_often("too many wrong tokens", wait),
         },
@@ -85,6 +86,13 @@ fn admit(web: &Web, parts: &Parts) -> Result<Who, Refusal> {
         .into());
     }
     may(parts, &who).map(|()| who)
+}
+
+/// Counts a wrong token or code; how long to wait if there were too many.
+fn was_wrong(web: &Web, peer: Option<IpAddr>) -> Result<(), Duration> {
+    let now = web.now();
+    web.rejected.count(peer, now);
+    web.rates.was_wrong(peer, now)
 }
 
 /// Counts a request, but for those that only look from this machine.
@@ -156,14 +164,28 @@ fn is_person(parts: &Parts) -> bool {
     takes_pages && !parts.uri.path().starts_with("/api/")
 }
 
+/// Whether a page that is open asks, for a part of itself or for something to be done.
+fn is_part(parts: &Parts) -> bool {
+    let query = parts.uri.query().unwrap_or_default();
+    parts.method != Method::GET || query.split('&').any(|one| one.starts_with("part="))
+}
+
 /// From elsewhere even looking needs a login: people are led there and back, programs are told.
 fn login_first(parts: &Parts) -> Response {
+    if is_person(parts) && is_part(parts) {
+        // A page that is open stays open, and says what has happened.
+        return told(parts, guard::wrong("your login has ended: log in again"));
+    }
     if is_person(parts) {
-        let to_login = match parts.uri.path() {
+        let asked = parts
+            .uri
+            .path_and_query()
+            .map_or("/", |asked| asked.as_str());
+        let to_login = match asked {
             "/" => "/login".to_owned(),
-            path => format!("/login?back={}", pages::encoded(path)),
+            asked => format!("/login?back={}", pages::encoded(asked)),
         };
-        // A path that is encoded is always a header.
+        // What that is encoded is always a header.
         let to_login = HeaderValue::try_from(to_login);
         let to_login = to_login.unwrap_or_else(|_| HeaderValue::from_static("/login"));
         return (StatusCode::SEE_OTHER, [(header::LOCATION, to_login)]).into_response();
@@ -177,9 +199,7 @@ fn told(parts: &Parts, problem: Problem) -> Response {
     if !is_person(parts) {
         return problem.into_response();
     }
-    let query = parts.uri.query().unwrap_or_default();
-    let is_part = parts.method != Method::GET || query.contains("part=");
-    let mut response = pages::trouble(&problem, is_part);
+    let mut response = pages::trouble(&problem, is_part(parts));
     let headers = problem.into_response().into_parts().0.headers;
     let wanted = [header::RETRY_AFTER, header::WWW_AUTHENTICATE];
     for name in wanted {

@@ -44,6 +44,7 @@ mod lines;
 pub mod model;
 mod pages;
 pub mod reading;
+mod states;
 mod web;
 
 pub use api::{openapi, router};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use unstuck_core::episode::SessionStatus;
 use unstuck_core::redact::Redactor;
 use unstuck_store::Placed;
 
@@ -19,12 +20,17 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// An event as it is told, without secrets. None if it cannot be written.
-    pub(crate) fn of(&self, placed: &Placed, redactor: &Redactor) -> Option<Arc<str>> {
+    pub(crate) fn of(
+        &self,
+        placed: &Placed,
+        state: Option<SessionStatus>,
+        redactor: &Redactor,
+    ) -> Option<Arc<str>> {
         let id = placed.place.number();
         if let Some(line) = self.kept().get(&id) {
             return Some(Arc::clone(line));
         }
-        let mut line = serde_json::to_value(EventLine::of(id, &placed.recorded)).ok()?;
+        let mut line = serde_json::to_value(EventLine::of(id, &placed.recorded, state)).ok()?;
         redactor.redact_value(&mut line);
         let line: Arc<str> = line.to_string().into();
         let mut kept = self.kept();

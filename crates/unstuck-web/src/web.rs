@@ -6,14 +6,14 @@ use std::sync::Arc;
 use axum::Json;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
 use unstuck_core::Timestamp;
 use unstuck_core::redact::Redactor;
 use unstuck_run::clock::Clock;
 use unstuck_store::Store;
 
 use crate::deeds::Deeds;
-use crate::guard::{Logins, NoChance, RateLimits, Rates, Scope, Tokens};
+use crate::guard::{Logins, NoChance, RateLimits, Rates, Rejected, RejectedTokens, Scope, Tokens};
 use crate::leaving::Clean;
 use crate::lines::Lines;
 use crate::model::Problem;
@@ -50,6 +50,7 @@ pub struct Web {
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) logins: Logins,
     pub(crate) rates: Rates,
+    pub(crate) rejected: Rejected,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) hosts: Vec<String>,
     pub(crate) version: String,
@@ -88,6 +89,7 @@ impl Web {
             ),
             tokens: options.tokens,
             rates: Rates::new(options.rates),
+            rejected: Rejected::default(),
             redactor: options.redactor,
             hosts: options.hosts,
             version: options.version,
@@ -124,6 +126,11 @@ impl Web {
     /// Where this server is reached from this machine.
     pub(crate) fn address(&self) -> SocketAddr {
         reached(self.listen)
+    }
+
+    /// Hears of wrong tokens and codes: of the first of an address, the tenth, the hundredth and so on.
+    pub fn rejected_tokens(&self) -> broadcast::Receiver<RejectedTokens> {
+        self.rejected.reports()
     }
 
     /// Ends all streams, so that a server that stops need not wait for those who follow them.

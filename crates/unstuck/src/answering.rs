@@ -24,6 +24,9 @@ use crate::show_text::one_line;
 use crate::supervise::state_folder;
 use crate::{clock, environment, runtime, trusting};
 
+/// So many ids are named where several could be meant.
+const NAMED: usize = 8;
+
 /// What follows from an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Given {
@@ -71,9 +74,6 @@ pub(crate) fn open(filter: &QuestionFilter, session: &Session<'_>) -> Result<Vec
             found = store.questions(filter).await?;
         }
         store.close().await?;
-        if filter.standing != Standing::Answered {
-            found.reverse();
-        }
         Ok(found)
     })
 }
@@ -124,13 +124,14 @@ async fn end_run(
 pub(crate) fn find(which: Which<'_>, answer: Answer, session: &Session<'_>) -> Result<Question> {
     match which {
         Which::Id(id) => {
+            let id = &id.to_ascii_lowercase();
             let filter = QuestionFilter {
-                prefix: Some(id.to_owned()),
+                prefix: Some(id.clone()),
                 ..QuestionFilter::default()
             };
             let mut found = open(&filter, session)?;
-            if found.iter().any(|one| one.asked.id == id) {
-                found.retain(|one| one.asked.id == id);
+            if found.iter().any(|one| one.asked.id == *id) {
+                found.retain(|one| one.asked.id == *id);
             }
             one_of(found, id, session)
         }
@@ -192,9 +193,17 @@ fn one_of(mut found: Vec<Question>, id: &str, session: &Session<'_>) -> Result<Q
         (0, _) => Err(nothing_waits(id, session)?),
         (_, last) => {
             let ids = found.iter().chain(&last).map(|one| one.asked.id.clone());
+            let some: Vec<_> = ids.take(NAMED).collect();
+            let more = match (found.len() + 1).saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" or {more} more: `unstuck inbox` lists them"),
+            };
             Err(refused(
-                format!("`{}` is the beginning of several questions", show(id)),
-                format!("one of {}", ids.collect::<Vec<_>>().join(", ")),
+                format!(
+                    "`{}` is the beginning of several questions",
+                    one_line(id, 40)
+                ),
+                format!("one of {}{more}", some.join(", ")),
             ))
         }
     }
@@ -213,7 +222,10 @@ fn nothing_waits(id: &str, session: &Session<'_>) -> Result<anyhow::Error> {
     Ok(match answered {
         Some((id, answered)) => too_late(&id, &answered),
         None => refused(
-            format!("there is no question whose id starts with `{}`", show(id)),
+            format!(
+                "there is no question whose id starts with `{}`",
+                one_line(id, 40)
+            ),
             "`unstuck inbox` lists what waits",
         ),
     })
@@ -315,6 +327,49 @@ fn can_continue(question: &Question, events: &[Recorded], session: &Session<'_>)
         format!("run {} cannot be resumed: {why}", question.run.short()),
         format!("`unstuck abort {id}` ends it; then start the command again"),
     ))
+}
+
+/// What came of aborting several runs.
+#[derive(Debug, Default)]
+pub(crate) struct AbortedAll {
+    /// How many were aborted.
+    pub(crate) count: usize,
+    /// Why the others were not.
+    pub(crate) refused: Vec<anyhow::Error>,
+}
+
+/// Aborts the run of each of these requests that is still open; each is told once it is recorded.
+pub(crate) fn abort_each(
+    questions: &[Question],
+    note: &str,
+    config: &Config,
+    session: &Session<'_>,
+    mut told: impl FnMut(&Question, &Given) -> Result<()>,
+) -> Result<AbortedAll> {
+    let mut aborted = AbortedAll::default();
+    for question in questions {
+        // A run that has several open requests ended with the first of them.
+        if !question.asked.shown.allows(Answer::Abort) || !is_open(question, session)? {
+            continue;
+        }
+        match give(question, Answer::Abort, note, config, session) {
+            Ok(given) => {
+                aborted.count += 1;
+                told(question, &given)?;
+            }
+            Err(error) => aborted.refused.push(error),
+        }
+    }
+    Ok(aborted)
+}
+
+fn is_open(question: &Question, session: &Session<'_>) -> Result<bool> {
+    let filter = QuestionFilter {
+        run: Some(question.run.clone()),
+        ..QuestionFilter::default()
+    };
+    let open = open(&filter, session)?;
+    Ok(open.iter().any(|one| one.asked.id == question.asked.id))
 }
 
 /// Ends a run that nobody supervises and that has no open question, for the person at the keyboard.

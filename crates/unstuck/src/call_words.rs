@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use unstuck_core::duration::Human;
 use unstuck_core::episode::{CallStory, FailedTry, Timeline};
 use unstuck_core::event::{CallOutcome, CallRecord};
+use unstuck_core::money::{known, rounded};
 use unstuck_store::Spent;
 
 use crate::clock;
-use crate::show_text::{one_line, rounded_usd};
+use crate::show_text::one_line;
 
 /// So many calls are told of one attempt; of a long one the newest matter.
 const MOST: usize = 10;
@@ -161,7 +162,7 @@ pub(crate) fn as_json(timeline: &Timeline, spent: Option<&Spent>) -> Result<Valu
         return Ok(Value::Null);
     };
     let mut told = serde_json::to_value(spent)?;
-    told["cost_usd"] = json!(rounded_usd(spent.cost_usd));
+    told["cost_usd"] = json!(known(spent.cost_usd, spent.unpriced).map(rounded));
     told["troubled"] = serde_json::to_value(&timeline.calls)?;
     if let Some(fields) = told.as_object_mut() {
         fields.remove("id");

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use unstuck_core::redact::{Redactor, secret_values};
+use unstuck_network::NetworkProbe;
 use unstuck_store::Location;
 
 use crate::report::hinted;
@@ -34,8 +35,15 @@ pub(crate) fn is_ci() -> bool {
     variable("CI").is_some_and(|ci| !matches!(ci.as_str(), "0" | "false"))
 }
 
+/// Tells whether there is a network at all.
+pub(crate) fn network_probe() -> NetworkProbe {
+    NetworkProbe::System {
+        has_proxy: has_proxy(),
+    }
+}
+
 /// Whether programs reach the network through a proxy.
-pub(crate) fn has_proxy() -> bool {
+fn has_proxy() -> bool {
     const NAMES: [&str; 3] = ["https_proxy", "http_proxy", "all_proxy"];
     let is_set = |name: &str| variable(name).is_some();
     NAMES

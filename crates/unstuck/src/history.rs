@@ -9,7 +9,7 @@ use unstuck_store::{Lease, Location, RunFilter, SpendingQuery, Spent, Store};
 
 use crate::place::{current_project, homely};
 use crate::report::refused;
-use crate::show_text::{cut, rounded_usd};
+use crate::show_text::cut;
 use crate::store::explained;
 
 /// The history of all runs; empty where there is no store yet.
@@ -31,7 +31,6 @@ pub(crate) struct Listed {
 impl Listed {
     pub(crate) fn of(mut run: RunView, driven: bool) -> Self {
         let state = SessionStatus::of_run(&run, driven);
-        run.cost_usd = rounded_usd(run.cost_usd);
         run.status = state.state;
         Self { run, state, driven }
     }
@@ -115,8 +114,10 @@ impl History {
     }
 
     async fn by_letters(&self, letters: &str) -> Result<RunView> {
+        // The id of a session or a request begins with that of its run.
+        let of_run = letters.split_once('-').map_or(letters, |(run, _)| run);
         let filter = RunFilter {
-            prefix: Some(letters.to_owned()),
+            prefix: Some(of_run.to_ascii_lowercase()),
             limit: Some(9),
             ..RunFilter::default()
         };

@@ -5,6 +5,7 @@ mod answering;
 mod call_words;
 mod choosing;
 mod clock;
+mod columns;
 mod commands;
 mod completion;
 mod config;
@@ -33,6 +34,7 @@ mod stopping;
 mod store;
 mod supervise;
 mod trusting;
+mod unrecorded;
 mod web;
 
 use std::ffi::OsString;

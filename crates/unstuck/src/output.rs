@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
+use unstuck_core::money::tidy_costs;
 
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
@@ -67,6 +68,13 @@ pub(crate) struct Output {
     has_written: bool,
 }
 
+/// A value as JSON whose costs are fit to be told.
+fn tidied(value: &impl Serialize) -> Result<serde_json::Value> {
+    let mut value = serde_json::to_value(value)?;
+    tidy_costs(&mut value);
+    Ok(value)
+}
+
 impl Output {
     pub(crate) fn new(color: Color) -> Self {
         Self {
@@ -84,14 +92,14 @@ impl Output {
 
     /// Writes a value as JSON for machines.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer_pretty(&mut *self, value)?;
+        serde_json::to_writer_pretty(&mut *self, &tidied(value)?)?;
         writeln!(self)?;
         Ok(())
     }
 
     /// Writes a value as JSON on one line.
     pub(crate) fn json_line(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer(&mut *self, value)?;
+        serde_json::to_writer(&mut *self, &tidied(value)?)?;
         writeln!(self)?;
         Ok(())
     }

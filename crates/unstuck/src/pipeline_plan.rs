@@ -9,10 +9,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use unstuck_config::section::{self, Expect, ExpectJson, OnFailedAttempt, Role};
 use unstuck_core::action::shell_quote;
+use unstuck_core::budget::{Allowance, Budget};
 use unstuck_core::event::OnStuck;
 use unstuck_run::blobs::hash;
 use unstuck_run::drive::pipeline::{LoopPlan, Plan, Promise, RolePlan, Until};
-use unstuck_run::drive::{Allowance, Budget, Options, RepairWish};
+use unstuck_run::drive::{Options, RepairWish};
 use unstuck_run::expect::{Expectations, JsonExpectation, Schema};
 use unstuck_run::prompt::PromptSource;
 

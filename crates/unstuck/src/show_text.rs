@@ -1,7 +1,6 @@
 //! How texts of agents and tools are shown: on one line, cut, and without anything that a terminal would obey.
 
 use anstream::adapter::strip_str;
-use serde_json::{Value, json};
 use unstuck_core::action::shell_quote;
 
 /// A text on one line of at most so many characters.
@@ -87,27 +86,6 @@ pub(crate) fn signed_usd(usd: f64) -> String {
     format!("{sign}${:.2}", usd.abs())
 }
 
-/// An amount of money without the dust of binary fractions.
-pub(crate) fn rounded_usd(usd: f64) -> f64 {
-    (usd * 1e6).round() / 1e6
-}
-
-/// Rounds every `cost_usd` in a JSON value, however deep.
-pub(crate) fn round_costs(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match value.as_f64().filter(|_| name == "cost_usd") {
-                    Some(usd) => *value = json!(rounded_usd(usd)),
-                    None => round_costs(value),
-                }
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(round_costs),
-        _ => {}
-    }
-}
-
 fn push(line: &mut String, c: char) {
     // Marks of direction and width can make a line read as something else.
     let hidden = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
@@ -163,17 +141,6 @@ mod tests {
         let text = "one\n\n  \u{1b}[31mtwo\u{1b}[0m\n\tthree\u{202e}\n\n";
         assert_eq!(last_lines(text, 2), ["  two", " three\\u{202e}"]);
         assert_eq!(last_lines("", 2), [""; 0]);
-    }
-
-    #[test]
-    fn money_has_no_dust() {
-        assert_eq!(rounded_usd(0.1 + 0.02), 0.12);
-        assert_eq!(rounded_usd(0.000_001), 0.000_001);
-        let mut deep =
-            json!({"attempts": [{"used": {"cost_usd": 0.1 + 0.02, "turns": 3}}], "cost_usd": null});
-        round_costs(&mut deep);
-        let told = r#"{"attempts":[{"used":{"cost_usd":0.12,"turns":3}}],"cost_usd":null}"#;
-        assert_eq!(deep.to_string(), told);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use unstuck_core::redact::Redactor;
 use unstuck_store::{Location, Options, Redact, Store, StoreError};
 
 use crate::report::hinted;
+use crate::unrecorded;
 
 /// Opens the store to write to it; it is made if there is none.
 pub(crate) async fn open(location: &Location, redactor: Arc<Redactor>) -> Result<Store> {
@@ -23,13 +24,19 @@ pub(crate) async fn open_unexplained(
         redact: Some(Redact::new(move |value| redactor.redact_value(value))),
         ..Options::default()
     };
-    Store::open(location, options).await
+    let store = Store::open(location, options).await?;
+    unrecorded::take_up(&store, location).await;
+    Ok(store)
 }
 
 /// Opens the store if there is one.
 pub(crate) async fn open_existing(location: &Location) -> Result<Option<Store>> {
     let opened = Store::open_existing(location, Options::default()).await;
-    opened.map_err(explained)
+    let opened = opened.map_err(explained)?;
+    if let Some(store) = &opened {
+        unrecorded::take_up(store, location).await;
+    }
+    Ok(opened)
 }
 
 /// An error of the store, with the next step for the person who reads it.

@@ -1,9 +1,11 @@
 //! `[run]`: the run as a whole.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::number;
+use super::{duration, number};
 
 /// `[run]`: the run as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -21,6 +23,10 @@ pub struct RunSection {
     pub on_failed_attempt: OnFailedAttempt,
     /// Whether the machine is kept from falling asleep while something runs, where the system offers that; true by default.
     pub keep_awake: bool,
+    /// How often a log is told that a wait goes on; every 5 minutes by default.
+    #[serde(deserialize_with = "duration::read")]
+    #[schemars(schema_with = "duration::schema")]
+    pub heartbeat: Duration,
     /// Whether the run waits for a person's answer instead of ending with the question open; false by default.
     pub wait_for_human: bool,
 }
@@ -33,6 +39,7 @@ impl Default for RunSection {
             snapshots: true,
             on_failed_attempt: OnFailedAttempt::Keep,
             keep_awake: true,
+            heartbeat: Duration::from_secs(300),
             wait_for_human: false,
         }
     }

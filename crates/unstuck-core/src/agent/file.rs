@@ -252,6 +252,10 @@ pub struct SessionFile {
     pub resume: Vec<String>,
     /// What it says, among other words, when there is no such conversation.
     pub missing: Vec<String>,
+    /// The header of its requests that names the conversation, in lower case.
+    pub header: Option<String>,
+    /// The files that it writes a conversation `{id}` to, with `*` for any part of a name: whoever continues it writes there.
+    pub transcript: Vec<String>,
 }
 
 /// Where an agent's output tells what; of each list the first source that finds something counts.
@@ -274,6 +278,8 @@ pub struct OutputFile {
     pub cached_tokens: Vec<Source>,
     /// How often the model was asked.
     pub turns: Vec<Source>,
+    /// How long the conversation is, in tokens, after its newest request.
+    pub context_tokens: Vec<Source>,
     /// What it does; all of these count.
     pub action: Vec<ActionSource>,
     /// JSON objects of which one is there once a run has come to its end; without it, an answer in JSON is a fragment.
@@ -297,6 +303,7 @@ impl OutputFile {
             ("output_tokens", &self.output_tokens),
             ("cached_tokens", &self.cached_tokens),
             ("turns", &self.turns),
+            ("context_tokens", &self.context_tokens),
         ];
         lists
             .into_iter()

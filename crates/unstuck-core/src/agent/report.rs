@@ -28,6 +28,9 @@ pub struct Report {
     pub tokens: Option<Tokens>,
     /// How often the model was asked.
     pub turns: Option<u32>,
+    /// How long the conversation is, in tokens, after its newest request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
     /// Whether the output is JSON that breaks off before the run came to its end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_unfinished: bool,
@@ -55,6 +58,9 @@ impl Agent {
             cost_usd: seen.number(&sources.cost_usd),
             tokens: None,
             turns: seen.number(&sources.turns).map(|turns| turns as u32),
+            context_tokens: seen
+                .number(&sources.context_tokens)
+                .map(|count| count.max(0.0) as u64),
             is_unfinished: false,
         };
         let [input, output, cached] = [

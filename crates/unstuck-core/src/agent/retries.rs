@@ -52,10 +52,12 @@ impl OwnRetries {
         self.sent_at(self.waits.len())
     }
 
-    /// The soonest that the try of a number (from 1) may be made on its behalf, counted from the first, so that no more than
-    /// one more has been made at any time than it would have made by itself. None once it would have given up.
-    pub fn soonest(&self, number: u32) -> Option<Duration> {
-        let before = usize::try_from(number).ok()?.saturating_sub(2);
+    /// The soonest that the try of a number (from 1) may be made on its behalf, counted from the first, so that no more have
+    /// been made at any time than it would have made by itself; one more where it may be a try ahead. None once it would
+    /// have given up.
+    pub fn soonest(&self, number: u32, is_ahead: bool) -> Option<Duration> {
+        let own = number.saturating_sub(1 + u32::from(is_ahead));
+        let before = usize::try_from(own).ok()?;
         (before <= self.waits.len()).then(|| self.sent_at(before))
     }
 
@@ -93,14 +95,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_tries_than_it_would_make_and_one() {
+    fn no_more_tries_than_it_would_make_and_one_where_it_may_be_ahead() {
         let own = OwnRetries {
             waits: vec![1.0, 2.0, 4.0],
             ..OwnRetries::default()
         };
-        let soonest = |number| own.soonest(number).map(|time| time.as_secs());
-        let all: Vec<_> = (1..=6).map(soonest).collect();
-        assert_eq!(all, [Some(0), Some(0), Some(1), Some(3), Some(7), None]);
+        let soonest = |is_ahead: bool| {
+            let own = &own;
+            let all = (1..=6).map(move |number| own.soonest(number, is_ahead));
+            all.map(|time| time.map(|time| time.as_secs()))
+        };
+        let ahead: Vec<_> = soonest(true).collect();
+        assert_eq!(ahead, [Some(0), Some(0), Some(1), Some(3), Some(7), None]);
+        let own_times: Vec<_> = soonest(false).collect();
+        assert_eq!(own_times, [Some(0), Some(1), Some(3), Some(7), None, None]);
         assert_eq!(own.lasts().as_secs(), 7);
     }
 

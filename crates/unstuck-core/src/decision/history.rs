@@ -119,11 +119,10 @@ impl History {
         let since = self.progress_or_start();
         let newer = || self.attempts.iter().filter(|one| one.at >= since);
         let resets = newer().filter(|one| one.stated).take(FREE_RESETS);
-        let offline = newer().filter(|one| one.offline);
-        let waited = sum(resets.chain(offline).map(|one| one.delay));
+        let waited = sum(resets.map(|one| one.delay));
         now.since(since)
             .saturating_sub(waited)
-            .saturating_sub(self.gaps_since(since))
+            .saturating_sub(self.idle_since(since))
     }
 
     /// How many retries there were for a kind since the newest progress.
@@ -138,9 +137,21 @@ impl History {
         sum(waits.map(|one| one.delay))
     }
 
-    fn gaps_since(&self, since: Timestamp) -> Duration {
-        let newer = self.gaps.iter().filter(|gap| gap.at >= since);
-        sum(newer.map(|gap| gap.lasted))
+    /// How long nobody could try, or nobody did: waits for the network and gaps, of which others may have noted the same
+    /// time. Each moment counts once.
+    fn idle_since(&self, since: Timestamp) -> Duration {
+        let offline = self.attempts.iter().filter(|one| one.offline);
+        let offline = offline.map(|one| (one.at, one.at.after(one.delay)));
+        let gaps = self.gaps.iter();
+        let gaps = gaps.map(|gap| (gap.at, gap.at.after(gap.lasted)));
+        let mut times: Vec<_> = offline.chain(gaps).filter(|(at, _)| *at >= since).collect();
+        times.sort_unstable();
+        let mut counted_until = since;
+        sum(times.into_iter().map(|(start, end)| {
+            let start = start.max(counted_until);
+            counted_until = end.max(counted_until);
+            end.since(start)
+        }))
     }
 
     /// Takes in one more retry.
@@ -198,11 +209,10 @@ impl History {
     /// How long it has been going on, without the waits for resets that the server stated and for the network, and without
     /// the times in which nobody tried.
     pub fn busy(&self, now: Timestamp) -> Duration {
-        let waits = self.attempts.iter();
-        let waits = waits.filter(|one| one.stated || one.offline);
+        let stated = self.attempts.iter().filter(|one| one.stated);
         self.elapsed(now)
-            .saturating_sub(sum(waits.map(|one| one.delay)))
-            .saturating_sub(self.gaps_since(self.started))
+            .saturating_sub(sum(stated.map(|one| one.delay)))
+            .saturating_sub(self.idle_since(self.started))
     }
 
     /// The retries for a kind; waits for the network are none.
@@ -323,6 +333,24 @@ mod tests {
         assert_eq!(history.retries(Kind::NetworkError), 1);
         history.progressed(at(100));
         assert_eq!(history.progress_or_start(), at(7950));
+    }
+
+    /// What a wait for the network and a gap have in common counts once.
+    #[test]
+    fn the_same_time_is_left_out_once() {
+        let at = Timestamp::from_seconds;
+        let seconds = Duration::from_secs;
+        let mut history = History::new(at(0));
+        history.record(Attempt {
+            offline: true,
+            at: at(100),
+            delay: seconds(200),
+            ..attempt(Kind::NetworkError, Level::Same, None)
+        });
+        history.paused(at(50), seconds(150));
+        history.paused(at(120), seconds(30));
+        assert_eq!(history.without_progress(at(400)), seconds(150));
+        assert_eq!(history.busy(at(400)), seconds(150));
     }
 
     /// A server that states one reset after the other without ever answering is not waited for without end.

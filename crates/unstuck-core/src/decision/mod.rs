@@ -27,7 +27,7 @@ pub use draw::{Dice, Draw, NotADraw};
 pub use history::{Attempt, Gap, History, RetryAttempt};
 pub use model::{
     Amount, Catalog, CostEstimate, EscalationReason, EscalationRecord, Ladder, LongPrice, Model,
-    NoModel, Price, Tokens,
+    NoModel, Price, RereadCost, Tokens,
 };
 pub use odds::{Odds, Tally};
 pub use policy::{

@@ -1,13 +1,15 @@
 //! How long a failure says to wait.
 //!
 //! The most exact word counts first: `retry-after-ms`, then `retry-after`, then what the body or the text
-//! says, then the reset headers.
+//! says, then the reset headers. What a text says is meant from the moment at which it was printed, not from the moment at
+//! which it is read.
 
 use std::time::Duration;
 
 use super::automaton::{PatternId, Place, Sightings};
 use super::clock;
 use super::rule::Rule;
+use super::screen::Screen;
 use super::view::View;
 use super::wait_source::WaitSource;
 use crate::failure::{Category, Headers, Kind, Layer};
@@ -121,14 +123,65 @@ fn from_text(
         .iter()
         .flat_map(|pattern| seen.captures(*pattern, GROUPS));
     let mut read: Vec<_> = found
-        .filter_map(|(place, groups)| Some((place, from_groups(&groups, now)?)))
+        .filter_map(|(place, groups)| {
+            let printed = PrintTimes::of(&place, view, now);
+            let wait = from_groups(&groups, &printed, now)?;
+            Some((place, wait))
+        })
         .collect();
     read.sort_by_key(|(place, _)| place.range.start);
     read.pop()
         .map(|(place, wait)| (wait, source_of(&place, view)))
 }
 
-fn from_groups(groups: &[(&str, String)], now: &Now) -> Option<Duration> {
+/// When the line that states a wait was printed.
+struct PrintTimes {
+    /// For the first time: a banner that stays on the screen states what it stated when it came.
+    first: Now,
+    /// For the last time: a wait that is counted down is stated anew.
+    last: Now,
+}
+
+impl PrintTimes {
+    /// When the line of this place was printed; now, where that is not known.
+    fn of(place: &Place, view: &View<'_>, now: &Now) -> Self {
+        let times = Self::known(place, view);
+        let (first, last) = times.unwrap_or((now.at, now.at));
+        let at = |at: Timestamp| now.moved_to(at.min(now.at));
+        Self {
+            first: at(first),
+            last: at(last),
+        }
+    }
+
+    fn known(place: &Place, view: &View<'_>) -> Option<(Timestamp, Timestamp)> {
+        let text = match place.stream {
+            Stream::Stdout => view.failure.stdout.as_ref()?,
+            Stream::Stderr => view.failure.stderr.as_ref()?,
+            _ => return None,
+        };
+        let screen = view.screen(place.stream)?;
+        let line = screen.lines()[screen.lines_of(&place.range)].trim();
+        let parts: Vec<_> = text.printed().collect();
+        let found = |bytes: &[u8]| Screen::new(bytes).lines().contains(line);
+        let mut at = parts
+            .iter()
+            .filter(|(bytes, _)| found(bytes))
+            .map(|(_, at)| *at);
+        if let Some(first) = at.next() {
+            return Some((first, at.next_back().unwrap_or(first)));
+        }
+        // A line that came in pieces was printed when the last of them came.
+        let pieces = parts.windows(2).find_map(|two| match two {
+            [(one, _), (other, at)] => found(&[*one, *other].concat()).then_some(*at),
+            _ => None,
+        });
+        let at = pieces.or(parts.last().map(|(_, at)| *at))?;
+        Some((at, at))
+    }
+}
+
+fn from_groups(groups: &[(&str, String)], printed: &PrintTimes, now: &Now) -> Option<Duration> {
     let group = |name: &str| {
         groups
             .iter()
@@ -137,14 +190,17 @@ fn from_groups(groups: &[(&str, String)], now: &Now) -> Option<Duration> {
     };
     let number =
         |name: &str| group(name).and_then(|text| text.replace(',', "").parse::<f64>().ok());
+    let (first, last) = (&printed.first, &printed.last);
+    let from_last = |wait: Duration| sensible(wait.saturating_sub(now.at.since(last.at)));
     group("wait")
         .and_then(clock::duration)
         .and_then(sensible)
         .or_else(|| number("seconds").and_then(seconds))
         .or_else(|| number("millis").and_then(|millis| seconds(millis / 1000.0)))
+        .and_then(from_last)
         .or_else(|| until(from_epoch(number("epoch")?), now))
-        .or_else(|| until(clock::date(group("date")?, group("zone"), now)?, now))
-        .or_else(|| until(clock::next(group("clock")?, group("zone"), now)?, now))
+        .or_else(|| until(clock::date(group("date")?, group("zone"), first)?, now))
+        .or_else(|| until(clock::next(group("clock")?, group("zone"), first)?, now))
 }
 
 /// Epochs come in seconds and in milliseconds; the size tells which.

@@ -2,6 +2,7 @@
 
 mod analytics;
 mod call_story;
+mod event_state;
 mod prompt_pattern;
 mod run_fold;
 mod run_view;
@@ -13,6 +14,7 @@ mod wait;
 
 pub use analytics::{DayCount, FailureAnalytics, MessageCount, PatternCount, Tried};
 pub use call_story::{CallStory, FailedTry};
+pub use event_state::EventWithState;
 pub use prompt_pattern::PromptPattern;
 pub use run_fold::RunFold;
 pub use run_view::{RunView, Status};
@@ -40,7 +42,7 @@ pub struct Episode {
     pub success: bool,
     /// What it cost, in USD.
     #[serde(default)]
-    pub cost_usd: f64,
+    pub cost_usd: Option<f64>,
     /// How long it took.
     #[serde(default)]
     pub duration_seconds: f64,

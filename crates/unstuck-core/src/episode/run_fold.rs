@@ -3,6 +3,7 @@
 use super::run_view::RunView;
 use super::session_view::SessionView;
 use crate::event::{Event, Recorded, RunStarted, SessionId};
+use crate::money::known;
 use crate::pipeline::Pipeline;
 use crate::question::OpenQuestions;
 use crate::recovery::Repairs;
@@ -57,6 +58,12 @@ impl RunFold {
         if let Some(pipeline) = &mut self.pipeline {
             pipeline.record(recorded);
         }
+    }
+
+    /// What it cost, in USD, as far as is known; none where nothing of it is known.
+    pub fn known_cost(&self) -> Option<f64> {
+        let unpriced = self.sessions.iter().map(|session| session.unpriced).sum();
+        known(self.view.cost_usd, unpriced)
     }
 
     /// The session of that id; the newest where none is named.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wait::{HeldCall, Wait};
 use crate::decision::{EscalationReason, EscalationRecord};
-use crate::event::{Event, Measured, Outcome, Recorded, RunId, RunStarted};
+use crate::event::{AttemptEnd, Event, Outcome, Recorded, RunId, RunStarted};
 use crate::failure::{Kind, Level};
 use crate::moment::Timestamp;
 
@@ -153,7 +153,7 @@ pub struct RunView {
     /// How many tokens it used, as far as is known.
     #[serde(default, skip_serializing_if = "is_none")]
     pub tokens: u64,
-    /// How many of its calls used tokens whose price is not known.
+    /// How many of its calls or attempts used what has no known price.
     #[serde(default, rename = "unknown_price", skip_serializing_if = "is_none")]
     pub unpriced: u64,
     /// The exit code that the caller got.
@@ -242,12 +242,12 @@ impl RunView {
                 self.error_count += 1;
                 self.kind = Some(attempt.diagnosis.kind);
                 self.reason = Some(attempt.diagnosis.message.clone());
-                self.used(&attempt.end.used);
+                self.used(&attempt.end);
                 self.release_all();
                 self.wait.attempt_failed(&attempt.diagnosis);
             }
             Event::AttemptSucceeded(attempt) => {
-                self.used(&attempt.end.used);
+                self.used(&attempt.end);
                 self.release_all();
             }
             Event::DecisionMade(made) => {
@@ -267,19 +267,23 @@ impl RunView {
                 self.is_hiccup = true;
                 self.reason = Some(asked.reason.clone());
             }
-            Event::CallFailed(_) | Event::CallHeld(_) | Event::CallFinished(_)
-                if self.attempts > 0 =>
-            {
-                self.called(recorded);
-            }
-            // Of a run that is driven, its attempts tell how it stands.
             Event::CallFailed(call) => {
-                self.error_count += 1;
-                self.retry_count += u32::from(call.decision.delay().is_some());
-                self.recovery_level = self.recovery_level.max(call.decision.level);
-                self.kind = Some(call.diagnosis.kind);
-                self.reason = Some(call.diagnosis.message.clone());
+                // Of a run that is driven, its attempts tell how it stands.
+                if self.attempts == 0 {
+                    self.error_count += 1;
+                    self.retry_count += u32::from(call.decision.delay().is_some());
+                    self.recovery_level = self.recovery_level.max(call.decision.level);
+                    self.kind = Some(call.diagnosis.kind);
+                    self.reason = Some(call.diagnosis.message.clone());
+                }
+                match HeldCall::after(call, recorded.at) {
+                    Some(held) => self.hold(held),
+                    None => self.release(&call.call),
+                }
             }
+            Event::CallHeld(call) => self.hold(call.into()),
+            Event::CallResumed(call) => self.release(&call.call),
+            Event::CallFinished(call) => self.release(&call.call),
             Event::RecoveryResolved(resolved)
                 if self.attempts == 0 && self.finished.is_none() && resolved.is_by_person() =>
             {
@@ -321,8 +325,10 @@ impl RunView {
         }
     }
 
-    fn used(&mut self, used: &Measured) {
+    fn used(&mut self, end: &AttemptEnd) {
+        let used = &end.used;
         self.cost_usd += used.cost_usd.unwrap_or(0.0);
+        self.unpriced += u64::from(end.is_unpriced(self.agent.as_deref()));
         let tokens = used.tokens.unwrap_or_default();
         self.tokens += tokens.input + tokens.output;
     }
@@ -333,22 +339,10 @@ impl RunView {
         self.wait = Wait::default();
     }
 
-    /// Takes in what became of a call of a run that is driven.
-    fn called(&mut self, recorded: &Recorded) {
-        match &recorded.event {
-            Event::CallFailed(call) => match HeldCall::after(call, recorded.at) {
-                Some(held) => self.hold(held),
-                None => self.release(&call.call),
-            },
-            Event::CallHeld(call) => self.hold(call.into()),
-            Event::CallFinished(call) => self.release(&call.call),
-            _ => {}
-        }
-    }
-
     /// A call waits in the gateway, so the agent that made it waits too.
     fn hold(&mut self, held: HeldCall) {
-        if self.status == Status::Running || !self.wait.calls.is_empty() {
+        let waits = self.status == Status::Waiting && !self.wait.calls.is_empty();
+        if self.status == Status::Running || waits {
             self.wait.hold(held);
             self.status = Status::Waiting;
             self.until = self.wait.next_call().map(|call| call.until);
@@ -363,7 +357,7 @@ impl RunView {
     }
 
     fn release(&mut self, call: &str) {
-        if !self.wait.release(call) {
+        if !self.wait.release(call) || self.status != Status::Waiting {
             return;
         }
         match self.wait.next_call() {

@@ -12,6 +12,7 @@ use crate::event::{
 };
 use crate::failure::{Kind, Level};
 use crate::moment::Timestamp;
+use crate::money::known;
 
 /// A session at a glance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,7 +53,7 @@ pub struct SessionView {
     pub cost_usd: f64,
     /// How many tokens it used, as far as is known.
     pub tokens: u64,
-    /// How many of its calls used tokens whose price is not known.
+    /// How many of its calls or attempts used what has no known price.
     #[serde(default, rename = "unknown_price", skip_serializing_if = "is_zero")]
     pub unpriced: u64,
     /// The agent's own id of the conversation.
@@ -181,22 +182,23 @@ impl SessionView {
                 self.reason = Some(asked.reason.clone());
             }
             Event::RecoveryResolved(resolved) if resolved.is_by_person() => self.running(),
-            Event::CallFailed(call) if self.attempts > 0 => {
+            Event::CallFailed(call) => {
+                // Of a session that is driven, its attempts tell how it stands.
+                if self.attempts == 0 {
+                    self.error_count += 1;
+                    self.retry_count += u32::from(call.decision.delay().is_some());
+                    self.recovery_level = self.recovery_level.max(call.decision.level);
+                    self.last_error = Some(call.diagnosis.kind);
+                    self.reason = Some(call.diagnosis.message.clone());
+                }
                 match HeldCall::after(call, recorded.at) {
                     Some(held) => self.hold(held),
                     None => self.release(&call.call),
                 }
             }
-            Event::CallHeld(call) if self.attempts > 0 => self.hold(call.into()),
-            Event::CallFinished(call) if self.attempts > 0 => self.release(&call.call),
-            // Of a session that is driven, its attempts tell how it stands.
-            Event::CallFailed(call) => {
-                self.error_count += 1;
-                self.retry_count += u32::from(call.decision.delay().is_some());
-                self.recovery_level = self.recovery_level.max(call.decision.level);
-                self.last_error = Some(call.diagnosis.kind);
-                self.reason = Some(call.diagnosis.message.clone());
-            }
+            Event::CallHeld(call) => self.hold(call.into()),
+            Event::CallResumed(call) => self.release(&call.call),
+            Event::CallFinished(call) => self.release(&call.call),
             // What the gateway does for single calls of a session that is driven does not move the session.
             Event::ModelEscalated(moved)
                 if self.attempts == 0 || moved.change.reason == EscalationReason::Manual =>
@@ -228,6 +230,7 @@ impl SessionView {
 
     fn ended(&mut self, end: &AttemptEnd) {
         self.cost_usd += end.used.cost_usd.unwrap_or(0.0);
+        self.unpriced += u64::from(end.is_unpriced(self.agent.as_deref()));
         let tokens = end.used.tokens.unwrap_or_default();
         self.tokens += tokens.input + tokens.output;
         if end.used.agent_session.is_some() {
@@ -253,7 +256,8 @@ impl SessionView {
 
     /// A call waits in the gateway, so the agent that made it waits too.
     fn hold(&mut self, held: HeldCall) {
-        if self.status == Status::Running || !self.wait.calls.is_empty() {
+        let waits = self.status == Status::Waiting && !self.wait.calls.is_empty();
+        if self.status == Status::Running || waits {
             self.wait.hold(held);
             self.status = Status::Waiting;
             self.until = self.wait.next_call().map(|call| call.until);
@@ -268,7 +272,7 @@ impl SessionView {
     }
 
     fn release(&mut self, call: &str) {
-        if !self.wait.release(call) {
+        if !self.wait.release(call) || self.status != Status::Waiting {
             return;
         }
         match self.wait.next_call() {
@@ -290,7 +294,7 @@ impl SessionView {
             timestamp: at,
             goal_id: goal.unwrap_or(self.id.as_str()).to_owned(),
             success: end.outcome.is_success(),
-            cost_usd: self.cost_usd,
+            cost_usd: known(self.cost_usd, self.unpriced),
             duration_seconds: at.since(self.started).as_secs_f64(),
             checkpoints_triggered: self.asked.clone(),
             error: failed.map(|diagnosis| diagnosis.message.clone()),

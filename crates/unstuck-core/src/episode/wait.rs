@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::WaitFor;
+use crate::decision::{RereadCost, WaitFor};
 use crate::diagnosis::{Diagnosis, WaitSource};
 use crate::event::{CallFailed, CallHeld, WaitingUntil};
 use crate::failure::Kind;
@@ -12,7 +12,7 @@ use crate::moment::Timestamp;
 const MAX_CALLS: usize = 64;
 
 /// The waits of a session or run.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Wait {
     /// Where the end of the wait is known from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,6 +26,12 @@ pub struct Wait {
     /// When the open escalation is answered by its default, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_by: Option<Timestamp>,
+    /// When it is given up if there is no progress until then, where time bounds the retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub give_up_at: Option<Timestamp>,
+    /// What waking the conversation costs when it is over, where that is worth telling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reread: Option<RereadCost>,
 }
 
 /// An API call that the gateway holds until it can be sent again.
@@ -46,11 +52,16 @@ impl HeldCall {
     /// The wait that follows from a failed try of a call; none if it is not sent again later.
     pub(super) fn after(failed: &CallFailed, at: Timestamp) -> Option<Self> {
         let until = failed.decision.until().filter(|until| *until > at)?;
+        let (decision, diagnosis) = (&failed.decision, &failed.diagnosis);
+        // What the server asked for is waited as it is, unless it is a reset, which many wait for.
+        let asked = diagnosis.retry_after.is_some() && diagnosis.retry_after == decision.delay();
+        let stated_in = diagnosis.retry_after_source;
+        let stated_in = stated_in.filter(|_| decision.stated || asked);
         Some(Self {
             call: failed.call.clone(),
             until,
-            kind: Some(failed.diagnosis.kind),
-            source: source(failed.decision.stated, Some(&failed.diagnosis)),
+            kind: Some(diagnosis.kind),
+            source: stated_in.unwrap_or(WaitSource::Guess),
         })
     }
 }
@@ -64,12 +75,6 @@ impl From<&CallHeld> for HeldCall {
             source: held.source,
         }
     }
-}
-
-/// Where the end of a wait is known from that follows from this diagnosis.
-fn source(stated: bool, diagnosis: Option<&Diagnosis>) -> WaitSource {
-    let stated_in = diagnosis.and_then(|diagnosis| diagnosis.retry_after_source);
-    stated_in.filter(|_| stated).unwrap_or(WaitSource::Guess)
 }
 
 impl Wait {
@@ -94,7 +99,11 @@ impl Wait {
     /// Takes in a wait of the session itself.
     pub(super) fn begin(&mut self, wait: &WaitingUntil) {
         self.parked = wait.wait_for == WaitFor::Probe;
-        if !wait.stated || self.source.is_none() {
+        self.reread = wait.reread;
+        self.give_up_at = wait.give_up_at;
+        if let Some(source) = wait.source {
+            self.source = Some(source);
+        } else if !wait.stated || self.source.is_none() {
             self.source = Some(WaitSource::Guess);
         }
     }

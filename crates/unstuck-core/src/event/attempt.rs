@@ -71,6 +71,17 @@ pub struct Measured {
     /// Whether the agent told neither cost nor tokens, and they are what the gateway saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_counted: bool,
+    /// How long the conversation is, in tokens, as far as the agent tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
+}
+
+impl Measured {
+    /// How long the conversation is, in tokens: as it was told, or else as long as a request was on average.
+    pub fn context(&self) -> Option<u64> {
+        let average = self.tokens.map(Tokens::conversation);
+        self.context_tokens.or(average).filter(|tokens| *tokens > 0)
+    }
 }
 
 /// How the process of an attempt ended.
@@ -113,7 +124,26 @@ pub struct AttemptEnd {
     /// When there was progress last: a successful API call, or a completed tool result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_progress: Option<Timestamp>,
+    /// Since when its API calls had been failing when it ended, one after the other, as the gateway saw them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing_since: Option<Timestamp>,
 }
+
+impl AttemptEnd {
+    /// Whether it used something whose price nobody knows: tokens without a price, or an agent's work of which nothing is told.
+    pub fn is_unpriced(&self, agent: Option<&str>) -> bool {
+        let is_agent = agent.is_some_and(|agent| agent != ANY_PROGRAM);
+        let has_begun = !matches!(self.exit_code, Some(126 | 127));
+        self.used.cost_usd.is_none()
+            && match self.used.tokens {
+                Some(tokens) => tokens.conversation() > 0,
+                None => is_agent && has_begun,
+            }
+    }
+}
+
+/// The agent of a role that is any program: that it costs nothing is known.
+const ANY_PROGRAM: &str = "command";
 
 /// The last that an attempt wrote, short enough to be kept for ever.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -255,4 +285,7 @@ pub struct AttemptInterrupted {
     /// The agent's conversation, where there is one to go on in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
+    /// Whether it had written something by then, which shows that it was well until it was cut off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub progressed: bool,
 }

@@ -39,6 +39,9 @@ pub struct CallFailed {
     pub passed_over: Vec<PassedOver>,
     /// The fingerprint of the policy that it was decided by.
     pub policy_hash: String,
+    /// The agent's own id of the conversation that it belongs to, where its requests name one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
 }
 
 /// A call waits for its turn without having failed just now: for a limit that others met, or for a probe that all who wait share.
@@ -54,6 +57,15 @@ pub struct CallHeld {
     pub kind: Kind,
     /// Where the end of the wait is known from.
     pub source: WaitSource,
+}
+
+/// A call that waited is sent now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallResumed {
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// The call.
+    pub call: String,
 }
 
 /// Somebody who could have been asked instead and was not.

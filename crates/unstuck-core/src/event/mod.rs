@@ -25,7 +25,7 @@ pub use attempt::{
 };
 pub use budget::{BudgetReached, BudgetScope, BudgetUnit};
 pub use call::{CallOutcome, CallRecord, Finish, LastCall};
-pub use call_failed::{CallFailed, CallHeld, PassedOver};
+pub use call_failed::{CallFailed, CallHeld, CallResumed, PassedOver};
 pub use id::{RunId, SessionId};
 pub use outcome::{Outcome, RunFinished};
 pub use pipeline::{
@@ -146,6 +146,8 @@ events! {
     CallFailed "call_failed" Box<CallFailed>;
     /// A call of an LLM API waits for its turn.
     CallHeld "call_held" CallHeld;
+    /// A call of an LLM API that waited is sent now.
+    CallResumed "call_resumed" CallResumed;
     /// A call of an LLM API that did not simply work is over.
     CallFinished "call_finished" Box<CallRecord>;
     /// A session went over to another model.
@@ -187,6 +189,7 @@ impl Event {
             Self::AttemptInterrupted(attempt) => Some(&attempt.session),
             Self::CallFailed(call) => Some(&call.session),
             Self::CallHeld(call) => Some(&call.session),
+            Self::CallResumed(call) => Some(&call.session),
             Self::CallFinished(call) => Some(&call.session),
             Self::DecisionMade(made) => made.session.as_ref(),
             Self::WaitingUntil(wait) => wait.session.as_ref(),

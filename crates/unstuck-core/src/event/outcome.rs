@@ -67,9 +67,9 @@ pub struct RunFinished {
     /// The highest level that was reached.
     #[serde(default)]
     pub recovery_level: Option<Level>,
-    /// What it cost, in USD, as far as is known.
+    /// What it cost, in USD, as far as is known; null where nothing of it is known.
     #[serde(default)]
-    pub cost_usd: f64,
+    pub cost_usd: Option<f64>,
     /// How long it took, waits included, in milliseconds.
     pub duration_ms: u64,
 }

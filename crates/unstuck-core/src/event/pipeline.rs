@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::{FailedCheck, with_evidence};
 use super::session::Part;
+use crate::budget::Budget;
 use crate::diagnosis::Diagnosis;
 use crate::failure::Failure;
 
@@ -37,6 +38,9 @@ pub struct PipelineStarted {
     /// How often it is repeated, and until when; none for once.
     #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
     pub looping: Option<LoopStarted>,
+    /// What it and all runs of a day may use; none in a log of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// The version of the knowledge that decisions are made with.
     pub knowledge: String,
 }
@@ -61,6 +65,9 @@ pub struct RoleStarted {
     /// Its configuration, by name, to tell later what was changed; what is long is a hash.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// What one session of it may cost, in USD, by its policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<f64>,
 }
 
 /// How often a pipeline is repeated, and until when.

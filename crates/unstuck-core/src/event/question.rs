@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
-use crate::decision::Changed;
+use crate::decision::{Changed, RereadCost};
 use crate::moment::Timestamp;
 
 /// What is shown of a question beside its kind and its reason.
@@ -40,6 +40,9 @@ pub struct Shown {
     /// Why the command cannot be run again, if it cannot: then the run can only be ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unrepeatable: Option<String>,
+    /// What it costs to wake the conversation, where an answer continues one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reread: Option<RereadCost>,
 }
 
 impl Shown {

@@ -9,8 +9,10 @@ use super::id::SessionId;
 use super::pipeline::PipelineStarted;
 use super::question::Shown;
 use crate::decision::{
-    AskWhy, Changed, CostEstimate, Decision, EscalationRecord, Odds, Proposed, Trigger, WaitFor,
+    AskWhy, Changed, CostEstimate, Decision, EscalationRecord, Odds, Proposed, RereadCost, Trigger,
+    WaitFor,
 };
+use crate::diagnosis::WaitSource;
 use crate::failure::Kind;
 use crate::moment::Timestamp;
 
@@ -70,7 +72,7 @@ pub struct LimitsInForce {
 }
 
 /// A wait began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WaitingUntil {
     /// The session that it is about; none in the log of a run that is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,12 +84,18 @@ pub struct WaitingUntil {
     /// Whether the server stated the moment.
     #[serde(default)]
     pub stated: bool,
+    /// Where the moment is known from; none in a log of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<WaitSource>,
     /// What is waited for.
     #[serde(default, skip_serializing_if = "WaitFor::is_retry")]
     pub wait_for: WaitFor,
     /// When it is given up if there is no progress until then, where time bounds the retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub give_up_at: Option<Timestamp>,
+    /// What waking the conversation costs when it is over, where that is worth telling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reread: Option<RereadCost>,
 }
 
 /// A wait was over before its time.

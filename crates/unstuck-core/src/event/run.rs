@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pipeline::PipelineStarted;
-use super::session::SessionSpec;
+use super::session::{Part, SessionSpec};
 
 /// How a run began, with all that is needed to take it up again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,15 @@ impl RunStarted {
             Work::Pipeline(pipeline) => Some(pipeline),
             Work::Command(_) => None,
         }
+    }
+
+    /// How many play the role of a part at the same time.
+    pub fn instances(&self, part: Option<&Part>) -> u32 {
+        let roles = self.pipeline().map_or(&[][..], |plan| &plan.roles);
+        let role = roles
+            .iter()
+            .find(|role| part.is_some_and(|part| part.role == role.id));
+        role.map_or(1, |role| role.instances)
     }
 
     /// The command line that began it.

@@ -4,42 +4,65 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::moment::Timestamp;
+
 /// Bytes that are most probably text; what is not UTF-8 is replaced when it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Text(Vec<u8>);
+pub struct Text {
+    bytes: Vec<u8>,
+    /// When its parts were printed: each from a byte on, in order.
+    printed: Vec<(usize, Timestamp)>,
+}
 
 impl Text {
     /// The bytes as they came.
     pub fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
+    }
+
+    /// The same text, and when its parts were printed: each from a byte on, in order.
+    #[must_use]
+    pub fn printed_at(self, printed: Vec<(usize, Timestamp)>) -> Self {
+        Self { printed, ..self }
+    }
+
+    /// The parts of which it is known when they were printed, in order.
+    pub(crate) fn printed(&self) -> impl Iterator<Item = (&[u8], Timestamp)> {
+        let ends = self.printed.iter().skip(1).map(|(at, _)| *at);
+        let ends = ends.chain([self.bytes.len()]);
+        let parts = self.printed.iter().zip(ends);
+        parts.filter_map(|((from, at), to)| Some((self.bytes.get(*from..to)?, *at)))
     }
 
     /// The text, with U+FFFD for what is not UTF-8.
     pub fn to_str(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.0)
+        String::from_utf8_lossy(&self.bytes)
     }
 
     /// Whether there is nothing but white space in it.
     pub fn is_blank(&self) -> bool {
-        self.0.iter().all(u8::is_ascii_whitespace)
+        self.bytes.iter().all(u8::is_ascii_whitespace)
     }
 }
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        Self(text.as_bytes().to_vec())
+        text.as_bytes().to_vec().into()
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
-        Self(text.into_bytes())
+        text.into_bytes().into()
     }
 }
 
 impl From<Vec<u8>> for Text {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(bytes)
+        Self {
+            bytes,
+            printed: Vec::new(),
+        }
     }
 }
 

@@ -119,6 +119,9 @@ pub struct LayerDefaults {
     pub retries: Option<u32>,
     /// What the wait before the n-th retry is multiplied by.
     pub backoff_multiplier: Option<f64>,
+    /// For how many seconds it is repeated unchanged without progress, where the policy goes by time: what a service takes to
+    /// start.
+    pub give_up_after_seconds: Option<u64>,
 }
 
 /// One way to recover in a kind's chain.

@@ -16,6 +16,7 @@ fn role(id: &str, needs: &[&str]) -> RoleStarted {
         instances: 1,
         optional: false,
         settings: BTreeMap::new(),
+        max_cost: None,
     }
 }
 
@@ -37,6 +38,7 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> PipelineStarted {
             on_stuck: OnStuck::Escalate,
         }),
         knowledge: "1".into(),
+        budget: None,
     }
 }
 
@@ -153,7 +155,7 @@ impl Driven {
             attempts: 1,
             retry_count: 0,
             recovery_level: None,
-            cost_usd: 0.0,
+            cost_usd: Some(0.0),
             duration_ms: 1,
         };
         self.note(Box::new(SessionFinished::of(session, part, end, output)));

@@ -6,6 +6,7 @@
 mod plan;
 mod repairs;
 mod situation;
+mod stated_reset;
 
 pub use plan::AttemptPlan;
 pub use repairs::{Repair, RepairState, Repairs};
@@ -14,21 +15,28 @@ pub use situation::Means;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::decision::{Catalog, Chosen, CostEstimate, Decision, History, Tokens, WaitFor};
+use crate::decision::{
+    Catalog, Chosen, CostEstimate, Decision, History, RereadCost, Tokens, WaitFor,
+};
+use crate::diagnosis::WaitSource;
 use crate::duration::in_millis;
 use crate::event::{
     ApprovalSource, AttemptEnd, AttemptFailed, BudgetReached, BudgetScope, BudgetUnit, CallFailed,
-    Event, Outcome, Recorded, RecoveryEscalated, RecoveryExecuted, RecoveryFailed,
+    Event, InterruptedBy, Outcome, Recorded, RecoveryEscalated, RecoveryExecuted, RecoveryFailed,
     RecoveryResolved, RunFinished, RunId, RunResumed, SessionSpec, Tried,
 };
 use crate::failure::Level;
 use crate::moment::Timestamp;
-use crate::money::RaisedBudgets;
+use crate::money::{RaisedBudgets, known};
 
 use plan::Course;
+use stated_reset::Resets;
 
 /// So much of what was tried is kept: the first, and the newest.
 const MOST_TRIED: usize = 6;
+
+/// For so long providers keep what was sent to them.
+const CACHED_FOR: Duration = Duration::from_secs(300);
 
 /// What the one who drives a run has to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,9 +96,19 @@ pub struct Recovery {
     history: Option<History>,
     course: Course,
     failed: Option<Box<AttemptFailed>>,
+    /// When the newest failure happened.
+    failed_at: Timestamp,
+    /// When its conversation was last at work.
+    idle_since: Timestamp,
+    /// What failures have stated about the reset of a limit.
+    resets: Resets,
     ended: Option<AttemptEnd>,
     used: Tokens,
+    /// How long its conversation is, in tokens, as far as that was told last.
+    context: Option<u64>,
     spent: f64,
+    /// How many attempts used what has no known price.
+    unpriced: u64,
     finished: Option<RunFinished>,
     /// What a person was asked last.
     asked: Option<Box<RecoveryEscalated>>,
@@ -141,9 +159,14 @@ impl Recovery {
             history: None,
             course: Course::of(spec),
             failed: None,
+            failed_at: began,
+            idle_since: began,
+            resets: Resets::default(),
             ended: None,
             used: Tokens::default(),
+            context: None,
             spent: 0.0,
+            unpriced: 0,
             finished: None,
             asked: None,
             questions: 0,
@@ -193,13 +216,16 @@ impl Recovery {
                 self.course.cut_off(attempt.agent_session.as_deref());
                 self.phase = self.held_phase(recorded.at);
             }
-            Event::CallFailed(call) => self.call_failed(call),
+            Event::CallFailed(call) => self.call_failed(call, recorded.at),
+            Event::CallResumed(call) => {
+                self.held.remove(&call.call);
+            }
             Event::CallFinished(call) => {
                 self.held.remove(&call.call);
             }
             Event::AttemptFailed(attempt) => self.failed(recorded.at, attempt),
             Event::AttemptSucceeded(attempt) => {
-                self.ended(&attempt.end);
+                self.ended(&attempt.end, recorded.at);
                 self.phase = Phase::Done;
             }
             Event::DecisionMade(made) => self.decided(&made.decision),
@@ -235,6 +261,9 @@ impl Recovery {
         if let Some(time) = resumed.keep_trying_ms {
             self.spec.policy.keep_trying(Duration::from_millis(time));
         }
+        if self.phase == Phase::Running {
+            self.idle_since = before;
+        }
         // A wait goes on by the clock on the wall.
         if !matches!(self.phase, Phase::Waiting(_))
             && let Some(history) = &mut self.history
@@ -257,6 +286,7 @@ impl Recovery {
     /// A person has seen to it: what follows is a new beginning with all its retries, or the end.
     fn answered(&mut self, resolved: &RecoveryResolved) {
         self.history = None;
+        self.resets = Resets::default();
         self.is_parked = false;
         self.tried.clear();
         match resolved.answer() {
@@ -306,12 +336,15 @@ impl Recovery {
         self.after_repair(at, repair.cut_off);
     }
 
-    fn ended(&mut self, end: &AttemptEnd) {
+    fn ended(&mut self, end: &AttemptEnd, at: Timestamp) {
+        self.idle_since = at;
         let cost = end.used.cost_usd.unwrap_or(0.0);
         self.spent += cost;
+        self.unpriced += u64::from(end.is_unpriced(self.spec.agent.as_deref()));
         if let Some(tokens) = end.used.tokens {
             self.used = tokens;
         }
+        self.context = end.used.context().or(self.context);
         if let Some(newest) = self.history.as_mut().and_then(|h| h.attempts.last_mut()) {
             newest.cost += cost;
         }
@@ -319,10 +352,16 @@ impl Recovery {
     }
 
     /// One of its API calls failed; it may wait for its next try.
-    fn call_failed(&mut self, call: &CallFailed) {
+    fn call_failed(&mut self, call: &CallFailed, at: Timestamp) {
+        if self.given.is_none() {
+            self.given.clone_from(&call.conversation);
+        }
+        let progress = self.history.as_ref().and_then(|one| one.last_progress);
+        self.resets.failed(&call.diagnosis, at, progress);
         match call.decision.action {
+            // The network may be back long before its wait would end; the next attempt finds out.
             Chosen::Retry { until, .. } | Chosen::Change { until, .. }
-                if call.fallback.is_none() =>
+                if call.fallback.is_none() && call.decision.wait_for != WaitFor::Network =>
             {
                 self.held.insert(call.call.clone(), until);
             }
@@ -344,7 +383,7 @@ impl Recovery {
     }
 
     fn failed(&mut self, at: Timestamp, attempt: &AttemptFailed) {
-        self.ended(&attempt.end);
+        self.ended(&attempt.end, at);
         self.recheck = false;
         if attempt.lost_conversation {
             self.course.lost_conversation();
@@ -354,12 +393,16 @@ impl Recovery {
         let spent = self.spent;
         let history = self.history.get_or_insert_with(|| History {
             spent_before: spent,
-            ..History::new(at)
+            // What the gateway tried in vain counts.
+            ..History::new(attempt.end.failing_since.unwrap_or(at))
         });
         if let Some(progress) = attempt.end.last_progress {
             self.is_parked &= progress <= history.progress_or_start();
             history.progressed(progress);
         }
+        let progress = history.last_progress;
+        self.resets.failed(&attempt.diagnosis, at, progress);
+        self.failed_at = at;
         self.tried(self.course.said(), &attempt.diagnosis.message);
         self.course.failed(attempt);
         self.failed = Some(Box::new(attempt.clone()));
@@ -419,6 +462,39 @@ impl Recovery {
     pub fn waits_since(&self) -> Option<Timestamp> {
         let newest = self.history.as_ref()?.attempts.last()?;
         matches!(self.phase, Phase::Waiting(_)).then_some(newest.at)
+    }
+
+    /// When its conversation was last at work.
+    pub fn idle_since(&self) -> Timestamp {
+        self.idle_since
+    }
+
+    /// Where the reset is stated that the newest failure is to be waited out until.
+    pub fn reset_source(&self) -> Option<WaitSource> {
+        self.resets.current().map(|reset| reset.source)
+    }
+
+    /// What it costs to wake its conversation at a moment: all of it is read again, and nothing is cached any more. None where
+    /// no conversation continues, it was at work a moment ago, or nobody told how long it is.
+    pub fn reread(&self, catalog: &Catalog, at: Timestamp) -> Option<RereadCost> {
+        let wakes = self.course.wakes_conversation();
+        let is_cached = at.since(self.idle_since) < CACHED_FOR;
+        self.reread_of(catalog, wakes && !is_cached)
+    }
+
+    /// What it costs to wake its conversation if a person wants it to continue.
+    pub fn reread_when_answered(&self, catalog: &Catalog) -> Option<RereadCost> {
+        let failed = self.failed.as_ref().map(|failed| failed.diagnosis.kind);
+        let mut course = self.course.clone();
+        course.wanted_again(failed);
+        self.reread_of(catalog, course.wakes_conversation())
+    }
+
+    fn reread_of(&self, catalog: &Catalog, wakes: bool) -> Option<RereadCost> {
+        let tokens = self.context.filter(|_| wakes)?;
+        let told = self.ended.as_ref().and_then(|end| end.model.as_deref());
+        let model = self.course.model().or(told).or(self.spec.model.as_deref());
+        Some(catalog.reread(model, tokens))
     }
 
     /// When it is given up if there is no progress until then, where time bounds the retries.
@@ -588,10 +664,47 @@ impl Recovery {
             attempts: self.attempts,
             retry_count: self.retries,
             recovery_level: self.level,
-            cost_usd: self.spent,
+            cost_usd: known(self.spent, self.unpriced),
             duration_ms: in_millis(at.since(self.began)),
         }
     }
+}
+
+/// How often a run was cut off in a row by the end of its supervisor without any sign of health in between: an attempt that
+/// ended by itself after some progress or did its work, or one that had written something before it was cut off.
+pub fn crashes_in_a_row(events: &[Recorded]) -> u32 {
+    let mut crashes = 0;
+    let mut is_running = false;
+    for recorded in events {
+        match &recorded.event {
+            Event::AttemptStarted(_) => is_running = true,
+            Event::AttemptInterrupted(attempt) => {
+                is_running = false;
+                crashes = match attempt.by {
+                    InterruptedBy::Crash if attempt.progressed => 0,
+                    InterruptedBy::Crash => crashes + 1,
+                    InterruptedBy::Person
+                    | InterruptedBy::Sigterm
+                    | InterruptedBy::Sighup
+                    | InterruptedBy::Output => crashes,
+                };
+            }
+            Event::AttemptFailed(attempt) => {
+                is_running = false;
+                if attempt.end.last_progress.is_some() {
+                    crashes = 0;
+                }
+            }
+            Event::AttemptSucceeded(_) => {
+                is_running = false;
+                crashes = 0;
+            }
+            Event::RecoveryResolved(resolved) if resolved.is_by_person() => crashes = 0,
+            _ => {}
+        }
+    }
+    // One whose end nobody has noted yet was cut off, too.
+    crashes + u32::from(is_running)
 }
 
 #[cfg(test)]

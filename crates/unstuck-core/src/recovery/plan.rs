@@ -39,12 +39,41 @@ pub struct AttemptPlan {
     pub changes: Vec<String>,
 }
 
+impl AttemptPlan {
+    /// The template by which an agent that goes on in its conversation is told what is to be different.
+    pub fn template_in_conversation(&self) -> Option<&str> {
+        let is_strategy = |answering: &Answering| answering.strategy.is_some();
+        let has_strategy = self.answering.as_ref().is_some_and(is_strategy);
+        self.prompt
+            .as_deref()
+            .filter(|_| self.resume.is_some() && has_strategy && !self.after_cut_off)
+    }
+}
+
 /// Whether a conversation can still be used after such a failure.
 fn leaves_conversation(kind: Kind) -> bool {
     !matches!(
         kind,
         Kind::ContextLimit | Kind::ContentFilter | Kind::InvalidRequest | Kind::Stuck
     )
+}
+
+/// Whether only the answer was wrong, so that the work it should have told of is still in the conversation.
+fn concerns_answer(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::EmptyOutput
+            | Kind::MissingSections
+            | Kind::FormatValidation
+            | Kind::DiffParseError
+            | Kind::JsonParseError
+    )
+}
+
+/// Whether a decision says itself in which conversation it goes on.
+fn chooses_conversation(decision: &Decision) -> bool {
+    let is_choice = |change: &Changed| matches!(change, Changed::Session(_));
+    matches!(&decision.action, Chosen::Change { changes, .. } if changes.iter().any(is_choice))
 }
 
 /// Whether a decision changes something, but nothing of what the agent is told.
@@ -189,12 +218,16 @@ impl Course {
         }
     }
 
-    /// A wait that is over goes on where the agent was, if that can be done and there is something to go on with.
+    /// A wait that is over goes on where the agent was, if that can be done and there is something to go on with. So does an
+    /// agent whose answer alone was wrong.
     fn own_choice(&self, decision: &Decision) -> Option<SessionChoice> {
         let waited = decision.kind == Kind::RateLimitTimed
             || (decision.kind.category() == Category::Transient && self.worked);
         let same = decision.level == Some(Level::Same) || leaves_prompt(decision);
-        (same && waited && self.agent_session.is_some()).then_some(SessionChoice::Resume)
+        let answers_again =
+            concerns_answer(decision.kind) && self.worked && !chooses_conversation(decision);
+        let goes_on = (same && waited) || answers_again;
+        (goes_on && self.agent_session.is_some()).then_some(SessionChoice::Resume)
     }
 
     fn change(&mut self, change: &Changed) {
@@ -301,6 +334,11 @@ impl Course {
 
     pub(super) fn can_resume(&self) -> bool {
         self.agent_session.is_some()
+    }
+
+    /// Whether the next attempt continues a conversation.
+    pub(super) fn wakes_conversation(&self) -> bool {
+        self.session == Some(SessionChoice::Resume) && self.agent_session.is_some()
     }
 
     /// The limit that a longer time would be about.

@@ -4,6 +4,7 @@ use crate::decision::{
     Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Network, Odds, RepairOffer,
     Repeat, RetryPolicy, Situation, Tokens, Upstream, decide,
 };
+use crate::diagnosis::Diagnosis;
 use crate::duration::in_millis;
 use crate::event::{DecisionMade, LimitsInForce, MadeFrom};
 use crate::failure::{Category, Kind};
@@ -52,6 +53,7 @@ impl Recovery {
         let failed = self.failed.as_deref()?;
         let history = self.history.as_ref()?;
         let kind = failed.diagnosis.kind;
+        let diagnosis = &self.diagnosis_at(&failed.diagnosis, now);
         let policy = &RetryPolicy {
             max_cost: self.max_cost(now),
             ..self.spec.policy.clone()
@@ -76,14 +78,7 @@ impl Recovery {
             network: self.network(means),
             parks: means.parks,
             can,
-            ..Situation::new(
-                policy,
-                history,
-                &failed.diagnosis,
-                known,
-                means.playbook,
-                now,
-            )
+            ..Situation::new(policy, history, diagnosis, known, means.playbook, now)
         };
         let decision = decide(&situation, draw);
         let limits = policy.limits(kind, failed.diagnosis.layer, known, means.tool, None);
@@ -103,6 +98,21 @@ impl Recovery {
             upstream: serde_json::Value::Null,
         };
         Some(self.made(failed.end.number, decision, made_from))
+    }
+
+    /// What the newest failure was found to be, with what is left at a moment of the wait that it states.
+    fn diagnosis_at(&self, diagnosis: &Diagnosis, now: Timestamp) -> Diagnosis {
+        let passed = now.since(self.failed_at);
+        let stated = match (diagnosis.kind, self.resets.current()) {
+            (Kind::RateLimitTimed, reset) => reset.map(|reset| reset.until.since(now)),
+            (_, _) => diagnosis
+                .retry_after
+                .map(|wait| wait.saturating_sub(passed)),
+        };
+        Diagnosis {
+            retry_after: stated.filter(|left| !left.is_zero()),
+            ..diagnosis.clone()
+        }
     }
 
     /// What the newest failure says about the network; none if that was not its trouble.

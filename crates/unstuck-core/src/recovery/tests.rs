@@ -116,6 +116,7 @@ impl World {
             used,
             tree: None,
             last_progress: self.progress.map(|before| self.now.before(before)),
+            failing_since: None,
         }
     }
 
@@ -181,6 +182,7 @@ impl World {
                 let number = self.recovery.attempts();
                 let by = InterruptedBy::Crash;
                 self.happen(AttemptInterrupted {
+                    progressed: false,
                     session,
                     number,
                     by,
@@ -534,6 +536,33 @@ fn after_an_answered_question_the_conversation_goes_on_if_there_was_work_in_it()
     }
 }
 
+/// What an agent has found out and done is in its conversation, also where its last answer is empty or has the wrong form.
+#[test]
+fn an_agent_whose_answer_alone_was_wrong_is_asked_again_in_its_conversation() {
+    for (kind, written, goes_on) in [
+        (Kind::EmptyOutput, 10, true),
+        (Kind::MissingSections, 10, true),
+        (Kind::EmptyOutput, 0, false),
+        (Kind::ContextLimit, 10, false),
+    ] {
+        let mut world = World::new(standard(), []);
+        world.failures = [(kind, in_conversation(written))].into();
+        world.until_attempt(1);
+        let plan = world.recovery.plan();
+        assert_eq!(plan.resume.is_some(), goes_on, "{kind} {plan:?}");
+        assert_eq!(plan.template_in_conversation().is_some(), goes_on);
+    }
+    // Both retries of an empty answer keep the work.
+    let mut world = World::new(standard(), []);
+    let failures = [
+        (Kind::EmptyOutput, in_conversation(10)),
+        (Kind::EmptyOutput, in_conversation(0)),
+    ];
+    world.failures = failures.into();
+    world.until_attempt(2);
+    assert_eq!(world.recovery.plan().resume.as_deref(), Some("abc"));
+}
+
 /// The words of a person are told in the conversation.
 #[test]
 fn what_a_person_says_is_told_in_the_conversation() {
@@ -547,6 +576,63 @@ fn what_a_person_says_is_told_in_the_conversation() {
     let plan = world.recovery.plan();
     assert_eq!(plan.resume.as_deref(), Some("abc"));
     assert_eq!(plan.words.as_deref(), Some("use the other key"));
+}
+
+fn call_failed(session: &crate::SessionId, kind: Kind, decision: Decision) -> CallFailed {
+    CallFailed {
+        session: session.clone(),
+        call: "c1".into(),
+        number: 1,
+        upstream: "first".into(),
+        model: None,
+        status: None,
+        diagnosis: diagnosis(kind),
+        decision,
+        fallback: None,
+        passed_over: Vec::new(),
+        policy_hash: String::new(),
+        conversation: None,
+    }
+}
+
+/// The time in which the gateway held a failing call is time without progress: it is not tried for as long once more.
+#[test]
+fn what_the_gateway_has_tried_for_as_long_as_allowed_is_not_tried_for_as_long_again() {
+    let half_an_hour = Duration::from_secs(1800);
+    for (failing, idle) in [(Some(half_an_hour), half_an_hour), (None, Duration::ZERO)] {
+        let mut world = World::new(resilient(), []);
+        world.start();
+        world.now = world.now.after(half_an_hour * 3);
+        world.progress = Some(half_an_hour * 2);
+        let mut failed = world.failed(Kind::ServerError, Measured::default());
+        failed.end.failing_since = failing.map(|time| world.now.before(time));
+        world.happen(Box::new(failed));
+        let history = world.recovery.history().unwrap();
+        assert_eq!(history.without_progress(world.now), idle);
+    }
+}
+
+/// An agent that does not print the id of its conversation may name it in its requests.
+#[test]
+fn a_conversation_that_only_the_calls_name_goes_on_after_a_crash() {
+    let mut world = World::new(standard(), []);
+    world.start();
+    let session = world.recovery.spec().session.clone();
+    let mut decided = World::new(standard(), [Kind::RateLimit]);
+    decided.until_attempt(1);
+    let made = decided.log.iter().find_map(|one| match &one.event {
+        Event::DecisionMade(made) => Some(made.decision.clone()),
+        _ => None,
+    });
+    let failed = call_failed(&session, Kind::RateLimit, made.unwrap());
+    assert_eq!(world.recovery.given_conversation(), None);
+    for conversation in ["ses_1", "ses_2"] {
+        world.happen(Box::new(CallFailed {
+            conversation: Some(conversation.into()),
+            ..failed.clone()
+        }));
+    }
+    assert_eq!(world.recovery.given_conversation(), Some("ses_1"));
 }
 
 /// A wait inside the gateway is as durable as any other.
@@ -570,17 +656,9 @@ fn what_an_api_call_waited_for_is_waited_for_after_a_crash() {
     // Somebody else was asked instead: nobody waits.
     for (call, fallback) in [("c1", None), ("c2", Some("second".to_owned()))] {
         world.happen(Box::new(CallFailed {
-            session: session.clone(),
             call: call.into(),
-            number: 1,
-            upstream: "first".into(),
-            model: None,
-            status: Some(429),
-            diagnosis: diagnosis(Kind::RateLimitTimed),
-            decision: decision.clone(),
             fallback,
-            passed_over: Vec::new(),
-            policy_hash: String::new(),
+            ..call_failed(&session, Kind::RateLimitTimed, decision.clone())
         }));
         decision.action = Chosen::Retry {
             until: until.after(Duration::from_secs(60)),
@@ -805,4 +883,41 @@ proptest! {
         }
         prop_assert!(world.finished().attempts <= Caps::default().attempts + 1);
     }
+}
+
+/// A restart counter is only reset by a sign of health.
+#[test]
+fn crashes_in_a_row_end_with_a_sign_of_health() {
+    let policy = template("standard").unwrap();
+    let mut world = World::new(policy, [Kind::ServerError]);
+    let crash = |world: &mut World, progressed: bool| {
+        world.start();
+        let session = world.recovery.spec().session.clone();
+        world.happen(AttemptInterrupted {
+            session,
+            number: 1,
+            by: InterruptedBy::Crash,
+            agent_session: None,
+            progressed,
+        });
+    };
+    crash(&mut world, false);
+    crash(&mut world, false);
+    assert_eq!(crashes_in_a_row(&world.log), 2);
+    // One that is under way and whose process is gone counts.
+    world.start();
+    assert_eq!(crashes_in_a_row(&world.log), 3);
+    crash(&mut world, true);
+    assert_eq!(crashes_in_a_row(&world.log), 0);
+    crash(&mut world, false);
+    assert_eq!(crashes_in_a_row(&world.log), 1);
+    // A failure without progress shows nothing, one with progress does.
+    world.attempt();
+    assert_eq!(crashes_in_a_row(&world.log), 1);
+    world
+        .failures
+        .push_back((Kind::ServerError, Measured::default()));
+    world.progress = Some(Duration::ZERO);
+    world.attempt();
+    assert_eq!(crashes_in_a_row(&world.log), 0);
 }

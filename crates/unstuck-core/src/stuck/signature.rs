@@ -1,7 +1,10 @@
 //! Recognises the same line again, quickly: what differs by chance (times, durations, ids, colours, spinners) does not
 //! count. Plain numbers do, because a number that goes on is work that goes on.
 
+use std::borrow::Cow;
 use std::ops::Range;
+
+use memchr::memmem;
 
 /// What a byte may begin.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,8 +56,11 @@ pub(super) fn signature(line: &[u8]) -> u64 {
     signature_of(line, Of::Output)
 }
 
-/// Names what a tool answered: the same for two results that differ in nothing but ids, times and durations, and in white space
-/// at the ends of lines.
+/// What agents put around their own notes to the model, which they add to the result of a tool.
+const NOTE: (&[u8], &[u8]) = (b"<system-reminder>", b"</system-reminder>");
+
+/// Names what a tool answered: the same for two results that differ in nothing but ids, times and durations, in white space at
+/// the ends of lines, and in what an agent has added for the model.
 ///
 /// ```
 /// use unstuck_core::stuck::result_signature;
@@ -64,11 +70,35 @@ pub(super) fn signature(line: &[u8]) -> u64 {
 /// assert_ne!(one, result_signature(b"Chunk ID: 27c99a\nWall time: 0.05 seconds\n1 test failed"));
 /// ```
 pub fn result_signature(text: &[u8]) -> u64 {
+    let text = without_notes(text);
     let lines = text.split(|byte| *byte == b'\n');
     lines.fold(1, |hash, line| match signature_of(line, Of::Result) {
         0 => hash,
         line => hash.rotate_left(7) ^ line,
     })
+}
+
+/// A result without the agent's own notes; one that is not ended reaches to the end.
+fn without_notes(text: &[u8]) -> Cow<'_, [u8]> {
+    let (open, close) = NOTE;
+    let Some(mut at) = memmem::find(text, open) else {
+        return Cow::Borrowed(text);
+    };
+    let (mut own, mut rest) = (Vec::with_capacity(text.len()), text);
+    loop {
+        own.extend_from_slice(&rest[..at]);
+        let note = &rest[at..];
+        rest = match memmem::find(note, close) {
+            Some(end) => &note[end + close.len()..],
+            None => &[],
+        };
+        match memmem::find(rest, open) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    own.extend_from_slice(rest);
+    Cow::Owned(own)
 }
 
 fn signature_of(line: &[u8], of: Of) -> u64 {
@@ -417,6 +447,11 @@ mod tests {
             ("{\"request_id\": \"1a\"}", "{\"request_id\": \"2b\"}"),
             ("[pid 311] x", "[pid 9] x"),
             ("took 3 s", "took 45 s"),
+            (
+                "green\n\n<system-reminder>\n<total_tokens>14980322 tokens left</total_tokens>\n</system-reminder>",
+                "green\n\n<system-reminder>\n<total_tokens>14980289 tokens left</total_tokens>\n</system-reminder>",
+            ),
+            ("<system-reminder>1</system-reminder>ok", "ok"),
         ] {
             let (one_is, other_is) = (
                 result_signature(one.as_bytes()),
@@ -431,6 +466,10 @@ mod tests {
             ("valid: 3", "valid: 4"),
             ("2 failed", "1 failed"),
             ("a\nb", "b\na"),
+            (
+                "<system-reminder>x</system-reminder>1 failed",
+                "<system-reminder>x</system-reminder>2 failed",
+            ),
         ] {
             let (one_is, other_is) = (
                 result_signature(one.as_bytes()),

@@ -182,6 +182,11 @@ impl Lane {
         }
     }
 
+    /// What would hold a call now, and until when; none if it might go. Nothing is counted.
+    pub fn holds(&mut self, ask: Ask, now: Timestamp) -> Option<(Timestamp, Held)> {
+        self.held(ask, now)
+    }
+
     /// A call was answered: it frees its place.
     pub fn answered(&mut self, seen: &Limits, tokens: u64, took: Duration, now: Timestamp) {
         self.ended();

@@ -72,6 +72,7 @@ struct Answer {
     output: Option<u64>,
     cached: Option<u64>,
     turns: Option<u32>,
+    context: Option<u64>,
 }
 
 fn samples() -> Vec<(&'static Agent, Samples)> {
@@ -240,6 +241,7 @@ fn every_output_is_read_as_its_sample_says() {
                     .map(|tokens| tokens.cached)
                     .filter(|count| *count > 0),
                 turns: report.turns,
+                context: report.context_tokens,
                 stdout: answer.stdout.clone(),
                 stderr: answer.stderr.clone(),
             };

@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use unstuck_core::agent::Agents;
 use unstuck_core::decision::{Chosen, Decision, Draw, EscalationReason, EscalationRecord};
-use unstuck_core::episode::{RunFold, RunView, Timeline, Untold};
+use unstuck_core::diagnosis::WaitSource;
+use unstuck_core::episode::{
+    Actor, RunFold, RunView, SessionStatus, SessionView, Status, Timeline, Untold,
+};
 use unstuck_core::event::{
-    AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, CallFailed, Excerpt, Measured,
-    ModelEscalated, Outcome, RunFinished, RunStarted, SessionSpec, VERSION, Work,
+    AttemptEnd, AttemptFailed, AttemptStarted, AttemptSucceeded, CallFailed, CallHeld, CallResumed,
+    Excerpt, Measured, ModelEscalated, Outcome, RunFinished, RunStarted, SessionSpec, VERSION,
+    Work,
 };
 use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::{
@@ -78,6 +82,7 @@ pub(crate) fn end(number: u32, cost_usd: Option<f64>) -> AttemptEnd {
         },
         tree: None,
         last_progress: None,
+        failing_since: None,
     }
 }
 
@@ -114,7 +119,7 @@ pub(crate) fn finished() -> Event {
         attempts: 2,
         retry_count: 1,
         recovery_level: Some(Level::Same),
-        cost_usd: 0.5,
+        cost_usd: Some(0.5),
         duration_ms: 30_000,
     })
 }
@@ -152,6 +157,7 @@ pub(crate) fn call_failed() -> Event {
         fallback: None,
         passed_over: Vec::new(),
         policy_hash: "h".into(),
+        conversation: None,
     }))
 }
 
@@ -333,4 +339,61 @@ fn agents_are_known_by_what_they_call_themselves_to_apis() {
     assert_eq!(id("ai-sdk/5.0 opencode/1.0.2").as_deref(), Some("opencode"));
     assert_eq!(id("OpenAI/Python 1.2.3"), None);
     assert_eq!(id(""), None);
+}
+
+/// A client of the gateway, which nobody drives, is waiting while one of its calls is held, and running when it is sent.
+#[test]
+fn a_client_of_the_gateway_waits_with_its_calls() {
+    let held = |call: &str, until| {
+        Event::from(CallHeld {
+            session: run().session(1),
+            call: call.into(),
+            until: second(until),
+            kind: Kind::RateLimit,
+            source: WaitSource::Header,
+        })
+    };
+    let resumed = |call: &str| {
+        Event::from(CallResumed {
+            session: run().session(1),
+            call: call.into(),
+        })
+    };
+    let mut events = vec![started("(gateway)")];
+    let state = |events: &[Event]| {
+        let recorded = (1..).zip(events).map(|(seq, event)| Recorded {
+            version: VERSION,
+            run: run(),
+            seq,
+            at: second(i64::try_from(seq).unwrap()),
+            event: event.clone(),
+        });
+        let recorded: Vec<_> = recorded.collect();
+        let of_run = SessionStatus::of_run(&RunView::fold(&recorded).unwrap(), true);
+        let of_session = SessionStatus::of_session(&SessionView::all(&recorded)[0], false);
+        assert_eq!(of_run, of_session);
+        of_run
+    };
+    events.push(held("c2", 90));
+    events.push(held("c3", 60));
+    let waits = state(&events);
+    assert_eq!(
+        (waits.state, waits.reason, waits.until, waits.source),
+        (
+            Status::Waiting,
+            Some(Kind::RateLimit),
+            Some(second(60)),
+            Some(WaitSource::Header)
+        )
+    );
+    assert_eq!(waits.next.unwrap().who, Actor::Gateway);
+    events.push(resumed("c3"));
+    assert_eq!(state(&events).until, Some(second(90)));
+    events.push(resumed("c2"));
+    assert_eq!(state(&events).state, Status::Running);
+    events.push(call_failed());
+    assert_eq!(state(&events).state, Status::Running, "its wait is over");
+    events.push(held("c1", 90));
+    events.push(call_finished());
+    assert_eq!(state(&events).state, Status::Running);
 }

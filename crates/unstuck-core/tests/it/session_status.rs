@@ -45,6 +45,8 @@ fn waiting(seconds: i64, stated: bool, parked: bool) -> Event {
             false => WaitFor::Retry,
         },
         give_up_at: None,
+        source: None,
+        reread: None,
     })
 }
 

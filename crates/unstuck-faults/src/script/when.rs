@@ -29,6 +29,8 @@ pub struct When {
     pub stream: Option<bool>,
     /// The body contains this text.
     pub body: Option<String>,
+    /// The body does not contain this text.
+    pub body_lacks: Option<String>,
     /// Whether the last message is the beginning of the answer.
     pub prefill: Option<bool>,
     /// The place of the request among those that fit otherwise, counted from 1: `3`, `"3-7"` or `"3-"`.
@@ -89,8 +91,8 @@ impl When {
     }
 
     fn fits_body(&self, body: &[u8]) -> bool {
-        let part = self.body.as_deref();
-        part.is_none_or(|part| memchr::memmem::find(body, part.as_bytes()).is_some())
+        let has = |part: &str| memchr::memmem::find(body, part.as_bytes()).is_some();
+        self.body.as_deref().is_none_or(has) && !self.body_lacks.as_deref().is_some_and(has)
     }
 }
 

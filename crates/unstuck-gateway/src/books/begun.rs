@@ -6,6 +6,7 @@ use std::time::Duration;
 use unstuck_core::duration::{Human, in_millis};
 use unstuck_core::event::{CallOutcome, CallRecord};
 use unstuck_core::event::{Outcome, RunFinished};
+use unstuck_core::money::known;
 use unstuck_core::{RunId, Timestamp};
 use unstuck_store::LeaseToken;
 
@@ -27,6 +28,8 @@ struct Talk {
     has_failed: bool,
     retries: u32,
     cost: f64,
+    /// How many calls used tokens whose price is not known.
+    unpriced: u64,
     is_over: bool,
     lease: Option<LeaseToken>,
 }
@@ -40,6 +43,7 @@ impl Begun {
             has_failed: false,
             retries: 0,
             cost: 0.0,
+            unpriced: 0,
             is_over: false,
             lease: None,
         };
@@ -54,6 +58,8 @@ impl Begun {
         talk.used = talk.used.max(call.at);
         talk.retries = talk.retries.saturating_add(call.attempts.saturating_sub(1));
         talk.cost += call.cost_usd.unwrap_or(0.0);
+        let has_used = call.tokens.is_some_and(|used| used.conversation() > 0);
+        talk.unpriced += u64::from(call.cost_usd.is_none() && has_used);
         talk.has_failed |= call.kind.is_some();
         if call.outcome != CallOutcome::Cancelled {
             talk.last = Some(call.outcome);
@@ -121,7 +127,7 @@ impl Talk {
             attempts: 0,
             retry_count: self.retries,
             recovery_level: None,
-            cost_usd: self.cost,
+            cost_usd: known(self.cost, self.unpriced),
             duration_ms: in_millis(now.since(self.started)),
         }
     }
@@ -181,7 +187,7 @@ mod tests {
         assert_eq!(begun.end_idle(minute(39), IDLE), []);
         let ends = begun.end_idle(minute(40), IDLE);
         let end = &ends[0].1;
-        assert_eq!((end.outcome, end.cost_usd), (Outcome::Succeeded, 0.5));
+        assert_eq!((end.outcome, end.cost_usd), (Outcome::Succeeded, Some(0.5)));
         assert_eq!(end.reason, "its client was silent for 30 min");
         assert_eq!(begun.end_idle(minute(99), IDLE), []);
         assert!(begun.called(&call(minute(100), CallOutcome::Failed)));

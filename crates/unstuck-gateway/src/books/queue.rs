@@ -175,7 +175,7 @@ mod tests {
             attempts: 0,
             retry_count: 0,
             recovery_level: None,
-            cost_usd: 0.0,
+            cost_usd: None,
             duration_ms: 1,
         };
         queue.end(vec![(RunId::new("r"), end)], Timestamp::from_millis(9));

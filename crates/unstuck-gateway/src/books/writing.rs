@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use unstuck_core::duration::in_millis;
 use unstuck_core::episode::{RunFold, RunView, Status};
 use unstuck_core::event::RunFinished;
+use unstuck_core::money::known;
 use unstuck_core::{Event, RunId, Timestamp};
 use unstuck_store::{Append, CallFilter, Claim, ClaimRequest, Outgoing, RunFilter, StoreError};
 
@@ -193,7 +194,7 @@ impl Books {
             attempts: 0,
             retry_count: run.retry_count,
             recovery_level: run.recovery_level,
-            cost_usd: run.cost_usd,
+            cost_usd: known(run.cost_usd, run.unpriced),
             duration_ms: in_millis(last.map_or(run.updated, |call| call.at).since(run.started)),
         };
         let end = Append::new(run.id.clone(), now, [end.into()]);

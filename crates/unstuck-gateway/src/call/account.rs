@@ -31,6 +31,8 @@ pub(crate) struct Account {
     pub(super) record: CallRecord,
     /// Whether the client offered tools.
     pub(super) has_tools: bool,
+    /// The request by its hash, once it has failed; none if its client is to come back with it.
+    pub(super) request: Option<u64>,
     /// Whether it was written down that the call waits.
     pub(super) was_held: Arc<AtomicBool>,
     /// Why the answer ended, and whether there was nothing in it; none while none has ended.
@@ -236,6 +238,9 @@ impl Account {
         }
         self.record.duration_ms = in_millis(self.started.elapsed());
         self.tell_end();
+        if let Some(request) = self.request {
+            self.session.request_ended(request);
+        }
         if self.record.kind.is_some() || self.was_held.load(Ordering::Relaxed) {
             let event = Event::from(Box::new(self.record.clone()));
             self.shared.ledger.event(&self.session, clock::at(), event);

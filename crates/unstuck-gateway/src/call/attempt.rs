@@ -70,21 +70,18 @@ pub(crate) struct Trying<'a> {
     pub(crate) keeps_text: bool,
     /// Whether a stream is read to its end before any of it is passed on.
     pub(crate) buffered: bool,
-    /// How long the upstream may be silent; none where there is nobody else to ask.
-    pub(crate) silence: Option<Duration>,
+    /// How long the head of the answer may take.
+    pub(crate) head: Duration,
+    /// How long the first token of a stream may take; none where there is nobody else to ask.
+    pub(crate) first_token: Option<Duration>,
     pub(crate) limits: &'a TimeLimits,
 }
 
 impl Trying<'_> {
     /// Sends a request, and reads the answer until it is clear whether it worked.
     pub(crate) async fn make(&self, request: Request<Outgoing>) -> Tried {
-        let limit = match self.stream {
-            true => self.silence.map_or(self.limits.response, |silence| {
-                silence.min(self.limits.response)
-            }),
-            false => self.limits.whole,
-        };
-        let response = match timeout(limit, self.sender.request(request)).await {
+        let started = Instant::now();
+        let response = match timeout(self.head, self.sender.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 return broken(Broken::transport(
@@ -93,7 +90,7 @@ impl Trying<'_> {
                     &error,
                 ));
             }
-            Err(_) => return broken(Broken::silent(self.protocol, "no response", limit)),
+            Err(_) => return broken(Broken::silent(self.protocol, "no response", self.head)),
         };
         if response.status().is_client_error() || response.status().is_server_error() {
             return self.refused(response).await;
@@ -101,7 +98,11 @@ impl Trying<'_> {
         let is_stream = self.stream && is_stream(&response);
         match is_stream {
             true => self.open(response).await,
-            false => self.read_whole(response).await,
+            false => {
+                // Some send the head at once, and what they promise when all of it is written.
+                let left = self.head.saturating_sub(started.elapsed());
+                self.read_whole(response, left.max(self.limits.stall)).await
+            }
         }
     }
 
@@ -128,12 +129,13 @@ impl Trying<'_> {
         broken(Broken::refused(self.protocol, head, read.freeze()))
     }
 
-    async fn read_whole(&self, response: Response<Arriving>) -> Tried {
+    async fn read_whole(&self, response: Response<Arriving>, first: Duration) -> Tried {
         let (head, mut body) = response.into_parts();
         let mut read = BytesMut::new();
-        let wait = self.limits.stall;
+        let mut wait = first;
         loop {
-            match timeout(wait, body.frame()).await {
+            let frame = timeout(wait, body.frame()).await;
+            match frame {
                 Err(_) => {
                     let silent =
                         Broken::silent(self.protocol, "the answer stalled: nothing more", wait);
@@ -149,6 +151,7 @@ impl Trying<'_> {
                     return Tried::Broken(Box::new(lost), Some(head));
                 }
                 Ok(Some(Ok(frame))) => {
+                    wait = self.limits.stall;
                     if let Ok(data) = frame.into_data() {
                         read.extend_from_slice(&data);
                     }
@@ -216,7 +219,8 @@ impl Trying<'_> {
             has_content: false,
             is_over: false,
         });
-        if let Some(silence) = self.silence.filter(|one| *one < self.limits.first_content) {
+        let first_token = self.first_token;
+        if let Some(silence) = first_token.filter(|one| *one < self.limits.first_content) {
             let begun = timeout(silence, opened.until_begun(self.protocol)).await;
             if begun.is_err() {
                 let silent = Broken::silent(self.protocol, "no first token", silence);

@@ -69,7 +69,9 @@ impl Call {
             fallback: None,
             passed_over: Vec::new(),
             policy_hash: policy.fingerprint(),
+            conversation: self.session.conversation(),
         };
+        self.waits_by(&decision, now);
         let ledger = &self.shared.ledger;
         ledger.event(&self.session, now, Event::from(Box::new(event)));
         if again {

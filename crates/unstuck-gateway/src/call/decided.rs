@@ -1,13 +1,14 @@
 //! What is done about a try that failed: the core decides, and what it decides is carried out here.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use hyper::http::response::Parts;
 use tokio::time::Instant;
 use unstuck_core::decision::{
-    Attempt, Breaker, Capabilities, Capability, Changed, Chosen, Decision, ModelUse, Situation,
-    decide,
+    Attempt, Breaker, Capabilities, Capability, Changed, Chosen, Decision, ModelUse, Network,
+    Situation, WaitFor, decide,
 };
 use unstuck_core::event::{CallFailed, ModelEscalated, PassedOver};
 use unstuck_core::traffic::Try;
@@ -27,11 +28,28 @@ const TRIES_BEFORE_FALLBACK: u32 = 3;
 /// What is done next.
 pub(crate) enum Next {
     /// Another try, after a wait.
-    Again(Duration, Box<Diagnosis>),
+    Again(Pause, Box<Diagnosis>),
     /// The client is told.
     GiveUp(GivenUp),
-    /// The client is told to come back: the next try is due at the moment.
-    ComeBack(Timestamp, Box<Diagnosis>),
+    /// The client is told to come back: the next try is due after a wait.
+    ComeBack(Pause, Box<Diagnosis>),
+}
+
+/// A wait before the next try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pause {
+    pub(crate) delay: Duration,
+    pub(crate) wait_for: WaitFor,
+}
+
+impl Pause {
+    /// What is left of it when so much was waited.
+    pub(crate) fn left(self, waited: Duration) -> Self {
+        Self {
+            delay: self.delay.saturating_sub(waited),
+            ..self
+        }
+    }
 }
 
 /// Why the client is told.
@@ -50,6 +68,7 @@ impl Call {
         tries: &mut Tries,
         broken: &Broken,
         head: Option<&Parts>,
+        network: Network,
     ) -> Next {
         let now = clock::at();
         let mut diagnosis = self.shared.diagnose(&broken.failure);
@@ -65,16 +84,14 @@ impl Call {
             self.shared.health.of(&self.url(tries)).failed(now);
         }
         account.record.kind = Some(diagnosis.kind);
+        account.request = Some(self.request_hash());
         let word = should_retry(broken);
         if word == Some(true) && diagnosis.level == Some(Level::Alternative) {
             diagnosis.level = Some(Level::Same);
         }
         self.count_own_retries(tries, diagnosis.kind, now);
-        // A client that asks again after it was told to stop does not get all of the time once more.
-        if diagnosis.kind.category() == Category::Transient {
-            tries.history.started = self.session.failing(tries.history.started, now);
-        }
-        let Some(mut decision) = self.decision(tries, &diagnosis, now) else {
+        self.note_progress(account, tries, diagnosis.kind, now);
+        let Some(mut decision) = self.decision(tries, &diagnosis, now, network) else {
             let reason = "nothing is known about such failures".to_owned();
             return Next::GiveUp(GivenUp {
                 diagnosis,
@@ -91,10 +108,14 @@ impl Call {
             *delay = wait;
             *until = now.after(wait);
         }
+        self.waits_by(&decision, now);
         let but = match chosen {
             Way::GiveUp(but) => but,
             Way::TooLong(wait) if self.comes_back_after(wait) => {
                 Some("But the client does not wait that long, and is told to come back.")
+            }
+            Way::Late(_) => {
+                Some("But the client does not wait any longer, and is told to come back.")
             }
             Way::TooLong(_) => Some("But the client does not wait that long."),
             Way::Again(_) | Way::Instead(_) | Way::Round(..) | Way::Model(..) => None,
@@ -120,11 +141,30 @@ impl Call {
             fallback,
             passed_over,
             policy_hash: self.session.policy().fingerprint(),
+            conversation: self.session.conversation(),
         };
         self.shared
             .ledger
             .event(&self.session, now, Event::from(Box::new(event)));
         self.take(tries, chosen, &diagnosis, decision, now)
+    }
+
+    /// Takes the time without progress from the session, however its calls are cut up: each answer of one is progress for all.
+    fn note_progress(&self, account: &Account, tries: &mut Tries, kind: Kind, now: Timestamp) {
+        if kind.category() == Category::Transient {
+            let failing = self.session.failing(account.record.at, now);
+            tries.history.started = failing.since;
+            tries.history.gaps = failing.idle;
+        }
+        if let Some(at) = self.session.last_success() {
+            tries.history.progressed(at);
+        }
+    }
+
+    /// What is decided says whether the call waits, once it is written down.
+    pub(super) fn waits_by(&self, decision: &Decision, now: Timestamp) {
+        let waits = decision.until().is_some_and(|until| until > now);
+        self.is_waiting.store(waits, Ordering::Relaxed);
     }
 
     /// The tries that a client has made by itself count.
@@ -148,7 +188,13 @@ impl Call {
         }
     }
 
-    fn decision(&self, tries: &Tries, diagnosis: &Diagnosis, now: Timestamp) -> Option<Decision> {
+    fn decision(
+        &self,
+        tries: &Tries,
+        diagnosis: &Diagnosis,
+        now: Timestamp,
+        network: Network,
+    ) -> Option<Decision> {
         let playbook = self.shared.knowledge.playbook();
         let policy = self.session.policy();
         let known = playbook.kind(diagnosis.kind)?;
@@ -161,6 +207,9 @@ impl Call {
             expected: self.expected(),
         });
         situation.caps.elapsed = None;
+        situation.network = network;
+        // Calls of agents wait for the network for as long as agents do.
+        situation.parks = network == Network::Down;
         Some(decide(&situation, self.shared.draw()))
     }
 
@@ -176,6 +225,16 @@ impl Call {
     ) -> (Way, Vec<PassedOver>) {
         let mut passed_over = Vec::new();
         let is_late = self.goes_at().is_some_and(|gone| gone <= Instant::now());
+        if is_late
+            && broken.is_silent()
+            && matches!(decision.action, Chosen::Retry { .. })
+            && self.comes_back_after(Duration::ZERO)
+        {
+            let stand = self.other(tries, diagnosis.kind);
+            if let Some(target) = stand.target {
+                return (Way::Late(target), stand.passed_over);
+            }
+        }
         let mut instead = || {
             // Nobody would hear the answer.
             if is_late {
@@ -192,7 +251,7 @@ impl Call {
                 let is_long = *delay > limits.fallback_after || *delay >= self.left();
                 let is_due = is_long || broken.is_silent() || self.has_had_enough(tries, *delay);
                 let instead = if is_due { instead() } else { None };
-                instead.unwrap_or_else(|| self.again(tries, diagnosis, *delay))
+                instead.unwrap_or_else(|| self.again(tries, diagnosis, decision, *delay))
             }
             Chosen::Change { changes, delay, .. } if *delay < self.left() => {
                 match changes.iter().find_map(Changed::model) {
@@ -224,11 +283,19 @@ impl Call {
     }
 
     /// The same is tried again after a wait, if the client waits for that long; of several upstreams the first is asked again.
-    fn again(&self, tries: &Tries, diagnosis: &Diagnosis, delay: Duration) -> Way {
+    fn again(
+        &self,
+        tries: &Tries,
+        diagnosis: &Diagnosis,
+        decision: &Decision,
+        delay: Duration,
+    ) -> Way {
         let wait = delay.max(self.soonest(tries));
         let is_told = diagnosis.retry_after.is_some();
+        // Nobody knows when the network is back: the client is held for as long as it waits.
+        let ends = decision.wait_for != WaitFor::Network;
         if is_told && delay > self.shared.settings.limits.hold.min(self.left())
-            || wait >= self.left()
+            || ends && wait >= self.left()
         {
             return Way::TooLong(wait);
         }
@@ -244,11 +311,18 @@ impl Call {
         if self.session.policy().give_up_after.is_none() {
             return Duration::ZERO;
         }
-        let soonest = self.own.soonest(tries.all() + 1).unwrap_or_default();
+        let soonest = self.own_time(tries).unwrap_or_default();
         let now = clock::at();
         // Its own waits begin when the first try has failed.
         let first = tries.history.attempts.first().map_or(now, |first| first.at);
         first.after(soonest).since(now)
+    }
+
+    /// When the next try is due at the soonest, by what the client would do by itself; none once it would have given up. Each
+    /// of several calls of a session would be tried by itself; one of them may be a try ahead.
+    pub(super) fn own_time(&self, tries: &Tries) -> Option<Duration> {
+        let is_ahead = self.session.may_be_ahead(self.request_hash());
+        self.own.soonest(tries.all() + 1, is_ahead)
     }
 
     /// Whether the budgets pay for another model of the upstream that is asked.
@@ -281,7 +355,20 @@ impl Call {
             }
             Way::TooLong(wait) if self.comes_back_after(wait) => {
                 tries.history.attempts.extend(decision.attempted(0.0));
-                return Next::ComeBack(now.after(wait), Box::new(diagnosis.clone()));
+                let pause = Pause {
+                    delay: wait,
+                    wait_for: decision.wait_for,
+                };
+                return Next::ComeBack(pause, Box::new(diagnosis.clone()));
+            }
+            Way::Late(target) => {
+                tries.history.attempts.extend(decision.attempted(0.0));
+                tries.next_target = Some(target);
+                let pause = Pause {
+                    delay: Duration::ZERO,
+                    wait_for: WaitFor::Retry,
+                };
+                return Next::ComeBack(pause, Box::new(diagnosis.clone()));
             }
             Way::TooLong(_) => {
                 return Next::GiveUp(GivenUp {
@@ -297,6 +384,11 @@ impl Call {
                 wait
             }
             Way::Instead(target) => {
+                if Breaker::counts(diagnosis.kind) {
+                    let usual = self.shared.settings.limits.fallback_after;
+                    let health = self.shared.health.of(&self.url(tries));
+                    health.left(now, (usual / 5, usual * 2));
+                }
                 // Whoever stands in has not been asked yet.
                 tries.attempt = Try::First;
                 tries.turn_to(target);
@@ -321,11 +413,18 @@ impl Call {
             &self.session,
             Noticed::Retrying {
                 diagnosis: Arc::new(diagnosis.clone()),
-                reason: decision.reason,
+                reason: decision.reason.clone(),
                 until: now.after(wait),
             },
         );
-        Next::Again(wait, Box::new(diagnosis.clone()))
+        let pause = Pause {
+            delay: wait,
+            wait_for: match wait.is_zero() {
+                true => WaitFor::Retry,
+                false => decision.wait_for,
+            },
+        };
+        Next::Again(pause, Box::new(diagnosis.clone()))
     }
 
     /// The session keeps the model for its later calls.
@@ -361,6 +460,8 @@ enum Way {
     Round(Target, Duration),
     /// The same again, if the client waited for so long.
     TooLong(Duration),
+    /// The same again, by somebody else, when the client comes back: its own time ended in silence.
+    Late(Target),
     Model(String, String, Duration),
     /// And what is to be said beside the decision, where that would have gone on.
     GiveUp(Option<&'static str>),
@@ -371,7 +472,7 @@ impl Way {
     fn wait(&self) -> Option<Duration> {
         match self {
             Self::Again(wait) | Self::Round(_, wait) | Self::TooLong(wait) => Some(*wait),
-            Self::Instead(_) => Some(Duration::ZERO),
+            Self::Instead(_) | Self::Late(_) => Some(Duration::ZERO),
             Self::Model(..) | Self::GiveUp(_) => None,
         }
     }

@@ -6,11 +6,11 @@ use hyper::{HeaderMap, Response, StatusCode};
 use std::time::Duration;
 use unstuck_core::event::PassedOver;
 use unstuck_core::traffic::Held;
-use unstuck_core::{Diagnosis, Failure, Kind, Timestamp};
+use unstuck_core::{Diagnosis, Failure, Kind};
 
 use super::account::Account;
 use super::broken::Broken;
-use super::decided::GivenUp;
+use super::decided::{GivenUp, Pause};
 use super::tries::{Tries, Unfinished};
 use super::{Call, Told};
 use crate::answer::Answer;
@@ -33,13 +33,16 @@ impl Call {
         given: GivenUp,
     ) -> Response<Answer> {
         let mut told = Told::of(&broken, &given.diagnosis);
-        if let Some(wait) = given.comes_back {
-            told.comes_back = true;
-            told.retry_after = Some(wait);
+        match given.comes_back {
+            Some(wait) => {
+                told.comes_back = true;
+                told.retry_after = Some(wait);
+            }
+            None => self.session.told_to_stop(),
         }
         let insists = self.insists(&told);
         if insists {
-            told.status = self.stopping(told.status);
+            self.stop(&mut told);
         }
         account.failed(given.diagnosis, &given.reason, told.status.as_u16());
         let Some((head, body)) = broken.answer.filter(|_| !insists) else {
@@ -63,14 +66,32 @@ impl Call {
         if told.comes_back {
             return false;
         }
+        // What they take for a rate limit, or for a hiccup of the API.
+        let taken_for_passing = [Kind::RateLimit, Kind::QuotaExhausted, Kind::ModelNotFound];
         let would = told.status.is_server_error()
             || matches!(told.status.as_u16(), 401..=403 | 408 | 409)
-            || told.code == Kind::RateLimit.name();
+            || taken_for_passing
+                .iter()
+                .any(|kind| told.code == kind.name());
         would && self.agent().is_some_and(|agent| agent.file().insists)
     }
 
-    fn stopping(&self, status: StatusCode) -> StatusCode {
-        StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(status)
+    /// Tells it in the way that such agents heed. They look into the message, too: the words of a status, or `server error`,
+    /// are reason enough for them to ask again.
+    fn stop(&self, told: &mut Told) {
+        told.status = StatusCode::from_u16(stop_status(self.endpoint)).unwrap_or(told.status);
+        let cause = match told.code.parse() {
+            Ok(Kind::RateLimit | Kind::RateLimitTimed) => "the provider lets nothing more through",
+            Ok(Kind::QuotaExhausted) => "the credit or quota of the account is used up",
+            Ok(Kind::ModelNotFound) => "the provider does not have this model",
+            Ok(Kind::AuthRequired | Kind::AuthExpired) => "the key or the login is not accepted",
+            Ok(Kind::ServerOverloaded) => "the provider is too busy",
+            Ok(Kind::ServerError) => "the provider is broken",
+            Ok(Kind::Timeout) => "the provider stays silent",
+            Ok(Kind::NetworkError) => "the provider cannot be reached",
+            Ok(_) | Err(_) => "the provider refuses it",
+        };
+        told.message = format!("unstuck: {cause}; asking again does not help now");
     }
 
     /// Tells the client of a request that is still waited for to come back: its own time is over, ours is not.
@@ -80,7 +101,7 @@ impl Call {
         tries: &Tries,
         broken: Option<Broken>,
         diagnosis: Diagnosis,
-        next: Timestamp,
+        pause: Pause,
     ) -> Response<Answer> {
         let upstream = &self.shared.settings.upstreams[tries.target.upstream].name;
         let status = match diagnosis.kind {
@@ -94,14 +115,17 @@ impl Call {
             status,
             message: format!("unstuck: {upstream} is still waited for; come back"),
         });
-        let wait = next.since(clock::at());
+        let wait = pause.delay;
+        account.request = None;
         self.session.leave(
             self.request_hash(),
             Unfinished {
                 history: tries.history.clone(),
                 tries: tries.all(),
                 diagnosis: diagnosis.clone(),
-                next,
+                next: clock::at().after(wait),
+                wait_for: pause.wait_for,
+                target: tries.next_target.clone(),
             },
         );
         let stated = diagnosis.retry_after.is_some();
@@ -165,7 +189,7 @@ impl Call {
             comes_back: self.comes_back_after(wait),
         };
         if self.insists(&told) {
-            told.status = self.stopping(status);
+            self.stop(&mut told);
         }
         account.refused(told.status.as_u16());
         self.say(account, &told)

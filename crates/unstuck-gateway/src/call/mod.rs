@@ -12,6 +12,7 @@ mod leave;
 mod purse;
 mod relay;
 mod rest;
+mod silence;
 mod target;
 mod tries;
 mod trouble;
@@ -36,16 +37,17 @@ use unstuck_core::Timestamp;
 use unstuck_core::agent::{Agent, Agents, OwnRetries};
 use unstuck_core::decision::Tokens;
 use unstuck_core::diagnosis::WaitSource;
-use unstuck_core::event::{CallHeld, CallOutcome, CallRecord, PassedOver};
+use unstuck_core::event::{CallHeld, CallOutcome, CallRecord, CallResumed, PassedOver};
 use unstuck_core::traffic::{Ask, Held, Limits};
 
 use self::account::Account;
 use self::attempt::{Opened, Tried, Trying, Whole};
 use self::broken::{Broken, readable};
-use self::decided::Next;
+use self::decided::{Next, Pause};
 use self::purse::Purse;
 use self::relay::Relay;
 use self::rest::Rested;
+use self::silence::Silence;
 use self::target::{Choice, Needs, Stand};
 use self::tries::Tries;
 use crate::answer::Answer;
@@ -66,15 +68,6 @@ const USUAL_OUTPUT: u64 = 1000;
 const REST: Duration = Duration::from_secs(60);
 /// Nobody is held for longer.
 const LONGEST_HOLD: Duration = Duration::from_secs(7 * 24 * 3600);
-/// A prompt of so many tokens more is read a second longer before the first token comes.
-const TOKENS_A_SECOND: u64 = 2000;
-/// What a request holds that asks the model to think first; in which place does not matter.
-const THINKING: [&[u8]; 4] = [
-    b"\"thinking\"",
-    b"\"reasoning\"",
-    b"\"reasoning_effort\"",
-    b"\"thinkingConfig\"",
-];
 
 /// What a client sent, all of it.
 pub(crate) struct Call {
@@ -100,14 +93,19 @@ pub(crate) struct Call {
     pub(crate) own_retries: u32,
     /// How its client would go about a failure by itself.
     pub(crate) own: OwnRetries,
-    /// Whether it was written down that it waits.
+    /// Whether it was written down that it waits for its turn.
     pub(crate) was_held: Arc<AtomicBool>,
+    /// Whether it was written down that it waits, and not yet that it is sent.
+    pub(crate) is_waiting: AtomicBool,
 }
 
 impl Call {
     /// Tries until it works or nothing helps, and answers.
     pub(crate) async fn run(mut self: Box<Self>) -> Response<Answer> {
         let mut account = self.account();
+        if let Some(id) = self.named_conversation() {
+            self.session.named_conversation(id);
+        }
         if let Some(told) = self.refusal() {
             account.refused(told.status.as_u16());
             return self.say(&account, &told);
@@ -127,6 +125,9 @@ impl Call {
             return told;
         }
         loop {
+            if !self.has_turn(&tries) && self.instead(&mut tries).is_ok() {
+                continue;
+            }
             let waited = Instant::now();
             let entered = self.enter(&tries).await;
             account.waited(waited.elapsed());
@@ -144,6 +145,7 @@ impl Call {
             }
             tries.at_target += 1;
             self.note(&mut account, &tries);
+            self.tell_resumed();
             let tried = self.attempt(&tries).await;
             let (broken, head) = match tried {
                 Tried::Whole(whole) => {
@@ -155,21 +157,25 @@ impl Call {
                 Tried::Opened(opened) => return self.opened(account, *opened),
                 Tried::Broken(broken, head) => (broken, head),
             };
-            let next = self.after(&mut account, &mut tries, &broken, head.as_ref());
+            let network = self.network(&tries, &broken, head.is_some()).await;
+            let next = self.after(&mut account, &mut tries, &broken, head.as_ref(), network);
             match next {
                 Next::Again(wait, diagnosis) => {
                     let start = Instant::now();
-                    let rested = self.rest(&tries, wait, diagnosis.kind).await;
+                    let kind = diagnosis.kind;
+                    let rested = self
+                        .rest_for(&mut tries, wait.wait_for, wait.delay, kind)
+                        .await;
                     account.waited(start.elapsed());
                     if rested == Rested::TimeUp {
-                        let now = clock::at();
+                        let left = wait.left(start.elapsed());
                         let broken = Some(*broken);
-                        return self.come_back(&mut account, &tries, broken, *diagnosis, now);
+                        return self.come_back(&mut account, &tries, broken, *diagnosis, left);
                     }
                 }
-                Next::ComeBack(next, diagnosis) => {
+                Next::ComeBack(wait, diagnosis) => {
                     let broken = Some(*broken);
-                    return self.come_back(&mut account, &tries, broken, *diagnosis, next);
+                    return self.come_back(&mut account, &tries, broken, *diagnosis, wait);
                 }
                 Next::GiveUp(given) => return self.give_up(&mut account, *broken, given),
             }
@@ -183,16 +189,22 @@ impl Call {
         tries.go_on(&unfinished);
         self.note(account, tries);
         account.record.kind = Some(unfinished.diagnosis.kind);
-        let wait = unfinished.next.since(clock::at());
+        let wait = Pause {
+            delay: unfinished.next.since(clock::at()),
+            wait_for: unfinished.wait_for,
+        };
         let start = Instant::now();
-        let rested = self.rest(tries, wait, unfinished.diagnosis.kind).await;
+        let diagnosis = unfinished.diagnosis;
+        if !wait.delay.is_zero() {
+            self.tell_held(unfinished.next, diagnosis.kind, WaitSource::Guess);
+        }
+        let rested = self.rest_for(tries, wait.wait_for, wait.delay, diagnosis.kind);
+        let rested = rested.await;
         account.waited(start.elapsed());
         let is_over = rested == Rested::TimeUp;
         is_over.then(|| {
-            let Unfinished {
-                diagnosis, next, ..
-            } = unfinished;
-            self.come_back(account, tries, None, diagnosis, next)
+            let left = wait.left(start.elapsed());
+            self.come_back(account, tries, None, diagnosis, left)
         })
     }
 
@@ -213,6 +225,11 @@ impl Call {
             query: self.query.as_deref(),
             is_read: true,
         };
+        let silence = Silence::after(&self.asked, &self.body, upstream.is_nearby);
+        let limits = &self.shared.settings.limits;
+        let before_fallback = silence.before_fallback(limits);
+        let before_fallback =
+            before_fallback.filter(|_| self.other(tries, Kind::Timeout).target.is_some());
         let trying = Trying {
             sender: &self.shared.sender,
             protocol: self.protocol,
@@ -221,8 +238,9 @@ impl Call {
             keeps_text: self.asked.wants_json || self.shared.settings.retry_bad_output,
             buffered: upstream.stream.unwrap_or(self.shared.settings.stream)
                 == StreamMode::Buffered,
-            silence: self.silence(tries),
-            limits: &self.shared.settings.limits,
+            head: before_fallback.unwrap_or_else(|| silence.longest(limits)),
+            first_token: before_fallback,
+            limits,
         };
         match sending.whole(upstream, body) {
             Some(request) => self.in_time(pin!(trying.make(request))).await,
@@ -231,18 +249,6 @@ impl Call {
                 None,
             ),
         }
-    }
-
-    /// How long whoever is asked may be silent; none where nobody stands in for it, or where a model was asked to think.
-    fn silence(&self, tries: &Tries) -> Option<Duration> {
-        let thinks = THINKING
-            .iter()
-            .any(|name| memchr::memmem::find(&self.body, name).is_some());
-        if thinks || self.other(tries, Kind::Timeout).target.is_none() {
-            return None;
-        }
-        let reading = Duration::from_secs(self.asked.prompt_tokens / TOKENS_A_SECOND);
-        Some(self.shared.settings.limits.fallback_silence + reading)
     }
 
     /// A try as long as the client waits for it: what comes later reaches nobody, and silence says less than an error.
@@ -309,9 +315,35 @@ impl Call {
         lane.enter(&self.session.name(), ask, patience, tell).await
     }
 
+    /// Whether whoever is asked may be asked before somebody else: one that fails is only now and then.
+    fn has_turn(&self, tries: &Tries) -> bool {
+        let is_first = tries.at_target == 0 && tries.rounds == 0 && tries.before == 0;
+        if !is_first || !self.choice().has_more(&tries.target, self.protocol) {
+            return true;
+        }
+        self.shared
+            .health
+            .of(&self.url(tries))
+            .take_turn(clock::at())
+    }
+
+    /// Writes down that the call is sent, where it was written down that it waits.
+    fn tell_resumed(&self) {
+        if !self.is_waiting.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let resumed = CallResumed {
+            session: self.session.setup().session.clone(),
+            call: self.id.clone(),
+        };
+        let ledger = &self.shared.ledger;
+        ledger.event(&self.session, clock::at(), resumed.into());
+    }
+
     /// Writes down that the call waits for its turn, so that everybody can see it.
     pub(super) fn tell_held(&self, until: Timestamp, kind: Kind, source: WaitSource) {
         self.was_held.store(true, Ordering::Relaxed);
+        self.is_waiting.store(true, Ordering::Relaxed);
         let held = CallHeld {
             session: self.session.setup().session.clone(),
             call: self.id.clone(),
@@ -472,6 +504,12 @@ impl Call {
         }
     }
 
+    /// The agent's own id of the conversation that the request belongs to, where it names one.
+    fn named_conversation(&self) -> Option<&str> {
+        let header = self.agent()?.file().session.header.as_deref()?;
+        self.headers.get(header)?.to_str().ok()
+    }
+
     /// The agent that the client says it is.
     fn agent(&self) -> Option<&'static Agent> {
         agent_of(&self.session, &self.headers)
@@ -508,6 +546,7 @@ impl Call {
             limits: Limits::default(),
             wasted: None,
             has_tools: self.asked.tools,
+            request: None,
             was_held: Arc::clone(&self.was_held),
             answer_end: None,
             is_closed: false,

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use tokio::time::Instant;
-use unstuck_core::decision::History;
+use unstuck_core::decision::{History, WaitFor};
 use unstuck_core::traffic::Try;
 use unstuck_core::{Diagnosis, Timestamp};
 
@@ -30,6 +30,8 @@ pub(crate) struct Tries {
     pub(crate) was_failing: bool,
     /// How often all who can be asked were asked in vain.
     pub(crate) rounds: u32,
+    /// Who is asked when the client comes back, where that is not the first.
+    pub(crate) next_target: Option<Target>,
 }
 
 /// What was tried in vain for a request whose client was told to come back.
@@ -41,6 +43,10 @@ pub(crate) struct Unfinished {
     pub(crate) diagnosis: Diagnosis,
     /// When the next try is due.
     pub(crate) next: Timestamp,
+    /// What is waited for until then.
+    pub(crate) wait_for: WaitFor,
+    /// Who is asked then, where that is not the first.
+    pub(crate) target: Option<Target>,
 }
 
 impl Tries {
@@ -57,6 +63,7 @@ impl Tries {
             at_target_since: Instant::now(),
             was_failing: false,
             rounds: 0,
+            next_target: None,
         }
     }
 
@@ -77,5 +84,8 @@ impl Tries {
         self.history = unfinished.history.clone();
         self.before = unfinished.tries;
         self.attempt = Try::Again;
+        if let Some(target) = &unfinished.target {
+            self.turn_to(target.clone());
+        }
     }
 }

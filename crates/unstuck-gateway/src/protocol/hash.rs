@@ -7,6 +7,12 @@ pub(super) struct Hash(u64);
 impl Hash {
     pub(super) const EMPTY: Self = Self(0xcbf2_9ce4_8422_2325);
 
+    pub(super) fn of(bytes: &[u8]) -> u64 {
+        let mut hash = Self::EMPTY;
+        hash.add(bytes);
+        hash.value()
+    }
+
     pub(super) fn add(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.add_byte(byte);

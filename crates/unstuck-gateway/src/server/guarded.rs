@@ -1,6 +1,7 @@
 //! A request of a client: which session it belongs to, whether it may go, and whether it is looked into.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -128,6 +129,7 @@ fn begin(
         gone_at: Some(started + patience),
         own,
         was_held: Arc::default(),
+        is_waiting: AtomicBool::default(),
         shared: Arc::clone(shared),
         session,
         protocol: route.protocol,

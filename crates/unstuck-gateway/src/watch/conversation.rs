@@ -1,5 +1,6 @@
 //! One conversation of a session, and whether it gets anywhere.
 
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use unstuck_core::Timestamp;
@@ -13,23 +14,58 @@ use crate::protocol::{Finish, LastTurn, Said, ToolCall};
 /// So many conversations are remembered.
 const MOST: usize = 64;
 
-/// The conversations of a session; the one that was used last is at the end.
+/// So many answers are remembered that requests may continue.
+const MOST_ANSWERS: usize = 512;
+
+/// The conversations of a session.
 #[derive(Debug, Default)]
-pub(super) struct Conversations(Vec<(Talk, Conversation)>);
+pub(super) struct Conversations {
+    /// The one that was used last is at the end.
+    known: Vec<(Talk, Conversation)>,
+    /// Which conversation an answer belongs to, by the hash of its id; the newest is at the end.
+    answers: VecDeque<(u64, Talk)>,
+}
 
 impl Conversations {
+    /// Which conversation a request belongs to: that of the answer that it continues, or the one that began with the same
+    /// words.
+    pub(super) fn talk(&self, last: &LastTurn) -> Talk {
+        let Some(answer) = last.continues else {
+            return Talk(Some(last.conversation));
+        };
+        let known = self.answers.iter().rev().find(|(id, _)| *id == answer);
+        known.map_or(Talk(Some(answer)), |(_, talk)| *talk)
+    }
+
+    /// Takes note of an answer that requests may continue.
+    pub(super) fn answered(&mut self, talk: Talk, said: &Said) {
+        let Some(id) = said.id else {
+            return;
+        };
+        // Several may begin with the same words: the first answer tells them apart.
+        let goes_on = self.answers.iter().any(|(_, known)| *known == talk);
+        let talk = match goes_on {
+            true => talk,
+            false => Talk(Some(id)),
+        };
+        if self.answers.len() >= MOST_ANSWERS {
+            self.answers.pop_front();
+        }
+        self.answers.push_back((id, talk));
+    }
+
     /// The conversation, and whether it is new.
     pub(super) fn of(&mut self, talk: Talk) -> (&mut Conversation, bool) {
-        let known = self.0.iter().position(|(known, _)| *known == talk);
+        let known = self.known.iter().position(|(known, _)| *known == talk);
         let is_new = known.is_none();
         let conversation = match known {
-            Some(at) => self.0.remove(at).1,
+            Some(at) => self.known.remove(at).1,
             None => Conversation::default(),
         };
-        if self.0.len() >= MOST {
-            self.0.remove(0);
+        if self.known.len() >= MOST {
+            self.known.remove(0);
         }
-        let (_, conversation) = self.0.push_mut((talk, conversation));
+        let (_, conversation) = self.known.push_mut((talk, conversation));
         (conversation, is_new)
     }
 }
@@ -42,6 +78,8 @@ pub(super) struct Conversation {
     /// That request had been sent before.
     again: bool,
     repeats: Repeats,
+    /// How many messages the longest request had since somebody spoke.
+    longest: usize,
     memory: Memory,
     /// What the last answer called, and when it came.
     called: Vec<ToolCall>,
@@ -62,11 +100,16 @@ impl Conversation {
     pub(super) fn asked(
         &mut self,
         last: &LastTurn,
+        messages: usize,
         at: Timestamp,
         limits: &WatchLimits,
     ) -> Option<Sign> {
         if last.results.is_empty() {
             self.repeats.interrupt();
+            self.longest = 0;
+            return None;
+        }
+        if last.continues.is_none() && !self.grows_to(messages) {
             return None;
         }
         // Where the provider keeps the conversation, the request holds the results alone.
@@ -84,6 +127,21 @@ impl Conversation {
             _ => Pace::Quick,
         };
         self.repeats.turn(turn, pace, calls, limits)
+    }
+
+    /// Whether the conversation goes on with a request of so many messages. Others may begin with the same words: what is no
+    /// longer than the longest request so far is theirs, unless it is so short that the conversation was summarised.
+    fn grows_to(&mut self, messages: usize) -> bool {
+        if messages > self.longest {
+            self.longest = messages;
+            return true;
+        }
+        let is_summary = messages.saturating_mul(2) <= self.longest;
+        if is_summary {
+            self.longest = messages;
+            self.repeats.interrupt();
+        }
+        is_summary
     }
 
     /// An answer came.

@@ -84,12 +84,12 @@ impl Watch {
         let Some(last) = &asked.last else {
             return (Talk(None), None);
         };
-        let talk = Talk(Some(last.conversation));
+        let talk = self.conversations.talk(last);
         let (conversation, is_new) = self.conversations.of(talk);
         if !conversation.moves_to(last.position) {
             return (talk, None);
         }
-        let repeated = conversation.asked(last, at, &self.limits);
+        let repeated = conversation.asked(last, asked.messages, at, &self.limits);
         let storm = (is_new && asked.tools).then(|| self.storm.begun(at, &self.limits));
         let full = self.shrink.asked(talk, asked, &self.limits);
         (talk, repeated.or(storm.flatten()).or(full))
@@ -99,6 +99,7 @@ impl Watch {
     pub fn answered(&mut self, talk: Talk, said: &Said, at: Timestamp) -> Option<Sign> {
         talk.0?;
         self.shrink.answered();
+        self.conversations.answered(talk, said);
         let (conversation, _) = self.conversations.of(talk);
         conversation.answered(said, at, &self.limits)
     }

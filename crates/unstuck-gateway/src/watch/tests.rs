@@ -12,6 +12,7 @@ struct Agent {
     now: Timestamp,
     conversation: u64,
     position: u64,
+    messages: usize,
     tokens: u64,
     signs: Vec<Sign>,
 }
@@ -23,6 +24,7 @@ impl Agent {
             now: Timestamp::from_seconds(1_790_000_000),
             conversation: 1,
             position: 0,
+            messages: 1,
             tokens: 1000,
             signs: Vec::new(),
         }
@@ -35,13 +37,14 @@ impl Agent {
     fn asked(&self, calls: &[ToolCall], results: &[u64]) -> Asked {
         Asked {
             tools: true,
-            messages: 3,
+            messages: self.messages,
             prompt_tokens: self.tokens,
             last: Some(LastTurn {
                 conversation: self.conversation,
                 calls: calls.to_vec(),
                 results: results.to_vec(),
                 position: self.position,
+                continues: None,
             }),
             ..Asked::default()
         }
@@ -49,6 +52,7 @@ impl Agent {
 
     fn ask(&mut self, calls: &[ToolCall], results: &[u64]) -> Talk {
         self.position += 1;
+        self.messages += 2;
         self.wait(Duration::from_millis(300));
         let (talk, sign) = self.watch.asked(&self.asked(calls, results), self.now);
         self.signs.extend(sign);
@@ -220,6 +224,73 @@ fn the_calls_are_those_of_the_last_answer_where_the_request_has_only_results() {
     agent.answer(talk, &calling(&call("bash", 1)));
     agent.ask(&[], &[7]);
     assert_eq!(agent.seen(), [(What::RepeatedCall, 5)]);
+}
+
+/// Agents that were given the same task call the same tools, in whatever words: each of them goes on by itself.
+#[test]
+fn independent_agents_with_the_same_task_do_not_add_up() {
+    let mut agent = Agent::new();
+    for _ in 0..12 {
+        agent.messages = 1;
+        agent.turn("bash", 7, 7);
+    }
+    for _ in 0..10 {
+        agent.messages = 3;
+        agent.turn("bash", 8, 8);
+    }
+    assert_eq!(agent.seen(), []);
+    // One of them really goes in circles.
+    for _ in 0..5 {
+        agent.turn("bash", 8, 8);
+    }
+    assert_eq!(agent.seen(), [(What::RepeatedCall, 5)]);
+}
+
+/// A conversation that was summarised in between is still the same one.
+#[test]
+fn a_circle_goes_on_after_a_summary() {
+    let mut agent = Agent::new();
+    for turn in 0..20 {
+        agent.turn("read", turn, turn);
+    }
+    agent.messages = 1;
+    for _ in 0..5 {
+        agent.turn("bash", 7, 7);
+    }
+    assert_eq!(agent.seen(), [(What::RepeatedCall, 5)]);
+}
+
+/// Where the provider keeps the conversations, a request belongs to the answer that it continues.
+#[test]
+fn requests_that_hold_results_alone_belong_to_the_answer_that_they_continue() {
+    fn play(conversations: i64) -> Vec<Sign> {
+        let mut watch = Watch::new(WatchLimits::default());
+        let mut signs = Vec::new();
+        for turn in 0..12 {
+            let at = Timestamp::from_seconds(1_790_000_000 + turn);
+            let (own, one) = (turn / conversations, turn % conversations);
+            let body = match own {
+                0 => json!({"input": "Go"}),
+                _ => json!({
+                    "previous_response_id": format!("resp_{one}_{}", own - 1),
+                    "input": [{"type": "function_call_output", "call_id": "a", "output": "none"}],
+                }),
+            };
+            let body = body.to_string();
+            let asked = Asked::read(Endpoint::Responses, "/responses", body.as_bytes());
+            let (talk, sign) = watch.asked(&asked, at);
+            signs.extend(sign);
+            let answer = json!({"id": format!("resp_{one}_{own}"), "status": "completed", "output": [{"type": "function_call", "name": "ls", "arguments": "{}", "call_id": "a"}]});
+            let mut reading = Reading::new(Endpoint::Responses);
+            reading.whole(answer.to_string().as_bytes());
+            watch.answered(talk, reading.said(), at);
+        }
+        let repeated = |sign: &Sign| sign.what == What::RepeatedCall;
+        signs.into_iter().filter(repeated).collect()
+    }
+    // Four that answer twice each are none; one that does so eleven times is.
+    assert_eq!(play(4), []);
+    assert_ne!(play(1), []);
 }
 
 #[test]

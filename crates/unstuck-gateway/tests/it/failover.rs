@@ -362,6 +362,43 @@ async fn an_agent_that_insists_is_stopped() {
     }
 }
 
+/// So it is where waiting does not help: agents take used-up credit for a rate limit, and ask again for a missing model.
+#[tokio::test]
+async fn an_agent_that_insists_is_stopped_where_waiting_does_not_help() {
+    for (client, path, fault, status) in [
+        (
+            "QwenCode/0.24.4 (linux; x64)",
+            "chat/completions",
+            "quota",
+            401,
+        ),
+        ("opencode/1.18.33", "responses", "quota", 400),
+        ("opencode/1.18.33", "responses", "model_not_found", 400),
+        ("python-httpx/1.0", "chat/completions", "quota", 429),
+    ] {
+        let ground = Ground::new(OpenAi, &[&always(&format!("{fault} = {{}}"))]).await;
+        let headers = [("user-agent", client)];
+        let body = r#"{"model":"gpt-x","input":"x","messages":[{"role":"user","content":"x"}]}"#;
+        let path = format!("/openai/v1/{path}");
+        let reply = ground
+            .send(hyper::Method::POST, &path, &headers, body)
+            .await;
+        assert_eq!(
+            (reply.status.as_u16(), ground.asked()),
+            (status, vec![1]),
+            "{client} {fault}: {reply:?}"
+        );
+        // They look into the message, too.
+        let asks_again = ["429", "Too Many", "exhausted"];
+        let message = serde_json::from_str::<serde_json::Value>(&reply.body).unwrap();
+        let message = message["error"]["message"].as_str().unwrap();
+        assert!(
+            status == 429 || asks_again.iter().all(|words| !message.contains(words)),
+            "{message}"
+        );
+    }
+}
+
 /// So it is where nobody is asked for a while.
 #[tokio::test]
 async fn an_agent_that_insists_is_stopped_while_nobody_is_asked() {

@@ -18,5 +18,6 @@ mod standing_in;
 pub(crate) mod streams;
 mod transparent;
 mod upstreams;
+mod waiting;
 
 use ground::{Ground, Reply};

@@ -54,8 +54,11 @@ impl Scale {
         }
         settings.policy.backoff_base *= self.0;
         settings.policy.max_backoff *= self.0;
-        let limits = &mut settings.limits;
+        let (limits, breaker) = (&mut settings.limits, &mut settings.lanes.breaker);
         for time in [
+            &mut breaker.silence,
+            &mut breaker.cool_down,
+            &mut breaker.max_cool_down,
             &mut limits.response,
             &mut limits.first_content,
             &mut limits.stall,
@@ -330,6 +333,11 @@ async fn play_outage(scale: Scale, mode: StreamMode) -> (Verdict, String) {
     let is_back = back.is_some_and(|time| time <= scale.seconds(30.0));
     let asked = ground.asked();
     let told = format!("{}p/{}f, back after {back:.1?}", asked[0], asked[1]);
+    // For information only: no more than one try at the primary for each request.
+    let told = match asked[0] <= 24 {
+        true => told,
+        false => format!("{told}, more than one try at the primary for a request"),
+    };
     match served == 24 && is_back {
         true => (Verdict::Pass, told),
         false => (Verdict::Fail, format!("{served} of 24 served, {told}")),
@@ -355,6 +363,30 @@ async fn play_all(mode: StreamMode) -> (String, usize, bool) {
     }
     println!("{table}");
     (table, passed, safe)
+}
+
+/// S10 with a chunk that replaces a word: nobody can know what it was, so it is never passed off as a whole answer.
+#[tokio::test]
+async fn a_chunk_that_took_the_place_of_a_word_is_safe() {
+    let lost = |mode, verdict| async move {
+        let scenario = Scenario {
+            id: "S10",
+            primary: step("bad_chunk = { after = 11 }", "1"),
+            rules: |_| rules(true, true),
+        };
+        let (got, told) = play(&scenario, Scale(0.1), mode).await;
+        assert_eq!(got, verdict, "{mode:?}: {told}");
+    };
+    lost(StreamMode::Direct, Verdict::Safe).await;
+    lost(StreamMode::Buffered, Verdict::Pass).await;
+}
+
+/// S15: an outage costs no more than one try at the primary for each request.
+#[tokio::test]
+async fn an_outage_costs_one_try_for_each_request_at_most() {
+    let (verdict, told) = play_outage(Scale(0.1), StreamMode::Direct).await;
+    assert_eq!(verdict, Verdict::Pass, "{told}");
+    assert!(!told.contains("more than one"), "{told}");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use unstuck_core::episode::{RunFold, SessionView, Status};
 use unstuck_core::event::{Event, Outcome, RecoveryResolved, RunFinished, SessionFinished};
+use unstuck_core::money::known;
 use unstuck_core::question::Answer;
 use unstuck_core::redact::Redactor;
 use unstuck_core::{Recorded, Recovery, RunId, duration};
@@ -61,7 +62,7 @@ impl Ending<'_> {
             attempts: view.attempts,
             retry_count: view.retry_count,
             recovery_level: view.recovery_level,
-            cost_usd: view.cost_usd,
+            cost_usd: fold.known_cost(),
             duration_ms: duration::in_millis(now.since(view.started)),
         };
         answers.retain(|answer| !is_recorded(answer, &events));
@@ -150,7 +151,7 @@ fn role(session: &SessionView, end: &RunFinished, now: unstuck_core::Timestamp) 
         attempts: session.attempts,
         retry_count: session.retry_count,
         recovery_level: session.recovery_level,
-        cost_usd: session.cost_usd,
+        cost_usd: known(session.cost_usd, session.unpriced),
         duration_ms: duration::in_millis(now.since(session.started)),
         ..end.clone()
     };

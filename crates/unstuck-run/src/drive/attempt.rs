@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use unstuck_core::decision::{Capability, WaitFor};
 use unstuck_core::duration::in_millis;
-use unstuck_core::event::{AttemptStarted, InterruptedBy, LastCall, Measured, WaitingUntil};
+use unstuck_core::event::{
+    AttemptInterrupted, AttemptStarted, InterruptedBy, LastCall, Measured, WaitingUntil,
+};
 use unstuck_core::money::BudgetLimit;
 use unstuck_core::recovery::{AttemptPlan, Next};
 use unstuck_core::stuck::{StuckSign, ToolResults};
@@ -25,18 +27,25 @@ use super::interruption::Interruption;
 use super::judge::{Case, Judged};
 use super::lease::lost;
 use super::log::Log;
-use super::passage::{Attended, Passage, Watch};
+use super::passage::{Attended, LONGEST, Passage, StreamTimes, Watch};
+use super::print_times::PrintTimes;
 use super::repair::documents;
 use super::supervisors::Taken;
 use crate::folder::{self, Log as Kept};
 use crate::inside::OUTER_RETRIES;
 use crate::process::{
-    Captured, Discard, Ended, Inherits, Limits, ProcessId, Recorded, Spec, Status, Stdin, Stop,
-    Supervisor,
+    Captured, Discard, Ended, HEAD, Inherits, Limits, ProcessId, Recorded, Spec, Status, Stdin,
+    Stop, Supervisor, TAIL,
 };
 
 /// What a conversation is told when the files that it knows are not what they were.
 const WORK_TREE_CHANGED: &str = "The files of the work tree were changed since this conversation stopped, by others or by being set back: read them again before you rely on what you know of them.";
+
+/// What a conversation is told that somebody else has continued.
+const CONTINUED_ELSEWHERE: &str = "Somebody else has continued this conversation since: read what was done there, and do not do it again.";
+
+/// The change of an attempt whose conversation is not where it was left.
+const MOVED: &str = "somebody else continued it meanwhile";
 
 impl<'a> Engine<'a> {
     /// Makes the attempt that is planned, and notes what came of it.
@@ -53,10 +62,18 @@ impl<'a> Engine<'a> {
             self.interrupted(log, None);
             return Ok(());
         };
-        let plan = log.recovery().plan();
+        let mut plan = log.recovery().plan();
+        let Some(claim) = self.claim_conversation(log, plan.resume.as_deref()).await else {
+            return Ok(());
+        };
+        let moved = claim.moved.then(|| MOVED.to_owned());
+        plan.changes.extend(moved);
         let before = self.snapshot(log, plan.number, Moment::Before).await;
         let tree = before.as_ref().map(|before| before.tree.clone());
-        let since = self.since(log, &plan, tree.as_deref());
+        let mut since = self.since(log, &plan, tree.as_deref());
+        if claim.moved {
+            since.meanwhile = Some(continued_elsewhere(since.meanwhile.take()));
+        }
         let line = match self.line(log, &plan, since) {
             Err(error) if self.role.is_some() && error.is_about_the_call() => {
                 self.ask_about_call(log, &error);
@@ -79,15 +96,13 @@ impl<'a> Engine<'a> {
         log.note_child(&ended.status);
         let is_lost = self.reporter.lost_output().is_some();
         if stuck.is_none() && (ended.stopped || ended.interrupted || is_lost) {
-            let conversation = self.conversation(log, line.session.as_deref(), &ended);
-            self.interrupted(log, Some(CutOff { conversation }));
+            self.interrupted_in(log, &line, &ended);
             return Ok(());
         }
         let after = self.snapshot(log, plan.number, Moment::After).await;
         let check = self.check(log, &ended, &mut supervisor).await?;
         if check.as_ref().is_some_and(|check| check.ended.stopped) {
-            let conversation = self.conversation(log, line.session.as_deref(), &ended);
-            self.interrupted(log, Some(CutOff { conversation }));
+            self.interrupted_in(log, &line, &ended);
             return Ok(());
         }
         let reached = attendance.as_ref().and_then(|one| one.budget_reached());
@@ -98,24 +113,43 @@ impl<'a> Engine<'a> {
             stdout: ran.stdout.as_deref(),
             tree: after.map(|after| after.tree),
             last_progress: ran.last_result,
+            times: ran.times,
             ..Seen::of(&ended)
         };
         let seen = seen.with_calls(attendance.as_deref());
         let judged = self.judged(log, &plan, &line, &seen);
         let failed = matches!(judged.event, Event::AttemptFailed(_));
-        if let Some(answer) = ran.answer.filter(|_| !failed) {
-            let text = accepted_text(log, &judged);
-            if let Err(error) = answer.accept(text) {
-                self.answer_is_lost(log, &error);
-                return Ok(());
-            }
+        if !self.accept_answer(log, ran.answer.filter(|_| !failed), &judged) {
+            return Ok(());
         }
+        drop(claim);
         log.note_judged(self.clock.at(), judged);
         self.after_attempt(log, !failed);
         if let Some(before) = before.filter(|_| failed) {
             self.roll_back(log, before).await;
         }
         Ok(())
+    }
+
+    /// Notes that an attempt was interrupted, with the conversation in which it can be continued.
+    fn interrupted_in(&mut self, log: &mut Log<'_, '_>, line: &Line, ended: &Ended) {
+        let conversation = self.conversation(log, line.session.as_deref(), ended);
+        self.interrupted(log, Some(CutOff { conversation }));
+    }
+
+    /// Puts the answer in its file, where there is one; false if it could not be written.
+    fn accept_answer(
+        &mut self,
+        log: &mut Log<'_, '_>,
+        answer: Option<AnswerFile>,
+        judged: &Judged,
+    ) -> bool {
+        let text = accepted_text(log, judged);
+        let Some(Err(error)) = answer.map(|answer| answer.accept(text)) else {
+            return true;
+        };
+        self.answer_is_lost(log, &error);
+        false
     }
 
     /// A supervisor that is free; none if somebody wants to stop while it is waited for.
@@ -182,6 +216,8 @@ impl<'a> Engine<'a> {
         reaper: ProcessId,
         tree: Option<String>,
     ) {
+        let now = self.clock.at();
+        let reread = self.reread(log, now).map(|cost| cost.to_string());
         let spec = log.recovery().spec();
         let started = AttemptStarted {
             session: spec.session.clone(),
@@ -190,12 +226,12 @@ impl<'a> Engine<'a> {
             model: plan.model.clone().or_else(|| spec.model.clone()),
             timeout_ms: plan.timeout.map(in_millis),
             answering: plan.answering.clone(),
-            changes: plan.changes.clone(),
+            changes: plan.changes.iter().cloned().chain(reread).collect(),
             agent_session: line.session.clone(),
             reaper: Some((reaper.pid, reaper.started)),
             tree,
         };
-        log.note(self.clock.at(), Box::new(started));
+        log.note(now, Box::new(started));
     }
 
     async fn run_child(
@@ -228,7 +264,9 @@ impl<'a> Engine<'a> {
         let known = agent.or_else(|| self.agent_of(&session.command, session.agent.as_deref()));
         let results = known.and_then(ToolResults::of);
         let mut passage = Passage {
-            whole: self.role.map(|_| Vec::new()),
+            whole: self.is_judged_whole(log).then(Vec::new),
+            stdout_times: PrintTimes::default(),
+            stderr_times: PrintTimes::default(),
             answer,
             watch: limits
                 .filter(|limits| limits.enabled)
@@ -269,6 +307,10 @@ impl<'a> Engine<'a> {
             Input::of(self.state, log.recovery().id()).is_too_large();
         }
         let is_whole = |text: &Vec<u8>| text.len() as u64 == ended.stdout.total();
+        let is_cut = gathered.whole.as_ref().is_some_and(|text| !is_whole(text));
+        if is_cut && log.options().expect.looks_at_text() {
+            self.reporter.warn(&judged_in_part());
+        }
         let stdout = gathered.whole.filter(is_whole);
         Ok(Ran {
             stdout: stdout.map(|text| String::from_utf8_lossy(&text).into_owned()),
@@ -276,7 +318,14 @@ impl<'a> Engine<'a> {
             stuck: gathered.stuck,
             answer: gathered.answer,
             last_result: gathered.last_result,
+            times: gathered.times,
         })
+    }
+
+    /// Whether all of an attempt's output is needed to judge it, or by others.
+    fn is_judged_whole(&self, log: &Log<'_, '_>) -> bool {
+        let options = log.options();
+        self.role.is_some() || options.expect.looks_at_text() || options.output.is_some()
     }
 
     /// The draft of the answer of an attempt, where the answer is to be kept in a file.
@@ -453,12 +502,14 @@ impl<'a> Engine<'a> {
             answering: plan.answering.clone(),
             model: plan.model.clone().or_else(|| spec.model.clone()),
             command: &line.command,
-            conversation: line.session.clone(),
+            stdin: line.stdin.as_deref(),
+            conversation: line.session.clone().or(seen.conversation.clone()),
             agent: self.agent_of(&spec.command, spec.agent.as_deref()),
             options: log.options(),
             ended: seen.ended,
             check: seen.check,
             stdout: seen.stdout,
+            times: &seen.times,
             stuck: seen.stuck,
             trouble: seen.trouble.as_ref(),
             last_call: seen.last_call.as_ref(),
@@ -467,6 +518,7 @@ impl<'a> Engine<'a> {
             counted: seen.used.clone(),
             tree: seen.tree.clone(),
             last_progress: seen.last_progress,
+            failing_since: seen.failing_since,
             is_role: self.role.is_some(),
             asks_back: self.role.is_some_and(|role| role.stuck.enabled),
         };
@@ -483,7 +535,13 @@ impl<'a> Engine<'a> {
                 let mut plan = log.recovery().plan();
                 plan.number = number;
                 let line = self.line(log, &plan, Since::default())?;
-                let judged = self.judged(log, &plan, &line, &Seen::of(&ended));
+                let whole = self.whole_on_disk(log);
+                let seen = Seen {
+                    stdout: whole.as_deref(),
+                    times: self.times_on_disk(log),
+                    ..Seen::of(&ended)
+                };
+                let judged = self.judged(log, &plan, &line, &seen);
                 if !self.keep_answer_left_behind(log, &judged, &ended)? {
                     return Ok(());
                 }
@@ -491,7 +549,11 @@ impl<'a> Engine<'a> {
             }
             None => {
                 let conversation = self.left_conversation(log);
-                let cut_off = log.interruption(InterruptedBy::Crash, conversation);
+                let written = std::fs::metadata(self.newest_folder(log).join("stdout.log"));
+                let cut_off = AttemptInterrupted {
+                    progressed: written.is_ok_and(|file| file.len() > 0),
+                    ..log.interruption(InterruptedBy::Crash, conversation)
+                };
                 let now = self.clock.at();
                 log.note(now, cut_off);
                 self.note_held(log, now);
@@ -520,8 +582,10 @@ impl<'a> Engine<'a> {
                 until,
                 reason,
                 stated: true,
+                source: log.recovery().reset_source(),
                 wait_for: WaitFor::Retry,
                 give_up_at: None,
+                reread: self.reread(log, until),
             };
             log.note(now, wait);
         }
@@ -607,12 +671,41 @@ impl<'a> Engine<'a> {
         Some(self.on_disk(log, status))
     }
 
-    fn on_disk(&self, log: &Log<'_, '_>, status: Status) -> Ended {
+    /// The folder of the newest attempt.
+    fn newest_folder(&self, log: &Log<'_, '_>) -> PathBuf {
         let run = log.journal().folder_path();
-        let folder = folder::attempt_of(&run, log.as_part(), log.recovery().attempts());
+        let part = log.as_part();
+        let instances = log.journal().know(|run| run.run.instances(part));
+        folder::attempt_of(&run, part, instances, log.recovery().attempts())
+    }
+
+    /// All of the standard output of an attempt that nobody saw the end of, where all of it is needed.
+    fn whole_on_disk(&self, log: &Log<'_, '_>) -> Option<String> {
+        let read = || std::fs::read(self.newest_folder(log).join("stdout.log")).ok();
+        let bytes = self.is_judged_whole(log).then(read).flatten()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// When the output of an attempt was printed that nobody saw the end of.
+    fn times_on_disk(&self, log: &Log<'_, '_>) -> StreamTimes {
+        let folder = self.newest_folder(log);
+        StreamTimes {
+            stdout: PrintTimes::of_file(&folder.join("stdout.log")),
+            stderr: PrintTimes::of_file(&folder.join("stderr.log")),
+        }
+    }
+
+    fn on_disk(&self, log: &Log<'_, '_>, status: Status) -> Ended {
+        let folder = self.newest_folder(log);
         let read = |name: &str| std::fs::read(folder.join(name)).unwrap_or_default();
         left_behind(status, &read("stdout.log"), &read("stderr.log"))
     }
+}
+
+/// What a conversation is told that somebody else continued, before what else happened meanwhile.
+fn continued_elsewhere(meanwhile: Option<String>) -> String {
+    let told = [CONTINUED_ELSEWHERE.to_owned()].into_iter();
+    told.chain(meanwhile).collect::<Vec<_>>().join("\n")
 }
 
 /// The accepted answer as text, where that is not all of the output.
@@ -620,6 +713,16 @@ fn accepted_text<'t>(log: &Log<'_, '_>, judged: &'t Judged) -> Option<&'t str> {
     let accepted = log.options().expect.accepted(&judged.answer);
     let is_part = judged.is_extracted || accepted.len() < judged.answer.len();
     is_part.then_some(accepted)
+}
+
+/// What is told when an output is too long to be judged as a whole.
+fn judged_in_part() -> String {
+    format!(
+        "its output is longer than {} MiB: what is expected of it was looked for in its first {} KiB and its last {} KiB only",
+        LONGEST >> 20,
+        HEAD >> 10,
+        TAIL >> 10
+    )
 }
 
 /// The end of a child that nobody saw, from what is on disk.
@@ -652,6 +755,8 @@ struct Ran {
     answer: Option<AnswerFile>,
     /// When its last tool result came.
     last_result: Option<Timestamp>,
+    /// When the parts of its output were printed.
+    times: StreamTimes,
 }
 
 /// What was seen of an attempt.
@@ -669,6 +774,12 @@ struct Seen<'a> {
     used: Measured,
     /// When there was progress last.
     last_progress: Option<Timestamp>,
+    /// Since when its API calls have been failing.
+    failing_since: Option<Timestamp>,
+    /// The conversation that its requests named.
+    conversation: Option<String>,
+    /// When the parts of its output were printed.
+    times: StreamTimes,
 }
 
 impl<'a> Seen<'a> {
@@ -684,6 +795,9 @@ impl<'a> Seen<'a> {
             last_call: None,
             used: Measured::default(),
             last_progress: None,
+            failing_since: None,
+            conversation: None,
+            times: StreamTimes::default(),
         }
     }
 
@@ -695,6 +809,8 @@ impl<'a> Seen<'a> {
         Self {
             used: gateway.used(),
             last_progress: self.last_progress.max(gateway.last_success()),
+            failing_since: gateway.failing_since(),
+            conversation: gateway.conversation(),
             trouble: gateway.trouble(),
             last_call: gateway.last_call(),
             ..self

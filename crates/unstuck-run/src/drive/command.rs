@@ -140,6 +140,10 @@ impl Changer<'_> {
         }
         let limits = PromptLimits::default();
         let mut message = self.prompts.message(CONTINUE, &context, &limits)?;
+        if let Some(template) = self.plan.template_in_conversation() {
+            let first = self.prompts.message(template, &context, &limits)?;
+            message = format!("{}\n\n{message}", first.trim_end());
+        }
         if let Some(words) = &self.plan.words {
             message = format!("{}\n\nA person says: {words}\n", message.trim_end());
         }

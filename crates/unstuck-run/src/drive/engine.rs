@@ -1,6 +1,7 @@
 //! The loop: what is to be done next, until there is nothing more.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::watch;
@@ -32,8 +33,8 @@ use super::request::{Options, Request};
 use super::role_work::RoleWork;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
-use crate::network::NetworkProbe;
 use crate::process::{Stdin, Stop};
+use unstuck_network::NetworkProbe;
 
 /// The exit code when a question is open.
 pub(super) const ASKED: i32 = 3;
@@ -58,6 +59,10 @@ pub struct Engine<'a> {
     pub stop: watch::Receiver<Stop>,
     /// The time.
     pub clock: Clock,
+    /// The person's home folder, where agents keep their conversations.
+    pub home: Option<&'a Path>,
+    /// How often a log is told that a wait goes on.
+    pub heartbeat: Duration,
     /// Whether there is a network.
     pub network: NetworkProbe,
     /// Chance.
@@ -175,15 +180,11 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Tries once more to write what the store could not take, and tells what is not in it.
+    /// Tries once more to write what the store could not take; what is left is given to whoever started the run.
     async fn record_the_rest(&mut self, log: &Log<'_, '_>) -> Result<(), RunError> {
         let journal = log.journal();
-        if journal.is_ahead_of_store() && !journal.catch_up_with_store().await? {
-            let run = journal.run();
-            let path = journal.folder_path().display().to_string();
-            self.reporter.warn(&format!(
-                "the end of run {run} is not in the store, which still cannot be written; all that happened is in {path}"
-            ));
+        if journal.is_ahead_of_store() {
+            journal.catch_up_with_store().await?;
         }
         Ok(())
     }

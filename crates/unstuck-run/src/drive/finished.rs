@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use unstuck_core::RunId;
-use unstuck_core::event::{AttemptEnd, RunFinished};
+use unstuck_core::event::{AttemptEnd, Recorded, RunFinished};
 
 use crate::process::Status;
 
@@ -15,6 +15,8 @@ pub struct Finished {
     pub end: RunFinished,
     /// How the newest attempt's own process ended; none for a pipeline, and where no process ran.
     pub child: Option<ChildEnd>,
+    /// What the store could not take, since its disk was still full at the end.
+    pub unrecorded: Vec<Recorded>,
 }
 
 /// How the process of an attempt ended.

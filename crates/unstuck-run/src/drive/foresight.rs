@@ -138,8 +138,13 @@ impl Foresight<'_> {
                 Event::SessionStarted(started) if started.spec.session == *session => Some(started),
                 _ => None,
             })?;
-        let run = folder::path_of(self.project, &self.events.first()?.run);
-        let first = folder::attempt_of(&run, Some(&started.part), 1);
+        let begin = self.events.first()?;
+        let Event::RunStarted(began) = &begin.event else {
+            return None;
+        };
+        let run = folder::path_of(self.project, &begin.run);
+        let part = Some(&started.part);
+        let first = folder::attempt_of(&run, part, began.instances(part), 1);
         Some(std::fs::read_to_string(first.join("prompt.md")).unwrap_or_default())
     }
 }

@@ -63,6 +63,12 @@ pub trait Attendance {
     /// When a call of the session was last answered whole: progress, whatever the agent writes. None if none was.
     fn last_success(&self) -> Option<Timestamp>;
 
+    /// Since when its calls have been failing, one after the other; none if the newest was answered.
+    fn failing_since(&self) -> Option<Timestamp>;
+
+    /// The agent's own id of its conversation, where its requests name one.
+    fn conversation(&self) -> Option<String>;
+
     /// How the newest call of this attempt ended; none if there was none, or if nobody saw it.
     fn last_call(&self) -> Option<LastCall>;
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::{Mutex, watch};
-use unstuck_core::episode::RunFold;
+use unstuck_core::episode::{EventWithState, RunFold};
 use unstuck_core::event::{Part, RunFinished, RunStarted, VERSION};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Recorded, RunId, SessionId, Timestamp};
@@ -35,7 +35,7 @@ struct Known {
     seq: u64,
     files: Files,
     /// What was written before this process took the run up: the files may not show all of it.
-    late: Vec<Recorded>,
+    late: Vec<EventWithState>,
     /// What the store could not take yet, in order.
     backlog: Vec<Append>,
 }
@@ -89,8 +89,9 @@ impl<'a> Journal<'a> {
         held: Held,
     ) -> Option<Self> {
         let seq = events.last()?.seq;
-        let journal = Self::of(store, redactor, RunFold::fold(events)?, seq, held);
-        journal.known.borrow_mut().late = events.to_vec();
+        let (fold, late) = RunFold::fold_with_states(events)?;
+        let journal = Self::of(store, redactor, fold, seq, held);
+        journal.known.borrow_mut().late = late;
         Some(journal)
     }
 
@@ -236,6 +237,27 @@ impl<'a> Journal<'a> {
         Ok(self.write_backlog().await?.is_some())
     }
 
+    /// What happened that the store could not take yet, without secrets.
+    fn unrecorded(&self) -> Vec<Recorded> {
+        let known = self.known.borrow();
+        let events = known.backlog.iter().flat_map(|append| {
+            let recorded = |event: &Event| Recorded {
+                version: VERSION,
+                run: self.run.clone(),
+                seq: 0,
+                at: append.at,
+                event: event.clone(),
+            };
+            append.events.iter().map(recorded).collect::<Vec<_>>()
+        });
+        let clean = |recorded: Recorded| {
+            let mut value = serde_json::to_value(&recorded).ok()?;
+            self.redactor.redact_value(&mut value);
+            serde_json::from_value(value).ok()
+        };
+        events.filter_map(clean).collect()
+    }
+
     /// Whether something happened that the store could not take yet.
     pub(super) fn is_ahead_of_store(&self) -> bool {
         !self.known.borrow().backlog.is_empty()
@@ -276,13 +298,16 @@ impl<'a> Journal<'a> {
     fn take_in(&self, events: &[Recorded]) -> io::Result<()> {
         let mut known = self.known.borrow_mut();
         let known = &mut *known;
+        let mut with_states = Vec::new();
         for recorded in events {
-            if !matches!(recorded.event, Event::RunStarted(_)) {
-                known.fold.record(recorded);
-            }
+            let is_first = matches!(recorded.event, Event::RunStarted(_));
+            with_states.push(match is_first {
+                true => known.fold.with_state(recorded.clone()),
+                false => known.fold.record_with_state(recorded.clone()),
+            });
             known.seq = recorded.seq;
         }
-        let shown = known.show(&self.project, events, self.redactor);
+        let shown = known.show(&self.project, &with_states, self.redactor);
         if shown.is_err() {
             // If they cannot be had once, they are not asked for again.
             known.files = Files::Without;
@@ -310,17 +335,21 @@ impl<'a> Journal<'a> {
 
     /// The folder of an attempt in the project, made if it is not there; none if there are no files.
     pub(super) fn attempt_folder(&self, part: Option<&Part>, number: u32) -> Option<PathBuf> {
-        match &self.known.borrow().files {
-            Files::At(folder) => folder.attempt(part, number).ok(),
+        let known = self.known.borrow();
+        let instances = known.fold.run.instances(part);
+        match &known.files {
+            Files::At(folder) => folder.attempt(part, instances, number).ok(),
             Files::NotYet | Files::Without => None,
         }
     }
 
     /// Puts a text into the folder of a role in the project, where there are files.
     pub(super) fn keep(&self, part: &Part, name: &str, text: &str) {
-        if let Files::At(folder) = &self.known.borrow().files {
+        let known = self.known.borrow();
+        if let Files::At(folder) = &known.files {
+            let instances = known.fold.run.instances(Some(part));
             // It is a view for people; what counts is kept elsewhere.
-            let _ = folder.keep(part, name, text);
+            let _ = folder.keep(part, instances, name, text);
         }
     }
 
@@ -340,9 +369,15 @@ impl<'a> Journal<'a> {
         end: Option<RunFinished>,
         child: Option<ChildEnd>,
     ) -> Result<Finished, RunError> {
+        let unrecorded = self.unrecorded();
         let run = self.run;
         match end {
-            Some(end) => Ok(Finished { run, end, child }),
+            Some(end) => Ok(Finished {
+                run,
+                end,
+                child,
+                unrecorded,
+            }),
             None => {
                 self.held.release(self.store).await?;
                 let why = "it has no end".into();
@@ -353,7 +388,12 @@ impl<'a> Journal<'a> {
 }
 
 impl Known {
-    fn show(&mut self, project: &Path, events: &[Recorded], redactor: &Redactor) -> io::Result<()> {
+    fn show(
+        &mut self,
+        project: &Path,
+        events: &[EventWithState],
+        redactor: &Redactor,
+    ) -> io::Result<()> {
         if matches!(self.files, Files::NotYet) {
             let folder = RunFolder::open(project, &self.fold.view.id)?;
             self.files = Files::At(folder);

@@ -1,5 +1,7 @@
 //! Whether an attempt did what it should, and if not, what it was that failed.
 
+use std::borrow::Cow;
+
 use unstuck_core::action::shell_quote;
 use unstuck_core::agent::{Agent, Report};
 use unstuck_core::duration::in_millis;
@@ -7,6 +9,7 @@ use unstuck_core::event::{
     Answering, AttemptEnd, AttemptFailed, AttemptSucceeded, Excerpt, FailedCheck, Finish, LastCall,
     Measured,
 };
+use unstuck_core::failure::Text;
 use unstuck_core::stuck::{StuckSign, asks_back};
 use unstuck_core::{
     Category, Classifier, Diagnosis, Event, Failure, Kind, Layer, Now, SessionId, Timestamp,
@@ -15,6 +18,7 @@ use unstuck_core::{
 use super::better_evidence::{better, is_about_api};
 use super::checked::Checked;
 use super::knowledge::Knowledge;
+use super::passage::StreamTimes;
 use super::request::Options;
 use super::tail::{EXCERPT, end_of};
 use crate::process::{Ended, Limit, Status};
@@ -26,6 +30,8 @@ pub(super) struct Case<'a> {
     pub(super) answering: Option<Answering>,
     pub(super) model: Option<String>,
     pub(super) command: &'a [String],
+    /// What it got on its standard input, where that was made for it.
+    pub(super) stdin: Option<&'a str>,
     /// The conversation that the agent was told to use.
     pub(super) conversation: Option<String>,
     pub(super) agent: Option<&'a Agent>,
@@ -35,6 +41,8 @@ pub(super) struct Case<'a> {
     pub(super) check: Option<&'a Checked>,
     /// All of the standard output, where more of it is kept than usual.
     pub(super) stdout: Option<&'a str>,
+    /// When the parts of its output were printed.
+    pub(super) times: &'a StreamTimes,
     /// What shows that the agent was stuck, if it was stopped because of that.
     pub(super) stuck: Option<&'a StuckSign>,
     /// What its newest call to its API failed of, where somebody saw it.
@@ -51,6 +59,8 @@ pub(super) struct Case<'a> {
     pub(super) tree: Option<String>,
     /// When there was progress last.
     pub(super) last_progress: Option<Timestamp>,
+    /// Since when its API calls have been failing, where somebody saw them.
+    pub(super) failing_since: Option<Timestamp>,
     /// Whether it is a role of a pipeline, which others build on.
     pub(super) is_role: bool,
     /// Whether an answer that only asks back is a failure.
@@ -136,6 +146,10 @@ impl Case<'_> {
             Some(check) => self.of_check(check, &failure, knowledge.classifier(), now),
             None => {
                 let own = self.diagnosed(&failure, text, knowledge.classifier(), now);
+                let own = match own.kind {
+                    Kind::Unknown => self.useless_answer().unwrap_or(own),
+                    _ => own,
+                };
                 better(own, self.seen_trouble(), self.is_cause_seen())
             }
         };
@@ -170,8 +184,9 @@ impl Case<'_> {
         if diagnosis.kind != Kind::None || !(is_empty || self.agent.is_some_and(in_text)) {
             return diagnosis;
         }
+        let printed = self.times.stdout.last().map(|at| (0, at));
         let told = Failure {
-            stdout: Some(text.into()),
+            stdout: Some(Text::from(text).printed_at(printed.into_iter().collect())),
             ..failure.clone()
         };
         classifier.diagnose(&told, now)
@@ -202,7 +217,6 @@ impl Case<'_> {
         };
         let decides = agent.file().output.last_call_decides;
         if let Some(last) = self.last_call.filter(|_| decides) {
-            let refused = matches!(last.finish, Some(Finish::Refusal | Finish::ContentFilter));
             if !last.outcome.is_success() {
                 let own = self.trouble.map(|trouble| Diagnosis {
                     layer: Layer::Agent,
@@ -211,12 +225,9 @@ impl Case<'_> {
                 let said = "its last API call failed, and it ended all the same";
                 let kind = last.kind.unwrap_or(Kind::CliCrash);
                 return own.or_else(|| observed(kind, "last_call", said));
-            } else if refused {
-                let said = "the last answer of its API was a refusal";
-                return observed(Kind::ContentFilter, "last_call", said);
-            } else if last.is_empty {
-                let said = "the last answer of its API was empty";
-                return observed(Kind::EmptyOutput, "last_call", said);
+            }
+            if let Some(useless) = self.useless_answer() {
+                return Some(useless);
             }
         }
         let is_unfinished = report.is_some_and(|report| report.is_unfinished);
@@ -224,6 +235,23 @@ impl Case<'_> {
         is_unfinished
             .then(|| observed(Kind::CliCrash, "unfinished", said))
             .flatten()
+    }
+
+    /// The last API call of an agent without a person was answered, but with nothing that it could go on with.
+    fn useless_answer(&self) -> Option<Diagnosis> {
+        let last = self.last_call.filter(|last| {
+            self.is_headless && self.ended.timed_out.is_none() && last.outcome.is_success()
+        })?;
+        let refused = matches!(last.finish, Some(Finish::Refusal | Finish::ContentFilter));
+        let (kind, said) = match (refused, last.is_empty) {
+            (true, _) => (
+                Kind::ContentFilter,
+                "the last answer of its API was a refusal",
+            ),
+            (false, true) => (Kind::EmptyOutput, "the last answer of its API was empty"),
+            (false, false) => return None,
+        };
+        Some(Diagnosis::observed(kind, Layer::Agent, "last_call", said))
     }
 
     /// Whether its words tell of a failed API call that it has got over: a later one was answered.
@@ -299,6 +327,21 @@ impl Case<'_> {
             || text.trim().is_empty())
     }
 
+    /// What it wrote, without the prompt that some agents print first: what stands there of failures is not its own.
+    fn without_prompt<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        const SHORTEST: usize = 24;
+        let told = self.command.iter().map(String::as_str).chain(self.stdin);
+        let prompts = told
+            .map(str::trim)
+            .filter(|word| self.agent.is_some() && word.len() >= SHORTEST && word.contains(' '));
+        prompts.fold(Cow::Borrowed(text), |text, prompt| {
+            match text.contains(prompt) {
+                true => Cow::Owned(text.replace(prompt, &blank(prompt))),
+                false => text,
+            }
+        })
+    }
+
     fn failure(&self, stdout: &str, stderr: &str, wrong: Vec<String>) -> Failure {
         let name = self.command.first().map(String::as_str).unwrap_or_default();
         let base = match self.agent {
@@ -311,8 +354,11 @@ impl Case<'_> {
         };
         let mut failure = Failure {
             command: Some(quoted(self.command)),
-            stdout: Some(stdout.into()),
-            stderr: Some(stderr.into()),
+            stdout: Some(Text::from(&*self.without_prompt(stdout)).printed_at(self.stdout_times())),
+            stderr: Some(
+                Text::from(&*self.without_prompt(stderr))
+                    .printed_at(self.times.stderr.in_text(&self.ended.stderr)),
+            ),
             timed_out: self.ended.timed_out.is_some(),
             validation_errors: wrong,
             expects_diff: self.options.expect.diff,
@@ -331,6 +377,14 @@ impl Case<'_> {
             Status::Exited(code) => failure.exit_code = Some(*code),
         }
         failure
+    }
+
+    /// When the parts of the standard output were printed, by their places in its text.
+    fn stdout_times(&self) -> Vec<(usize, Timestamp)> {
+        match self.stdout {
+            Some(_) => self.times.stdout.in_whole(),
+            None => self.times.stdout.in_text(&self.ended.stdout),
+        }
     }
 
     /// What a failed check says: the cause, where its own output tells one; otherwise, that the work is not done.
@@ -366,6 +420,7 @@ impl Case<'_> {
             agent_session: told.session.or_else(|| self.conversation.clone()),
             turns: told.turns,
             is_counted: is_counted && (!is_told || told.cost_usd.is_none()),
+            context_tokens: told.context_tokens,
         }
     }
 
@@ -395,6 +450,7 @@ impl Case<'_> {
             used: self.used(report),
             tree: self.tree.clone(),
             last_progress: self.last_progress,
+            failing_since: self.failing_since,
         }
     }
 }
@@ -421,6 +477,12 @@ fn failed(
 
 fn succeeded(end: AttemptEnd, truncated: bool) -> Event {
     Event::from(Box::new(AttemptSucceeded { end, truncated }))
+}
+
+/// Blanks in the place of a text, line for line and byte for byte, so that what follows stands where it stood.
+fn blank(text: &str) -> String {
+    let blank = |byte: u8| if byte == b'\n' { '\n' } else { ' ' };
+    text.bytes().map(blank).collect()
 }
 
 fn quoted(command: &[String]) -> String {

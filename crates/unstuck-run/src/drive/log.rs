@@ -269,6 +269,7 @@ impl<'j, 'a> Log<'j, 'a> {
             number: self.recovery.attempts(),
             by,
             agent_session,
+            progressed: false,
         }
     }
 

@@ -9,12 +9,13 @@ use unstuck_core::{Recovery, Timestamp};
 use super::answer_file::AnswerFile;
 use super::go_between::Attendance;
 use super::input::Input;
+use super::print_times::PrintTimes;
 use super::report::{Channel, Reporter};
 use crate::folder::Log as Kept;
 use crate::process::Sink;
 
-/// How much of a role's output others can build on: 16 MiB.
-const LONGEST: usize = 16 << 20;
+/// How much of an output can be judged and built on as a whole: 16 MiB.
+pub(super) const LONGEST: usize = 16 << 20;
 
 /// The way of a child's output: to the person, and to the files.
 pub(super) struct Passage<'a, 'r> {
@@ -28,8 +29,12 @@ pub(super) struct Passage<'a, 'r> {
     pub(super) redactor: &'r Redactor,
     pub(super) watch: Option<Watch>,
     pub(super) attended: Option<Attended<'a>>,
-    /// What others build on: all of the standard output, up to its limit.
+    /// What is judged as a whole, or built on: all of the standard output, up to its limit.
     pub(super) whole: Option<Vec<u8>>,
+    /// When the parts of the standard output came.
+    pub(super) stdout_times: PrintTimes,
+    /// When the parts of the standard error came.
+    pub(super) stderr_times: PrintTimes,
     /// Gets the answer of this attempt, where it is to be kept in a file.
     pub(super) answer: Option<AnswerFile>,
     /// Sees the tool results of the agent, where its stream tells them.
@@ -48,6 +53,15 @@ pub(super) struct Gathered {
     pub(super) answer: Option<AnswerFile>,
     /// When the last tool result came.
     pub(super) last_result: Option<Timestamp>,
+    /// When the parts of the two streams came.
+    pub(super) times: StreamTimes,
+}
+
+/// When the parts of the two streams of an attempt were printed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct StreamTimes {
+    pub(super) stdout: PrintTimes,
+    pub(super) stderr: PrintTimes,
 }
 
 impl Passage<'_, '_> {
@@ -67,6 +81,10 @@ impl Passage<'_, '_> {
             whole: self.whole,
             answer: self.answer,
             last_result: self.last_result,
+            times: StreamTimes {
+                stdout: self.stdout_times,
+                stderr: self.stderr_times,
+            },
         }
     }
 }
@@ -137,6 +155,7 @@ impl Watch {
 impl Sink for Passage<'_, '_> {
     fn stdout(&mut self, bytes: &[u8]) {
         self.reporter.output(Channel::Stdout, bytes);
+        self.stdout_times.printed(bytes.len(), self.clock.at());
         if let Some(results) = &mut self.results
             && results.stdout(bytes)
         {
@@ -160,6 +179,7 @@ impl Sink for Passage<'_, '_> {
 
     fn stderr(&mut self, bytes: &[u8]) {
         self.reporter.output(Channel::Stderr, bytes);
+        self.stderr_times.printed(bytes.len(), self.clock.at());
         if let Some(watch) = &mut self.watch {
             watch.watcher.stderr(bytes);
             watch.wrote();

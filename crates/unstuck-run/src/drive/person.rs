@@ -89,6 +89,9 @@ impl Engine<'_> {
             deadline: self.deadline(log, asking, now, &choices),
             command,
             choices,
+            reread: recovery
+                .reread_when_answered(self.knowledge.catalog())
+                .filter(|_| unrepeatable.is_none()),
             unrepeatable,
         }
     }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use unstuck_core::decision::{Decision, WaitFor};
+use unstuck_core::decision::{Decision, RereadCost, WaitFor};
+use unstuck_core::diagnosis::WaitSource;
 use unstuck_core::event::{SessionParked, WaitEnded, WaitEndedBy, WaitingUntil};
 use unstuck_core::{Event, Recorded, Timestamp};
 use unstuck_store::EventFilter;
@@ -16,8 +17,6 @@ use super::log::Log;
 const LOOK: Duration = Duration::from_secs(2);
 /// How often the live line is drawn.
 const DRAW: Duration = Duration::from_secs(1);
-/// How often it is told in a log that it still waits; a shorter wait needs no sign of life.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(300);
 
 impl Engine<'_> {
     /// Notes that a wait begins, and that the session is parked if it is from now on.
@@ -47,10 +46,20 @@ impl Engine<'_> {
                 until,
                 reason: decision.reason.clone(),
                 stated: decision.stated,
+                source: Some(match decision.stated {
+                    true => log.recovery().reset_source().unwrap_or(WaitSource::Guess),
+                    false => WaitSource::Guess,
+                }),
                 wait_for: decision.wait_for,
                 give_up_at: decision.give_up_at,
+                reread: self.reread(log, until),
             },
         );
+    }
+
+    /// What it costs to wake the session's conversation at a moment.
+    pub(super) fn reread(&self, log: &Log<'_, '_>, at: Timestamp) -> Option<RereadCost> {
+        log.recovery().reread(self.knowledge.catalog(), at)
     }
 
     /// Waits until a moment has come, or somebody or the network ends the wait.
@@ -69,7 +78,7 @@ impl Engine<'_> {
             }
             if self.reporter.live() {
                 self.reporter.waiting(left, until, log.recovery());
-            } else if now.since(told) >= SIGN_OF_LIFE {
+            } else if now.since(told) >= self.heartbeat {
                 told = now;
                 self.reporter.still_waiting(left, until, log.recovery());
             }
@@ -85,7 +94,7 @@ impl Engine<'_> {
             }
             let look = match self.reporter.live() {
                 true => DRAW,
-                false => LOOK,
+                false => LOOK.min(self.heartbeat.max(DRAW)),
             };
             tokio::select! {
                 () = clock.wait_until(now.after(left.min(look))) => {}

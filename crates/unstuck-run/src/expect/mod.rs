@@ -49,6 +49,18 @@ pub struct Expectations {
 }
 
 impl Expectations {
+    /// Whether something is expected of the text of an answer, beyond that there is one.
+    pub fn looks_at_text(&self) -> bool {
+        let Self {
+            sections,
+            json,
+            diff,
+            matches,
+            not_empty: _,
+        } = self;
+        !sections.is_empty() || json.is_some() || *diff || !matches.is_empty()
+    }
+
     /// What is wrong with an answer. An empty answer is not told here.
     pub fn check(&self, text: &str) -> Vec<String> {
         let mut errors = Vec::new();

@@ -16,8 +16,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use unstuck_core::episode::RunFold;
+use unstuck_core::episode::{EventWithState, RunFold};
 use unstuck_core::event::{AttemptEnd, Event, Part, RecoveryEscalated, RunFinished, SessionId};
+use unstuck_core::money::tidy_costs;
 use unstuck_core::redact::Redactor;
 use unstuck_core::{Recorded, RunId, Timestamp};
 
@@ -35,25 +36,35 @@ pub fn path_of(project: &Path, run: &RunId) -> PathBuf {
     project.join(PROJECT_FOLDER).join("runs").join(run.as_str())
 }
 
-/// Where the files of an attempt are, in the folder of its run.
-pub fn attempt_of(run: &Path, part: Option<&Part>, number: u32) -> PathBuf {
-    let folder = part.map_or_else(|| run.to_owned(), |part| iteration_of(run, part));
+/// Where the files of an attempt are, in the folder of its run; `instances` play its role.
+pub fn attempt_of(run: &Path, part: Option<&Part>, instances: u32, number: u32) -> PathBuf {
+    let folder = part.map_or_else(|| run.to_owned(), |part| iteration_of(run, part, instances));
     folder.join(format!("attempt-{number}"))
 }
 
-/// Where the newest files of a role are, in the folder of its run.
-pub fn role_of(run: &Path, part: &Part) -> PathBuf {
-    let name = match part.instance {
-        0 | 1 => part.role.clone(),
-        // No role's own id has a dot.
-        instance => format!("{}.{instance}", part.role),
+/// Where the newest files of a role are, in the folder of its run: `tester`, or `tester.1` and `tester.2` where several play it.
+pub fn role_of(run: &Path, part: &Part, instances: u32) -> PathBuf {
+    let roles = run.join("roles");
+    // No role's own id has a dot.
+    let numbered = roles.join(format!("{}.{}", part.role, part.instance));
+    if part.instance > 1 {
+        return numbered;
+    }
+    let alone = roles.join(&part.role);
+    let (usual, other) = match instances > 1 {
+        true => (numbered, alone),
+        false => (alone, numbered),
     };
-    run.join("roles").join(name)
+    // How many play it may have changed since it was made.
+    match !usual.exists() && other.exists() {
+        true => other,
+        false => usual,
+    }
 }
 
 /// Where the files of a role in one iteration are, in the folder of its run.
-pub fn iteration_of(run: &Path, part: &Part) -> PathBuf {
-    role_of(run, part).join(format!("iteration-{}", part.iteration))
+pub fn iteration_of(run: &Path, part: &Part, instances: u32) -> PathBuf {
+    role_of(run, part, instances).join(format!("iteration-{}", part.iteration))
 }
 
 /// The files of one run.
@@ -92,19 +103,19 @@ impl RunFolder {
     }
 
     /// The folder of an attempt, made if it is not there.
-    pub fn attempt(&self, part: Option<&Part>, number: u32) -> io::Result<PathBuf> {
-        let path = attempt_of(&self.path, part, number);
+    pub fn attempt(&self, part: Option<&Part>, instances: u32, number: u32) -> io::Result<PathBuf> {
+        let path = attempt_of(&self.path, part, instances, number);
         fs::create_dir_all(&path)?;
         Ok(path)
     }
 
     /// Puts a text into the folder of a role, where the newest iteration is, and into that of its iteration.
-    pub fn keep(&self, part: &Part, name: &str, text: &str) -> io::Result<()> {
-        let iteration = iteration_of(&self.path, part);
+    pub fn keep(&self, part: &Part, instances: u32, name: &str, text: &str) -> io::Result<()> {
+        let iteration = iteration_of(&self.path, part, instances);
         fs::create_dir_all(&iteration)?;
         let kept = iteration.join(name);
         write_over(&kept, text.as_bytes())?;
-        let newest = role_of(&self.path, part).join(name);
+        let newest = role_of(&self.path, part, instances).join(name);
         // Making a file is what costs most here; a second name for it is cheap, where the file system has it.
         link_over(&kept, &newest).or_else(|_| write_over(&newest, text.as_bytes()))
     }
@@ -112,29 +123,29 @@ impl RunFolder {
     /// Writes down what has happened, and what follows from it.
     pub fn show(
         &mut self,
-        events: &[Recorded],
+        events: &[EventWithState],
         run: &RunFold,
         redactor: &Redactor,
     ) -> io::Result<()> {
         // Whoever was killed has shown some of what it wrote.
-        let known = events.partition_point(|recorded| recorded.seq <= self.newest);
+        let known = events.partition_point(|one| one.recorded.seq <= self.newest);
         let events = &events[known..];
         let mut lines = Vec::new();
-        for recorded in events {
-            serde_json::to_writer(&mut lines, recorded)?;
+        for one in events {
+            serde_json::to_writer(&mut lines, one)?;
             lines.push(b'\n');
-            self.newest = recorded.seq;
+            self.newest = one.recorded.seq;
         }
         self.events.write_all(&lines)?;
-        for recorded in events {
-            self.follow(recorded, &Clean { run, redactor })?;
+        for one in events {
+            self.follow(&one.recorded, &Clean { run, redactor })?;
         }
         self.is_behind = true;
         let now = run.view.updated;
         let soon = self.shown.is_some_and(|shown| now.since(shown) < APART);
-        let matters = |recorded: &Recorded| {
+        let matters = |one: &EventWithState| {
             matches!(
-                recorded.event,
+                one.recorded.event,
                 Event::RunStarted(_) | Event::RunFinished(_) | Event::RecoveryEscalated(_)
             )
         };
@@ -165,7 +176,9 @@ impl RunFolder {
                 false => self.checkpoint(run.view.updated, &Clean { run, redactor })?,
             }
         }
-        self.replace("state.json", &redacted(&state::State::of(run), redactor)?)
+        let mut state = redacted(&state::State::of(run), redactor)?;
+        tidy_costs(&mut state);
+        self.replace("state.json", &state)
     }
 
     fn follow(&self, recorded: &Recorded, clean: &Clean<'_>) -> io::Result<()> {
@@ -231,7 +244,7 @@ impl RunFolder {
             iteration: 1,
             instance,
         };
-        let path = |instance| role_of(&self.path, &of(instance)).join("output.md");
+        let path = |instance| role_of(&self.path, &of(instance), instances).join("output.md");
         let outputs = (1..=instances.max(1)).filter_map(|one| fs::read_to_string(path(one)).ok());
         outputs.collect::<Vec<_>>().join("\n\n")
     }

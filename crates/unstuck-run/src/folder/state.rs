@@ -23,7 +23,7 @@ pub(super) struct State<'a> {
     updated: Timestamp,
     until: Option<Timestamp>,
     reason: Option<&'a str>,
-    cost_usd: f64,
+    cost_usd: Option<f64>,
     sessions: &'a [SessionView],
 }
 
@@ -41,7 +41,7 @@ impl<'a> State<'a> {
             updated: view.updated,
             until: view.until,
             reason: view.reason.as_deref(),
-            cost_usd: view.cost_usd,
+            cost_usd: run.known_cost(),
             sessions: &run.sessions,
         }
     }

@@ -51,6 +51,22 @@ impl Captured {
         &self.head
     }
 
+    /// Where a byte of the stream stands in [`text`](Self::text); one that was left out, behind the gap.
+    pub fn place_in_text(&self, at: u64) -> usize {
+        let head = self.head.len();
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        if self.omitted() == 0 || at < head as u64 {
+            return place(at);
+        }
+        let before = head as u64 + self.omitted();
+        head + self.gap().len() + place(at.saturating_sub(before))
+    }
+
+    /// What stands in the text for what was left out.
+    fn gap(&self) -> String {
+        format!("\n[{} bytes omitted]\n", self.omitted())
+    }
+
     /// All that was kept, in order and without a mark where the middle is missing.
     pub fn bytes(&self) -> Vec<u8> {
         let (front, back) = self.tail.as_slices();
@@ -64,9 +80,9 @@ impl Captured {
         }
         let (front, back) = self.tail.as_slices();
         format!(
-            "{}\n[{} bytes omitted]\n{}",
+            "{}{}{}",
             String::from_utf8_lossy(&self.head),
-            self.omitted(),
+            self.gap(),
             String::from_utf8_lossy(&[front, back].concat()),
         )
     }

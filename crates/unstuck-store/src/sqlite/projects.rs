@@ -83,7 +83,10 @@ pub(super) fn list(connection: &Connection) -> rusqlite::Result<Vec<ProjectView>
             name: ProjectView::name(&project),
             runs: runs.remove(&project).unwrap_or_default(),
             last_activity: Timestamp::from_millis(sum.newest),
-            cost_usd: costs.get(&project).copied().unwrap_or(0) as f64 / 1e9,
+            cost_usd: costs.get(&project).map_or(0, |(cost, _)| *cost) as f64 / 1e9,
+            unpriced: costs
+                .get(&project)
+                .map_or(0, |(_, unpriced)| (*unpriced).max(0).unsigned_abs()),
             root: project,
         })
         .collect();
@@ -113,10 +116,10 @@ pub(super) fn unfinished(connection: &Connection) -> rusqlite::Result<Vec<(RunId
 }
 
 /// What was used in each project, in billionths of a USD.
-fn costs(connection: &Connection) -> rusqlite::Result<HashMap<String, i64>> {
-    let sql = "SELECT project, sum(cost_nanos) FROM costs GROUP BY project";
+fn costs(connection: &Connection) -> rusqlite::Result<HashMap<String, (i64, i64)>> {
+    let sql = "SELECT project, sum(cost_nanos), sum(unpriced) FROM costs GROUP BY project";
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
     rows.collect()
 }
 

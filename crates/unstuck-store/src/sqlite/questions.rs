@@ -112,9 +112,9 @@ pub(super) fn list(
     filter: &QuestionFilter,
 ) -> rusqlite::Result<Vec<Question>> {
     let mut conditions = Conditions::default();
-    let (place, sign, direction) = match filter.standing {
-        Standing::Answered => ("answered, run, id", "<", "DESC"),
-        Standing::Waiting | Standing::Any => ("at, run, id", ">", "ASC"),
+    let place = match filter.standing {
+        Standing::Answered => "answered, run, id",
+        Standing::Waiting | Standing::Any => "at, run, id",
     };
     match filter.standing {
         Standing::Waiting => conditions.add("answered IS NULL", []),
@@ -128,13 +128,13 @@ pub(super) fn list(
     }
     conditions.equal("project", filter.project.as_deref());
     if let Some(after) = &filter.after {
-        let behind = format!("({place}) {sign} (SELECT {place} FROM questions WHERE id = ?)");
+        let behind = format!("({place}) < (SELECT {place} FROM questions WHERE id = ?)");
         conditions.add(&behind, [Value::from(after.clone())]);
     }
     let sql = format!(
         "SELECT run, project, at, asked, answered, answer FROM questions {} ORDER BY {} LIMIT {}",
         conditions.sql(),
-        place.replace(", ", &format!(" {direction}, ")) + " " + direction,
+        place.replace(", ", " DESC, ") + " DESC",
         read::limit(filter.limit)
     );
     let mut statement = connection.prepare_cached(&sql)?;

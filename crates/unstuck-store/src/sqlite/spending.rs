@@ -186,7 +186,7 @@ pub(super) fn complete(connection: &Connection, run: &mut RunView) -> rusqlite::
     };
     run.cost_usd = all.cost_usd;
     run.tokens = all.new_tokens();
-    run.unpriced = all.unpriced;
+    run.unpriced = run.unpriced.max(all.unpriced);
     if run.model.is_none() && all.calls > 0 {
         run.model = model(connection, &run.id, None)?;
     }

@@ -115,6 +115,7 @@ pub(crate) fn end(
         },
         tree: None,
         last_progress: None,
+        failing_since: None,
     }
 }
 
@@ -153,6 +154,7 @@ pub(crate) fn succeeded(end: AttemptEnd) -> Event {
 
 pub(crate) fn interrupted(run: &RunId) -> Event {
     Event::from(AttemptInterrupted {
+        progressed: false,
         session: run.session(1),
         number: 1,
         by: InterruptedBy::Person,
@@ -168,7 +170,7 @@ pub(crate) fn finished(outcome: Outcome) -> Event {
         attempts: 1,
         retry_count: 0,
         recovery_level: None,
-        cost_usd: 0.5,
+        cost_usd: Some(0.5),
         duration_ms: 12_000,
     })
 }
@@ -254,6 +256,7 @@ pub(crate) fn call_failed(run: &RunId, call: &str, line: &str) -> Event {
         fallback: None,
         passed_over: Vec::new(),
         policy_hash: "0".into(),
+        conversation: None,
     }))
 }
 

@@ -45,7 +45,7 @@ struct EscalationsAsked {
     after: Option<String>,
 }
 
-/// List the questions that wait for a person, the oldest first
+/// List the questions that wait for a person, the newest first
 #[utoipa::path(
     get,
     path = "/api/escalations",

@@ -11,6 +11,8 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, StreamExt};
 use serde::Deserialize;
+use tokio::sync::Mutex;
+use unstuck_core::episode::SessionStatus;
 use unstuck_core::{RunId, SessionId};
 use unstuck_store::{EventFilter, Placed, Position};
 use utoipa::IntoParams;
@@ -22,6 +24,7 @@ use crate::door;
 use crate::leaving::Clean;
 use crate::model::{EventLine, Page, Problem};
 use crate::reading;
+use crate::states::States;
 use crate::web::Web;
 
 /// How often a stream shows that it lives, and how often is looked whether it still may.
@@ -126,6 +129,7 @@ async fn streamed(web: Arc<Web>, filter: EventFilter, parts: Parts) -> Result<Re
     let hello = Event::default()
         .id(after.number().to_string())
         .retry(COME_BACK);
+    let states = Arc::new(Mutex::new(States::default()));
     let (closed, unwelcome) = (web.closed(), unwelcome(Arc::clone(&web), parts));
     let told = news
         // The client comes back, and goes on behind what it saw last.
@@ -133,7 +137,18 @@ async fn streamed(web: Arc<Web>, filter: EventFilter, parts: Parts) -> Result<Re
         .flat_map(|news| stream::iter(news.unwrap_or_default()))
         .filter_map(move |placed| {
             let _held = &place;
-            std::future::ready(line(&web, &filter, &placed))
+            let (web, states) = (Arc::clone(&web), Arc::clone(&states));
+            let filter = filter.clone();
+            async move {
+                // All events of a run lead to its state, also those that are not asked for.
+                let of_run = filter.run.as_ref();
+                if of_run.is_some_and(|run| placed.recorded.run != *run) {
+                    return None;
+                }
+                let mut states = states.lock().await;
+                let state = states.after(web.store(), &placed.recorded).await;
+                line(&web, &filter, &placed, state.ok().flatten())
+            }
         });
     let all = stream::iter([hello]).chain(told);
     let all = all.take_until(closed).take_until(unwelcome);
@@ -152,17 +167,21 @@ async fn unwelcome(web: Arc<Web>, parts: Parts) {
 }
 
 /// An event as it is told, if it is asked for.
-fn line(web: &Web, filter: &EventFilter, placed: &Placed) -> Option<Event> {
+fn line(
+    web: &Web,
+    filter: &EventFilter,
+    placed: &Placed,
+    state: Option<SessionStatus>,
+) -> Option<Event> {
     let recorded = &*placed.recorded;
-    let of_run = filter.run.as_ref().is_none_or(|run| recorded.run == *run);
     let session = filter.session.as_ref();
     let of_session = session.is_none_or(|id| recorded.event.session() == Some(id));
     let name = recorded.event.name();
     let of_names = filter.names.is_empty() || filter.names.iter().any(|one| one == name);
-    if !(of_run && of_session && of_names) {
+    if !(of_session && of_names) {
         return None;
     }
     let id = placed.place.number();
-    let line = web.lines.of(placed, &web.redactor)?;
+    let line = web.lines.of(placed, state, &web.redactor)?;
     Some(Event::default().id(id.to_string()).data(line))
 }

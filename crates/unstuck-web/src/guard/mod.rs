@@ -9,18 +9,21 @@ pub(crate) mod address;
 pub(crate) mod headers;
 mod logins;
 mod rates;
+mod rejected;
 mod secret;
 mod tokens;
 mod who;
 
 pub use logins::{CODE_LASTS, LOGIN_LASTS};
 pub use rates::{Rate, RateLimits};
+pub use rejected::RejectedTokens;
 pub use secret::NoChance;
 pub use tokens::{Token, TokenError, Tokens};
 pub use who::Who;
 
 pub(crate) use logins::{Logins, Opened};
 pub(crate) use rates::{Asker, Rates};
+pub(crate) use rejected::Rejected;
 pub(crate) use who::{Admin, Papers, cookie, needs, peer, wrong};
 
 pub use crate::model::Scope;

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::call::ApiCall;
 use super::model_change::ModelChange;
 use super::money::rounded;
+use super::reread::Reread;
 use super::schema;
 
 /// One try of a session.
@@ -127,6 +128,7 @@ impl From<AttemptStory> for Attempt {
                 until: wait.until,
                 reason: wait.reason,
                 stated: wait.stated,
+                reread: wait.reread.map(Reread::from),
             }),
             escalation: story.escalation.map(|asked| asked.id),
             resolved: story.resolved.map(Resolved::from),
@@ -315,6 +317,8 @@ pub struct Wait {
     pub reason: String,
     /// Whether the server stated the moment.
     pub stated: bool,
+    /// What waking the conversation costs when it is over, where that is worth telling.
+    pub reread: Option<Reread>,
 }
 
 /// The last that an attempt wrote.

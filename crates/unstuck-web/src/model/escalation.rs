@@ -11,6 +11,7 @@ use super::attempt::Resolved;
 use super::estimate::Estimate;
 use super::money::rounded;
 use super::project::project_id;
+use super::reread::Reread;
 use super::schema;
 
 /// A question to a person.
@@ -58,6 +59,8 @@ pub struct Escalation {
     pub preview_needs_network: bool,
     /// The answers that make sense, the likeliest first.
     pub answers: Vec<Offered>,
+    /// What it costs to wake the conversation, where an answer continues one.
+    pub reread: Option<Reread>,
     /// When it was asked.
     #[schema(value_type = String, format = DateTime)]
     pub created: Timestamp,
@@ -96,6 +99,7 @@ impl From<Question> for Escalation {
                 let models = proposed.and_then(|one| one.changes.iter().find_map(Changed::model));
                 Estimate::of(cost, models)
             }),
+            reread: shown.reread.map(Reread::from),
             can_preview: asked.repair.is_some(),
             preview_needs_network: shown.command.as_deref().is_some_and(needs_network),
             command: shown.command,

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use unstuck_core::episode::SessionStatus;
 use unstuck_core::event::Recorded;
 use unstuck_core::{Kind, Timestamp};
 use utoipa::ToSchema;
@@ -28,14 +29,17 @@ pub struct EventLine {
     /// The kind of failure that it is about, where it is about one.
     #[schema(schema_with = schema::kind_or_null)]
     pub kind: Option<Kind>,
+    /// The state of its session after it, in five fields; of its run where it belongs to no session.
+    #[schema(schema_with = schema::session_status_or_null)]
+    pub state: Option<SessionStatus>,
     /// All that it says, in the names of the log.
     #[schema(value_type = Object)]
     pub data: Map<String, Value>,
 }
 
 impl EventLine {
-    /// An event under its number.
-    pub fn of(id: u64, recorded: &Recorded) -> Self {
+    /// An event under its number, and the state after it.
+    pub fn of(id: u64, recorded: &Recorded, state: Option<SessionStatus>) -> Self {
         // An event that cannot be written was never in the log.
         let mut data = recorded.event.to_value().unwrap_or_default();
         data.shift_remove("event");
@@ -50,6 +54,7 @@ impl EventLine {
                 .session()
                 .map(|session| session.as_str().to_owned()),
             kind: recorded.event.kind(),
+            state,
             data,
         }
     }

@@ -1,13 +1,10 @@
 //! Money on the wire.
 
-/// An amount of money without the dust of binary fractions.
-pub fn rounded(usd: f64) -> f64 {
-    (usd * 1e6).round() / 1e6
-}
+pub use unstuck_core::money::rounded;
 
 /// What something cost, where a part of it may be unknown; none where nothing of it is known.
 pub(super) fn known(usd: f64, unpriced: u64) -> Option<f64> {
-    (usd > 0.0 || unpriced == 0).then(|| rounded(usd))
+    unstuck_core::money::known(usd, unpriced).map(rounded)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use unstuck_core::Timestamp;
 use unstuck_store::ProjectView;
 use utoipa::ToSchema;
 
-use super::money::rounded;
+use super::money::known;
 
 /// How many bytes of the hash make an id.
 const ID_BYTES: usize = 6;
@@ -30,8 +30,10 @@ pub struct Project {
     /// When something last happened in it.
     #[schema(value_type = String, format = DateTime)]
     pub last_activity: Timestamp,
-    /// What its runs cost, in USD, as far as is known.
-    pub cost_usd: f64,
+    /// What its runs cost, in USD, as far as is known; null where nothing of it is known.
+    pub cost_usd: Option<f64>,
+    /// How many of its calls used tokens whose price is not known.
+    pub unknown_price: u64,
 }
 
 impl From<ProjectView> for Project {
@@ -45,7 +47,8 @@ impl From<ProjectView> for Project {
                 .map(|(status, count)| (status.name().to_owned(), count))
                 .collect(),
             last_activity: view.last_activity,
-            cost_usd: rounded(view.cost_usd),
+            cost_usd: known(view.cost_usd, view.unpriced),
+            unknown_price: view.unpriced,
         }
     }
 }

@@ -39,6 +39,17 @@ pub(super) fn status() -> Object {
 
 /// The five fields of a session's state.
 pub(super) fn session_status() -> Object {
+    five_fields().build()
+}
+
+/// The five fields of a session's state, or null.
+pub(super) fn session_status_or_null() -> Object {
+    five_fields()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
+        .build()
+}
+
+fn five_fields() -> ObjectBuilder {
     let next = ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Object, Type::Null]))
         .description(Some(
@@ -67,7 +78,6 @@ pub(super) fn session_status() -> Object {
         .required("until")
         .required("source")
         .required("next")
-        .build()
 }
 
 fn moment_or_null() -> ObjectBuilder {

@@ -12,7 +12,7 @@ use crate::model::{Escalation, Preview};
 pub(crate) struct Inbox {
     /// What is the same on all pages.
     pub(crate) frame: Frame,
-    /// Those that wait, the oldest first.
+    /// Those that wait, the newest first.
     pub(crate) open: Vec<Escalation>,
     /// Those that were answered, the newest first.
     pub(crate) answered: Vec<Escalation>,
@@ -48,7 +48,7 @@ fn open(view: &Inbox) -> Markup {
             div class="section-head" { h2 id="open-title" { "Waiting for you" } @if !view.open.is_empty() { span class="count" { (view.frame.open) } } }
             @if view.open.is_empty() { (empty::empty("Nothing waits for you.", "Questions appear here by themselves. On a terminal:", Some("unstuck inbox --watch"))) }
             @else { div class="cards" { @for asked in &view.open { (question::short(asked, view.frame.now)) } } }
-            @if view.frame.open > view.open.len() { p { "The oldest are shown first; " (view.frame.open - view.open.len()) " more come when these are answered." } }
+            @if view.frame.open > view.open.len() { p { "The newest are shown; " (view.frame.open - view.open.len()) " older ones come when these are answered." } }
         }
     }
 }
@@ -64,7 +64,7 @@ fn answered(view: &Inbox) -> Markup {
                     thead { tr { th scope="col" { "Question" } th scope="col" { "Kind" } th scope="col" { "Answer" } th scope="col" class="number" { "When" } } }
                     tbody { @for asked in &view.answered {
                         tr data-key={ "answered-" (asked.id) } {
-                            td { div class="title-cell" { a href={ "/inbox/" (asked.id) } { (text::one_line(&asked.reason, 160)) } } }
+                            td { div class="title-cell" { a href={ "/inbox/" (asked.id) } { (text::one_line(&asked.reason, 160)) } (question::doing(asked)) } }
                             td data-name="Kind" { span class="tag" { (asked.kind) } }
                             td data-name="Answer" { (said(asked)) }
                             td data-name="When" class="number" { @if let Some(answered) = &asked.answered { (super::parts::time::ago(answered.at, view.frame.now)) } }

@@ -7,6 +7,8 @@ use unstuck_core::event::Event;
 use super::assets;
 use super::parts::controls::May;
 use super::parts::icon::{self, Icon};
+use super::parts::{money, time};
+use crate::guard::RejectedTokens;
 
 /// A page of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub(crate) struct Frame {
     pub(crate) known: bool,
     /// Whether they had logged in, and that login has ended.
     pub(crate) login_ended: bool,
+    /// The address that sends wrong tokens without end, if one does.
+    pub(crate) rejected: Option<RejectedTokens>,
     /// Where events can be heard; none where a page is not live.
     pub(crate) stream: Option<String>,
 }
@@ -129,7 +133,21 @@ pub(crate) fn banner(frame: &Frame) -> Markup {
             } @else if !frame.may.answer {
                 p class="banner" { span { "You can only read. To answer and to change things, open the link that " code { "unstuck serve" } " prints, or " a href="/login" data-login { "log in" } "." } }
             }
+            @if let Some(rejected) = &frame.rejected { (rejected_tokens(rejected, frame.now)) }
         }
+    }
+}
+
+/// Somebody keeps trying tokens that are not valid: it locks nobody out, but somebody should look into it.
+fn rejected_tokens(rejected: &RejectedTokens, now: Timestamp) -> Markup {
+    html! {
+        p class="banner" { span {
+            (money::counted(rejected.count, "request")) " with a wrong token"
+            @if let Some(address) = rejected.address { " from " (address) @if address.is_loopback() { " (this machine)" } }
+            " for " (time::since(rejected.first, now)) ", the last " (time::ago(rejected.last, now))
+            ". They were all rejected, and nobody else is affected. If it is a program of yours, give it a valid token: "
+            code { "unstuck token list" } " shows which there are."
+        } }
     }
 }
 

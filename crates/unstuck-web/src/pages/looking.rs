@@ -6,9 +6,9 @@ pub(super) use failed::failures;
 
 use std::time::Duration;
 
-use unstuck_core::RunId;
 use unstuck_core::episode::Status;
 use unstuck_core::event::{Recorded, SessionId};
+use unstuck_core::{RetryPolicy, RunId};
 use unstuck_store::{
     Counted, Dimension, EventFilter, Order, QuestionFilter, RunFilter, Standing, StatsQuery,
 };
@@ -56,6 +56,7 @@ async fn frame(web: &Web, who: &Who) -> Result<Frame, Problem> {
         },
         known: who.scope.is_some(),
         login_ended: who.login_ended,
+        rejected: web.rejected.most(web.now()),
         stream: Some("/api/events".to_owned()),
     })
 }
@@ -170,7 +171,7 @@ async fn newest(web: &Web, filter: EventFilter) -> Result<Vec<EventLine>, Proble
     };
     let page = web.store().events(&filter).await?;
     // Pages know events by their run and number.
-    let line = |recorded: &Recorded| EventLine::of(0, recorded);
+    let line = |recorded: &Recorded| EventLine::of(0, recorded, None);
     Ok(page.events.iter().map(line).collect())
 }
 
@@ -245,10 +246,16 @@ pub(super) async fn policies(
     Ok(Policies {
         frame: frame(web, who).await?,
         kept: web.deeds().policy(of).await?,
+        draft: asked.policy.as_deref().map(written),
         templates: web.deeds().policy_templates().await?,
         projects,
         project,
     })
+}
+
+/// The policy that a form says, or why it is none.
+fn written(text: &str) -> Result<RetryPolicy, String> {
+    RetryPolicy::from_json(text).map_err(|error| error.to_string())
 }
 
 pub(super) async fn settings(web: &Web, who: &Who) -> Result<Settings, Problem> {

@@ -13,7 +13,7 @@ use crate::reading::Counts;
 pub(crate) struct Now {
     /// What is the same on all pages.
     pub(crate) frame: Frame,
-    /// The questions that wait, the oldest first.
+    /// The questions that wait, the newest first.
     pub(crate) questions: Vec<Escalation>,
     /// The sessions that run, wait or need a person; of so many runs as fit.
     pub(crate) sessions: Vec<Session>,

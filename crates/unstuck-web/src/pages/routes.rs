@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use serde::Deserialize;
-use unstuck_core::{RetryPolicy, SessionId, Timestamp};
+use unstuck_core::{SessionId, Timestamp};
 
 use super::layout::{self, Frame};
 use super::parts::controls::May;
@@ -54,6 +54,7 @@ fn still() -> Frame {
         may: May::default(),
         known: false,
         login_ended: false,
+        rejected: None,
         stream: None,
     }
 }
@@ -273,12 +274,7 @@ async fn policies_page(
     query: Asked<policies::Asked>,
 ) -> Response {
     let asked = asked(query);
-    let mut view = looking::policies(&web, &who, &asked).await;
-    let written = asked.policy.as_deref();
-    let written = written.and_then(|text| RetryPolicy::from_json(text).ok());
-    if let (Ok(view), Some(policy)) = (&mut view, written) {
-        view.kept.policy = policy;
-    }
+    let view = looking::policies(&web, &who, &asked).await;
     show(view, asked.part.as_deref())
 }
 

@@ -61,7 +61,7 @@ fn head(view: &RunPage) -> Markup {
                 (layout::crumbs(&[("/runs", "Runs")]))
                 h1 { (session::run_title(run)) }
                 div class="facts" {
-                    span { (session::standing(run.status)) }
+                    span { (session::standing(run.status, &run.id)) }
                     @if let Some(model) = &run.model { (session::model(Some(model))) }
                     span title=(text::one_line(&run.project, 400)) { (text::one_line(text::folder(&run.project), 60)) }
                     span { "began " (time::ago(run.started, now)) }

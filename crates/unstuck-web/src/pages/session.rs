@@ -67,7 +67,7 @@ fn head(view: &SessionPage) -> Markup {
                 (layout::crumbs(&[("/runs", "Runs"), (&run, &run_name)]))
                 h1 { (session::session_title(it)) }
                 div class="facts" {
-                    span { (session::standing(it.status)) }
+                    span { (session::standing(it.status, &it.run)) }
                     (model_line(it))
                     @if let Some(agent) = &it.agent { span { (text::one_line(agent, 60)) } }
                     span title=(text::one_line(&it.project, 400)) { (text::one_line(text::folder(&it.project), 60)) }

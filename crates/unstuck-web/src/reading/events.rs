@@ -3,6 +3,7 @@
 use unstuck_store::{EventFilter, Order, Position};
 
 use crate::model::{EventLine, Page, Problem};
+use crate::states::States;
 use crate::web::Web;
 
 /// The events that are asked for; the filter's limit is how many a page has.
@@ -14,10 +15,16 @@ pub async fn events(web: &Web, filter: &EventFilter) -> Result<Page<EventLine>, 
     };
     let found = web.store().placed(&one_more).await?;
     let is_more = found.len() > limit;
-    let items = found.into_iter().take(limit);
-    let items: Vec<_> = items
-        .map(|placed| EventLine::of(placed.place.number(), &placed.recorded))
-        .collect();
+    let mut states = States::default();
+    let mut items = Vec::new();
+    for placed in found.into_iter().take(limit) {
+        let state = states.after(web.store(), &placed.recorded).await?;
+        items.push(EventLine::of(
+            placed.place.number(),
+            &placed.recorded,
+            state,
+        ));
+    }
     let last = items.last().filter(|_| is_more);
     Ok(Page {
         next: last.map(|last| last.id.to_string()),

@@ -72,9 +72,7 @@ async fn open(browser: &Chromium, ground: &Ground, path: &str) {
 /// everybody can use it.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_page_can_be_used_at_a_desk_and_on_a_phone_light_and_dark() {
-    let Some(browser) = Chromium::start().await else {
-        return;
-    };
+    let browser = Chromium::start().await;
     let ground = busy().await;
     log_in(&browser, &ground, Scope::Admin).await;
     let mut faults = Vec::new();
@@ -98,9 +96,7 @@ async fn every_page_can_be_used_at_a_desk_and_on_a_phone_light_and_dark() {
 /// Pages are painted within 100 ms where the machine has nothing else to do; here it runs other tests, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_are_painted_at_once() {
-    let Some(browser) = Chromium::start().await else {
-        return;
-    };
+    let browser = Chromium::start().await;
     let ground = busy().await;
     browser.look(LOOKS[0]).await;
     let mut slow = Vec::new();
@@ -128,9 +124,7 @@ async fn pages_are_painted_at_once() {
 /// S4-04, S4-32: what happens is shown without a reload, and a question is answered by a click.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_comes_by_itself_and_is_answered_by_a_click() {
-    let Some(browser) = Chromium::start().await else {
-        return;
-    };
+    let browser = Chromium::start().await;
     let ground = Ground::new().await;
     log_in(&browser, &ground, Scope::Answer).await;
     open(&browser, &ground, "/inbox").await;
@@ -159,9 +153,7 @@ async fn a_question_comes_by_itself_and_is_answered_by_a_click() {
 /// S4-06, S4-07, S4-11, S4-13: the dialogs show what will be sent and what it costs, and send it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
-    let Some(browser) = Chromium::start().await else {
-        return;
-    };
+    let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     log_in(&browser, &ground, Scope::Answer).await;
     let run = samples::run(2);
@@ -214,9 +206,7 @@ async fn a_session_is_retried_with_context_and_escalated_from_its_page() {
 /// S4-16: a policy is changed on its page, and what makes no sense is told there.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_is_changed_on_its_page() {
-    let Some(browser) = Chromium::start().await else {
-        return;
-    };
+    let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     log_in(&browser, &ground, Scope::Admin).await;
     open(&browser, &ground, "/policies").await;
@@ -245,9 +235,7 @@ async fn a_policy_is_changed_on_its_page() {
 /// Who has no token reads everything, and sees why nothing can be pressed.
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_token_buttons_say_why_they_do_nothing() {
-    let Some(browser) = Chromium::start().await else {
-        return;
-    };
+    let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     open(
         &browser,
@@ -264,9 +252,7 @@ async fn without_a_token_buttons_say_why_they_do_nothing() {
 /// What is lost is said, and everything is up to date when it is back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_connection_is_told_and_comes_back_by_itself() {
-    let Some(browser) = Chromium::start().await else {
-        return;
-    };
+    let browser = Chromium::start().await;
     let ground = Ground::filled().await;
     let relay = Relay::to(ground.address).await;
     let url = format!("http://{}/", relay.address);
@@ -279,6 +265,93 @@ async fn a_lost_connection_is_told_and_comes_back_by_itself() {
     relay.mend();
     browser.until(&is("live")).await;
     browser.until("document.title.startsWith('(2)')").await;
+    browser.close().await;
+}
+
+/// W2: events are heard, but the page cannot be brought up to date: then it does not say that it is live.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_cannot_be_refreshed_does_not_say_that_it_is_live() {
+    let browser = Chromium::start().await;
+    let ground = Ground::filled().await;
+    open(&browser, &ground, "/inbox").await;
+    browser.until(&is("live")).await;
+    let blocked = |urls: &[&str]| json!({ "urls": urls });
+    browser.cdp("Network.enable", json!({})).await;
+    browser
+        .cdp("Network.setBlockedURLs", blocked(&["*part=*"]))
+        .await;
+    let run = samples::run(7);
+    samples::write(&ground.store, &run, samples::asking(&run, "/home/me/shop")).await;
+    browser.until(&is("lost")).await;
+    let says = "document.getElementById('live').innerText";
+    assert_eq!(
+        browser.says(says).await,
+        "Not up to date: the server cannot be reached"
+    );
+    assert_eq!(
+        browser.says("document.title.startsWith('(1)')").await,
+        true,
+        "it shows what it showed before"
+    );
+    browser.cdp("Network.setBlockedURLs", blocked(&[])).await;
+    browser.until(&is("live")).await;
+    browser.until("document.title.startsWith('(2)')").await;
+    browser.close().await;
+}
+
+/// W10: whoever looks from elsewhere sees nothing new without a login; the open page says so, with a way back.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_page_says_that_its_login_has_ended() {
+    let browser = Chromium::start().await;
+    let ground = Ground::filled().await;
+    browser.cdp("Network.enable", json!({})).await;
+    let through_a_proxy = json!({"headers": {"Via": "1.1 proxy"}});
+    browser
+        .cdp("Network.setExtraHTTPHeaders", through_a_proxy)
+        .await;
+    let secret = ground.token(Scope::Answer);
+    let page = format!("http://{}/runs?status=failed", ground.address);
+    browser.page.goto(&page).await.unwrap();
+    browser.until("location.pathname === '/login'").await;
+    let typed = format!("document.getElementById('code').value = '{secret}'");
+    browser.says(&typed).await;
+    browser.click("#login button").await;
+    let is_back = "location.pathname === '/runs' && location.search === '?status=failed'";
+    browser.until(is_back).await;
+    browser.until(&is("live")).await;
+    ground.revoke_all();
+    browser.until(&is("lost")).await;
+    browser
+        .until("document.getElementById('live').textContent === 'Your login has ended Log in'")
+        .await;
+    browser.click("#live a").await;
+    browser.until("location.pathname === '/login' && new URLSearchParams(location.search).get('back') === '/runs?status=failed'").await;
+    browser.close().await;
+}
+
+/// W2: whoever keeps sending wrong tokens is seen, and keeps nobody out.
+#[tokio::test(flavor = "multi_thread")]
+async fn endless_wrong_tokens_are_shown_while_people_go_on() {
+    let browser = Chromium::start().await;
+    let ground = Ground::filled().await;
+    log_in(&browser, &ground, Scope::Answer).await;
+    let question = samples::question_id(&samples::run(2));
+    open(&browser, &ground, &format!("/inbox/{question}")).await;
+    for _ in 0..60 {
+        let stale = ground.ask("GET", "/api/runs").token("unstuck_revoked");
+        let status = stale.send().await.status.as_u16();
+        assert!([401, 429].contains(&status), "{status}");
+    }
+    browser
+        .until("document.querySelector('[data-part=banner]').innerText.includes('60 requests with a wrong token from 127.0.0.1 (this machine)')")
+        .await;
+    let faults = browser.faults().await;
+    assert!(faults.is_empty(), "{faults:#?}");
+    browser.picture("wrong-tokens").await;
+    browser.click("button[value=resolve]").await;
+    browser
+        .until("document.body.innerText.includes('resolved by hand')")
+        .await;
     browser.close().await;
 }
 

@@ -106,7 +106,7 @@ impl WebDriverCompatibleCommand for Cdp {
 
 impl Chromium {
     /// Starts a browser; a machine without one does not run the group `browser`.
-    pub(crate) async fn start() -> Option<Self> {
+    pub(crate) async fn start() -> Self {
         let (driver, port) = driver().await;
         let profile = tempfile::tempdir().unwrap();
         let arguments = [
@@ -139,7 +139,7 @@ impl Chromium {
                 json!({"source": WATCH}),
             )
             .await;
-        Some(browser)
+        browser
     }
 
     pub(crate) async fn cdp(&self, command: &str, params: Value) -> Value {

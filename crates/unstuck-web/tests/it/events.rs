@@ -106,8 +106,27 @@ async fn what_happens_is_told_as_it_happens() {
     let mut names = Vec::new();
     for _ in 0..16 {
         let event = follower.event().await;
-        names.push(event["event"].as_str().unwrap().to_owned());
+        let state = event["state"].as_object().unwrap();
+        let fields: Vec<_> = state.keys().collect();
+        assert_eq!(fields, ["state", "reason", "until", "source", "next"]);
+        let name = event["event"].as_str().unwrap();
+        let expected = match name {
+            "waiting_until" => "waiting",
+            "recovery_escalated" => "awaiting_human",
+            _ => "",
+        };
+        assert!(expected.is_empty() || state["state"] == expected, "{event}");
+        names.push(name.to_owned());
     }
+    // Pages tell the same, and so does a stream that begins in the middle and leaves some out.
+    let page = ground
+        .ask("GET", "/api/events?names=waiting_until")
+        .header("accept", "application/json");
+    let page = page.send().await.json();
+    assert_eq!(page["items"][0]["state"]["state"], "waiting", "{page}");
+    let mut some = Follower::new(&ground, "/api/events?after=3&names=run_finished", None).await;
+    let state = &some.event().await["state"];
+    assert_ne!(state["state"], "running", "{state}");
     for name in [
         "attempt_failed",
         "decision_made",

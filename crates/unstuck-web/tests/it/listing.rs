@@ -1,8 +1,13 @@
 //! What ran, what runs, and how it stands.
 
+use std::time::Duration;
+
 use serde_json::Value;
+use unstuck_core::Event;
+use unstuck_core::question::{Answer, Deadline};
 use unstuck_run::drive::ourselves;
 use unstuck_store::{Append, ClaimRequest};
+use unstuck_web::guard::Scope;
 
 use crate::ground::{Ground, SECRET};
 use crate::samples;
@@ -260,4 +265,51 @@ async fn now_counts_all_runs_and_says_when_a_table_is_cut() {
     ] {
         assert!(page.contains(told), "{told}: {page}");
     }
+}
+
+/// N29: of many requests the newest comes first, on pages and over REST; each names what was being done and when it expires.
+#[tokio::test]
+async fn open_requests_are_newest_first_with_their_command_and_expiry() {
+    let ground = Ground::new().await;
+    for (number, command) in [(1, "make slow"), (2, "make broken")] {
+        let run = samples::run(number);
+        let until = ground.web.now().after(Duration::from_secs(7200));
+        let mut asked = samples::escalation(&run);
+        asked.shown.doing = command.into();
+        asked.shown.deadline = Some(Deadline {
+            at: until,
+            answer: Answer::Abort,
+        });
+        let events = [
+            samples::started(&run, "/home/me/shop"),
+            samples::attempt(&run, 1),
+            Event::from(Box::new(asked)),
+        ];
+        let append = Append::new(run, samples::later(u64::from(number)), events);
+        ground.store.append(append).await.unwrap();
+    }
+    let listed = ground.json("/api/escalations").await;
+    assert_eq!(listed["items"][0]["id"], "r000000002-q1");
+    let first = ground.json("/api/escalations?limit=1").await;
+    let next = first["next"].as_str().unwrap();
+    let second = ground
+        .json(&format!("/api/escalations?limit=1&after={next}"))
+        .await;
+    assert_eq!(second["items"][0]["id"], "r000000001-q1");
+    for path in ["/", "/inbox"] {
+        let page = ground.get(path).await.body;
+        let cards: Vec<_> = page.split("<article").skip(1).collect();
+        assert_eq!(cards.len(), 2, "{path}: {page}");
+        for (card, command) in cards.iter().zip(["make broken", "make slow"]) {
+            for told in [command, "without an answer: End the run", "in 2 h 00 min"] {
+                assert!(card.contains(told), "{path}, {told}: {card}");
+            }
+        }
+    }
+    let answer = serde_json::json!({"answer": "abort"});
+    let path = "/api/escalations/r000000001-q1/answer";
+    assert_eq!(ground.post(Scope::Answer, path, answer).await.status, 200);
+    let page = ground.get("/inbox").await.body;
+    let (_, answered) = page.split_once("answered-title").unwrap();
+    assert!(answered.contains("make slow"), "{answered}");
 }

@@ -146,6 +146,17 @@ async fn a_login_that_has_ended_says_so() {
     assert!(!never.body.contains("Your login has ended"));
     let back = ground.get("/login?back=/sessions/r000000003-1").await;
     assert!(back.body.contains(r#"data-goto="/sessions/r000000003-1""#));
+    let remote = |path: &str| {
+        let asking = ground.ask("GET", path).header("via", "x");
+        asking.header("accept", "text/html").send()
+    };
+    let led = remote("/runs?status=failed").await;
+    assert_eq!(
+        led.header("location"),
+        "/login?back=%2Fruns%3Fstatus%3Dfailed"
+    );
+    let part = remote("/runs?part=runs").await;
+    assert_eq!(part.status, 401, "an open page is not led away");
     let elsewhere = ground.get("/login?back=//evil.example").await;
     assert!(elsewhere.body.contains(r#"data-goto="/""#));
 }

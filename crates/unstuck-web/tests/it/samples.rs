@@ -52,6 +52,8 @@ pub(crate) fn recovered(run: &RunId, project: &str) -> Vec<Event> {
             stated: true,
             give_up_at: None,
             wait_for: Default::default(),
+            source: None,
+            reread: None,
         }),
         attempt(run, 2),
         succeeded(run, 2),
@@ -146,6 +148,7 @@ fn end(run: &RunId, number: u32, exit_code: i32) -> AttemptEnd {
         },
         tree: None,
         last_progress: None,
+        failing_since: None,
     }
 }
 
@@ -241,13 +244,18 @@ pub(crate) fn question_id(run: &RunId) -> String {
 }
 
 fn question(run: &RunId) -> Event {
+    Event::from(Box::new(escalation(run)))
+}
+
+/// What a run asks a person.
+pub(crate) fn escalation(run: &RunId) -> RecoveryEscalated {
     let choice = |answer, does: &str| Choice {
         answer,
         does: does.into(),
         changes: Vec::new(),
         cost: None,
     };
-    Event::from(Box::new(RecoveryEscalated {
+    RecoveryEscalated {
         session: Some(run.session(1)),
         id: question_id(run),
         question: EscalationKind::Hiccup,
@@ -277,7 +285,7 @@ fn question(run: &RunId) -> Event {
             hash: "abc123".into(),
             ..Shown::default()
         },
-    }))
+    }
 }
 
 pub(crate) fn finished(outcome: Outcome) -> Event {
@@ -288,7 +296,7 @@ pub(crate) fn finished(outcome: Outcome) -> Event {
         attempts: 2,
         retry_count: 1,
         recovery_level: Some(Level::Same),
-        cost_usd: 0.5,
+        cost_usd: Some(0.5),
         duration_ms: 12_000,
     })
 }

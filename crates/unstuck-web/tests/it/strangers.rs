@@ -277,3 +277,31 @@ async fn a_token_that_was_taken_back_is_not_known_any_more() {
     ground.revoke_all();
     assert_eq!(get().await.status, 401);
 }
+
+/// W2: an agent that sends wrong tokens for ever locks nobody out, and cannot do so unseen.
+#[tokio::test]
+async fn endless_wrong_tokens_are_told_on_every_page_and_to_the_program() {
+    let ground = Ground::filled().await;
+    let mut reports = ground.web.rejected_tokens();
+    let wrong = || ground.ask("GET", "/api/runs").token("unstuck_revoked");
+    wrong().send().await;
+    let page = ground.get("/runs").await.body;
+    assert!(!page.contains("wrong token"), "one is a typing error");
+    for _ in 1..100 {
+        wrong().send().await;
+    }
+    for path in ["/", "/inbox", "/runs", "/settings", "/runs?part=banner"] {
+        let page = ground.get(path).await.body;
+        let told = "100 requests with a wrong token from 127.0.0.1 (this machine)";
+        assert!(page.contains(told), "{path}: {page}");
+    }
+    let mut counts = Vec::new();
+    while let Ok(report) = reports.try_recv() {
+        counts.push(report.count);
+    }
+    assert_eq!(counts, [1, 10, 100]);
+    let token = ground.token(Scope::Answer);
+    let body = json!({"answer": "resolve"});
+    let right = ground.ask("POST", ANSWER).token(&token).json(&body);
+    assert_eq!(right.send().await.status, 200);
+}

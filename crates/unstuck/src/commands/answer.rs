@@ -291,27 +291,17 @@ fn abort_all(
         ..QuestionFilter::default()
     };
     let note = &args.about.note;
-    let mut aborted = 0;
-    let mut refused_by = Vec::new();
-    for question in answering::open(&filter, session)? {
-        // A run that has several open requests ended with the first of them.
-        if !still_open(&question, session)? || !question.asked.shown.allows(Answer::Abort) {
-            continue;
+    let open = answering::open(&filter, session)?;
+    let mut aborted = answering::abort_each(&open, note, config, session, |question, given| {
+        if args.about.quiet {
+            return Ok(());
         }
-        match answering::give(&question, Answer::Abort, note, config, session) {
-            Ok(given) => {
-                aborted += 1;
-                if !args.about.quiet {
-                    show_answer(&question, Answer::Abort, &given, out)?;
-                }
-            }
-            Err(error) => refused_by.push(error),
-        }
-    }
+        show_answer(question, Answer::Abort, given, out)
+    })?;
     for run in waiting_without_question(&project, session)? {
         match answering::abort_run(&run, note, config, session) {
             Ok(reason) => {
-                aborted += 1;
+                aborted.count += 1;
                 if !args.about.quiet {
                     let short = run.id.short();
                     writeln!(
@@ -322,29 +312,20 @@ fn abort_all(
                     )?;
                 }
             }
-            Err(error) => refused_by.push(error),
+            Err(error) => aborted.refused.push(error),
         }
     }
     if !args.about.quiet {
         let project = homely(&project);
-        match aborted {
+        match aborted.count {
             0 => writeln!(out, "nothing to abort in {project}")?,
             n => writeln!(out, "{n} aborted in {project}")?,
         }
     }
-    match refused_by.into_iter().next() {
+    match aborted.refused.into_iter().next() {
         Some(error) => Err(error),
         None => Ok(ExitCode::SUCCESS),
     }
-}
-
-fn still_open(question: &Question, session: &Session<'_>) -> Result<bool> {
-    let filter = QuestionFilter {
-        run: Some(question.run.clone()),
-        ..QuestionFilter::default()
-    };
-    let open = answering::open(&filter, session)?;
-    Ok(open.iter().any(|one| one.asked.id == question.asked.id))
 }
 
 /// Runs that wait for a person although nothing is asked any more.

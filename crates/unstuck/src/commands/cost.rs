@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use unstuck_core::duration;
+use unstuck_core::money::{known, rounded};
 use unstuck_store::{SpendingQuery, Spent, SpentBy};
 
 use crate::call_words::{money, short};
@@ -15,7 +16,7 @@ use crate::history::History;
 use crate::output::{BOLD, DIM, Output};
 use crate::place::{homely, project_named};
 use crate::session::Session;
-use crate::show_text::{printable, rounded_usd};
+use crate::show_text::printable;
 use crate::{clock, runtime};
 
 /// Show what API calls cost: calls, tokens and money, by day or by something else
@@ -134,7 +135,7 @@ fn as_json(spent: &Spent) -> Value {
         "input_tokens": spent.input_tokens,
         "cached_tokens": spent.cached_tokens,
         "output_tokens": spent.output_tokens,
-        "cost_usd": rounded_usd(spent.cost_usd),
+        "cost_usd": known(spent.cost_usd, spent.unpriced).map(rounded),
         "unknown_price": spent.unpriced,
     })
 }

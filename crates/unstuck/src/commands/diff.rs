@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
 use unstuck_run::worktree::{ChangedFile, Reader, Snapshots, WorktreeError};
@@ -30,7 +31,11 @@ use crate::{clock, completion, runtime};
   unstuck diff k3v9/2 | git apply --reverse")]
 pub(crate) struct DiffArgs {
     /// The run, and behind slashes a role of it and an attempt [default: the newest run]
-    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
+    #[arg(
+        value_name = "RUN[/ROLE][/N]",
+        value_parser = NonEmptyStringValueParser::new(),
+        add = completion::runs_and_roles()
+    )]
     run: Option<String>,
 
     /// Only name the files, and how many lines changed

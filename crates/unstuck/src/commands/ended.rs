@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use unstuck_core::event::RunFinished;
+use unstuck_core::money::rounded;
 use unstuck_run::drive::{ChildEnd, Finished, write_whole};
 
 use crate::history::History;
@@ -14,7 +15,6 @@ use crate::output::Output;
 use crate::report::is_closed_pipe;
 use crate::runtime;
 use crate::session::Session;
-use crate::show_text::{round_costs, rounded_usd};
 use crate::supervise::Supervised;
 
 /// What `--json` prints.
@@ -98,7 +98,7 @@ pub(super) fn summary(finished: &Finished) -> Summary<'_> {
     Summary {
         id: finished.run.as_str(),
         end: RunFinished {
-            cost_usd: rounded_usd(finished.end.cost_usd),
+            cost_usd: finished.end.cost_usd.map(rounded),
             ..finished.end.clone()
         },
         success: finished.end.outcome.is_success(),
@@ -120,7 +120,6 @@ pub(super) fn tell_with_roles(
             history.timeline(&finished.run).await
         })?;
         told["roles"] = serde_json::to_value(&timeline.sessions)?;
-        round_costs(&mut told);
         out.json_line(&told)?;
     }
     Ok(exit_code(finished))

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 use unstuck_core::decision::{Chosen, FellThrough, Jitter};
 use unstuck_core::diagnosis::Diagnosis;
@@ -27,7 +28,11 @@ use crate::{clock, completion, repair_words, runtime};
   unstuck explain k3v9 --json")]
 pub(crate) struct ExplainArgs {
     /// The run, and behind slashes a role of it and an attempt [default: the newest run]
-    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
+    #[arg(
+        value_name = "RUN[/ROLE][/N]",
+        value_parser = NonEmptyStringValueParser::new(),
+        add = completion::runs_and_roles()
+    )]
     run: Option<String>,
 
     /// Print it as JSON

@@ -54,10 +54,10 @@ const CANDIDATES: usize = 30;
   unstuck resume          (the unfinished run of this project; agents before
                            plain commands)
   unstuck resume k3v9
-  unstuck resume --all    (all runs of this project that crashed or were ended by
-                           a shutdown, in the background; --everywhere: of all
-                           projects)
-  unstuck resume --restart planner      (run it again, with all that depend on it)
+  unstuck resume --all    (all runs of this project that crashed or that a
+                           shutdown ended, in the background; --everywhere:
+                           of all projects)
+  unstuck resume --restart planner    (run it again, with all that depend on it)
 
 Exit codes: as of `unstuck exec`; 1 when there is nothing to resume, or when several runs could be meant.")]
 pub(crate) struct ResumeArgs {

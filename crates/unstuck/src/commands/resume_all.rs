@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use unstuck_core::episode::{RunView, Status};
+use unstuck_core::recovery::crashes_in_a_row;
 use unstuck_run::drive::why_not_resumable;
 use unstuck_store::RunFilter;
 
@@ -20,6 +21,8 @@ use crate::show_text::cut;
 use crate::supervise::state_folder;
 use crate::{clock, runtime, started};
 
+/// A run that crashed so often in a row without a sign of health is left to a person.
+const MOST_CRASHES: u32 = 3;
 /// How long a run may take until it is supervised again.
 const LONGEST: Duration = Duration::from_secs(20);
 /// How often is looked whether it is.
@@ -90,6 +93,13 @@ fn resume(run: &RunView, session: &Session<'_>) -> Result<Result<u32, String>> {
     })?;
     if let Some(why) = why_not_resumable(&events, &state_folder(session.store)) {
         return Ok(Err(why));
+    }
+    let crashes = crashes_in_a_row(&events);
+    if crashes >= MOST_CRASHES {
+        return Ok(Err(format!(
+            "it crashed {crashes} times in a row without any progress; `unstuck resume {}` resumes it all the same",
+            run.id.short()
+        )));
     }
     let project = Path::new(&run.project);
     if !project.is_dir() {

@@ -11,12 +11,12 @@ use unstuck_core::episode::{RunView, Status};
 use unstuck_core::{Kind, Timestamp, duration};
 use unstuck_store::RunFilter;
 
+use crate::columns::{fitted, width};
 use crate::history::{History, Listed};
 use crate::output::{DIM, Output};
 use crate::place::{homely, project_named};
 use crate::run_words::{style, what};
 use crate::session::Session;
-use crate::show_text::cut;
 use crate::{clock, completion, runtime};
 
 /// What is left of a command before other facts give way.
@@ -113,65 +113,29 @@ impl RunsArgs {
 /// One run on one line; where a person reads it, as wide as the terminal is.
 fn line(listed: &Listed, now: Timestamp, columns: Option<usize>) -> String {
     let run = &listed.run;
-    let (style, status) = (style(run.status), run.status.name());
-    let ago = clock::ago(run.started, now);
+    let (id, style, status) = (run.id.short(), style(run.status), run.status.name());
+    let ago = format!("{:>8}  ", clock::ago(run.started, now));
     let kind = run.kind.filter(|_| run.status != Status::Succeeded);
     let kind = kind.map(|kind| format!(" {kind}")).unwrap_or_default();
-    let facts = format!("{kind}{}", attempts(run));
-    let before = format!("{}  {status:<14} {ago:>8}  ", run.id.short());
-    let room = columns.map(|columns| columns.saturating_sub(width(&before)));
-    let facts = [facts, format!("  {}", homely(&run.project))];
-    let (command, facts) = fitted(&what(run), &facts, room);
-    format!(
-        "{}  {style}{status:<14}{style:#} {DIM}{ago:>8}{DIM:#}  {command}{DIM}{facts}{DIM:#}",
-        run.id.short(),
-    )
-}
-
-/// A command and facts behind it in so much room: the command is cut first, then facts are left out from the end.
-fn fitted(command: &str, facts: &[String], room: Option<usize>) -> (String, String) {
-    let text = facts.concat();
-    let Some(room) = room else {
-        return (command.to_owned(), text);
+    let facts = [
+        format!("{kind}{}", attempts(run)),
+        format!("  {}", homely(&run.project)),
+    ];
+    let before = width(&format!("{id}  {status:<14} "));
+    let room = columns.map(|columns| columns.saturating_sub(before));
+    // On a narrow terminal the command says more than when it was.
+    let ago = match room {
+        Some(room) if room < width(&ago) + LEAST_COMMAND => String::new(),
+        _ => ago,
     };
-    let left = room.saturating_sub(width(&text));
-    match facts.split_last() {
-        Some((_, fewer)) if left < width(command).min(LEAST_COMMAND) => {
-            fitted(command, fewer, Some(room))
-        }
-        _ => (cut(command, left), text),
-    }
-}
-
-fn width(text: &str) -> usize {
-    text.chars().count()
+    let room = room.map(|room| room.saturating_sub(width(&ago)));
+    let (command, facts) = fitted(&what(run), &facts, LEAST_COMMAND, room);
+    format!("{id}  {style}{status:<14}{style:#} {DIM}{ago}{DIM:#}{command}{DIM}{facts}{DIM:#}")
 }
 
 fn attempts(run: &RunView) -> String {
     match run.attempts {
         0 | 1 => String::new(),
         n => format!(" · {n} attempts"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const COMMAND: &str = "claude -p 'fix the failing tests'";
-
-    fn fit(room: Option<usize>) -> String {
-        let (command, facts) = fitted(COMMAND, &[" timeout".into(), "  ~/shop".into()], room);
-        command + &facts
-    }
-
-    #[test]
-    fn a_line_fits_the_terminal_and_is_whole_where_there_is_none() {
-        let whole = format!("{COMMAND} timeout  ~/shop");
-        assert_eq!((fit(None), fit(Some(49))), (whole.clone(), whole));
-        assert_eq!(fit(Some(36)), "claude -p 'fix the… timeout  ~/shop");
-        assert_eq!(fit(Some(30)), "claude -p 'fix the fa… timeout");
-        assert_eq!(fit(Some(20)), "claude -p 'fix the…");
-        assert!((1..60).all(|room| width(&fit(Some(room))) <= room));
     }
 }

@@ -14,12 +14,12 @@ use clap::Args;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
-use unstuck_core::RetryPolicy;
+use unstuck_core::{RetryPolicy, money};
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{Gateway, GatewayError, Notice, OnCircles, Secret, Settings, Upstream};
 use unstuck_run::process::Stop;
 use unstuck_web::Web;
-use unstuck_web::guard::Scope;
+use unstuck_web::guard::{RejectedTokens, Scope};
 
 use super::exec::gateway_policy;
 use crate::address;
@@ -236,9 +236,13 @@ async fn serve(
     }
     let mut teller = Teller::new(session, args.quiet);
     let mut notices = gateway.notices();
+    let mut rejected = web.rejected_tokens();
     let telling = async {
         loop {
-            teller.tell(&next(&mut notices).await);
+            tokio::select! {
+                notice = next(&mut notices) => teller.tell(&notice),
+                tokens = next(&mut rejected) => teller.reject(&tokens),
+            }
         }
     };
     tokio::select! {
@@ -277,7 +281,7 @@ async fn serve(
     store.close().await.map_err(crate::store::explained)
 }
 
-async fn next(notices: &mut Receiver<Notice>) -> Notice {
+async fn next<T: Clone>(notices: &mut Receiver<T>) -> T {
     loop {
         match notices.recv().await {
             Ok(notice) => return notice,
@@ -357,6 +361,19 @@ impl Teller {
         self.line(&format!("{name}: {}", said(&notice.what)));
     }
 
+    /// Somebody sends wrong tokens: it harms nobody, but whoever runs the server should know.
+    fn reject(&mut self, tokens: &RejectedTokens) {
+        let from = tokens.address.map(|address| format!(" from {address}"));
+        let requests = match tokens.count {
+            1 => "a request".to_owned(),
+            count => format!("{count} requests"),
+        };
+        self.line(&format!(
+            "rejected {requests} with a wrong token{}; valid tokens still work (unstuck token list)",
+            from.unwrap_or_default()
+        ));
+    }
+
     fn sum(&mut self, counting: &Counting) {
         let counts = counting.counts();
         let calls = match counts.calls {
@@ -368,8 +385,10 @@ impl Teller {
             refused => format!(", {refused} refused"),
         };
         self.line(&format!(
-            "{calls}, {} recovered, {} failed{refused}, ${:.2}",
-            counts.recovered, counts.failed, counts.cost
+            "{calls}, {} recovered, {} failed{refused}, {}",
+            counts.recovered,
+            counts.failed,
+            money::cost(counts.cost, counts.unpriced > 0)
         ));
     }
 }

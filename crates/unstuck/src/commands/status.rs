@@ -1,31 +1,38 @@
 //! `unstuck status`: what runs, what waits until when and why, and what needs you, on one screen.
 
-use std::io::Write;
+use std::collections::HashMap;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anstyle::Style;
 use anyhow::Result;
 use clap::Args;
 use unstuck_core::Timestamp;
+use unstuck_core::duration::Human;
 use unstuck_core::episode::Status;
-use unstuck_core::guard::show;
+use unstuck_core::guard::{show, show_command};
 use unstuck_store::{Question, QuestionFilter, RunFilter};
 
+use crate::columns::{cut, fitted, width};
 use crate::history::{History, Listed};
-use crate::output::{BOLD, DIM, GREEN, Output, RED, YELLOW};
+use crate::output::{self, BOLD, DIM, GREEN, Output, RED, Size, YELLOW};
 use crate::place::{homely, project_named};
 use crate::run_words::what;
 use crate::session::Session;
-use crate::show_text::cut;
 use crate::{answering, clock, runtime, state_text};
 
 /// The exit code when a person is needed, as of `unstuck exec`.
 const NEEDS_YOU: u8 = 3;
-/// So many lines of each part.
+/// So many runs of each part at most.
 const SHOWN: usize = 10;
 /// How wide it is where nobody says.
 const USUAL: usize = 100;
+/// What is left of a command before other facts give way.
+const LEAST_COMMAND: usize = 16;
+/// Where what stands below a command begins.
+const INDENT: usize = 10;
 /// Runs that a person stopped longer ago are not shown.
 const STOPPED_LATELY: Duration = Duration::from_secs(24 * 3600);
 
@@ -59,7 +66,8 @@ pub(crate) struct StatusArgs {
 struct Shown {
     running: Vec<Listed>,
     waiting: Vec<Listed>,
-    needs_you: Vec<Listed>,
+    /// Requests, and runs that wait for a person without one.
+    needs_you: Vec<Entry>,
     crashed: Vec<Listed>,
     stopped: Vec<Listed>,
 }
@@ -102,20 +110,33 @@ pub(crate) fn run(args: &StatusArgs, session: &Session<'_>, out: &mut Output) ->
     };
     if args.json {
         out.json(&listed)?;
-    } else if args.short {
-        short(&Shown::of(listed), now, out)?;
+        return Ok(code);
+    }
+    let shown = Shown::of(listed, &questions, now);
+    if args.short {
+        short(&shown, now, out)?;
     } else {
-        whole(&Shown::of(listed), &questions, now, session, out)?;
+        for line in screen(&shown, output::size(io::stdout()), now, session) {
+            writeln!(out, "{line}")?;
+        }
     }
     Ok(code)
 }
 
 impl Shown {
-    fn of(listed: Vec<Listed>) -> Self {
+    fn of(listed: Vec<Listed>, questions: &[Question], now: Timestamp) -> Self {
+        let mut asked: HashMap<_, usize> = HashMap::new();
+        for question in questions {
+            *asked.entry(&question.run).or_default() += 1;
+        }
+        let requests = questions.iter().map(|question| {
+            let is_only = asked.get(&question.run) == Some(&1);
+            Entry::of_request(question, is_only, now)
+        });
         let mut shown = Self {
             running: Vec::new(),
             waiting: Vec::new(),
-            needs_you: Vec::new(),
+            needs_you: requests.collect(),
             crashed: Vec::new(),
             stopped: Vec::new(),
         };
@@ -123,9 +144,15 @@ impl Shown {
             let part = match one.run.status {
                 Status::Running => &mut shown.running,
                 Status::Waiting => &mut shown.waiting,
-                Status::AwaitingHuman => &mut shown.needs_you,
                 Status::Crashed => &mut shown.crashed,
                 Status::Interrupted => &mut shown.stopped,
+                Status::AwaitingHuman => {
+                    if !asked.contains_key(&one.run.id) {
+                        let reason = one.run.reason.clone().unwrap_or_default();
+                        shown.needs_you.push(Entry::of_run(&one).with_below(reason));
+                    }
+                    continue;
+                }
                 Status::Succeeded | Status::Recovered | Status::Failed => continue,
             };
             part.push(one);
@@ -136,7 +163,7 @@ impl Shown {
 
 /// One line for a prompt or a status bar.
 fn short(shown: &Shown, now: Timestamp, out: &mut Output) -> Result<()> {
-    let count = |part: &[Listed], word: &str| match part.len() {
+    let count = |count: usize, word: &str| match count {
         0 => None,
         n => Some(format!("{n} {word}")),
     };
@@ -145,11 +172,15 @@ fn short(shown: &Shown, now: Timestamp, out: &mut Output) -> Result<()> {
     let until = until.map_or_else(String::new, |until| {
         format!(" until {}", clock::shown(until))
     });
+    let need = match shown.needs_you.len() {
+        1 => "needs you",
+        _ => "need you",
+    };
     let parts = [
-        count(&shown.needs_you, "need you"),
-        count(&shown.crashed, "crashed"),
-        count(&shown.running, "running"),
-        count(&shown.waiting, "waiting").map(|text| text + &until),
+        count(shown.needs_you.len(), need),
+        count(shown.crashed.len(), "crashed"),
+        count(shown.running.len(), "running"),
+        count(shown.waiting.len(), "waiting").map(|text| text + &until),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     if !parts.is_empty() {
@@ -158,83 +189,260 @@ fn short(shown: &Shown, now: Timestamp, out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn whole(
-    shown: &Shown,
-    questions: &[Question],
-    now: Timestamp,
-    session: &Session<'_>,
-    out: &mut Output,
-) -> Result<()> {
-    let columns = out.columns().unwrap_or(USUAL);
-    let is_idle = shown.running.is_empty()
-        && shown.waiting.is_empty()
-        && shown.needs_you.is_empty()
-        && shown.crashed.is_empty();
-    if is_idle {
-        writeln!(out, "Nothing is active, and nothing needs you.")?;
-    }
-    let request = |one: &Listed| questions.iter().find(|question| question.run == one.run.id);
-    part("needs you", RED, &shown.needs_you, columns, out, |one| {
-        let question = request(one);
-        let reason = question.map(|question| show(&question.asked.reason));
-        let reason = reason.or_else(|| one.run.reason.clone());
-        reason.unwrap_or_default()
-    })?;
-    part("crashed", RED, &shown.crashed, columns, out, |one| {
-        let wait = state_text::wait(&one.state, now);
-        wait.map_or_else(String::new, |wait| format!("was waiting {wait}"))
-    })?;
-    part("waiting", YELLOW, &shown.waiting, columns, out, |one| {
-        state_text::wait(&one.state, now).unwrap_or_default()
-    })?;
-    part("running", GREEN, &shown.running, columns, out, |one| {
-        format!("since {}", clock::shown(one.run.started))
-    })?;
-    part("stopped", YELLOW, &shown.stopped, columns, out, |_| {
-        String::new()
-    })?;
-    let next = [
-        (!shown.needs_you.is_empty()).then(|| session.line("inbox")),
-        (!shown.crashed.is_empty()).then(|| session.line("resume --all")),
-    ];
-    let next: Vec<_> = next.into_iter().flatten().collect();
-    if !next.is_empty() {
-        writeln!(out, "\n{DIM}{}{DIM:#}", next.join("  ·  "))?;
-    }
-    Ok(())
+/// A run or a request on the screen.
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    id: String,
+    command: String,
+    project: String,
+    /// How long it goes on, behind the command.
+    time: String,
+    /// Why and until when, on a line of its own.
+    below: String,
 }
 
-/// The runs of one state, a line or two each.
-fn part(
-    title: &str,
-    style: anstyle::Style,
-    runs: &[Listed],
-    columns: usize,
-    out: &mut Output,
-    detail: impl Fn(&Listed) -> String,
-) -> Result<()> {
-    if runs.is_empty() {
-        return Ok(());
-    }
-    writeln!(out, "{style}{title}{style:#} ({})", runs.len())?;
-    for one in runs.iter().take(SHOWN) {
-        let run = &one.run;
-        let project = homely(&run.project);
-        let room = columns.saturating_sub(run.id.short().len() + project.chars().count() + 6);
-        let command = cut(&what(run), room.max(16));
-        let id = run.id.short();
-        writeln!(
-            out,
-            "  {BOLD}{id}{BOLD:#}  {command}  {DIM}{project}{DIM:#}"
-        )?;
-        let detail = detail(one);
-        if !detail.is_empty() {
-            let detail = cut(&detail, columns.saturating_sub(10).max(20));
-            writeln!(out, "          {DIM}{detail}{DIM:#}")?;
+impl Entry {
+    fn of_run(listed: &Listed) -> Self {
+        Self {
+            id: listed.run.id.short().to_owned(),
+            command: what(&listed.run),
+            project: listed.run.project.clone(),
+            ..Self::default()
         }
     }
-    if runs.len() > SHOWN {
-        writeln!(out, "  {DIM}… and {} more{DIM:#}", runs.len() - SHOWN)?;
+
+    fn of_request(question: &Question, is_only: bool, now: Timestamp) -> Self {
+        let (asked, shown) = (&question.asked, &question.asked.shown);
+        let why = match (&shown.command, shown.evidence.trim()) {
+            (Some(command), _) => format!("approve? {}", show_command(command)),
+            (None, "") => show(&asked.reason),
+            (None, evidence) => format!("{}: {}", asked.kind, show(evidence)),
+        };
+        let expires = shown.deadline.filter(|deadline| deadline.at > now);
+        let expires = expires.map(|deadline| {
+            let left = Human(deadline.at.since(now));
+            format!("{} in {left}; ", deadline.answer)
+        });
+        Self {
+            id: match is_only {
+                true => question.run.short().to_owned(),
+                false => asked.id.clone(),
+            },
+            command: match shown.doing.trim() {
+                "" => show(&asked.reason),
+                doing => show(doing),
+            },
+            project: question.project.clone(),
+            time: clock::ago(question.at, now),
+            below: expires.unwrap_or_default() + &why,
+        }
     }
-    Ok(())
+
+    fn with_time(mut self, time: String) -> Self {
+        self.time = time;
+        self
+    }
+
+    fn with_below(mut self, below: String) -> Self {
+        self.below = below;
+        self
+    }
+
+    /// How many lines it takes up.
+    fn height(&self) -> usize {
+        1 + usize::from(!self.below.is_empty())
+    }
+
+    fn lines(&self, columns: usize) -> impl Iterator<Item = String> {
+        let room = columns.saturating_sub(width(&self.id) + 4);
+        let folder = self.project.rsplit('/').next().unwrap_or_default();
+        let project = match columns < USUAL {
+            true => folder.to_owned(),
+            false => homely(&self.project),
+        };
+        let facts = [&self.time, &project].map(|fact| match fact.as_str() {
+            "" => String::new(),
+            fact => format!("  {}", show(fact)),
+        });
+        let (command, facts) = fitted(&self.command, &facts, LEAST_COMMAND, Some(room));
+        let first = format!(
+            "  {BOLD}{}{BOLD:#}  {command}{DIM}{facts}{DIM:#}",
+            cut(&self.id, columns.saturating_sub(2))
+        );
+        let below = (!self.below.is_empty()).then(|| {
+            let indent = INDENT.min(columns / 4);
+            let below = cut(&self.below, columns.saturating_sub(indent));
+            format!("{:indent$}{DIM}{below}{DIM:#}", "")
+        });
+        [first].into_iter().chain(below)
+    }
+}
+
+/// The runs of one state.
+struct Part {
+    title: &'static str,
+    style: Style,
+    entries: Vec<Entry>,
+}
+
+fn parts(shown: &Shown, now: Timestamp) -> [Part; 5] {
+    let part = |title, style, entries| Part {
+        title,
+        style,
+        entries,
+    };
+    let of = |runs: &[Listed], entry: &dyn Fn(Entry, &Listed) -> Entry| {
+        let runs = runs.iter().map(|one| entry(Entry::of_run(one), one));
+        runs.collect::<Vec<_>>()
+    };
+    let crashed = of(&shown.crashed, &|entry, one| {
+        let wait = state_text::wait(&one.state, now);
+        let below = wait.map_or_else(String::new, |wait| format!("was waiting {wait}"));
+        let began = format!("began {}", clock::ago(one.run.started, now));
+        entry.with_time(began).with_below(below)
+    });
+    let waiting = of(&shown.waiting, &|entry, one| {
+        entry.with_below(state_text::wait(&one.state, now).unwrap_or_default())
+    });
+    let running = of(&shown.running, &|entry, one| {
+        entry.with_time(format!("for {}", Human(now.since(one.run.started))))
+    });
+    let stopped = of(&shown.stopped, &|entry, one| {
+        let at = one.run.finished.unwrap_or(one.run.started);
+        entry.with_time(clock::ago(at, now))
+    });
+    [
+        part("needs you", RED, shown.needs_you.clone()),
+        part("crashed", RED, crashed),
+        part("waiting", YELLOW, waiting),
+        part("running", GREEN, running),
+        part("stopped", YELLOW, stopped),
+    ]
+}
+
+/// All of it, on one screen where a person reads it.
+fn screen(shown: &Shown, size: Option<Size>, now: Timestamp, session: &Session<'_>) -> Vec<String> {
+    let columns = size.map_or(USUAL, |size| size.columns);
+    let parts: Vec<_> = parts(shown, now).into();
+    let parts: Vec<_> = parts
+        .into_iter()
+        .filter(|part| !part.entries.is_empty())
+        .collect();
+    let mut lines = Vec::new();
+    if parts.iter().all(|part| part.title == "stopped") {
+        let idle = "Nothing is active, and nothing needs you.";
+        lines.push(cut(idle, columns));
+    }
+    let next = [
+        (!shown.needs_you.is_empty()).then(|| format!("answer: {}", session.line("inbox"))),
+        (!shown.crashed.is_empty()).then(|| format!("resume: {}", session.line("resume --all"))),
+    ];
+    let next: Vec<_> = next.into_iter().flatten().collect();
+    let footer = match next.len() {
+        0 => 0,
+        count => 1 + count,
+    };
+    // The last line of a terminal is where the next command is typed.
+    let room = size.map(|size| size.rows.saturating_sub(lines.len() + footer + 1));
+    let counts = shared(&parts, room);
+    for (part, count) in parts.iter().zip(counts) {
+        let (style, title, all) = (part.style, part.title, part.entries.len());
+        let cut_short = match all > count {
+            true if count == 0 => String::new(),
+            true => format!(", newest {count}:"),
+            false => String::new(),
+        };
+        lines.push(format!(
+            "{style}{title}{style:#} ({all}){DIM}{cut_short}{DIM:#}"
+        ));
+        for entry in part.entries.iter().take(count) {
+            lines.extend(entry.lines(columns));
+        }
+    }
+    if !next.is_empty() {
+        lines.push(String::new());
+        lines.extend(next.iter().map(|line| format!("{DIM}{line}{DIM:#}")));
+    }
+    lines
+}
+
+/// How many entries of each part are shown in so many lines: one of each first, then more in turn.
+fn shared(parts: &[Part], room: Option<usize>) -> Vec<usize> {
+    let mut left = room.map_or(usize::MAX, |room| room.saturating_sub(parts.len()));
+    let mut counts = vec![0; parts.len()];
+    let mut is_full = false;
+    while !is_full {
+        is_full = true;
+        for (part, count) in parts.iter().zip(&mut counts) {
+            let entry = part.entries.get(*count).filter(|_| *count < SHOWN);
+            let Some(height) = entry.map(Entry::height).filter(|height| *height <= left) else {
+                continue;
+            };
+            left -= height;
+            *count += 1;
+            is_full = false;
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use anstream::adapter::strip_str;
+
+    use super::*;
+
+    fn entry(number: usize) -> Entry {
+        Entry {
+            id: format!("k3v9{number:02}"),
+            command: "claude -p 'fix the failing tests of the parser' 日本語".into(),
+            project: "/home/me/work/a-project-with-a-long-name".into(),
+            time: "3 min ago".into(),
+            below: "abort in 23 h; auth_required: Invalid API key · Please run /login".into(),
+        }
+    }
+
+    fn many() -> Vec<Part> {
+        let part = |title, count| Part {
+            title,
+            style: RED,
+            entries: (0..count).map(entry).collect(),
+        };
+        vec![
+            part("needs you", 60),
+            part("waiting", 3),
+            part("running", 1),
+        ]
+    }
+
+    #[test]
+    fn every_part_has_its_share_of_the_screen() {
+        assert_eq!(shared(&many(), None), [SHOWN, 3, 1]);
+        // Headers take three lines, every entry two.
+        assert_eq!(shared(&many(), Some(9)), [1, 1, 1]);
+        assert_eq!(shared(&many(), Some(21)), [5, 3, 1]);
+        assert_eq!(shared(&many(), Some(0)), [0, 0, 0]);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for columns in [10, 20, 40, 80, 99, 100, 200] {
+            for line in entry(1).lines(columns) {
+                let plain = strip_str(&line).to_string();
+                assert!(width(&plain) <= columns, "{columns}: {plain}");
+            }
+        }
+        let narrow: Vec<_> = entry(1).lines(40).collect();
+        let narrow: Vec<_> = narrow
+            .iter()
+            .map(|line| strip_str(line).to_string())
+            .collect();
+        assert_eq!(
+            narrow,
+            [
+                "  k3v901  claude -p 'fix the…  3 min ago",
+                "          abort in 23 h; auth_required:…"
+            ]
+        );
+    }
 }

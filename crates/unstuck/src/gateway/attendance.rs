@@ -103,6 +103,14 @@ impl Attendance for Attending {
         self.session.last_success()
     }
 
+    fn failing_since(&self) -> Option<Timestamp> {
+        self.session.failing_since()
+    }
+
+    fn conversation(&self) -> Option<String> {
+        self.session.conversation()
+    }
+
     fn last_call(&self) -> Option<LastCall> {
         self.session.last_call()
     }
@@ -151,6 +159,14 @@ impl Attendance for Alone {
     }
 
     fn last_success(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn failing_since(&self) -> Option<Timestamp> {
+        None
+    }
+
+    fn conversation(&self) -> Option<String> {
         None
     }
 

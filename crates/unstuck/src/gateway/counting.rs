@@ -16,6 +16,8 @@ pub(crate) struct Counts {
     pub(crate) failed: u64,
     pub(crate) refused: u64,
     pub(crate) cost: f64,
+    /// How many used tokens whose price is not known.
+    pub(crate) unpriced: u64,
 }
 
 /// Counts what is written down.
@@ -50,6 +52,8 @@ impl Ledger for Counting {
         let mut counts = self.lock();
         counts.calls += 1;
         counts.cost += record.cost_usd.unwrap_or(0.0);
+        let has_used = record.tokens.is_some_and(|used| used.conversation() > 0);
+        counts.unpriced += u64::from(record.cost_usd.is_none() && has_used);
         match record.outcome {
             CallOutcome::Answered | CallOutcome::Cancelled => {}
             CallOutcome::Recovered => counts.recovered += 1,

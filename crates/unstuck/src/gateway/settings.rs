@@ -1,6 +1,7 @@
 //! What the configuration says, as the gateway takes it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use unstuck_config::section::{self, GatewaySection, GatewayTimeouts, GatewayWatch, OnReached};
 use unstuck_core::RetryPolicy;
@@ -9,7 +10,10 @@ use unstuck_gateway::{
     Budgets, Network, OnCircles, Settings, StreamMode, TimeLimits, Upstream, WatchRules,
 };
 
-use crate::environment::variable;
+use crate::environment::{network_probe, variable};
+
+/// A project must not make a storm of probes.
+const SHORTEST_PROBE: Duration = Duration::from_secs(1);
 
 /// What a gateway is told before it starts, by what the configuration says.
 pub(crate) fn settings(
@@ -21,6 +25,8 @@ pub(crate) fn settings(
     settings.network = network();
     settings.policy = policy;
     settings.limits = time_limits(&section.timeouts);
+    settings.network_probe = network_probe();
+    settings.probe_every = section.timeouts.probe.max(SHORTEST_PROBE);
     settings.max_request = usize::try_from(section.max_request).unwrap_or(usize::MAX);
     settings.route_around_refusals = section.route_around_refusals;
     settings.stream = stream_mode(section.stream);
@@ -121,6 +127,8 @@ mod tests {
             settings(&section, Vec::new(), RetryPolicy::default()),
         );
         assert_eq!(own.max_request, of_section.max_request);
+        assert_eq!(own.probe_every, of_section.probe_every);
+        assert_eq!(own.watch.hold, of_section.watch.hold);
         assert_eq!(own.watch.then, of_section.watch.then);
         assert_eq!(own.stream, of_section.stream);
         assert!(own.budgets.session.is_none() && of_section.budgets.session.is_none());

@@ -37,7 +37,6 @@ use unstuck_run::drive::{
     Announcer, Engine, Finished, GoBetween, Knowledge, Known, KnowsRepairs, RepairTerms, Repairer,
     Reporter, Request, RunError, RunReporter, Supervisors, Workshop, forget_stop_request,
 };
-use unstuck_run::network::NetworkProbe;
 use unstuck_run::process::{ReaperProgram, Stdin, Stop};
 use unstuck_store::{Location, Store};
 
@@ -51,6 +50,7 @@ use crate::repairs::Repairs;
 use crate::report::hinted;
 use crate::session::Session;
 use crate::trusting;
+use crate::unrecorded;
 
 /// What is to be driven.
 enum Task<'a> {
@@ -70,6 +70,30 @@ impl Task<'_> {
                 }
             }
             Self::Start(..) => {}
+        }
+    }
+
+    /// Keeps what the store could not take of a run that has ended, and tells where.
+    fn keep_unrecorded(&mut self, session: &Session<'_>, finished: &Finished) {
+        if finished.unrecorded.is_empty() {
+            return;
+        }
+        let run = &finished.run;
+        let kept = unrecorded::keep(session.store, run, &finished.unrecorded);
+        let told = match kept {
+            Ok(path) => format!(
+                "the end of run {run} is not in the store, which still cannot be written; it is kept in {} and recorded by the next \
+                 unstuck command once there is room",
+                path.display()
+            ),
+            Err(error) => format!(
+                "the end of run {run} is not in the store, which still cannot be written, nor could it be kept elsewhere ({error}); \
+                 what happened is in .unstuck/runs/{run} of its project"
+            ),
+        };
+        match self {
+            Self::Start(_, reporter) | Self::Resume(_, _, reporter) => reporter.warn(&told),
+            Self::Conduct(_, reporter) => reporter.warn(&told),
         }
     }
 
@@ -311,7 +335,11 @@ fn drive(
         (Ok(Err(RunError::Unrecorded(error))), Task::Start(request, reporter)) => {
             (error, request, reporter)
         }
-        (driven, _) => return driven?.map_err(explained),
+        (driven, _) => {
+            let finished = driven?.map_err(explained)?;
+            task.keep_unrecorded(session, &finished);
+            return Ok(finished);
+        }
     };
     let substitute = SubstituteStore::make(session.store, error, &mut **reporter)?;
     // What was spent and allowed before is not known there.
@@ -379,6 +407,7 @@ fn drive_in(
             &store,
         );
         let repair = setting.repair.as_ref();
+        let home = environment::variable("HOME").map(PathBuf::from);
         let around = Around {
             workshop,
             repairer: repair.map(|(terms, project)| Repairer {
@@ -395,6 +424,8 @@ fn drive_in(
             patience: &config.escalations().patience(),
             announcer: notifying.as_ref().map(|hooks| hooks as &dyn Announcer),
             go_between: private.as_ref().map(|private| private as &dyn GoBetween),
+            home: home.as_deref(),
+            heartbeat: config.run().heartbeat,
         };
         let awake = config.run().keep_awake.then(KeepAwake::start);
         let finished = around.perform(task, &mut setting.stdin).await;
@@ -428,6 +459,8 @@ struct Around<'a> {
     patience: &'a Patience,
     announcer: Option<&'a dyn Announcer>,
     go_between: Option<&'a dyn GoBetween>,
+    home: Option<&'a Path>,
+    heartbeat: Duration,
 }
 
 impl<'a> Around<'a> {
@@ -478,7 +511,9 @@ impl<'a> Around<'a> {
             reporter,
             stop: self.stop.clone(),
             clock: Clock::System,
-            network: network(),
+            network: environment::network_probe(),
+            home: self.home,
+            heartbeat: self.heartbeat,
             draws,
             state: self.state,
             role: None,
@@ -504,7 +539,9 @@ impl<'a> Around<'a> {
             reporter: Mutex::new(reporter),
             stop: self.stop.clone(),
             clock: Clock::System,
-            network: network(),
+            network: environment::network_probe(),
+            home: self.home,
+            heartbeat: self.heartbeat,
             draws: RefCell::new(draws),
             state: self.state,
             plan: RefCell::new(Rc::new(plan)),
@@ -513,12 +550,6 @@ impl<'a> Around<'a> {
             announcer: self.announcer,
             go_between: self.go_between,
         }
-    }
-}
-
-fn network() -> NetworkProbe {
-    NetworkProbe::System {
-        has_proxy: environment::has_proxy(),
     }
 }
 

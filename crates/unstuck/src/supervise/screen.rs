@@ -134,13 +134,13 @@ impl Reporter for Screen {
         }
     }
 
-    fn waiting(&mut self, left: Duration, until: Timestamp, recovery: &Recovery) {
+    fn waiting(&mut self, left: Duration, _until: Timestamp, recovery: &Recovery) {
         let now = match io::stdin().is_terminal() {
             true => "Enter tries now".to_owned(),
             false => format!("unstuck retry {} tries now", recovery.id().short()),
         };
-        let line = wait_words::line(left, until, recovery);
-        self.draw(&format!("{line}{} · {now}, Ctrl-C stops", spent(recovery)));
+        let line = wait_words::line(left, recovery);
+        self.draw(&format!("{line} · {now}, Ctrl-C stops{}", spent(recovery)));
     }
 
     fn still_waiting(&mut self, left: Duration, until: Timestamp, recovery: &Recovery) {
@@ -157,7 +157,7 @@ impl Reporter for Screen {
             let number = recovery.attempts();
             let left = until.since(crate::clock::now().at);
             self.draw(&format!(
-                "attempt {number} · {} · its API is asked again in {} (at {}){}",
+                "attempt {number} · {} · its API is asked again in {} (at {}){} · Ctrl-C stops",
                 Human(elapsed),
                 Human(left),
                 crate::clock::shown(until),

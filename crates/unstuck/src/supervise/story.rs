@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use unstuck_core::duration::Human;
 use unstuck_core::event::{
-    AttemptFailed, AttemptStarted, Event, Outcome, RunFinished, WaitEndedBy,
+    AttemptFailed, AttemptStarted, Event, Outcome, RunFinished, WaitEndedBy, WaitingUntil,
 };
 use unstuck_core::recovery::Next;
 use unstuck_core::{Kind, Recovery};
@@ -35,6 +35,7 @@ pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<Str
             Some(_) => vec![made.decision.reason.clone()],
             None => Vec::new(),
         },
+        Event::WaitingUntil(wait) => rereads(wait).into_iter().collect(),
         Event::WaitEnded(ended) => vec![wait_ended(ended.by).to_owned()],
         Event::ModelEscalated(model) => vec![format!(
             "{BOLD}model {} → {}{BOLD:#}{}",
@@ -49,6 +50,12 @@ pub(super) fn lines(event: &Event, recovery: &Recovery, option: &str) -> Vec<Str
         Event::RunFinished(end) => finished(end, recovery, option),
         other => repair_words::line(other).into_iter().collect(),
     }
+}
+
+/// What waking the conversation costs when a wait is over.
+pub(super) fn rereads(wait: &WaitingUntil) -> Option<String> {
+    let cost = wait.reread?;
+    Some(format!("to continue the conversation then, {cost}"))
 }
 
 fn wait_ended(by: WaitEndedBy) -> &'static str {

@@ -2,18 +2,15 @@
 //!
 //! There is one for each usual store, so that a machine whose home can never be written has a history all the same.
 
-use std::fs::{self, DirBuilder};
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use unstuck_core::RunId;
 use unstuck_run::drive::Reporter;
 use unstuck_store::{Append, Location, Options, RunFilter, Store, StoreError};
 
-use crate::environment;
+use crate::unrecorded;
 
 /// A store whose runs go to the usual store when that can be written again.
 #[derive(Debug)]
@@ -30,12 +27,10 @@ impl SubstituteStore {
         error: StoreError,
         reporter: &mut dyn Reporter,
     ) -> Result<Self> {
-        let name = folder_name(usual);
-        let mut folders = places().map(|place| place.join(&name));
-        let Some(folder) = folders.find(|folder| make_private(folder).is_ok()) else {
+        let Some(folder) = unrecorded::substitute_folder(usual) else {
             return Err(crate::store::explained(error));
         };
-        let location = Location::file(folder.join("unstuck.db"));
+        let location = Location::file(folder.join(unrecorded::SUBSTITUTE));
         reporter.warn(&format!(
             "{error}: the command is run all the same, and recorded in {location} for now; nothing is repaired and no other model \
              used meanwhile; --store FILE or UNSTUCK_STORE names another place"
@@ -67,7 +62,7 @@ impl SubstituteStore {
                 }
             }
             Err(error) => reporter.warn(&format!(
-                "the store still cannot be written ({error:#}); see unstuck show {} --store {}",
+                "the store still cannot be written ({error:#}); the next unstuck command records it once there is room; see unstuck show {} --store {}",
                 run.short(),
                 self.location
             )),
@@ -90,57 +85,5 @@ impl SubstituteStore {
         }
         to.close().await?;
         Ok(is_used)
-    }
-}
-
-/// Places that are rarely on the same disk as the usual store.
-fn places() -> impl Iterator<Item = PathBuf> {
-    let runtime = environment::variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let places = [PathBuf::from("/dev/shm"), std::env::temp_dir()];
-    runtime.into_iter().chain(places)
-}
-
-/// The name of its folder: one for each person and usual store.
-fn folder_name(usual: &Location) -> String {
-    let mut hasher = DefaultHasher::new();
-    usual.path().hash(&mut hasher);
-    let user = rustix::process::geteuid().as_raw();
-    format!("unstuck-{user}-{:016x}", hasher.finish())
-}
-
-/// Makes a folder that nobody else can look into, or takes the one that is there if it is such a folder.
-fn make_private(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let there = fs::symlink_metadata(folder)?;
-            let is_ours = there.uid() == rustix::process::geteuid().as_raw();
-            let is_private = there.is_dir() && there.mode() & 0o077 == 0;
-            if is_ours && is_private {
-                Ok(())
-            } else {
-                Err(error)
-            }
-        }
-        made => made,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_folder_that_others_can_look_into_is_not_used() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("store");
-        make_private(&folder).unwrap();
-        make_private(&folder).unwrap();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-        assert!(make_private(&folder).is_err());
-        let link = place.path().join("link");
-        std::os::unix::fs::symlink(place.path(), &link).unwrap();
-        assert!(make_private(&link).is_err());
     }
 }

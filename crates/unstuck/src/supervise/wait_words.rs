@@ -8,14 +8,13 @@ use unstuck_core::{Recovery, Timestamp};
 
 use crate::clock;
 
-/// A wait on one line: the countdown, and the moment at which it is given up.
-pub(super) fn line(left: Duration, until: Timestamp, recovery: &Recovery) -> String {
-    let next = recovery.attempts() + 1;
-    let (left, at) = (Human(left), clock::shown(until));
+/// A wait on one line of 80 columns: the countdown, and the moment at which it is given up.
+pub(super) fn line(left: Duration, recovery: &Recovery) -> String {
+    let (next, left) = (recovery.attempts() + 1, Human(left));
     match recovery.wait_for() {
         WaitFor::Network => format!("no network: attempt {next} when it is back (for {left} more)"),
-        WaitFor::Probe => format!("parked: probe in {left} (at {at}){}", deadline(recovery)),
-        WaitFor::Retry => format!("attempt {next} in {left} (at {at}){}", deadline(recovery)),
+        WaitFor::Probe => format!("parked: probe in {left}{}", deadline(recovery)),
+        WaitFor::Retry => format!("attempt {next} in {left}{}", deadline(recovery)),
     }
 }
 
@@ -36,7 +35,8 @@ pub(super) fn sign_of_life(
     let kind = kind.map(|kind| format!("{kind}, ")).unwrap_or_default();
     let short = recovery.id().short();
     format!(
-        "still waiting: {kind}{}; unstuck stop {short}{option} stops, unstuck retry {short}{option} tries now",
-        line(left, until, recovery)
+        "still waiting until {}: {kind}{}; unstuck stop {short}{option} stops, unstuck retry {short}{option} tries now",
+        clock::shown(until),
+        line(left, recovery)
     )
 }

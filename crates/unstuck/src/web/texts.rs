@@ -29,22 +29,30 @@ pub(super) async fn texts(
     let story = doer.0.store.story(&run).await?.ok_or_else(none)?;
     let found = story.attempts.into_iter().find(|one| one.index == attempt);
     let (found, project) = (found.ok_or_else(none)?, story.view.project);
+    let instances = story.run.instances(found.part.as_ref());
     doer.beside(move |desk| {
         // Without it only the words of the command line are not told apart.
         let config = config::load_in(Path::new(&project), desk.session().sources()).ok();
-        Ok(read(&found, Path::new(&project), &run, config.as_ref()))
+        Ok(read(
+            &found,
+            instances,
+            Path::new(&project),
+            &run,
+            config.as_ref(),
+        ))
     })
     .await
 }
 
 fn read(
     attempt: &AttemptStory,
+    instances: u32,
     project: &Path,
     run: &RunId,
     config: Option<&Config>,
 ) -> AttemptTexts {
     let run = folder::path_of(project, run);
-    let folder = folder::attempt_of(&run, attempt.part.as_ref(), attempt.number);
+    let folder = folder::attempt_of(&run, attempt.part.as_ref(), instances, attempt.number);
     let kept = |name: &str| end_of(&folder.join(name)).unwrap_or_default();
     let (prompt, _) = kept("prompt.md");
     let ((stdout, stdout_cut), (stderr, stderr_cut)) = (kept("stdout.log"), kept("stderr.log"));

@@ -129,6 +129,7 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
         fallback: None,
         passed_over: Vec::new(),
         policy_hash: "h".into(),
+        conversation: None,
     }))
 }
 

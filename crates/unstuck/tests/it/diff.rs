@@ -87,6 +87,7 @@ fn succeeded(number: u32, tree: Option<String>) -> Event {
         used: Measured::default(),
         tree,
         last_progress: None,
+        failing_since: None,
     };
     Event::from(Box::new(AttemptSucceeded {
         end,
@@ -96,6 +97,7 @@ fn succeeded(number: u32, tree: Option<String>) -> Event {
 
 fn interrupted(number: u32) -> Event {
     Event::from(AttemptInterrupted {
+        progressed: false,
         session: RunId::new(RUN).session(1),
         number,
         by: InterruptedBy::Person,

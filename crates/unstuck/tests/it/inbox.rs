@@ -430,3 +430,19 @@ fn who_wants_no_colours_gets_none() {
     assert_eq!(styles.count(), 0, "{:?}", person.seen);
     assert_eq!(person.types("q").leaves(), 0);
 }
+
+/// N29: many requests of a project are aborted by one key and a `y`.
+#[test]
+fn all_requests_of_a_project_are_aborted_by_one_key() {
+    let place = Place::new();
+    for code in ["4", "5"] {
+        let exec = ["exec", "--", "sh", "-c", &format!("exit {code}")];
+        place.run(&exec, "").told(3, &[]);
+    }
+    let mut person = Person::at(&place, &["inbox"], &[]);
+    person.sees("q leave");
+    person.types("X").sees("abort all 2 requests of project");
+    person.types("y").sees("2 aborted").sees("nothing waits");
+    assert_eq!(person.types("q").leaves(), 0);
+    assert_eq!(place.json(&["inbox", "--json"], ""), serde_json::json!([]));
+}

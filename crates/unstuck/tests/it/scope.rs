@@ -229,6 +229,74 @@ fn status_shows_what_needs_you_and_its_exit_code_says_so() {
     );
 }
 
+/// N29: however much there is, it fits the terminal, and every part has its share.
+#[test]
+fn status_is_one_screen_however_much_there_is() {
+    let place = asking();
+    for code in 10..22 {
+        let exec = ["exec", "--", "sh", "-c", &format!("exit {code}")];
+        place.run(&exec, "").told(3, &[]);
+    }
+    let mut child = start(&place, &["exec", "--", "sh", "-c", "echo ready; sleep 60"]);
+    assert_eq!(first_line(&mut child), "ready\n");
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    for (columns, rows) in [(40, 24), (80, 12)] {
+        let line = format!("stty cols {columns} rows {rows}; '{unstuck}' status");
+        let mut terminal = place.shell(&format!("script -qec \"{line}\" /dev/null"));
+        let shown = terminal.env("NO_COLOR", "1").output().unwrap();
+        let text = String::from_utf8(shown.stdout).unwrap().replace('\r', "");
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines.len() < rows, "{text}");
+        let widest = lines.iter().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(columns), "{text}");
+        assert!(text.starts_with("needs you (12), newest "), "{text}");
+        assert!(
+            text.contains("exit 21") && text.contains("running (1)"),
+            "{text}"
+        );
+        assert!(text.contains("abort in 2"), "the expiry is told: {text}");
+        assert!(!text.contains('\u{1b}'), "no color: {text}");
+    }
+    assert_eq!(
+        place.run(&["status", "--short"], "").stdout,
+        "12 need you, 1 running\n"
+    );
+    signal(&child, Signal::INT);
+    child.wait().unwrap();
+}
+
+/// What people copy from a screen names its run: the id of a session or a request, in any case.
+#[test]
+fn a_run_is_found_by_the_ids_that_begin_with_its_own() {
+    let place = asking();
+    place.run(&EXEC, "").told(3, &[]);
+    let asked = id(&place.json(&["inbox", "--json"], "")[0]);
+    let run = asked.split_once('-').unwrap().0.to_owned();
+    for named in [asked.clone(), format!("{run}-1"), run.to_uppercase()] {
+        for command in ["show", "explain"] {
+            let shown = place.run(&[command, &named], "");
+            shown.told(0, &[]);
+            assert!(
+                shown.stdout.contains("auth_required"),
+                "{named}: {}",
+                shown.stdout
+            );
+        }
+    }
+    place
+        .run(&["inbox", &asked.to_uppercase()], "")
+        .told(0, &[]);
+    for command in ["show", "explain", "inbox", "logs", "diff"] {
+        place
+            .run(&[command, ""], "")
+            .told(2, &["a value is required"]);
+    }
+    let long = "x".repeat(300);
+    let unknown = place.run(&["inbox", &long], "");
+    unknown.told(1, &["there is no question", "unstuck inbox"]);
+    assert!(unknown.stderr.len() < 300, "{}", unknown.stderr);
+}
+
 /// A command whose input holds a secret, which is not stored, can never run again: nothing else is offered.
 #[test]
 fn a_run_that_cannot_be_resumed_is_never_left_behind() {

@@ -61,7 +61,7 @@ fn finished() -> Event {
         attempts: 1,
         retry_count: 0,
         recovery_level: None,
-        cost_usd: 0.0,
+        cost_usd: Some(0.0),
         duration_ms: 5,
     })
 }

@@ -23,7 +23,7 @@ pub struct GatewayTimeouts {
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub response: Duration,
-    /// For a whole answer that does not come in pieces; `600s` by default.
+    /// For a whole answer that does not come in pieces, at most; `600s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub whole: Duration,
@@ -51,6 +51,10 @@ pub struct GatewayTimeouts {
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub fallback_silence: Duration,
+    /// Between two probes of an upstream that is down, once the clients would have given up; `60s` by default, at least `1s`.
+    #[serde(deserialize_with = "duration::read")]
+    #[schemars(schema_with = "duration::schema")]
+    pub probe: Duration,
     /// For the request of the client to arrive; `60s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
@@ -69,6 +73,7 @@ impl Default for GatewayTimeouts {
             keep_alive: seconds(15),
             fallback_after: seconds(5),
             fallback_silence: seconds(10),
+            probe: seconds(60),
             request: seconds(60),
         }
     }

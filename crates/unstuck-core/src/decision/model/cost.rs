@@ -1,10 +1,11 @@
 //! What a change of the model would cost, as an estimate with its formula.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 
 use crate::moment::Timestamp;
+use crate::money::usd;
 
 use super::{Catalog, Model};
 
@@ -26,6 +27,33 @@ impl Tokens {
     /// How long one prompt is on average.
     fn prompt(self) -> u64 {
         self.input.saturating_add(self.cached) / self.requests.max(1)
+    }
+
+    /// How long the conversation is after a request, on average.
+    pub fn conversation(self) -> u64 {
+        self.prompt() + self.output / self.requests.max(1)
+    }
+}
+
+/// The cost of reading a conversation again of which nothing is cached any more.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RereadCost {
+    /// How long it is, in tokens.
+    pub tokens: u64,
+    /// What reading it costs, in USD; null where the price is unknown.
+    pub usd: Option<f64>,
+}
+
+impl fmt::Display for RereadCost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tokens = match self.tokens {
+            count if count >= 10_000 => format!("{}k", count / 1000),
+            count => count.to_string(),
+        };
+        match self.usd {
+            Some(cost) => write!(f, "about {tokens} tokens are read again, {}", usd(cost)),
+            None => write!(f, "about {tokens} tokens are read again, price unknown"),
+        }
     }
 }
 
@@ -125,6 +153,20 @@ impl Model {
 }
 
 impl Catalog {
+    /// What it costs to read so many tokens again with this model, none of them cached.
+    pub fn reread(&self, model: Option<&str>, tokens: u64) -> RereadCost {
+        let request = Tokens {
+            input: tokens,
+            requests: 1,
+            ..Tokens::default()
+        };
+        let model = model.and_then(|name| self.find(name));
+        RereadCost {
+            tokens,
+            usd: model.and_then(|model| model.cost(request)),
+        }
+    }
+
     /// What the expected tokens cost more with one model than with another.
     pub fn difference(&self, from: &str, to: &str, tokens: Tokens) -> CostEstimate {
         let rates = |name: &str| {
@@ -239,6 +281,24 @@ mod tests {
         };
         let fable = catalog.difference("claude-opus-5-5", "claude-fable-5-2", cached);
         assert_eq!(fable.usd(), None);
+    }
+
+    #[test]
+    fn a_conversation_that_is_read_again_costs_the_price_of_new_input() {
+        let catalog = Catalog::embedded();
+        let known = catalog.reread(Some("claude-opus-5-5"), 150_000);
+        assert_eq!(known.usd, Some(0.6));
+        assert_eq!(known.to_string(), "about 150k tokens are read again, $0.60");
+        let unknown = catalog.reread(Some("local-large"), 9_000);
+        assert_eq!(
+            serde_json::to_value(unknown).unwrap()["usd"],
+            serde_json::Value::Null
+        );
+        assert_eq!(
+            unknown.to_string(),
+            "about 9000 tokens are read again, price unknown"
+        );
+        assert_eq!(catalog.reread(None, 9_000), unknown);
     }
 
     /// S4-21: the record of a change of the model.

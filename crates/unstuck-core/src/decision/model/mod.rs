@@ -3,7 +3,7 @@
 mod cost;
 mod name;
 
-pub use cost::{Amount, CostEstimate, EscalationReason, EscalationRecord, Tokens};
+pub use cost::{Amount, CostEstimate, EscalationReason, EscalationRecord, RereadCost, Tokens};
 
 use serde::{Deserialize, Serialize};
 

@@ -80,7 +80,9 @@ impl RetryPolicy {
         let (retries, explicit) = self.retries(place, file, &words);
         let defaults = file.defaults(place.layer);
         let has_number = words.say(|one| one.max_retries).is_some() || defaults.retries.is_some();
-        let is_timed = place.kind.category() == Category::Transient && !has_number;
+        let own_time = defaults.give_up_after_seconds.map(Duration::from_secs);
+        let is_transient = place.kind.category() == Category::Transient;
+        let is_timed = (is_transient || own_time.is_some()) && !has_number;
         // Where time bounds the rest, the kinds with numbers of their own keep their waits too: multiplier × n seconds.
         let keeps_own = self.give_up_after.is_some() && defaults.backoff_multiplier.is_some();
         let (curve, jitter) = match keeps_own {
@@ -95,7 +97,10 @@ impl RetryPolicy {
         Limits {
             retries,
             explicit,
-            give_up_after: self.give_up_after.filter(|_| is_timed),
+            give_up_after: self
+                .give_up_after
+                .filter(|_| is_timed)
+                .map(|time| own_time.map_or(time, |own| own.min(time))),
             backoff: Backoff {
                 curve,
                 jitter: words.say(|one| one.jitter).unwrap_or(jitter),

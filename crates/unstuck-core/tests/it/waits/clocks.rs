@@ -185,3 +185,82 @@ fn an_unknown_zone_or_time_does_not_invent_a_wait() {
     assert_eq!(Now::in_zone(moment(NOW), "Nowhere/Land"), None);
     assert_eq!(Now::at_offset(moment(NOW), i32::MAX), None);
 }
+
+/// Lessons: an undated reset is meant from the moment at which it was printed, whenever it is read.
+mod printed {
+    use unstuck_core::failure::Text;
+    use unstuck_core::{Failure, Now, Timestamp};
+
+    use super::{moment, until};
+
+    const BANNER: &str = "5-hour limit reached - resets 10:30pm\n";
+
+    /// An agent that printed these texts at these moments, read at another.
+    fn read_at(now: &str, printed: &[(&str, &str)]) -> String {
+        let mut text = String::new();
+        let mut times: Vec<(usize, Timestamp)> = Vec::new();
+        for (at, part) in printed {
+            times.push((text.len(), moment(at)));
+            text.push_str(part);
+        }
+        let text = Text::from(text).printed_at(times);
+        let failure = Failure::agent("claude")
+            .with_exit_code(1)
+            .with_stdout(text)
+            .with_stderr("");
+        until(&failure, &Now::utc(moment(now)))
+    }
+
+    #[test]
+    fn a_clock_time_is_that_of_the_day_on_which_it_was_printed() {
+        let evening = [("2026-11-15T21:00:00Z", BANNER)];
+        for (now, reset) in [
+            ("2026-11-15T21:01:00Z", "2026-11-15T22:30:00Z"),
+            ("2026-11-15T22:29:59Z", "2026-11-15T22:30:00Z"),
+            // It is over, so nothing is left to wait for; it is not tomorrow's.
+            ("2026-11-15T22:31:00Z", ""),
+            ("2026-11-16T00:10:00Z", ""),
+        ] {
+            assert_eq!(read_at(now, &evening), reset, "{now}");
+        }
+        let night = [(
+            "2026-11-15T21:00:00Z",
+            "5-hour limit reached - resets 12:04am\n",
+        )];
+        let read = read_at("2026-11-16T00:01:00Z", &night);
+        assert_eq!(read, "2026-11-16T00:04:00Z");
+    }
+
+    #[test]
+    fn a_banner_that_is_drawn_again_states_what_it_stated_first() {
+        let drawn = [
+            ("2026-11-15T22:00:00Z", "work\n"),
+            ("2026-11-15T22:20:00Z", BANNER),
+            ("2026-11-15T22:31:00Z", BANNER),
+        ];
+        assert_eq!(read_at("2026-11-15T22:31:05Z", &drawn), "");
+    }
+
+    #[test]
+    fn a_wait_that_is_stated_anew_is_meant_from_then_on() {
+        let wait = "Rate limit reached. Please try again in 10 minutes.\n";
+        let once = [("2026-11-15T21:00:00Z", wait)];
+        let read = read_at("2026-11-15T21:04:00Z", &once);
+        assert_eq!(read, "2026-11-15T21:10:00Z");
+        let twice = [once[0], ("2026-11-15T21:03:00Z", wait)];
+        let read = read_at("2026-11-15T21:04:00Z", &twice);
+        assert_eq!(read, "2026-11-15T21:13:00Z");
+    }
+
+    #[test]
+    fn a_line_that_came_in_pieces_was_printed_with_the_last_of_them() {
+        let (one, other) = BANNER.split_at(20);
+        let pieces = [
+            ("2026-11-14T21:00:00Z", "hello\n"),
+            ("2026-11-14T23:00:00Z", one),
+            ("2026-11-15T21:00:00Z", other),
+        ];
+        let read = read_at("2026-11-15T21:01:00Z", &pieces);
+        assert_eq!(read, "2026-11-15T22:30:00Z");
+    }
+}

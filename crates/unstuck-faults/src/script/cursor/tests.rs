@@ -78,6 +78,7 @@ fn every_condition_must_hold() {
         "key = \"one\"",
         "stream = false",
         "body = \"temperature\"",
+        "body_lacks = \"top_p\"",
         "prefill = false",
         "key = \"one\", model = \"m\"",
     ] {
@@ -91,6 +92,7 @@ fn every_condition_must_hold() {
         "key = \"two\"",
         "stream = true",
         "body = \"top_p\"",
+        "body_lacks = \"temperature\"",
         "prefill = true",
         "key = \"one\", model = \"n\"",
     ] {

@@ -144,6 +144,7 @@ impl<'a> Conversation<'a> {
             calls,
             results,
             position: position.value(),
+            continues: json::text(self.state).map(|id| Hash::of(id.as_bytes())),
         }
     }
 }

@@ -46,6 +46,8 @@ pub struct LastTurn {
     pub results: Vec<u64>,
     /// Where the conversation stands: the same again is the same request sent again.
     pub position: u64,
+    /// The answer that it continues, by the hash of its id, where the provider keeps the conversation.
+    pub continues: Option<u64>,
 }
 
 /// A call of a tool.

@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use super::messages::content_if;
 use super::{Finish, Frame, Reading, calls};
+use crate::protocol::hash::Hash;
 use crate::protocol::json::{count, filled_text, is, is_filled, list, object, read, text};
 
 object!(Event {
@@ -112,6 +113,7 @@ fn begin(reading: &mut Reading, response: &Response<'_>) {
     reading.name_model(response.model);
     if reading.id.is_none() {
         reading.id = filled_text(response.id).map(Into::into);
+        reading.said.id = reading.id.as_ref().map(|id| Hash::of(id.as_bytes()));
         reading.created = count(response.created).unwrap_or_default();
     }
 }

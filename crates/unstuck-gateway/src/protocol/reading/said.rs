@@ -19,6 +19,8 @@ pub struct Said {
     pub finish: Option<Finish>,
     /// The error that came instead of an answer or amid it, as raw JSON.
     pub error: Option<String>,
+    /// The hash of its id, where later requests can continue it by that.
+    pub id: Option<u64>,
     /// The tools it calls.
     pub calls: Vec<ToolCall>,
     /// How long its text is; thoughts do not count, a refusal does.
@@ -37,6 +39,7 @@ impl Default for Said {
             cache_written: 0,
             finish: None,
             error: None,
+            id: None,
             calls: Vec::new(),
             text_bytes: 0,
             text_hash: Hash::EMPTY.value(),

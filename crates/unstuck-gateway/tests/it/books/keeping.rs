@@ -51,6 +51,7 @@ async fn a_clients_calls_become_a_run_of_their_own() {
     let wanted = [
         "run_started",
         "call_failed",
+        "call_resumed",
         "call_finished",
         "run_finished",
     ];

@@ -30,7 +30,7 @@ impl Conductor<'_> {
         if iteration == 1 {
             return Ok(Between::Ready(Vec::new()));
         }
-        self.reload(stage.journal).await?;
+        self.reload(stage).await?;
         self.note_cut_repair(stage).await?;
         let plan = self.plan();
         let Some(repairer) = self.repairer(&plan) else {

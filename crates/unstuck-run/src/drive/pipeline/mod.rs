@@ -56,9 +56,9 @@ use super::repair::Workshop;
 use super::report::RunReporter;
 use super::supervisors::Supervisors;
 use crate::clock::Clock;
-use crate::network::NetworkProbe;
 use crate::process::{Stop, StopCause};
 use crate::worktree::{Snapshots, Step as TreeStep};
+use unstuck_network::NetworkProbe;
 
 /// How often those who look are told where the run stands.
 const TICK: Duration = Duration::from_millis(200);
@@ -82,6 +82,10 @@ pub struct Conductor<'a> {
     pub stop: watch::Receiver<Stop>,
     /// The time.
     pub clock: Clock,
+    /// The person's home folder, where agents keep their conversations.
+    pub home: Option<&'a Path>,
+    /// How often a log is told that a wait goes on.
+    pub heartbeat: Duration,
     /// Whether there is a network.
     pub network: NetworkProbe,
     /// Chance.
@@ -112,6 +116,8 @@ struct Stage<'s, 'a> {
     told: Cell<bool>,
     /// When the configuration that counts was written.
     config_seen: Cell<Option<SystemTime>>,
+    /// Why the configuration was refused when it was read last.
+    rejected: RefCell<Option<String>>,
     /// How the newest iteration of this process was judged.
     judged: RefCell<Option<IterationFinished>>,
     /// What each role made of the work tree.
@@ -167,6 +173,7 @@ impl Conductor<'_> {
             snapshots: self.snapshots(journal.run()),
             told: Cell::new(false),
             config_seen: Cell::new(self.config_written()),
+            rejected: RefCell::default(),
             judged: RefCell::default(),
             steps: RefCell::default(),
             journal: &journal,
@@ -423,7 +430,7 @@ impl Conductor<'_> {
                 attempts: view.attempts,
                 retry_count: view.retry_count,
                 recovery_level: view.recovery_level,
-                cost_usd: view.cost_usd,
+                cost_usd: run.known_cost(),
                 duration_ms: in_millis(now.since(view.started)),
             }
         });

@@ -73,7 +73,7 @@ impl Conductor<'_> {
             News::Configuration => {
                 // Before it is read: what is written meanwhile is news again.
                 stage.config_seen.set(self.config_written());
-                self.reload_waiting(stage.journal).await
+                self.reload_waiting(stage).await
             }
         }
     }

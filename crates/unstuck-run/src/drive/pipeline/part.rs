@@ -83,6 +83,8 @@ impl Conductor<'_> {
             reporter: &mut reporter,
             stop: self.stop.clone(),
             clock: self.clock,
+            home: self.home,
+            heartbeat: self.heartbeat,
             network: self.network.clone(),
             draws: &mut draw,
             state: self.state,

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use unstuck_core::RetryPolicy;
 use unstuck_core::agent::Agent;
+use unstuck_core::budget::{Budget, lower_limit};
 use unstuck_core::event::{LoopStarted, OnStuck, PipelineStarted, RoleStarted};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::question::Patience;
 use unstuck_core::stuck::StuckLimits;
 
-use crate::drive::budget::Budget;
 use crate::drive::repair::RepairTerms;
 use crate::drive::request::Options;
 use crate::prompt::PromptSource;
@@ -151,6 +151,29 @@ impl Plan {
             .extend(left_out.into_iter().map(|role| role.id));
     }
 
+    /// Takes back what was raised of the budgets since the run began: only a person's answer raises them. Tells what was.
+    pub(super) fn keep_budgets(&mut self, before: &PipelineStarted) -> Vec<String> {
+        let mut raised = Vec::new();
+        if let Some(budget) = before.budget {
+            let kept = budget.changed_to(self.budget);
+            if kept != self.budget {
+                raised.push("[budget]".to_owned());
+            }
+            self.budget = kept;
+        }
+        for role in &mut self.roles {
+            let Some(then) = before.roles.iter().find(|one| one.id == role.id) else {
+                continue;
+            };
+            let kept = lower_limit(then.max_cost, role.policy.max_cost);
+            if kept != role.policy.max_cost {
+                raised.push(format!("maxCost of {}", role.id));
+            }
+            role.policy.max_cost = kept;
+        }
+        raised
+    }
+
     /// What a later process needs to know of it.
     pub(super) fn described(&self, knowledge: &str) -> PipelineStarted {
         PipelineStarted {
@@ -167,6 +190,7 @@ impl Plan {
             parallel: self.parallel,
             checkpoint: self.checkpoint,
             looping: self.looping.as_ref().map(LoopPlan::described),
+            budget: Some(self.budget),
             knowledge: knowledge.to_owned(),
         }
     }
@@ -180,6 +204,7 @@ impl RolePlan {
             instances: self.instances,
             optional: self.optional,
             settings: self.settings.clone(),
+            max_cost: self.policy.max_cost,
         }
     }
 }

@@ -8,7 +8,8 @@ use unstuck_core::event::{ConfigRejected, ConfigReloaded, EscalationKind, Recove
 use unstuck_core::pipeline::changes;
 use unstuck_core::question::Circumstances;
 
-use super::{Conductor, Plan};
+use super::resume::kept_budgets;
+use super::{Conductor, Plan, Stage};
 use crate::drive::asking::Asking;
 use crate::drive::error::RunError;
 use crate::drive::journal::Journal;
@@ -16,39 +17,48 @@ use crate::drive::repair::RepairTerms;
 
 impl Conductor<'_> {
     /// Takes over what was changed; what cannot be read is refused, and the loop goes on as it was.
-    pub(super) async fn reload(&self, journal: &Journal<'_>) -> Result<(), RunError> {
-        self.take_over(journal, |_, now| now).await
+    pub(super) async fn reload(&self, stage: &Stage<'_, '_>) -> Result<(), RunError> {
+        self.take_over(stage, |_, now| now).await
     }
 
     /// Takes over what was changed about repairs and people while a person is waited for. The roles are at work; what
     /// was changed about them counts from the next iteration on.
-    pub(super) async fn reload_waiting(&self, journal: &Journal<'_>) -> Result<(), RunError> {
+    pub(super) async fn reload_waiting(&self, stage: &Stage<'_, '_>) -> Result<(), RunError> {
         let keep_roles = |before: &Plan, now: Plan| Plan {
             repair: now.repair,
             untrusted: now.untrusted,
             patience: now.patience,
             ..before.clone()
         };
-        self.take_over(journal, keep_roles).await
+        self.take_over(stage, keep_roles).await
     }
 
     async fn take_over(
         &self,
-        journal: &Journal<'_>,
+        stage: &Stage<'_, '_>,
         what: impl FnOnce(&Plan, Plan) -> Plan,
     ) -> Result<(), RunError> {
+        let journal = stage.journal;
         let before = self.plan();
         let path = before.config_path.as_ref();
         let path = path
             .map(|path| path.display().to_string())
             .unwrap_or_default();
         let read = (self.reload)().and_then(|now| same_roles(&before, now));
+        // It is read several times; the same reason is told once.
+        let rejected = read.as_ref().err().cloned();
+        if stage.rejected.replace(rejected.clone()) == rejected && rejected.is_some() {
+            return Ok(());
+        }
         let events = match read {
             Err(error) => vec![ConfigRejected { path, error }.into()],
             Ok(mut now) => {
                 now.command.clone_from(&before.command);
                 now.task.clone_from(&before.task);
-                now.budget = before.budget.changed_to(now.budget);
+                let raised = now.keep_budgets(&before.described(self.knowledge.version));
+                if !raised.is_empty() {
+                    self.tell(|reporter| reporter.note(&kept_budgets(&raised)));
+                }
                 let now = what(&before, now);
                 if now == *before {
                     return Ok(());

@@ -1,5 +1,7 @@
 //! Taking a pipeline up again: what succeeded is reused, unless what it was made from was changed.
 
+use std::rc::Rc;
+
 use unstuck_core::RunId;
 use unstuck_core::event::{IterationFinished, Outcome, RunResumed};
 use unstuck_core::pipeline::{RoleChange, changes};
@@ -39,6 +41,12 @@ impl Conductor<'_> {
         if let Some((question, reason)) = pipeline.waits_for_money(&restarted) {
             return Err(RunError::waits_for_money(run, question, reason));
         }
+        let mut plan = (*self.plan()).clone();
+        let raised = plan.keep_budgets(pipeline.plan());
+        if !raised.is_empty() {
+            self.tell(|reporter| reporter.note(&kept_budgets(&raised)));
+        }
+        self.plan.replace(Rc::new(plan));
         let mut now = self.plan().described(self.knowledge.version);
         now.command.clone_from(&pipeline.plan().command);
         let changed = changes(pipeline.plan(), &now);
@@ -77,6 +85,15 @@ impl Conductor<'_> {
         let is_done = matches!(end, Some(Outcome::Succeeded | Outcome::Recovered));
         (is_done && again.restart.is_empty()).then(|| "it is done".to_owned())
     }
+}
+
+/// What is told where a budget was raised in the configuration of a run that continues.
+pub(super) fn kept_budgets(raised: &[String]) -> String {
+    format!(
+        "{} was raised since the run began, which is in effect from the next run on: only an answer to its question \
+         (`unstuck approve`) raises the budget of a run",
+        raised.join(", ")
+    )
 }
 
 /// The changes that concern what was done already, and is not to be done again.

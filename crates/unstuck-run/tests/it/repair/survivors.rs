@@ -48,7 +48,7 @@ fn deaf(word: &str) -> String {
 #[tokio::test]
 async fn a_detached_deaf_daemon_is_dead_when_the_repair_has_ended() {
     let place = Place::new();
-    let word = format!("daemon-{}", std::process::id());
+    let word = format!("daemon-{}-", std::process::id());
     assert_eq!(reach(&deaf(&word)), Reach::Own);
     let ran = place.run(&deaf(&word)).await;
     assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
@@ -60,7 +60,7 @@ async fn a_detached_deaf_daemon_is_dead_when_the_repair_has_ended() {
 #[tokio::test]
 async fn a_daemon_of_an_entry_that_sees_the_machine_is_dead_too() {
     let place = Place::new();
-    let word = format!("seeing-{}", std::process::id());
+    let word = format!("seeing-{}-", std::process::id());
     let line = format!("kill -0 $$; {}", deaf(&word));
     let ran = place.run(&line).await;
     assert_eq!(ran.status, Status::Exited(0), "{ran:#?}");
@@ -72,7 +72,7 @@ async fn a_daemon_of_an_entry_that_sees_the_machine_is_dead_too() {
 async fn a_fork_bomb_stays_within_its_bounds_and_is_gone_afterwards() {
     let mut place = Place::new();
     place.timeout = std::time::Duration::from_secs(3);
-    let word = format!("bomb-{}", std::process::id());
+    let word = format!("bomb-{}-", std::process::id());
     let bomb = format!(
         "import os, sys, time\nsys.argv.append(\"{word}\")\nwhile True:\n  try: os.fork()\n  except OSError: time.sleep(1)\n"
     );
@@ -117,7 +117,7 @@ async fn repair_victim() {
 #[tokio::test]
 async fn when_unstuck_is_killed_nothing_of_the_repair_is_left() {
     let place = Place::new();
-    let word = format!("orphan-{}", std::process::id());
+    let word = format!("orphan-{}-", std::process::id());
     let line = format!("echo '{{}}' > unstuck.json; {}; sleep 1000", deaf(&word));
     #[expect(clippy::disallowed_methods, reason = "it must be killed from outside")]
     let victim = std::process::Command::new(std::env::current_exe().unwrap())

@@ -114,7 +114,7 @@ contract! {
         projects_are_told_at_a_glance
     }
     questions {
-        what_waits_is_listed_the_oldest_first
+        what_waits_is_listed_the_newest_first
         many_questions_are_listed_in_parts
         the_first_answer_counts
         of_many_answers_at_once_one_counts

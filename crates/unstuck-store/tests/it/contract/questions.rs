@@ -49,7 +49,7 @@ fn answer(run: &RunId, number: u32, who: &str, at: Timestamp) -> Append {
     Append::new(run.clone(), at, [Event::from(resolved)]).answering(answers)
 }
 
-pub(crate) async fn what_waits_is_listed_the_oldest_first(place: &Place) {
+pub(crate) async fn what_waits_is_listed_the_newest_first(place: &Place) {
     let store = place.open().await;
     let (one, two) = (run(1), run(2));
     let at = |append, seconds| Append {
@@ -62,9 +62,9 @@ pub(crate) async fn what_waits_is_listed_the_oldest_first(place: &Place) {
     store.append(at(second, 9)).await.unwrap();
     let all = store.questions(&QuestionFilter::default()).await.unwrap();
     let ids: Vec<_> = all.iter().map(|one| one.asked.id.clone()).collect();
-    assert_eq!(ids, [format!("{two}-e1"), format!("{one}-e1")]);
+    assert_eq!(ids, [format!("{one}-e1"), format!("{two}-e1")]);
     assert_eq!(
-        (all[0].project.as_str(), all[0].at),
+        (all[1].project.as_str(), all[1].at),
         ("/home/me/other", later(5))
     );
     let filter = QuestionFilter {
@@ -88,9 +88,9 @@ pub(crate) async fn many_questions_are_listed_in_parts(place: &Place) {
     }
     assert_eq!(store.waiting_questions().await.unwrap(), 2);
     for (standing, order) in [
-        (Standing::Waiting, vec![1, 3]),
+        (Standing::Waiting, vec![3, 1]),
         (Standing::Answered, vec![5, 2, 4]),
-        (Standing::Any, vec![1, 2, 3, 4, 5]),
+        (Standing::Any, vec![5, 4, 3, 2, 1]),
     ] {
         let ids: Vec<_> = order
             .iter()

@@ -61,7 +61,7 @@ fn one(told: Told<'_>, with_roles: bool, now: Timestamp) -> Markup {
             p class="small" {
                 @if wait.until > now { span class="strong" { "Waits: goes on " (time::until(wait.until, now)) } }
                 @else { "Waited until " (time::clock(wait.until)) }
-                span class="dim" { " · " (text::one_line(&wait.reason, 300)) @if wait.stated { " · the server said when" } }
+                span class="dim" { " · " (text::one_line(&wait.reason, 300)) @if wait.stated { " · the server said when" } @if let Some(reread) = &wait.reread { " · then " (reread.to_string()) } }
             }
         }
         @if let Some(question) = &attempt.escalation {

@@ -13,11 +13,19 @@ pub(crate) fn short(asked: &Escalation, now: Timestamp) -> Markup {
     html! {
         article class="card needs stack" data-key={ "question-" (asked.id) } aria-labelledby={ "q-" (asked.id) } {
             (head(asked, now))
+            (doing(asked))
             h3 id={ "q-" (asked.id) } { a href={ "/inbox/" (asked.id) } { (text::one_line(&asked.reason, 240)) } }
             (evidence::evidence(&asked.evidence, None))
             @if let Some(command) = &asked.command { p { span class="label" { "Proposed: " } code { (text::one_line(command, 240)) } } }
             p { a class="button primary" href={ "/inbox/" (asked.id) } { "Answer" span class="hidden-visually" { ": " (text::one_line(&asked.reason, 80)) } } }
         }
+    }
+}
+
+/// The command or task that a question is about.
+pub(crate) fn doing(asked: &Escalation) -> Markup {
+    html! {
+        @if !asked.doing.trim().is_empty() { p class="doing" { code { (text::one_line(&asked.doing, 160)) } } }
     }
 }
 
@@ -55,6 +63,7 @@ pub(crate) fn whole(asked: &Escalation, now: Timestamp) -> Markup {
                 }
                 @if let Some(command) = &asked.command { dt { "Proposed command" } dd { code { (text::one_line(command, 1_000)) } } }
                 @if let Some(proposed) = asked.proposed.as_ref().filter(|_| asked.command.is_none()) { dt { "Proposed" } dd { (text::one_line(proposed, 400)) } }
+                @if let Some(reread) = &asked.reread { dt { "To continue" } dd { (reread.to_string()) } }
                 @if let Some(cost) = &asked.cost {
                     dt { "Expected cost" } dd { (cost.usd.map_or_else(|| "not known".to_owned(), money::more)) div class="small dim" { (text::one_line(&cost.formula, 400)) } }
                 }

@@ -1,8 +1,8 @@
 //! Sessions and runs at a glance: one line each in a table, which becomes a card on a phone.
 
 use maud::{Markup, html};
-use unstuck_core::Timestamp;
 use unstuck_core::episode::Status;
+use unstuck_core::{RunId, Timestamp};
 
 use super::{money, pill, text, time};
 use crate::model::{Run, Session};
@@ -24,7 +24,7 @@ pub(crate) fn sessions(caption: &str, all: &[Session], now: Timestamp) -> Markup
                 tbody {
                     @for session in all {
                         tr data-key={ "session-" (session.id) } {
-                            td { (standing(session.status)) }
+                            td { (standing(session.status, &session.run)) }
                             td { (title(session, now)) }
                             td data-name="Model" { (model(session.model.as_deref())) }
                             td data-name="Attempt" { (attempt(session)) }
@@ -125,12 +125,12 @@ pub(crate) fn model(name: Option<&str>) -> Markup {
     }
 }
 
-/// The status of a run or session, with what to do about a crash.
-pub(crate) fn standing(status: Status) -> Markup {
+/// The status of a run or of a session of it, with what to do about a crash.
+pub(crate) fn standing(status: Status, run: &str) -> Markup {
     html! {
         (pill::status(status))
         @if status == Status::Crashed {
-            div class="small dim" { "Its process is gone. Resume: " code { "unstuck resume" } }
+            div class="small dim" { "Its process is gone. Resume: " code { "unstuck resume " (text::one_line(RunId::new(run).short(), 40)) } }
         }
     }
 }
@@ -155,7 +155,7 @@ pub(crate) fn runs(caption: &str, all: &[Run], now: Timestamp) -> Markup {
                 tbody {
                     @for run in all {
                         tr data-key={ "run-" (run.id) } {
-                            td { (standing(run.status)) }
+                            td { (standing(run.status, &run.id)) }
                             td {
                                 div class="title-cell" {
                                     a href={ "/runs/" (run.id) } { (run_title(run)) }

@@ -37,6 +37,8 @@ pub(crate) struct Policies {
     pub(crate) project: Option<Project>,
     /// The policy that counts.
     pub(crate) kept: PolicyKept,
+    /// What the form says at this moment, where it says something else; why it is no policy, if it is none.
+    pub(crate) draft: Option<Result<RetryPolicy, String>>,
     /// The policies that can be taken as a beginning.
     pub(crate) templates: Vec<RetryPolicy>,
 }
@@ -62,9 +64,13 @@ pub(crate) fn part(view: &Policies, name: &str) -> Option<Markup> {
     }
 }
 
-/// What the policy comes to.
+/// What the policy comes to: that of the form where somebody is filling it in.
 fn words(view: &Policies) -> Markup {
-    let policy = &view.kept.policy;
+    let (policy, tag) = match &view.draft {
+        None => (&view.kept.policy, origin(&view.kept)),
+        Some(Ok(draft)) => (draft, "not saved yet"),
+        Some(Err(why)) => return not_a_policy(why),
+    };
     let mut known = view.templates.iter();
     let template = known.find(|one| one.id == policy.id && one.name == policy.name);
     let is_changed = template.is_some_and(|one| one != policy);
@@ -75,11 +81,21 @@ fn words(view: &Policies) -> Markup {
                     @if policy.enabled { (text::one_line(&policy.name, 80)) @if is_changed { ", changed" } }
                     @else { "Off" }
                 }
-                span class="tag" { (origin(&view.kept)) }
+                span class="tag" { (tag) }
             }
             // What a template says of itself holds for its own values.
             @if policy.enabled && !is_changed && !policy.description.is_empty() { p class="dim" { (text::one_line(&policy.description, 300)) } }
             p { (in_words(policy)) }
+        }
+    }
+}
+
+/// What is filled in cannot be saved: nothing else is told of it.
+fn not_a_policy(why: &str) -> Markup {
+    html! {
+        div class="stack" data-part="words" data-about="config_reloaded" {
+            div class="row" { h2 id="policy-title" { "Not valid yet" } span class="tag" { "not saved yet" } }
+            p class="says is-bad" { (text::one_line(why, 300)) }
         }
     }
 }
@@ -119,13 +135,13 @@ const NUMBERS: [Field; 7] = [
     Field {
         name: "backoffBase",
         label: "First wait, in seconds",
-        hint: "Before the first retry.",
+        hint: "Before the first retry. Linear waits have none: see the next field.",
         range: Some(("0", "any")),
     },
     Field {
         name: "backoffMultiplier",
         label: "Each wait is longer by",
-        hint: "2 doubles it each time.",
+        hint: "2 doubles it each time. Linear waits: so many seconds more each time.",
         range: Some(("0", "any")),
     },
     Field {

@@ -65,6 +65,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             may: self.may,
             known: self.may.answer,
             login_ended: false,
+            rejected: None,
             stream: Some("/api/events".into()),
         }
     }
@@ -168,6 +169,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             cost_usd,
         };
         Escalation {
+            reread: None,
             id: self.id(id),
             question: self.s("recovery_approval_required"),
             trigger: self.s("RECOVERY"),
@@ -314,6 +316,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 Vec::new()
             },
             wait: failed.then(|| Wait {
+                reread: None,
                 until: if number == 2 { after(42) } else { before(300) },
                 reason: self.s("the server said so"),
                 stated: true,
@@ -431,6 +434,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             self.s("the chain goes on with the next strategy").into(),
         );
         EventLine {
+            state: None,
             id: seq,
             run: self.id("k3v9x0m2qa"),
             seq,

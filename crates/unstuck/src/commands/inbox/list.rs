@@ -9,9 +9,9 @@ use unstuck_core::guard::{show, show_command};
 use unstuck_core::question::{Answer, offered};
 use unstuck_store::Question;
 
-use super::columns::{cut, width, wrapped};
 use super::told::command;
 use crate::clock::{ago, shown};
+use crate::columns::{cut, width, wrapped};
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
 use crate::session::Session;
@@ -131,21 +131,18 @@ fn evidence(question: &Question) -> Option<String> {
     (!evidence.is_empty()).then(|| format!("seen: {}", show(evidence.trim())))
 }
 
-/// What is asked, in one line: the command that is proposed, what was seen, or why a person is asked.
+/// What is asked, in one line: the command that was running, and the one that is proposed, what was seen, or why a person
+/// is asked.
 pub(super) fn gist(question: &Question) -> String {
     let asked = &question.asked;
-    match &asked.shown.command {
-        Some(command) => show_command(command),
-        None => {
-            let why = match asked.shown.evidence.trim() {
-                "" => show(&asked.reason),
-                evidence => show(evidence),
-            };
-            match asked.shown.doing.as_str() {
-                "" => why,
-                doing => format!("{}: {why}", cut(&show(doing), SHORT_COMMAND)),
-            }
-        }
+    let about = match (&asked.shown.command, asked.shown.evidence.trim()) {
+        (Some(command), _) => show_command(command),
+        (None, "") => show(&asked.reason),
+        (None, evidence) => show(evidence),
+    };
+    match asked.shown.doing.trim() {
+        "" => about,
+        doing => format!("{}: {about}", cut(&show(doing), SHORT_COMMAND)),
     }
 }
 

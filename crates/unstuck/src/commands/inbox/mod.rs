@@ -1,6 +1,5 @@
 //! `unstuck inbox`: what waits for a person, and their answers.
 
-mod columns;
 mod list;
 mod told;
 mod view;
@@ -12,6 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use unstuck_core::question::Answer;
 use unstuck_store::QuestionFilter;
 
@@ -37,7 +37,12 @@ use crate::{answering, clock, completion, environment};
 Exit code: 0, also if nothing waits; 1 if there is no such question or it was answered; 2 an error of our own.")]
 pub(crate) struct InboxArgs {
     /// Only this question, whole: the first letters of its id or of its run
-    #[arg(value_name = "ID", add = completion::runs(), conflicts_with = "watch")]
+    #[arg(
+        value_name = "ID",
+        value_parser = NonEmptyStringValueParser::new(),
+        add = completion::runs(),
+        conflicts_with = "watch"
+    )]
     id: Option<String>,
 
     /// Keep showing, until Ctrl-C

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use unstuck_core::decision::CostEstimate;
+use unstuck_core::decision::{CostEstimate, RereadCost};
 use unstuck_core::question::{Answer, Deadline, Tried, offered};
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::Question;
@@ -27,6 +27,9 @@ pub(super) struct Told<'a> {
     tried: &'a [Tried],
     proposal: Value,
     cost: Option<Cost<'a>>,
+    /// What it costs to wake the conversation, where an answer continues one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reread: Option<RereadCost>,
     answers: Vec<Offered>,
     created: Timestamp,
     deadline: Option<Deadline>,
@@ -70,6 +73,7 @@ impl<'a> Told<'a> {
                 None => json!(asked.proposed),
             },
             cost: asked.cost.as_ref().map(Cost::of),
+            reread: shown.reread,
             answers: offered
                 .map(|choice| Offered {
                     answer: choice.answer.name(),

@@ -10,10 +10,10 @@ use unstuck_core::guard::show;
 use unstuck_core::question::Answer;
 use unstuck_store::{Question, QuestionFilter, Standing};
 
-use super::columns::cut;
 use super::list::gist;
 use super::told::Told;
 use crate::answering::{self, Which};
+use crate::columns::cut;
 use crate::output::{Output, YELLOW};
 use crate::place::homely;
 use crate::session::Session;
@@ -28,7 +28,7 @@ const LONGEST: usize = 160;
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Happened<'a> {
-    Asked(Told<'a>),
+    Asked(Box<Told<'a>>),
     Settled(Settled<'a>),
 }
 
@@ -83,7 +83,7 @@ fn tell(
 ) -> Result<()> {
     for question in waiting.iter().rev().filter(|one| !is_among(known, one)) {
         match json {
-            true => out.json_line(&Happened::Asked(Told::of(question, session)))?,
+            true => out.json_line(&Happened::Asked(Box::new(Told::of(question, session))))?,
             false => writeln!(out, "{}", line(question))?,
         }
     }

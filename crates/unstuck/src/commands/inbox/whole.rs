@@ -10,10 +10,10 @@ use unstuck_core::guard::{show, show_command};
 use unstuck_core::question::offered;
 use unstuck_store::Question;
 
-use super::columns::{broken, wrapped};
 use super::list::USUAL;
 use super::told::command;
 use crate::clock::{self, ago};
+use crate::columns::{broken, wrapped};
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
 use crate::repair_words::network_flag;
@@ -92,6 +92,9 @@ pub(super) fn facts(question: &Question, now: Timestamp, columns: usize) -> Vec<
     }
     if let Some(cost) = &asked.cost {
         facts.text("costs", &show(&costs(cost)));
+    }
+    if let Some(reread) = shown.reread {
+        facts.text("resuming", &reread.to_string());
     }
     if let Some(deadline) = shown.deadline {
         let left = Human(deadline.at.since(now));

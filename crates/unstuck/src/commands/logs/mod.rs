@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 use unstuck_core::RunId;
 use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
@@ -39,7 +40,11 @@ const LOOK: Duration = Duration::from_millis(200);
   unstuck logs k3v9 --json         (the files, and how large they are)")]
 pub(crate) struct LogsArgs {
     /// The run, and behind slashes a role of it and an attempt [default: the newest run]
-    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
+    #[arg(
+        value_name = "RUN[/ROLE][/N]",
+        value_parser = NonEmptyStringValueParser::new(),
+        add = completion::runs_and_roles()
+    )]
     run: Option<String>,
 
     /// Only this role of a pipeline
@@ -122,12 +127,19 @@ pub(crate) fn run(args: &LogsArgs, session: &Session<'_>, out: &mut Output) -> R
 fn kept(timeline: &Timeline, folder: &Path, named: Named<'_>) -> Vec<Kept> {
     let attempts = named.meant(timeline).into_iter();
     attempts
-        .flat_map(|attempt| streams(attempt, folder))
+        .flat_map(|attempt| streams(attempt, timeline, folder))
         .collect()
 }
 
-fn streams(attempt: &AttemptStory, folder: &Path) -> impl Iterator<Item = Kept> {
-    let folder = folder::attempt_of(folder, attempt.part.as_ref(), attempt.number);
+fn streams(
+    attempt: &AttemptStory,
+    timeline: &Timeline,
+    folder: &Path,
+) -> impl Iterator<Item = Kept> + use<> {
+    let part = attempt.part.as_ref();
+    let instances = timeline.run.instances(part);
+    let folder = folder::attempt_of(folder, part, instances, attempt.number);
+    let attempt = attempt.clone();
     ["stdout", "stderr"].into_iter().filter_map(move |stream| {
         let path = folder.join(format!("{stream}.log"));
         Some(Kept {
@@ -159,7 +171,7 @@ async fn follow(
         let timeline = history.timeline(run).await?;
         for attempt in named.meant(&timeline) {
             let name = prefix(attempt, &timeline, named);
-            for mut file in streams(attempt, folder) {
+            for mut file in streams(attempt, &timeline, folder) {
                 if attempt.index > told {
                     told = attempt.index;
                     out.flush()?;

@@ -124,7 +124,10 @@ fn details(attempt: &AttemptStory, out: &mut Output) -> Result<()> {
     }
     if let Some(wait) = &attempt.wait {
         // It may still be going on, or have been interrupted.
-        line("wait", &format!("until {}", clock::shown(wait.until)))?;
+        let reread = wait.reread.map(|cost| format!("; then {cost}"));
+        let reread = reread.unwrap_or_default();
+        let until = clock::shown(wait.until);
+        line("wait", &format!("until {until}{reread}"))?;
     }
     if let Some(asked) = &attempt.escalation {
         line("asked", &format!("a person ({})", asked.trigger))?;

@@ -7,6 +7,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value, json};
 use unstuck_core::duration::Human;
 use unstuck_core::episode::{AttemptStory, Status, Timeline};
@@ -19,7 +20,7 @@ use crate::output::{BOLD, DIM, Output};
 use crate::place::homely;
 use crate::run_words::{is_clients, style, what};
 use crate::session::Session;
-use crate::show_text::{cut, round_costs};
+use crate::show_text::cut;
 use crate::{call_words, clock, completion, runtime, state_text};
 
 /// Show a run: what was tried, what failed, what was decided and why, what it cost
@@ -33,7 +34,11 @@ use crate::{call_words, clock, completion, runtime, state_text};
   unstuck show --json | jq '.attempts[].diagnosis.kind'")]
 pub(crate) struct ShowArgs {
     /// The run, and behind slashes a role of it and an attempt [default: the newest run]
-    #[arg(value_name = "RUN[/ROLE][/N]", add = completion::runs_and_roles())]
+    #[arg(
+        value_name = "RUN[/ROLE][/N]",
+        value_parser = NonEmptyStringValueParser::new(),
+        add = completion::runs_and_roles()
+    )]
     run: Option<String>,
 
     /// Print it as JSON
@@ -87,7 +92,6 @@ fn as_json(
             fields.insert("config_path".into(), json!(plan.config_path));
         }
     }
-    round_costs(&mut whole);
     Ok(whole)
 }
 

@@ -131,7 +131,8 @@ fn role(
 fn output_file(timeline: &Timeline, session: &SessionView) -> Option<PathBuf> {
     let part = session.part.as_ref().filter(|_| session.output.is_some())?;
     let run = folder::path_of(Path::new(&timeline.view.project), &timeline.view.id);
-    Some(folder::iteration_of(&run, part).join("output.md"))
+    let instances = timeline.run.instances(Some(part));
+    Some(folder::iteration_of(&run, part, instances).join("output.md"))
 }
 
 /// The roles that no session has played.

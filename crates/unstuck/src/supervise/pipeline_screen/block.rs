@@ -137,8 +137,9 @@ fn at_work(session: &SessionView, name: String, story: &Story, now: Timestamp) -
 
 fn waiting(session: &SessionView, until: Timestamp, now: Timestamp) -> String {
     let (next, left) = (session.attempts + 1, Human(until.since(now)));
-    let (at, id) = (clock::shown(until), session.id.as_str());
-    format!("attempt {next} in {left} (at {at}; now: unstuck retry {id})")
+    let give_up = session.wait.give_up_at.map(clock::shown);
+    let give_up = give_up.map(|at| format!(" · gives up at {at}"));
+    format!("attempt {next} in {left}{}", give_up.unwrap_or_default())
 }
 
 fn running(session: &SessionView, story: &Story, now: Timestamp) -> String {
@@ -177,6 +178,11 @@ fn total(run: &RunFold, pipeline: &Pipeline, now: Timestamp, since: Timestamp) -
     facts.push(Human(now.since(since)).to_string());
     if run.view.cost_usd > 0.0 {
         facts.push(format!("${:.2}", run.view.cost_usd));
+    }
+    let waits = |(session, _): &(&SessionView, &Part)| session.status == Status::Waiting;
+    if let Some((session, _)) = open(run, pipeline).find(waits) {
+        facts.push(format!("now: unstuck retry {}", session.id.as_str()));
+        facts.push("Ctrl-C stops".to_owned());
     }
     facts.join(" · ")
 }
@@ -240,15 +246,22 @@ mod tests {
             stated: false,
             give_up_at: None,
             wait_for: Default::default(),
+            source: None,
+            reread: None,
         });
         let lines = shown(&told, 80, 24);
         assert!(
-            lines[0].starts_with("◌ implementer#1  claude/opus  attempt 2 in 12 s (at "),
+            lines[0].starts_with("◌ implementer#1  claude/opus  attempt 2 in 12 s"),
             "{lines:?}"
         );
         assert_eq!(lines[1], "● implementer#2  claude/opus  attempt 1 · 0 s");
         assert_eq!(lines[2], "○ tester                      after implementer");
-        assert_eq!(lines[3], "1/4 roles done · 1 min 2 s");
+        let retry = " · Ctrl-C stops";
+        assert!(
+            lines[3].starts_with("1/4 roles done · 1 min 2 s · now: unstuck retry "),
+            "{lines:?}"
+        );
+        assert!(lines[3].ends_with(retry), "{lines:?}");
     }
 
     #[test]

@@ -33,9 +33,21 @@ pub(super) fn next_try(decision: &Decision, prompts: &Prompts, asked: bool) -> O
 fn same_again(decision: &Decision, asked: bool) -> String {
     let delay = decision.delay().unwrap_or_default();
     let kind = decision.kind;
+    let at_most = at_most(decision);
     match delay < Duration::from_millis(100) {
-        true => format!("trying the same again ({kind})"),
-        false => format!("trying again {} ({kind})", wait(decision, delay, asked)),
+        true => format!("trying the same again{at_most} ({kind})"),
+        false => format!(
+            "trying again {}{at_most} ({kind})",
+            wait(decision, delay, asked)
+        ),
+    }
+}
+
+/// For how long it is tried again, where the time and not the number of retries is limited.
+fn at_most(decision: &Decision) -> String {
+    match decision.give_up_at {
+        Some(give_up_at) => format!(", for at most {}", Human(give_up_at.since(decision.at))),
+        None => String::new(),
     }
 }
 
@@ -209,6 +221,14 @@ mod tests {
         assert_eq!(
             asked.as_deref(),
             Some("trying again in 12 s, as the server asked (rate_limit)")
+        );
+        let limited = Decision {
+            give_up_at: Some(Timestamp::from_seconds(1800)),
+            ..again(12)
+        };
+        assert_eq!(
+            told(&limited),
+            "trying again in 12 s, for at most 30 min (rate_limit)"
         );
         let left_alone = Decision {
             postponed: Some(PostponedBy::Breaker),

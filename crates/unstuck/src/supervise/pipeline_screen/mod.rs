@@ -23,12 +23,18 @@ use super::Told;
 use super::screen::can_redraw;
 use super::wait_words;
 use crate::environment;
-use crate::output::{DIM, columns, size};
+use crate::output::{DIM, Size, columns, size};
 use crate::session::Session;
 use crate::show_text::wrapped;
 
 /// Where the second line of something that is told begins.
 const INDENT: usize = 4;
+
+/// The size of a terminal that does not tell it.
+const UNKNOWN_SIZE: Size = Size {
+    columns: 80,
+    rows: 24,
+};
 
 /// Tells what happens in a pipeline, on standard error.
 pub(crate) struct PipelineScreen {
@@ -71,9 +77,11 @@ impl PipelineScreen {
     fn look(&mut self, run: &RunFold, now: Timestamp) {
         let since = *self.since.get_or_insert(now);
         let over = run.view.finished.is_some();
-        self.block = match size(io::stderr()) {
-            Some(size) if self.live && !over => block::lines(run, &self.story, now, since, size),
-            _ => Vec::new(),
+        self.block = if self.live && !over {
+            let size = size(io::stderr()).unwrap_or(UNKNOWN_SIZE);
+            block::lines(run, &self.story, now, since, size)
+        } else {
+            Vec::new()
         };
     }
 }
@@ -86,7 +94,7 @@ impl Drop for PipelineScreen {
 
 /// How many columns the terminal has.
 fn width() -> usize {
-    columns(io::stderr()).unwrap_or(80)
+    columns(io::stderr()).unwrap_or(UNKNOWN_SIZE.columns)
 }
 
 /// Lines that fit the terminal, broken where it ends.

@@ -472,7 +472,8 @@ impl Scene<'_> {
     /// The newest output of a part, as a path that can be opened from here.
     fn output_file(&self, part: &Part) -> String {
         let run = folder::path_of(Path::new(&self.run.run.project), self.pipeline.id());
-        let path = folder::role_of(&run, part).join("output.md");
+        let path =
+            folder::role_of(&run, part, self.run.run.instances(Some(part))).join("output.md");
         match path.strip_prefix(&self.story.here) {
             Ok(below) => below.display().to_string(),
             Err(_) => homely(&path.display().to_string()),
@@ -528,9 +529,13 @@ impl Scene<'_> {
         }
         facts.push(counted(end.attempts as usize, "attempt"));
         facts.push(Human(Duration::from_millis(end.duration_ms)).to_string());
-        if end.cost_usd > 0.0 {
-            let few = if end.cost_usd < 0.1 { 4 } else { 2 };
-            facts.push(format!("${:.few$}", end.cost_usd));
+        match end.cost_usd {
+            Some(usd) if usd > 0.0 => {
+                let few = if usd < 0.1 { 4 } else { 2 };
+                facts.push(format!("${usd:.few$}"));
+            }
+            Some(_) => {}
+            None => facts.push("cost unknown".to_owned()),
         }
         facts.join(", ")
     }

@@ -137,4 +137,35 @@ mod root {
         let shown = place.run(&words, "");
         assert!(shown.stdout.contains("exit 7"), "{told}{}", shown.stderr);
     }
+
+    /// The end of a run that the store could not take is in it after the next command, once there is room.
+    #[test]
+    fn an_end_that_the_store_could_not_take_is_recorded_by_the_next_command() {
+        let (place, told) = with_small_disk(&format!(
+            "\"$UNSTUCK\" --store \"$STORE\" exec -- sh -c '{FILL} echo done'; echo $? > code; {LIST} cp runs.json before.json; {FREE} {LIST}"
+        ));
+        assert_eq!(place.text("code"), "0", "{told}");
+        assert!(
+            told.contains("recorded by the next unstuck command"),
+            "{told}"
+        );
+        let before: Value = serde_json::from_str(&place.text("before.json")).unwrap();
+        assert_eq!(before[0]["status"], "crashed", "{before}");
+        assert_eq!(only_run(&place)["status"], "succeeded", "{told}");
+        let left = std::fs::read_dir(place.folder.path()).unwrap();
+        let left = left.filter(|one| {
+            let name = one.as_ref().unwrap().file_name();
+            name.to_string_lossy().starts_with("unstuck-")
+        });
+        assert_eq!(left.count(), 0, "nothing is left elsewhere");
+    }
+
+    /// Also of a run that had to be recorded elsewhere from its beginning.
+    #[test]
+    fn a_run_that_was_recorded_elsewhere_is_taken_over_by_the_next_command() {
+        let (place, told) = with_small_disk(&format!(
+            "{FILL} \"$UNSTUCK\" --store \"$STORE\" exec -- echo ran; {FREE} {LIST}"
+        ));
+        assert_eq!(only_run(&place)["status"], "succeeded", "{told}");
+    }
 }

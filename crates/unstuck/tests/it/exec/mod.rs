@@ -7,7 +7,9 @@ mod patience;
 mod processes;
 pub(crate) mod stops;
 mod streams;
+mod terminal;
 mod trouble;
+mod waking;
 
 use crate::Place;
 
@@ -256,4 +258,51 @@ fn a_failing_test_is_left_to_the_agent() {
     let script = "echo x >> count; echo 'FAILED tests/test_a.py::test_b - assert 1 == 2'; echo '1 failed in 0.01s'; exit 1";
     let ended = place.run(&["exec", "--", "sh", "-c", script], "");
     assert_eq!((ended.code, executions(&place)), (1, 1), "{}", ended.stderr);
+}
+
+/// Every event of a run says where its session stands after it, in the same five fields as everywhere.
+#[test]
+fn events_carry_the_state_after_them() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    let script = flaky(2, "HTTP 503 Service Unavailable");
+    place
+        .run(&["exec", "--", "sh", "-c", &script], "")
+        .told(0, &[]);
+    let lines = place.of_run("events.jsonl");
+    let lines = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let states: Vec<(String, serde_json::Value)> = lines
+        .map(|line: serde_json::Value| {
+            (
+                line["event"].as_str().unwrap().to_owned(),
+                line["state"].clone(),
+            )
+        })
+        .collect();
+    for (event, state) in &states {
+        let fields: Vec<_> = state.as_object().unwrap().keys().collect();
+        assert_eq!(
+            fields,
+            ["state", "reason", "until", "source", "next"],
+            "{event}"
+        );
+    }
+    let of = |name: &str| {
+        states
+            .iter()
+            .find(|(event, _)| event == name)
+            .unwrap()
+            .1
+            .clone()
+    };
+    assert_eq!(of("run_started")["state"], "running");
+    let waits = of("waiting_until");
+    assert_eq!(
+        (&waits["state"], &waits["source"]),
+        (&"waiting".into(), &"guess".into())
+    );
+    assert_eq!(waits["next"]["action"], "retry");
+    assert_eq!(of("run_finished")["state"], "recovered");
 }

@@ -92,3 +92,23 @@ fn a_wait_is_ended_by_a_retry() {
         .told(0, &["recovered: done after one failure"]);
     assert_eq!(place.lines("ran").len(), 2);
 }
+
+/// A service that is about to start is waited for, though its kind does not pass by itself.
+#[test]
+fn a_local_service_that_starts_late_is_waited_for() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.01\nmaxBackoff = 0.02\n",
+    );
+    let script = flaky(6, "connect ECONNREFUSED 127.0.0.1:5432");
+    let ended = place.run(&["exec", "--", "sh", "-c", &script], "");
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (0, "done\n"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("service_down"), "{}", ended.stderr);
+    assert!(ended.stderr.contains(" of 30 s)."), "{}", ended.stderr);
+}

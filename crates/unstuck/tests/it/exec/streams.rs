@@ -205,3 +205,80 @@ fn a_limit_of_zero_is_no_limit() {
     );
     assert_eq!((ended.code, ended.stdout.as_str()), (0, "done\n"));
 }
+
+/// What is expected may stand anywhere in a long output.
+#[test]
+fn a_long_output_is_judged_as_a_whole() {
+    let place = Place::new();
+    place.write("unstuck.toml", super::QUICK);
+    let much = "head -c 600000 /dev/zero | tr '\\0' x; echo";
+    let script = format!("{much}; echo '# Review'; {much}");
+    let args = [
+        "exec",
+        "--expect-section",
+        "# Review",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let ended = place.run(&args, "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let missing = [
+        "exec",
+        "--expect-section",
+        "# Tests",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ];
+    let ended = place.run(&missing, "");
+    assert_eq!(ended.code, 3);
+    assert!(
+        ended.stderr.contains("missing_sections"),
+        "{}",
+        ended.stderr
+    );
+    let script = format!("echo '['; ({much}) | sed 's/^x*$/\"&\"/'; echo ']'");
+    let ended = place.run(&["exec", "--expect-json", "--", "sh", "-c", &script], "");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
+/// What has no known price is null, and no 0.
+#[test]
+fn an_unknown_cost_is_null() {
+    let place = Place::new();
+    let cost = |printed: &str| {
+        place.tool("claude", &format!("#!/bin/sh\necho '{printed}'\n"));
+        let args = [
+            "exec",
+            "--no-gateway",
+            "--json",
+            "--",
+            "claude",
+            "-p",
+            "x",
+            "--output-format",
+            "json",
+        ];
+        let ended = place.run(&args, "");
+        let summary = last_line(&ended.stdout);
+        let listed = place.json(&["runs", "--json"], "")[0].clone();
+        let shown = place.json(&["show", "--json"], "");
+        (
+            summary["cost_usd"].clone(),
+            listed["cost_usd"].clone(),
+            shown["cost_usd"].clone(),
+        )
+    };
+    let null = || Value::Null;
+    let untold = r#"{"type":"result","result":"ok","session_id":"1"}"#;
+    assert_eq!(cost(untold), (null(), null(), null()));
+    let tokens = r#"{"type":"result","result":"ok","session_id":"1","usage":{"input_tokens":9,"output_tokens":3}}"#;
+    assert_eq!(cost(tokens), (null(), null(), null()));
+    let told = r#"{"type":"result","result":"ok","session_id":"1","total_cost_usd":0.25}"#;
+    assert_eq!(cost(told), (0.25.into(), 0.25.into(), 0.25.into()));
+    let plain = place.run(&["exec", "--json", "--", "echo", "x"], "");
+    assert_eq!(last_line(&plain.stdout)["cost_usd"], 0.0);
+}

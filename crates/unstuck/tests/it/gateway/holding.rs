@@ -107,6 +107,32 @@ fn a_session_in_circles_waits_in_the_inbox_and_is_let_go() {
     assert_eq!(place.json(&["inbox", "--json"], ""), json!([]));
 }
 
+/// Without a word in the configuration, `serve` holds a conversation that repeats itself, and nobody else: neither equal
+/// requests nor agents with the same task.
+#[test]
+fn serve_holds_a_conversation_that_repeats_itself_by_default() {
+    let (place, api) = (Place::new(), api(ANSWERS));
+    by_user(&place, "[gateway.timeouts]\nhold = \"300ms\"\n");
+    let serving = serving(&place, &api);
+    let task = json!({"role": "user", "content": "fix the tests"});
+    for _ in 0..12 {
+        assert_eq!(post(&serving, std::slice::from_ref(&task)).0, 200);
+    }
+    for number in 0..12 {
+        let mut begun = vec![task.clone()];
+        turn(&mut begun);
+        begun[1]["content"][0]["id"] = json!(format!("toolu_{number}"));
+        let words = json!({"type": "text", "text": "I look. ".repeat(number)});
+        begun[1]["content"].as_array_mut().unwrap().insert(0, words);
+        assert_eq!(post(&serving, &begun).0, 200, "agent {number}");
+    }
+    assert_eq!(place.json(&["inbox", "--json"], ""), json!([]));
+    let (_, held) = circle(&serving);
+    assert!(held.contains("goes in circles"), "{held}");
+    assert_eq!(question(&place)["type"], "stuck");
+    serving.stop();
+}
+
 /// S3-42: whoever is told of the questions of runs is told of those of the gateway, while it serves.
 #[test]
 fn whoever_is_told_of_questions_is_told_of_a_held_session() {

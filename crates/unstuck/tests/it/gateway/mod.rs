@@ -2,6 +2,7 @@
 
 mod escalating;
 mod holding;
+mod outages;
 mod private;
 mod serving;
 mod success;
@@ -89,14 +90,16 @@ impl Serving {
     }
 
     pub(crate) fn start_with(place: &Place, args: &[&str], env: &[(&str, &str)]) -> Self {
+        Self::start_at(place, "0", args, env)
+    }
+
+    /// The same at a port that was free a moment ago.
+    pub(crate) fn start_at(place: &Place, port: &str, args: &[&str], env: &[(&str, &str)]) -> Self {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let name = format!("port-{}", STARTED.fetch_add(1, Ordering::Relaxed));
         let file = place.project().join(&name);
-        let words = [
-            &["serve", "--listen", "127.0.0.1:0", "--port-file", &name],
-            args,
-        ]
-        .concat();
+        let listen = format!("127.0.0.1:{port}");
+        let words = [&["serve", "--listen", &listen, "--port-file", &name], args].concat();
         let mut command = place.command(&words);
         command
             .envs(env.iter().copied())
@@ -126,6 +129,12 @@ impl Serving {
             assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "no link");
         }
         line.trim_start_matches("dashboard").trim().to_owned()
+    }
+
+    /// Ends it by a signal.
+    pub(crate) fn end(&mut self) {
+        self.signal(rustix::process::Signal::TERM);
+        self.child.wait().unwrap();
     }
 
     /// Ends it by a signal, and gives its code, standard output and standard error.

@@ -141,6 +141,51 @@ fn subscription_logins_that_would_bypass_the_gateway_are_left_alone() {
     assert_eq!(asked(&api), 1);
 }
 
+/// Copilot CLI ends with exit code 1 and without a word when the answer to a resumed conversation is empty.
+#[test]
+fn an_agent_that_ended_after_an_empty_answer_without_a_word_has_failed_of_that() {
+    let place = agent(
+        "aider",
+        "ANTHROPIC_API_BASE",
+        "[ -e second ] && echo 'All done.' && exit 0; touch second; exit 1",
+    );
+    let api = api(
+        "[[step]]\nempty = {}\n[[step]]\nanswer = { text = \"All done.\" }\ntimes = \"always\"\n",
+    );
+    let ended = exec_with(&place, &api, "ANTHROPIC_API_BASE", &AIDER);
+    ended.told(0, &["empty_output", "recovered"]);
+}
+
+/// Codex prints the prompt before its work. Without a gateway its words alone tell, and those of the prompt are not its own.
+#[test]
+fn a_prompt_that_an_agent_prints_is_not_taken_for_its_failure() {
+    let place = Place::new();
+    place.write("unstuck.toml", QUICK);
+    place.tool(
+        "codex",
+        r#"#!/bin/sh
+echo x >> count; for last; do :; done
+printf 'session id: 01a1\n--------\nuser\n%s\n' "$last" >&2
+[ $(wc -l < count) -ge 2 ] && echo 'All done.' && exit 0
+printf "ERROR: You\342\200\231ve hit your usage limit. Try again in 1 second.\n" >&2; exit 1
+"#,
+    );
+    let login = place.folder.path().join(".codex/auth.json");
+    std::fs::create_dir_all(login.parent().unwrap()).unwrap();
+    std::fs::write(login, r#"{"tokens":{"refresh_token":"r"}}"#).unwrap();
+    let prompt = "find out why it says: ERROR: You've hit your usage limit";
+    let ended = place.run(&["exec", "--", "codex", "exec", prompt], "");
+    ended.told(
+        0,
+        &[
+            "rate_limit",
+            "goes on in the same conversation",
+            "recovered",
+        ],
+    );
+    assert_eq!(place.lines("count").len(), 2);
+}
+
 /// With a GitHub login an address of ours would undo the login; a provider of the user's own is sent through the gateway.
 #[test]
 fn copilot_is_sent_through_the_gateway_only_where_it_has_a_provider_of_its_own() {

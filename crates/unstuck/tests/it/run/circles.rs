@@ -1,6 +1,6 @@
 //! Agents that go round in circles, wait for nobody, or spend too much.
 
-use super::{Running, project, role};
+use super::{Running, configure, project, role};
 use crate::Place;
 
 /// An agent that does something until its second attempt, which is fine.
@@ -246,4 +246,34 @@ fn a_run_that_waits_for_a_person_goes_on_when_they_allow_more() {
     place.run(&["approve", &waiting(&place)], "").told(0, &[]);
     running.until("b → ");
     running.end().told(0, &["$0.60"]);
+}
+
+/// A budget that is raised in the project's file while a run is stopped raises nothing; one that is lowered is in effect at once.
+#[test]
+fn a_budget_that_is_raised_in_the_file_is_not_that_of_a_run_that_continues() {
+    for (changed, spent) in [("50", "$0.60 of $0.50"), ("0.2", "$0.30 of $0.20")] {
+        let roles = [
+            claude_role("a", ""),
+            claude_role("b", "\"a\""),
+            claude_role("c", "\"b\""),
+        ];
+        let with_budget = |usd: &str| format!("[budget]\nper_run.usd = {usd}\n{}", roles.concat());
+        let place = project(&with_budget("0.5"));
+        let hangs = "[ $UNSTUCK_ROLE = b ] && [ ! -e go ] && { echo ready >&2; sleep 60; }";
+        place.tool("claude", &claude(hangs));
+        let mut running = Running::start(&place, &["run", "-v"]);
+        running.until("ready");
+        running.interrupt();
+        running.end();
+        place.write("go", "");
+        configure(&place, &with_budget(changed));
+        let ended = place.run(&["resume"], "");
+        ended.told(3, &[spent]);
+        assert_eq!(
+            ended.stderr.contains("only an answer"),
+            changed == "50",
+            "{}",
+            ended.stderr
+        );
+    }
 }

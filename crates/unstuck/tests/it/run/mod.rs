@@ -115,7 +115,7 @@ impl Running {
 }
 
 /// Runs git in the project, with an author.
-fn git(place: &Place, args: &[&str]) -> String {
+pub(crate) fn git(place: &Place, args: &[&str]) -> String {
     let author = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
     let output = place
         .program("git", &[&author[..], args].concat())

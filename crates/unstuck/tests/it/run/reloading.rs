@@ -69,6 +69,18 @@ fn the_roles_of_a_running_loop_stay() {
     assert_eq!(place.text("got-2"), "Build the shop.");
 }
 
+/// A change that is seen while a role works, and again before the next iteration, is refused once.
+#[test]
+fn a_refused_change_is_told_once() {
+    let edit = "sed -i \"s/worker/walker/\" unstuck.toml";
+    let place = editing(&format!("{edit}; while [ ! -e go ]; do sleep 0.01; done"));
+    let mut running = Running::start(&place, &["run"]);
+    running.until("the roles of a running loop and their order cannot change");
+    place.write("go", "");
+    running.end().told(0, &["2 iterations"]);
+    assert_eq!(place.events("config_rejected").len(), 1);
+}
+
 /// S3-43 (AC-10, AC-12): a change of `[recovery]` is told with its differences; what narrows it counts at once.
 #[test]
 fn a_narrower_section_counts_at_the_next_iteration_and_is_told() {

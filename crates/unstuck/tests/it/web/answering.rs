@@ -5,6 +5,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use super::{Client, asking};
+use crate::gateway::until;
 
 const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "x"];
 
@@ -48,7 +49,13 @@ fn an_answer_lets_a_run_go_on_that_nobody_holds() {
             .join("\n")
             .contains("use the staging account")
     );
-    assert!(place.of_run("resumed.log").contains("recovered"));
+    // The process tells it once it is written down.
+    until("it is told", || {
+        place
+            .of_run("resumed.log")
+            .contains("recovered")
+            .then_some(())
+    });
     client.post(&path, &answer).is(409);
     let attempts = format!("/api/runs/{}/attempts", run["id"].as_str().unwrap());
     let attempts = client.get(&attempts).json();

@@ -15,6 +15,9 @@ const RUNS: usize = 50;
 const LOOKS: u32 = 600;
 const LOOK: Duration = Duration::from_millis(50);
 
+/// In place of the last event where there will be none.
+const NEVER: u64 = u64::MAX;
+
 /// Fails twice, then does what it should.
 const AGENT: &str = "echo x >> \"$1\"; [ $(wc -l < \"$1\") -gt 2 ] && exit 0; echo 'API Error: 529 overloaded_error'; exit 1";
 
@@ -29,7 +32,10 @@ struct Dashboard<'a> {
 impl Dashboard<'_> {
     /// Follows until the event with the id that `end` holds by then.
     fn follow(mut self, end: &AtomicU64) -> Vec<u64> {
-        let is_done = |seen: &[u64]| seen.last() == Some(&end.load(Ordering::Relaxed));
+        let is_done = |seen: &[u64]| match end.load(Ordering::Relaxed) {
+            NEVER => true,
+            end => seen.last() == Some(&end),
+        };
         while !is_done(&self.seen) {
             let before = self.seen.len();
             let mut lines = self.connect();
@@ -95,6 +101,7 @@ fn a_hundred_dashboards_see_everything_once_while_fifty_runs_write() {
     let client = Client::of(&place, "read");
     let end = AtomicU64::new(0);
     std::thread::scope(|scope| {
+        let _sends_home = SendsHome(&end);
         let dashboards: Vec<_> = (0..DASHBOARDS)
             .map(|number| {
                 let dashboard = Dashboard {
@@ -115,6 +122,15 @@ fn a_hundred_dashboards_see_everything_once_while_fifty_runs_write() {
     });
 }
 
+/// Lets all dashboards end when the test has failed: it would wait for them otherwise.
+struct SendsHome<'a>(&'a AtomicU64);
+
+impl Drop for SendsHome<'_> {
+    fn drop(&mut self) {
+        self.0.store(NEVER, Ordering::Relaxed);
+    }
+}
+
 fn write_runs(place: &Place) {
     let children: Vec<_> = (0..RUNS)
         .map(|number| {
@@ -123,13 +139,15 @@ fn write_runs(place: &Place) {
             command
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
-                .stderr(Stdio::null())
+                .stderr(Stdio::piped())
                 .spawn()
                 .unwrap()
         })
         .collect();
-    for mut child in children {
-        assert_eq!(child.wait().unwrap().code(), Some(0));
+    for child in children {
+        let ended = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{told}");
     }
 }
 

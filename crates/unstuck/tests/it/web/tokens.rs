@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::{Client, token};
+use crate::gateway::Serving;
 use crate::{Place, anywhere};
 
 /// A token is told once, kept outside of projects for its owner alone, and counts until it is taken back.
@@ -86,4 +87,33 @@ fn a_link_leads_only_to_a_server_of_this_store_that_runs() {
     let code = link.stdout.trim().split_once('#').unwrap().1.to_owned();
     let opened = client.post("/api/login", &serde_json::json!({ "code": code }));
     assert_eq!(opened.is(200).json()["scope"], "answer");
+}
+
+/// W2: whoever runs the server is told of wrong tokens, ever less often; right ones are good all the while.
+#[test]
+fn wrong_tokens_are_told_on_the_terminal_and_right_ones_still_work() {
+    let place = Place::new();
+    let right = token(&place, "answer");
+    let mut client = Client {
+        serving: Serving::start(&place, &[]),
+        token: Some("unstuck_revoked".to_owned()),
+    };
+    for _ in 0..120 {
+        let status = client.get("/api/runs").status;
+        assert!([401, 429].contains(&status), "{status}");
+    }
+    client.token = Some(right);
+    client.get("/api/runs").is(200);
+    let (_, _, said) = client.serving.stop();
+    let lines: Vec<_> = said
+        .lines()
+        .filter(|line| line.contains("wrong token from 127.0.0.1"))
+        .collect();
+    assert_eq!(lines.len(), 3, "{said}");
+    for (line, count) in lines
+        .iter()
+        .zip(["a request", "10 requests", "100 requests"])
+    {
+        assert!(line.contains(&format!("rejected {count} with")), "{line}");
+    }
 }

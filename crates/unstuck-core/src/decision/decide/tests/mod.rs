@@ -104,6 +104,7 @@ impl World {
             backoff_multiplier: Some(multiplier),
             level: None,
             hint: None,
+            give_up_after_seconds: None,
         };
         self.knowledge.agent = own;
         self

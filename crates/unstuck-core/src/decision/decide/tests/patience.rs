@@ -257,3 +257,26 @@ fn a_policy_that_counts_does_not_wait_for_the_network() {
     assert_eq!((decision.wait_for, decision.of), (WaitFor::Retry, 3));
     assert_eq!(decision.give_up_at, None);
 }
+
+/// A local service that is about to start is waited for, for a short while; then it is decided as before.
+#[test]
+fn a_kind_may_have_a_time_of_its_own() {
+    let mut world = resilient(Kind::ServiceDown, Layer::Tool);
+    world.diagnosis.level = Some(Level::Same);
+    world.knowledge.tool.give_up_after_seconds = Some(30);
+    let first = world.decide();
+    assert!(matches!(first.action, Chosen::Retry { .. }), "{first:?}");
+    assert_eq!(
+        first.give_up_at,
+        Some(world.now.after(Duration::from_secs(30)))
+    );
+    world.now = world.now.after(Duration::from_secs(29));
+    assert!(matches!(world.decide().action, Chosen::Retry { .. }));
+    world.now = world.now.after(Duration::from_secs(1));
+    let last = world.decide();
+    assert!(!matches!(last.action, Chosen::Retry { .. }), "{last:?}");
+    // A number that somebody set for it stays one.
+    world.now = world.now.before(Duration::from_secs(30));
+    world.policy = exact("standard");
+    assert_eq!(world.decide().of, 3);
+}

@@ -97,7 +97,8 @@ impl<F: Fn(&str) -> String> Sample<F> {
             root: self.s("/home/me/shop"),
             runs: BTreeMap::new(),
             last_activity: before(20),
-            cost_usd: 3.0,
+            cost_usd: Some(3.0),
+            unknown_price: 0,
         }
     }
 
@@ -225,6 +226,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
                 origin: PolicyOrigin::Set,
                 version: 3,
             },
+            draft: None,
             templates: vec![
                 policy.clone(),
                 RetryPolicy {

@@ -27,6 +27,8 @@ const LOOK: Duration = Duration::from_millis(400);
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Request {
     Give(Box<Giving>),
+    /// Aborts the runs of all these requests.
+    AbortAll(Vec<Question>),
     /// Tries the proposed command on a copy.
     Preview {
         question: Box<Question>,
@@ -53,6 +55,11 @@ pub(super) enum News {
     /// The store cannot be read; it is tried again.
     Trouble(String),
     Given(Box<Giving>, Result<Follows, String>),
+    /// So many runs were aborted; why others were not, if some were not.
+    AbortedAll {
+        count: usize,
+        refused: Option<String>,
+    },
     Fate {
         id: String,
         text: String,
@@ -122,6 +129,10 @@ impl<'a> Desk<'a> {
                 let follows = self.give(&giving).map_err(|error| format!("{error:#}"));
                 self.tell(News::Given(giving, follows));
             }
+            Request::AbortAll(questions) => {
+                let news = self.abort_all(&questions);
+                self.tell(news);
+            }
             Request::Preview { question, network } => self.preview(&question, network),
             Request::StopPreview => self.stop_preview(),
             Request::Fate(id) => {
@@ -144,6 +155,20 @@ impl<'a> Desk<'a> {
             Given::Waits => self.go_on(question),
             Given::Ended(_) => Follows::Ended,
         })
+    }
+
+    fn abort_all(&self, questions: &[Question]) -> News {
+        let told = |_: &Question, _: &Given| Ok(());
+        match answering::abort_each(questions, "", self.config, self.session, told) {
+            Ok(aborted) => News::AbortedAll {
+                count: aborted.count,
+                refused: aborted.refused.first().map(|error| format!("{error:#}")),
+            },
+            Err(error) => News::AbortedAll {
+                count: 0,
+                refused: Some(format!("{error:#}")),
+            },
+        }
     }
 
     /// Lets the run go on while the person looks at the next question.

@@ -7,12 +7,12 @@ use unstuck_core::Timestamp;
 use unstuck_core::guard::show;
 use unstuck_store::Question;
 
-use super::super::columns::{cut, padded, tail, width, wrapped};
 use super::super::list::{gist, word};
 use super::super::whole::{facts, title};
 use super::opened::{Asks, Opened};
-use super::state::View;
+use super::state::{Bulk, View};
 use crate::clock::ago;
+use crate::columns::{cut, padded, tail, width, wrapped};
 use crate::output::{BOLD, DIM, Size, YELLOW};
 
 /// What is not the middle: a title, a blank, what was told last, the keys.
@@ -21,10 +21,11 @@ const AROUND: usize = 4;
 const DOES: usize = 14;
 const SELECTED: Style = Style::new().invert();
 
-const HELP: [&str; 18] = [
+const HELP: [&str; 19] = [
     "In the list",
     "  ↑ ↓ or j k    move; PgUp, PgDn, Home, End too",
     "  Enter         opens a question",
+    "  X             aborts all requests of the selected one's project",
     "  q or Esc      leaves; what waits goes on waiting",
     "",
     "In a question",
@@ -51,6 +52,7 @@ pub(super) fn screen(view: &View, size: Size, now: Timestamp) -> Vec<String> {
         None => page.list(view),
     };
     let told = match (&view.opened, &view.trouble) {
+        _ if view.bulk.is_some() => bulk(view, size.columns),
         (Some(opened), _) if asking(opened, size.columns).is_some() => {
             asking(opened, size.columns).unwrap_or_default()
         }
@@ -114,7 +116,8 @@ impl Page {
         let waiting = view.waiting.iter().enumerate().skip(first).take(room);
         let middle = waiting.map(|(at, one)| self.row(one, at == view.selected));
         let title = format!("{BOLD}{}{BOLD:#}", cut(&title, columns));
-        let keys = keys(&["↑↓ move", "Enter open", "? help", "q leave"], columns);
+        let all = ["↑↓ move", "Enter open", "X abort all", "? help", "q leave"];
+        let keys = keys(&all, columns);
         (title, middle.collect(), keys)
     }
 
@@ -261,6 +264,23 @@ fn asking(opened: &Opened, columns: usize) -> Option<String> {
         }
     };
     Some(format!("{YELLOW}{}{YELLOW:#}", cut(&text, columns)))
+}
+
+/// What is asked about aborting all requests of a project.
+fn bulk(view: &View, columns: usize) -> String {
+    let text = match &view.bulk {
+        None => String::new(),
+        Some(Bulk::Sure(questions)) => {
+            let project = questions.first().map(name).unwrap_or_default();
+            let all = match questions.len() {
+                1 => "the only request".to_owned(),
+                count => format!("all {count} requests"),
+            };
+            format!("abort {all} of {project} and end their runs? y")
+        }
+        Some(Bulk::Giving(count)) => format!("aborting {count} …"),
+    };
+    format!("{YELLOW}{}{YELLOW:#}", cut(&text, columns))
 }
 
 /// The keys on the last line, as far apart as there is room.

@@ -17,11 +17,22 @@ pub(super) struct View {
     pub(super) waiting: Vec<Question>,
     pub(super) selected: usize,
     pub(super) opened: Option<Opened>,
+    /// What is to be aborted all at once.
+    pub(super) bulk: Option<Bulk>,
     pub(super) helps: bool,
     /// What was told last.
     pub(super) notice: String,
     /// Why what is seen may be old.
     pub(super) trouble: Option<String>,
+}
+
+/// All requests of a project that are to be aborted.
+#[derive(Debug)]
+pub(super) enum Bulk {
+    /// The person is asked whether they mean it.
+    Sure(Vec<Question>),
+    /// It is being done.
+    Giving(usize),
 }
 
 /// What has to be done for the person.
@@ -38,6 +49,7 @@ impl View {
             waiting,
             selected: 0,
             opened: None,
+            bulk: None,
             helps: false,
             notice: String::new(),
             trouble: None,
@@ -52,6 +64,14 @@ impl View {
         if self.helps {
             self.helps = false;
             return None;
+        }
+        match self.bulk.take() {
+            Some(Bulk::Sure(questions)) => return self.sure(questions, &key),
+            Some(giving) => {
+                self.bulk = Some(giving);
+                return None;
+            }
+            None => {}
         }
         self.notice.clear();
         let Some(opened) = &mut self.opened else {
@@ -92,11 +112,29 @@ impl View {
                 let question = self.waiting.get(self.selected);
                 self.opened = question.cloned().map(Opened::new);
             }
+            Key::Letter('X') => self.bulk = self.of_project().map(Bulk::Sure),
             Key::Letter('?') => self.helps = true,
             Key::Letter('q') | Key::Escape => return Some(Wish::Leave),
             _ => {}
         }
         None
+    }
+
+    /// All open requests of the selected one's project, the newest first.
+    fn of_project(&self) -> Option<Vec<Question>> {
+        let project = &self.waiting.get(self.selected)?.project;
+        let of_project = self.waiting.iter().filter(|one| one.project == *project);
+        Some(of_project.cloned().collect())
+    }
+
+    /// Aborts exactly what was counted, if the person means it.
+    fn sure(&mut self, questions: Vec<Question>, key: &Key) -> Option<Wish> {
+        if !matches!(key, Key::Letter('y' | 'Y')) {
+            self.notice = "nothing was aborted".to_owned();
+            return None;
+        }
+        self.bulk = Some(Bulk::Giving(questions.len()));
+        Some(Wish::Ask(Request::AbortAll(questions)))
     }
 
     /// Takes in what has happened.
@@ -105,6 +143,13 @@ impl View {
             News::Waiting(waiting) => return self.now_waiting(waiting),
             News::Trouble(why) => self.trouble = Some(why),
             News::Given(giving, follows) => self.given(&giving, follows),
+            News::AbortedAll { count, refused } => {
+                self.bulk = None;
+                self.notice = match refused {
+                    None => format!("{count} aborted"),
+                    Some(why) => format!("{count} aborted; not all: {}", show(&why)),
+                };
+            }
             News::Fate { id, text } => {
                 if self.open_id() == Some(&id) {
                     self.notice = text;

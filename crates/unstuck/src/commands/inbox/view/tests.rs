@@ -71,7 +71,7 @@ fn screen(view: &mut View, size: Size) -> String {
     let plain = |line: &String| strip_str(line).to_string().trim_end().to_owned();
     let lines: Vec<String> = lines.iter().map(plain).collect();
     for line in &lines {
-        let wide = super::super::columns::width(line);
+        let wide = crate::columns::width(line);
         assert!(wide <= size.columns, "{wide} columns: {line}");
     }
     lines.join("\n")
@@ -105,7 +105,7 @@ fn the_list_shows_all_that_waits() {
     unstuck inbox: 2 questions wait for you
 
       3 min ago   shop              hiccup  claude -p 'fix the test…: Invalid API k…
-    > 3 min ago   shop              repair  npm ci
+    > 3 min ago   shop              repair  npm test: npm ci
 
 
 
@@ -125,7 +125,7 @@ fn the_list_shows_all_that_waits() {
 
 
 
-    ↑↓ move  Enter open  ? help  q leave
+    ↑↓ move  Enter open  X abort all  ? help  q leave
     "#);
 }
 
@@ -185,6 +185,7 @@ fn help_tells_every_key_and_any_key_goes_back() {
     In the list
       ↑ ↓ or j k    move; PgUp, PgDn, Home, End too
       Enter         opens a question
+      X             aborts all requests of the selected one's project
       q or Esc      leaves; what waits goes on waiting
 
     In a question
@@ -200,7 +201,6 @@ fn help_tells_every_key_and_any_key_goes_back() {
       q or Esc      back to the list
 
     Only answers that make sense are offered, each with what it will do.
-
 
 
     any key goes back
@@ -241,6 +241,39 @@ fn what_ends_something_needs_a_second_key() {
     assert_eq!(view.notice, "not done: abort");
     let wishes = type_in(&mut view, "sy");
     assert_eq!(given(&wishes), Some((Answer::Skip, "aaaaaaaaaa-e1", "")));
+}
+
+/// N29: sixty requests need not be aborted one by one; those of other projects stay.
+#[test]
+fn all_requests_of_a_project_are_aborted_at_once() {
+    let mut other = login('c');
+    other.project = "/srv/blog".into();
+    let mut view = View::new(vec![login('a'), other, repair('b')]);
+    assert_eq!(type_in(&mut view, "X"), []);
+    let seen = screen(&mut view, SMALL);
+    let asked = "abort all 2 requests of shop and end their runs? y";
+    assert!(seen.contains(asked), "{seen}");
+    assert_eq!(type_in(&mut view, "n"), [], "another key cancels");
+    assert_eq!(view.notice, "nothing was aborted");
+    let wishes = type_in(&mut view, "Xy");
+    let [Wish::Ask(Request::AbortAll(questions))] = wishes.as_slice() else {
+        panic!("{wishes:?}");
+    };
+    assert_eq!(*questions, [login('a'), repair('b')]);
+    assert!(screen(&mut view, SMALL).contains("aborting 2 …"));
+    assert_eq!(type_in(&mut view, "Xyq"), [], "it is being done");
+    view.learn(News::AbortedAll {
+        count: 2,
+        refused: None,
+    });
+    assert!(screen(&mut view, SMALL).contains("2 aborted"));
+    let why = Some("ann may not answer with abort here".to_owned());
+    view.learn(News::AbortedAll {
+        count: 0,
+        refused: why,
+    });
+    let seen = screen(&mut view, SMALL);
+    assert!(seen.contains("0 aborted; not all: ann may not"), "{seen}");
 }
 
 /// S0-10, S0-30: level 3 is a person's choice, with their words.

@@ -27,6 +27,7 @@ pub(in super::super) fn role(id: &str, needs: &[&str], instances: u32) -> RoleSt
         instances,
         optional: false,
         settings: BTreeMap::new(),
+        max_cost: None,
     }
 }
 
@@ -50,6 +51,7 @@ impl Told {
                 on_stuck: OnStuck::Escalate,
             }),
             knowledge: "1".into(),
+            budget: None,
         }));
         let first = Recorded {
             version: VERSION,
@@ -229,6 +231,7 @@ fn ended(session: &SessionId, number: u32) -> AttemptEnd {
         },
         tree: None,
         last_progress: None,
+        failing_since: None,
     }
 }
 
@@ -240,7 +243,7 @@ fn run_finished(outcome: Outcome, reason: &str) -> RunFinished {
         attempts: 3,
         retry_count: 1,
         recovery_level: None,
-        cost_usd: 0.5,
+        cost_usd: Some(0.5),
         duration_ms: 65_000,
     }
 }
@@ -448,6 +451,7 @@ fn what_is_reused_is_told_after_a_resume() {
     let by = InterruptedBy::Crash;
     let number = 1;
     let cut_off = AttemptInterrupted {
+        progressed: false,
         session: session.clone(),
         number,
         by,

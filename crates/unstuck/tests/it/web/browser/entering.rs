@@ -2,6 +2,7 @@
 
 use super::Desk;
 use crate::Place;
+use crate::gateway::Serving;
 use crate::web::token;
 
 /// What stands on every page of somebody who has not logged in.
@@ -11,9 +12,7 @@ const READS: &str = "document.body.innerText.includes('You can only read')";
 #[tokio::test(flavor = "multi_thread")]
 async fn the_printed_link_logs_in_once() {
     let place = Place::new();
-    let Some(mut desk) = Desk::reading(&place, &[]).await else {
-        return;
-    };
+    let mut desk = Desk::reading(&place, &[]).await;
     desk.goto("/").await;
     assert_eq!(desk.says(READS).await, true);
     let link = desk.serving.link();
@@ -37,9 +36,7 @@ async fn the_printed_link_logs_in_once() {
 async fn a_token_is_typed_and_counts_until_it_is_taken_back() {
     let place = Place::new();
     let secret = token(&place, "read");
-    let Some(desk) = Desk::reading(&place, &["--quiet"]).await else {
-        return;
-    };
+    let desk = Desk::reading(&place, &["--quiet"]).await;
     desk.browser.page.goto(&desk.url("/login")).await.unwrap();
     desk.fill("#code", "unstuck_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
         .await;
@@ -67,13 +64,82 @@ async fn a_token_is_typed_and_counts_until_it_is_taken_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_only_reads_can_log_out() {
     let place = Place::new();
-    let Some(desk) = Desk::reading(&place, &["--quiet"]).await else {
-        return;
-    };
+    let desk = Desk::reading(&place, &["--quiet"]).await;
     let listen = format!("127.0.0.1:{}", desk.serving.port);
     let link = ["token", "link", "--scope", "read", "--listen", &listen];
     desk.come(place.run(&link, "").stdout.trim()).await;
     desk.press("#logout button").await;
     desk.until("location.pathname === '/login'").await;
     desk.close().await;
+}
+
+/// W9: a fresh link is opened in the tab that still shows why the old one did not work.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fresh_link_logs_in_a_tab_that_shows_the_login_page() {
+    let place = Place::new();
+    let desk = Desk::reading(&place, &["--quiet"]).await;
+    let login = desk.url("/login?back=/runs%3Fstatus%3Dfailed");
+    desk.browser
+        .page
+        .goto(&format!("{login}#expired"))
+        .await
+        .unwrap();
+    desk.shows("#login-says", "`unstuck token link` makes a new link")
+        .await;
+    assert_eq!(desk.says("location.hash").await, "", "the code is gone");
+    desk.says("window.isSameTab = true").await;
+    let listen = format!("127.0.0.1:{}", desk.serving.port);
+    let link = place
+        .run(&["token", "link", "--listen", &listen], "")
+        .stdout;
+    let (_, code) = link.trim().split_once('#').unwrap();
+    // Only what stands behind the # differs, so the browser does not load the page again.
+    desk.browser
+        .page
+        .goto(&format!("{login}#{code}"))
+        .await
+        .unwrap();
+    desk.until("location.pathname === '/runs' && location.search === '?status=failed'")
+        .await;
+    desk.until("document.querySelector('#logout') !== null")
+        .await;
+    desk.close().await;
+}
+
+/// W10: a restart of the server ends no login, and one that ended leads back to the page where one was.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_survives_a_restart_and_an_ended_one_leads_back() {
+    let place = Place::new();
+    let mut desk = Desk::reading(&place, &["--quiet"]).await;
+    desk.goto("/runs?status=failed").await;
+    desk.press("[data-part=banner] a[data-login]").await;
+    log_in(&desk, &token(&place, "answer")).await;
+    let port = desk.serving.port.clone();
+    desk.serving.end();
+    desk.until("document.getElementById('live').dataset.state === 'lost'")
+        .await;
+    desk.serving = Serving::start_at(&place, &port, &["--quiet"], &[]);
+    desk.until("document.getElementById('live').dataset.state === 'live'")
+        .await;
+    desk.goto("/runs?status=failed").await;
+    assert_eq!(desk.says(READS).await, false, "still logged in");
+    let listed = place.json(&["token", "list", "--json"], "");
+    let revoke = ["token", "revoke", listed[0]["id"].as_str().unwrap()];
+    assert_eq!(place.run(&revoke, "").code, 0);
+    desk.shows("[data-part=banner]", "Your login has ended")
+        .await;
+    desk.picture("login-ended").await;
+    desk.press("[data-part=banner] a[data-login]").await;
+    log_in(&desk, &token(&place, "answer")).await;
+    assert_eq!(desk.says(READS).await, false);
+    desk.close().await;
+}
+
+/// Types a token, and waits for the page that somebody came from.
+async fn log_in(desk: &Desk, secret: &str) {
+    desk.until("location.pathname === '/login'").await;
+    desk.fill("#code", secret).await;
+    desk.press("#login button").await;
+    desk.until("location.pathname === '/runs' && location.search === '?status=failed' && document.getElementById('live')?.dataset.state === 'live'")
+        .await;
 }

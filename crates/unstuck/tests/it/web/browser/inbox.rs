@@ -27,12 +27,12 @@ fn settled(place: &Place, status: &str) {
 }
 
 /// A browser at the only question.
-async fn at_question(place: &Place) -> Option<Desk> {
-    let desk = Desk::open(place, &[]).await?;
+async fn at_question(place: &Place) -> Desk {
+    let desk = Desk::open(place, &[]).await;
     desk.goto("/inbox").await;
     desk.press("a.button[href^='/inbox/']").await;
     desk.shows("#main", "Your answer").await;
-    Some(desk)
+    desk
 }
 
 /// S3-44: words of a person reach the agent.
@@ -41,9 +41,7 @@ async fn words_of_a_person_reach_the_agent() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     place.write("login", "");
-    let Some(desk) = at_question(&place).await else {
-        return;
-    };
+    let desk = at_question(&place).await;
     desk.picture("question").await;
     desk.fill("#note", "use the staging account").await;
     desk.press("button[value=retry]").await;
@@ -67,9 +65,7 @@ async fn words_of_a_person_reach_the_agent() {
 async fn each_answer_does_what_its_button_says() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
-    let Some(desk) = at_question(&place).await else {
-        return;
-    };
+    let desk = at_question(&place).await;
     place.write("login", "");
     desk.press("button[value=resolve]").await;
     settled(&place, "recovered");
@@ -124,9 +120,7 @@ async fn a_stronger_model_is_given_by_an_answer() {
         "x",
     ];
     place.run(&exec, "").told(3, &[]);
-    let Some(desk) = at_question(&place).await else {
-        return;
-    };
+    let desk = at_question(&place).await;
     desk.shows("[data-part=asked]", "claude-sonnet-5-5").await;
     desk.shows(
         "form .answers",
@@ -171,9 +165,7 @@ fn broken() -> Place {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repair_is_previewed_and_approved() {
     let place = broken();
-    let Some(desk) = at_question(&place).await else {
-        return;
-    };
+    let desk = at_question(&place).await;
     desk.shows("[data-part=asked]", "mkdir -p out/reports")
         .await;
     desk.press("#open-preview").await;
@@ -192,9 +184,7 @@ async fn a_repair_is_previewed_and_approved() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repair_is_rejected() {
     let place = broken();
-    let Some(desk) = at_question(&place).await else {
-        return;
-    };
+    let desk = at_question(&place).await;
     desk.fill("#note", "not this way").await;
     desk.press("button[value=reject]").await;
     desk.shows("[data-part=asked]", "not this way").await;
@@ -210,9 +200,7 @@ async fn a_repair_is_rejected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_browser_tells_of_a_question_where_that_is_allowed() {
     let place = asking();
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     let origin = desk.url("");
     let allowed = |setting: &str| json!({"permission": {"name": "notifications"}, "setting": setting, "origin": origin});
     desk.browser

@@ -30,19 +30,19 @@ struct Desk {
 }
 
 impl Desk {
-    /// A server in this place, and a browser that came by the printed link; none where there is no browser.
-    async fn open(place: &Place, args: &[&str]) -> Option<Self> {
-        let mut desk = Self::reading(place, args).await?;
+    /// A server in this place, and a browser that came by the printed link.
+    async fn open(place: &Place, args: &[&str]) -> Self {
+        let mut desk = Self::reading(place, args).await;
         let link = desk.serving.link();
         desk.come(&link).await;
-        Some(desk)
+        desk
     }
 
     /// A server in this place, and a browser that nobody has logged in.
-    async fn reading(place: &Place, args: &[&str]) -> Option<Self> {
-        let browser = Chromium::start().await?;
+    async fn reading(place: &Place, args: &[&str]) -> Self {
+        let browser = Chromium::start().await;
         let serving = Serving::start(place, args);
-        Some(Self { browser, serving })
+        Self { browser, serving }
     }
 
     /// Opens a link that logs in.

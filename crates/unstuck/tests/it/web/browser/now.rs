@@ -14,9 +14,7 @@ async fn what_goes_on_is_seen_while_it_happens() {
         "[policy]\nmaxRetries = 3\njitter = \"none\"\nbackoffBase = 600\nmaxBackoff = 600\n",
     );
     place.tool("claude", "#!/bin/sh\ntouch began; while [ ! -f go ]; do sleep 0.1; done; echo 'API Error: 529 overloaded_error'; exit 1\n");
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     desk.shows("[data-part=sessions]", "Nothing runs.").await;
     desk.picture("now-empty").await;
     let mut run = Beside::start(
@@ -54,9 +52,7 @@ async fn what_goes_on_is_seen_while_it_happens() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_comes_on_top_by_itself() {
     let place = asking();
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     desk.goto("/").await;
     place
         .run(&["exec", "--", "claude", "-p", "x"], "")
@@ -82,9 +78,7 @@ async fn upstreams_show_their_limits_and_whether_they_are_up() {
     let (down, limited) = (down.url(), limited.url());
     let upstreams = [format!("anthropic={down}"), format!("anthropic={limited}")];
     let args = ["--upstream", &upstreams[0], "--upstream", &upstreams[1]];
-    let Some(desk) = Desk::open(&place, &args).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &args).await;
     desk.goto("/").await;
     let line = format!(
         "export ANTHROPIC_BASE_URL=http://127.0.0.1:{}/anthropic",
@@ -95,8 +89,6 @@ async fn upstreams_show_their_limits_and_whether_they_are_up() {
         let answer = desk.serving.ask(&place);
         assert!(answer.stdout.contains("Done."), "{}", answer.stdout);
     }
-    desk.shows("[data-part=upstreams]", "Down").await;
-    desk.shows("[data-part=upstreams]", "tried again in").await;
     desk.shows("[data-part=upstreams]", "of 50 requests").await;
     desk.shows("[data-part=sessions]", "Calls of ").await;
     desk.shows("[data-part=sessions]", "$0.04").await;
@@ -108,9 +100,7 @@ async fn upstreams_show_their_limits_and_whether_they_are_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_windows_are_open_at_once() {
     let place = asking();
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     for path in [
         "/",
         "/inbox",

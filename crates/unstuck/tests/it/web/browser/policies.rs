@@ -25,9 +25,7 @@ async fn saved(desk: &Desk) {
 async fn what_is_saved_counts_for_the_next_run() {
     let place = Place::new();
     place.run(&["exec", "--", "true"], "").told(0, &[]);
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     desk.goto("/policies").await;
     desk.press("article:has([data-fill]):nth-of-type(2) [data-fill]")
         .await;
@@ -73,9 +71,7 @@ async fn what_is_saved_counts_for_the_next_run() {
 #[tokio::test(flavor = "multi_thread")]
 async fn single_kinds_and_tools_have_values_of_their_own() {
     let place = Place::new();
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     let rows = "document.querySelectorAll('#policy [data-own]').length";
     desk.goto("/policies").await;
     desk.press("#policy details[data-key=own] > summary").await;
@@ -121,9 +117,7 @@ async fn kept(desk: &Desk) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn mistakes_are_told_in_place_and_nobody_is_overwritten() {
     let place = Place::new();
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     desk.goto("/policies").await;
     desk.says("document.getElementById('maxElapsed').removeAttribute('pattern')")
         .await;
@@ -158,4 +152,59 @@ async fn mistakes_are_told_in_place_and_nobody_is_overwritten() {
         "what was typed is not lost"
     );
     desk.browser.close().await;
+}
+
+/// W17: the sentence says what the form says: by a template, by typing, by rows; and who saves it sees what was saved.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sentence_follows_what_is_filled_in() {
+    let place = Place::new();
+    let desk = Desk::open(&place, &[]).await;
+    desk.goto("/policies").await;
+    let words = "[data-part=words]";
+    desk.shows(words, "tried again for 30 min").await;
+    desk.shows(words, "built in").await;
+    let template = |name: &str| {
+        format!(
+            "(() => {{ const it = [...document.querySelectorAll('[data-fill]')].find((one) => one.innerText.includes('{name}')); it.click(); return true; }})()"
+        )
+    };
+    desk.says(&template("Pipeline")).await;
+    desk.shows(words, "waits of about 1 s, 2 s, 3 s").await;
+    desk.shows(words, "not saved yet").await;
+    type_into(&desk, "#maxRetries", "2").await;
+    desk.shows(words, "Up to 3 tries, with waits of about 1 s, 2 s;")
+        .await;
+    desk.shows(words, "Pipeline, changed").await;
+    // What somebody else sets meanwhile does not change what is told of this form.
+    let settings = "[policy]\nmaxRetries = 9\n";
+    crate::gateway::by_user(&place, settings);
+    place.run(&["exec", "--", "true"], "").told(0, &[]);
+    type_into(&desk, "#backoffMultiplier", "-1").await;
+    desk.shows(words, "Not valid yet").await;
+    desk.shows(words, "backoffMultiplier").await;
+    type_into(&desk, "#backoffMultiplier", "5").await;
+    desk.shows(words, "waits of about 5 s, 10 s;").await;
+    desk.press("#policy input[name=enabled]").await;
+    desk.shows(words, "every failure is passed through").await;
+    desk.press("#policy input[name=enabled]").await;
+    desk.shows(words, "waits of about 5 s, 10 s;").await;
+    desk.press("#policy button[type=submit]").await;
+    desk.shows("#policy > .says", "Somebody else saved this meanwhile")
+        .await;
+    desk.shows("#policy > .says", "name: theirs: Resilient. Save again")
+        .await;
+    desk.shows(words, "waits of about 5 s, 10 s;").await;
+    saved(&desk).await;
+    desk.shows(words, "set here").await;
+    desk.shows(words, "waits of about 5 s, 10 s;").await;
+    desk.close().await;
+}
+
+/// Types into a field as a person does, in place of what stands there.
+async fn type_into(desk: &Desk, selector: &str, text: &str) {
+    let select = format!(
+        "(() => {{ const it = document.querySelector('{selector}'); it.focus(); it.select(); return true; }})()"
+    );
+    desk.says(&select).await;
+    desk.keys(text).await;
 }

@@ -14,9 +14,7 @@ const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "fix the tests"];
 async fn without_a_login_everything_is_read_and_nothing_pressed() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
-    let Some(desk) = Desk::reading(&place, &["--quiet"]).await else {
-        return;
-    };
+    let desk = Desk::reading(&place, &["--quiet"]).await;
     let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
     let question = place.json(&["inbox", "--json"], "")[0]["id"].clone();
     let (run, question) = (run.as_str().unwrap(), question.as_str().unwrap());
@@ -49,9 +47,7 @@ async fn without_a_login_everything_is_read_and_nothing_pressed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_there_leads_back() {
     let place = Place::new();
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     for path in [
         "/nowhere",
         "/runs/nowhere",
@@ -80,9 +76,7 @@ async fn what_is_not_there_leads_back() {
 async fn pages_are_read_without_script() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
-    let Some(desk) = Desk::reading(&place, &["--quiet"]).await else {
-        return;
-    };
+    let desk = Desk::reading(&place, &["--quiet"]).await;
     let off = json!({"value": true});
     desk.browser
         .cdp("Emulation.setScriptExecutionDisabled", off)
@@ -122,9 +116,7 @@ async fn a_question_is_answered_by_keys_alone() {
     let place = asking();
     place.run(&EXEC, "").told(3, &[]);
     place.write("login", "");
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     desk.goto("/").await;
     desk.keys("gi").await;
     desk.until("location.pathname === '/inbox'").await;

@@ -40,9 +40,7 @@ async fn a_session_is_tried_again_from_its_page() {
         "fix the tests",
     ];
     place.run(&exec, "").told(9, &[]);
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     desk.goto(&format!("/runs/{}", run(&place))).await;
     desk.press("a.button[href^='/sessions/']").await;
     desk.shows("h1", "claude -p 'fix the tests'").await;
@@ -115,9 +113,7 @@ async fn a_session_goes_on_with_a_stronger_model() {
         "x",
     ];
     place.run(&exec, "").told(3, &[]);
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     desk.goto(&format!("/sessions/{}-1", run(&place))).await;
     desk.press("#open-escalate").await;
     desk.shows("#escalate", "Estimated cost").await;
@@ -151,9 +147,7 @@ async fn a_session_at_work_is_moved_to_a_stronger_model() {
         "[[step]]\nanswer = { text = \"Go on.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n",
     );
     let exec = ["exec", "--", "claude", "-p", "x"];
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     let mut agent = Beside::start(&place, &exec, &[("ANTHROPIC_BASE_URL", &api.url())]);
     let newest = || api.requests().last().map(|request| request.model.clone());
     until("the first call", newest);
@@ -197,9 +191,7 @@ async fn a_pipeline_is_watched_and_stopped() {
         ),
     ];
     place.write("unstuck.toml", &roles.concat());
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     let mut driver = Beside::start(&place, &["run", "--task", "make it green"], &[]);
     let pid = until("the second role works", || {
         Some(place.lines("pid").first()?.clone())

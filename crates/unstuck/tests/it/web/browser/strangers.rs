@@ -96,9 +96,7 @@ async fn what_strangers_write_is_only_text() {
     let place = hostile();
     let api = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
     let upstream = format!("anthropic={}", api.url());
-    let Some(desk) = Desk::open(&place, &["--upstream", &upstream]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &["--upstream", &upstream]).await;
     let body = json!({"model": HOSTILE, "max_tokens": 9, "messages": [{"role": "user", "content": HOSTILE}]});
     let status = desk.posted("/s/client/anthropic/v1/messages", body).await;
     assert_eq!(status, 500);
@@ -129,9 +127,7 @@ async fn what_strangers_write_is_only_text() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_strangers_write_is_only_text_in_dialogs() {
     let place = hostile();
-    let Some(desk) = Desk::open(&place, &[]).await else {
-        return;
-    };
+    let desk = Desk::open(&place, &[]).await;
     let inbox = place.json(&["inbox", "--json"], "");
     let asked = |kind: &str| {
         let mut all = inbox.as_array().unwrap().iter();

@@ -9,13 +9,13 @@ fn columns_of(c: char) -> usize {
 }
 
 /// How many columns a text takes up; styles take up none.
-pub(super) fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     let parts = strip_str(text);
     parts.flat_map(str::chars).map(columns_of).sum()
 }
 
 /// A text of at most so many columns, with a mark where something is missing.
-pub(super) fn cut(text: &str, columns: usize) -> String {
+pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -26,8 +26,27 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
     }
 }
 
+/// A text and facts behind it in so much room: the text is cut first, but not to less than `least` columns before facts
+/// are left out from the end.
+pub(crate) fn fitted(
+    text: &str,
+    facts: &[String],
+    least: usize,
+    room: Option<usize>,
+) -> (String, String) {
+    let behind = facts.concat();
+    let Some(room) = room else {
+        return (text.to_owned(), behind);
+    };
+    let left = room.saturating_sub(width(&behind));
+    match facts.split_last() {
+        Some((_, fewer)) if left < width(text).min(least) => fitted(text, fewer, least, Some(room)),
+        _ => (cut(text, left), behind),
+    }
+}
+
 /// The end of a text in at most so many columns, with a mark where something is missing.
-pub(super) fn tail(text: &str, columns: usize) -> String {
+pub(crate) fn tail(text: &str, columns: usize) -> String {
     let mut rest = text;
     while width(rest) > columns.saturating_sub(1) {
         let mut characters = rest.chars();
@@ -41,7 +60,7 @@ pub(super) fn tail(text: &str, columns: usize) -> String {
 }
 
 /// A text that fills so many columns: cut where it is longer.
-pub(super) fn padded(text: &str, columns: usize) -> String {
+pub(crate) fn padded(text: &str, columns: usize) -> String {
     let mut text = cut(text, columns);
     let missing = columns.saturating_sub(width(&text));
     text.extend(std::iter::repeat_n(' ', missing));
@@ -49,7 +68,7 @@ pub(super) fn padded(text: &str, columns: usize) -> String {
 }
 
 /// A text in lines of at most so many columns, broken at blanks; a word that is longer is broken where it must be.
-pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
     for (at, word) in text.split(' ').enumerate() {
@@ -80,7 +99,7 @@ pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
 }
 
 /// A text in lines of at most so many columns, broken wherever they end, so that nothing of it is lost.
-pub(super) fn broken(text: &str, columns: usize) -> Vec<String> {
+pub(crate) fn broken(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text;
     loop {
@@ -116,6 +135,22 @@ mod tests {
         assert_eq!(padded("日本", 6), "日本  ");
         assert_eq!(tail("abcdef", 4), "…def");
         assert_eq!(tail("abc", 4), "abc");
+    }
+
+    #[test]
+    fn facts_are_left_out_before_a_text_gets_too_short() {
+        const COMMAND: &str = "claude -p 'fix the failing tests'";
+        let fit = |room: Option<usize>| {
+            let facts = [" timeout".to_owned(), "  ~/shop".to_owned()];
+            let (command, facts) = fitted(COMMAND, &facts, 16, room);
+            command + &facts
+        };
+        let whole = format!("{COMMAND} timeout  ~/shop");
+        assert_eq!((fit(None), fit(Some(49))), (whole.clone(), whole));
+        assert_eq!(fit(Some(36)), "claude -p 'fix the… timeout  ~/shop");
+        assert_eq!(fit(Some(30)), "claude -p 'fix the fa… timeout");
+        assert_eq!(fit(Some(20)), "claude -p 'fix the…");
+        assert!((1..60).all(|room| width(&fit(Some(room))) <= room));
     }
 
     #[test]

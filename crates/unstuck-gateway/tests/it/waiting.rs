@@ -1,0 +1,364 @@
+//! How long is waited and for what: silent upstreams, a session's one clock, a network that is gone, and waits that can be
+//! seen.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use hyper::Method;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use unstuck_core::agent::OwnRetries;
+use unstuck_core::decision::{Jitter, WaitFor};
+use unstuck_core::event::{CallFailed, CallHeld, CallOutcome};
+use unstuck_core::{Event, Kind, RetryPolicy};
+use unstuck_gateway::protocol::Protocol::OpenAi;
+use unstuck_gateway::{Settings, Upstream};
+use unstuck_network::NetworkProbe;
+
+use crate::Ground;
+
+const GOOD: &str = "[[step]]\nanswer = { text = \"Done\" }\ntimes = \"always\"\n";
+const CHAT: &str = "/openai/v1/chat/completions";
+/// A test that has waited for so long waits in vain.
+const LONG: Duration = Duration::from_secs(30);
+
+fn always(fault: &str) -> String {
+    format!("[[step]]\n{fault}\ntimes = \"always\"\n")
+}
+
+fn once(fault: &str) -> String {
+    format!("[[step]]\n{fault}\n\n{GOOD}")
+}
+
+/// A request without a stream for an answer of so many tokens at most.
+fn whole(max_tokens: u64) -> String {
+    format!(
+        r#"{{"model":"gpt-x","max_tokens":{max_tokens},"messages":[{{"role":"user","content":"Fix"}}]}}"#
+    )
+}
+
+/// The default policy, with short waits.
+fn patient(settings: &mut Settings) {
+    settings.policy = RetryPolicy {
+        backoff_base: 0.005,
+        max_backoff: 0.05,
+        jitter: Jitter::Equal,
+        ..RetryPolicy::default()
+    };
+    settings.own_retries.waits = vec![0.01; 1000];
+}
+
+impl Ground {
+    /// What of the events is looked for, as soon as it is there.
+    async fn event<T>(&self, find: impl Fn(&Event) -> Option<T>) -> T {
+        let finding = async {
+            loop {
+                let found = self.book.events.lock().unwrap().iter().find_map(&find);
+                if let Some(found) = found {
+                    return found;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let found = tokio::time::timeout(LONG, finding).await;
+        found.expect("no such event was written down")
+    }
+
+    async fn failed(&self) -> CallFailed {
+        self.event(|event| match event {
+            Event::CallFailed(failed) => Some((**failed).clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn held(&self) -> CallHeld {
+        self.event(|event| match event {
+            Event::CallHeld(held) => Some(held.clone()),
+            _ => None,
+        })
+        .await
+    }
+}
+
+/// An answer that is no stream is not waited for longer than a slow model needs to write it.
+#[tokio::test]
+async fn a_silent_upstream_is_asked_again_for_a_whole_answer() {
+    let (_tell, told) = watch::channel(false);
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.limits.response = Duration::from_millis(300);
+        settings.upstreams[0].is_nearby = false;
+        settings.network_probe = NetworkProbe::Told(told);
+    };
+    let ground = Ground::with(OpenAi, &[&once("hang = {}")], set).await;
+    let body = whole(9);
+    let asking = tokio::time::timeout(LONG, ground.post(CHAT, &body));
+    let reply = asking.await.expect("it hangs");
+    assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![2]));
+    assert_eq!(ground.failed().await.diagnosis.kind, Kind::Timeout);
+}
+
+/// One that writes for longer than its head may take in a stream is not cut off.
+#[tokio::test]
+async fn a_long_whole_answer_gets_its_time() {
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.limits.response = Duration::from_millis(100);
+        settings.upstreams[0].is_nearby = false;
+    };
+    let slow = always("slow_first_token = { wait = \"1s\" }");
+    let ground = Ground::with(OpenAi, &[&slow], set).await;
+    let reply = ground.post(CHAT, &whole(100)).await;
+    assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![1]));
+}
+
+/// One whose head comes at once and whose body comes when all of it is written is not cut off either.
+#[tokio::test]
+async fn a_whole_answer_whose_body_comes_late_gets_its_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let serving = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 4096];
+        assert_ne!(stream.read(&mut request).await.unwrap(), 0);
+        let body = r#"{"choices":[{"message":{"content":"Done"},"finish_reason":"stop"}]}"#;
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(800)).await;
+        stream.write_all(body.as_bytes()).await.unwrap();
+    });
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.limits.stall = Duration::from_millis(100);
+        settings.upstreams[0] = Upstream::new("u0", OpenAi, &url).unwrap();
+    };
+    let ground = Ground::with(OpenAi, &[GOOD], set).await;
+    let body = whole(9);
+    let asking = tokio::time::timeout(LONG, ground.post(CHAT, &body));
+    let reply = asking.await.expect("it hangs");
+    assert_eq!(reply.status.as_u16(), 200, "{reply:?}");
+    assert_eq!(ground.record().await.outcome, CallOutcome::Answered);
+    serving.await.unwrap();
+}
+
+/// Where somebody stands in, a silent upstream is left much earlier, without a stream as well.
+#[tokio::test]
+async fn a_silent_upstream_is_left_for_the_fallback_without_a_stream() {
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.limits.fallback_silence = Duration::from_millis(200);
+    };
+    let ground = Ground::with(OpenAi, &[&always("hang = {}"), GOOD], set).await;
+    let body = whole(9);
+    let asking = tokio::time::timeout(LONG, ground.post(CHAT, &body));
+    let reply = asking.await.expect("it hangs");
+    assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![1, 1]));
+}
+
+/// A client whose own time ends in silence is answered by the fallback when it comes back.
+#[tokio::test]
+async fn a_client_that_comes_back_from_a_silent_upstream_gets_the_fallback() {
+    let ground = Ground::with(OpenAi, &[&always("hang = {}"), GOOD], patient).await;
+    let body = r#"{"model":"gpt-x","messages":[{"role":"user","content":"Fix"}]}"#;
+    let headers = [("x-stainless-timeout", "1.2")];
+    let told = ground.send(Method::POST, CHAT, &headers, body).await;
+    assert_eq!(told.status.as_u16(), 504, "{told:?}");
+    assert_eq!(told.header("x-should-retry"), "true");
+    let reply = ground.send(Method::POST, CHAT, &headers, body).await;
+    assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![1, 1]));
+}
+
+/// A stream that stalls before its first content is tried again unseen.
+#[tokio::test]
+async fn a_stall_before_the_first_content_is_tried_again() {
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.limits.first_content = Duration::from_millis(300);
+    };
+    let ground = Ground::with(OpenAi, &[&once("stall_at = { after = 0 }")], set).await;
+    let reply = ground.chat(true).await;
+    assert!(reply.body.contains("[DONE]"), "{}", reply.body);
+    assert!(!reply.body.contains("error"), "{}", reply.body);
+    assert_eq!(ground.asked(), [2]);
+}
+
+/// A session whose other calls are answered makes progress: the one that fails is not given up.
+#[tokio::test]
+async fn answers_to_other_calls_of_the_session_are_progress() {
+    let script = format!(
+        "[[step]]\nwhen = {{ model = \"down\" }}\nstatus = {{ code = 503 }}\ntimes = \"always\"\n\n{GOOD}"
+    );
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.policy.give_up_after = Some(Duration::from_millis(900));
+    };
+    let ground = Ground::with(OpenAi, &[&script], set).await;
+    let path = format!("/s/one{CHAT}");
+    let body = |model: &str| {
+        format!(r#"{{"model":"{model}","messages":[{{"role":"user","content":"Fix"}}]}}"#)
+    };
+    let (down, up) = (body("down"), body("up"));
+    let mut failing = std::pin::pin!(ground.post(&path, &down));
+    for _ in 0..10 {
+        let answered = async {
+            tokio::time::sleep(Duration::from_millis(250)).await;
+            ground.post(&path, &up).await
+        };
+        tokio::select! {
+            told = &mut failing => panic!("given up after progress: {told:?}"),
+            reply = answered => assert_eq!(reply.status.as_u16(), 200),
+        }
+    }
+    let told = failing.await;
+    assert_eq!(told.status.as_u16(), 503, "{told:?}");
+    assert_eq!(told.header("x-should-retry"), "false");
+}
+
+/// Each of several calls of a session would be tried by its client; all together they are tried once more at most.
+#[tokio::test]
+async fn several_calls_of_a_session_are_one_try_ahead_together() {
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.own_retries = OwnRetries {
+            waits: vec![0.5, 1.0, 1.0],
+            ..OwnRetries::default()
+        };
+        settings.policy.give_up_after = Some(Duration::from_secs(2));
+    };
+    let ground = Ground::with(OpenAi, &[&always("status = { code = 503 }")], set).await;
+    let bodies = [1, 2, 3].map(whole);
+    let asked = bodies
+        .iter()
+        .map(|body| ground.post("/s/one/openai/v1/chat/completions", body));
+    join_all(asked).await;
+    let requests = ground.upstreams[0].requests();
+    let start = requests[0].at;
+    // Their clients would have asked once each, then twice, then three times.
+    for (after, most) in [(490, 4), (1490, 7), (2490, 13)] {
+        let end = start.after(Duration::from_millis(after));
+        let made = requests.iter().filter(|one| one.at < end).count();
+        assert!(made <= most, "{made} tries within {after} ms");
+    }
+}
+
+/// Without any network a call waits, which counts against nothing, and goes on when the network is back.
+#[tokio::test]
+async fn a_call_waits_for_the_network() {
+    let (tell, told) = watch::channel(true);
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.limits.response = Duration::from_millis(200);
+        settings.upstreams[0].is_nearby = false;
+        settings.network_probe = NetworkProbe::Told(told);
+        settings.policy.give_up_after = Some(Duration::from_millis(600));
+    };
+    let ground = Ground::with(OpenAi, &[&once("hang = {}")], set).await;
+    let body = whole(9);
+    let mut asking = std::pin::pin!(ground.post(CHAT, &body));
+    let failed = tokio::select! {
+        reply = &mut asking => panic!("it has not waited: {reply:?}"),
+        failed = ground.failed() => failed,
+    };
+    assert_eq!(failed.decision.wait_for, WaitFor::Network);
+    // For longer than it may go without progress.
+    let waited = tokio::time::timeout(Duration::from_millis(1500), &mut asking).await;
+    assert!(waited.is_err(), "{waited:?}");
+    assert_eq!(ground.asked(), [1]);
+    tell.send(false).unwrap();
+    let reply = tokio::time::timeout(LONG, asking).await.expect("it hangs");
+    assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![2]));
+    assert_eq!(ground.record().await.outcome, CallOutcome::Recovered);
+}
+
+/// A client that cannot be held until the network is back is told to come back, and nothing is asked meanwhile.
+#[tokio::test]
+async fn a_client_comes_back_while_there_is_no_network() {
+    let (tell, told) = watch::channel(true);
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.limits.response = Duration::from_millis(200);
+        settings.limits.hold = Duration::from_secs(2);
+        settings.upstreams[0].is_nearby = false;
+        settings.network_probe = NetworkProbe::Told(told);
+    };
+    let ground = Ground::with(OpenAi, &[&once("hang = {}")], set).await;
+    for _ in 0..2 {
+        let reply = ground.post(CHAT, &whole(9)).await;
+        assert_eq!(reply.header("x-should-retry"), "true", "{reply:?}");
+        assert_eq!(ground.asked(), [1]);
+    }
+    tell.send(false).unwrap();
+    for _ in 0..10 {
+        let reply = ground.post(CHAT, &whole(9)).await;
+        if reply.header("x-should-retry") != "true" {
+            assert_eq!((reply.status.as_u16(), ground.asked()), (200, vec![2]));
+            return;
+        }
+    }
+    panic!("it does not go on");
+}
+
+/// A host that nobody knows gets a short time, while the network is there.
+#[tokio::test]
+async fn a_host_that_nobody_knows_gets_a_short_time() {
+    let (_tell, told) = watch::channel(false);
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        // No resolver is asked for such a name.
+        settings.upstreams[0] = Upstream::new("u0", OpenAi, "http://nosuch..invalid/v1").unwrap();
+        settings.network_probe = NetworkProbe::Told(told);
+    };
+    let ground = Ground::with(OpenAi, &[GOOD], set).await;
+    let body = whole(9);
+    let asking = ground.post(CHAT, &body);
+    let failed = tokio::select! {
+        reply = asking => panic!("{reply:?}"),
+        failed = ground.failed() => failed,
+    };
+    assert_eq!(failed.diagnosis.kind, Kind::NetworkError, "{failed:?}");
+    let decision = failed.decision;
+    let time = decision.give_up_at.unwrap().since(decision.at);
+    assert!(time <= Duration::from_secs(30), "{time:?}");
+}
+
+/// Whoever stands in line for a turn is seen to wait, and to go on.
+#[tokio::test]
+async fn a_wait_for_a_turn_can_be_seen() {
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.lanes.max_in_flight = Some(1);
+    };
+    let script = format!("[[step]]\nslow_first_token = {{ wait = \"2500ms\" }}\n\n{GOOD}");
+    let ground = Ground::with(OpenAi, &[&script], set).await;
+    let (first, second) = (whole(1), whole(2));
+    let both = async {
+        let first = ground.post("/s/first/openai/v1/chat/completions", &first);
+        let second = async {
+            while ground.asked() == [0] {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            ground
+                .post("/s/second/openai/v1/chat/completions", &second)
+                .await
+        };
+        tokio::join!(first, second)
+    };
+    let mut both = std::pin::pin!(both);
+    let held = tokio::select! {
+        replies = &mut both => panic!("nobody was seen to wait: {replies:?}"),
+        held = ground.held() => held,
+    };
+    assert_eq!(held.kind, Kind::ServerOverloaded);
+    let (one, other) = both.await;
+    assert_eq!((one.status.as_u16(), other.status.as_u16()), (200, 200));
+    let resumed = ground.event(|event| match event {
+        Event::CallResumed(resumed) => Some(resumed.call.clone()),
+        _ => None,
+    });
+    assert_eq!(resumed.await, held.call);
+}

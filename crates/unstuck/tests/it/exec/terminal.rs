@@ -1,0 +1,143 @@
+//! What a person at a terminal sees of a wait, what a log shows, and what they can do about it.
+
+use std::io::{Read, Write};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use crate::Place;
+use crate::run::Running;
+
+/// Fails for as long as there is no file `up`.
+const DOWN: &str =
+    "echo x >> ran; [ -e up ] && echo done && exit 0; echo '503 Service Unavailable' >&2; exit 1";
+
+/// A policy that waits for ten minutes.
+const LONG_WAITS: &str = "[policy]\njitter = \"none\"\nbackoffBase = 600\nmaxBackoff = 600\n";
+
+/// Something under way at a terminal, which an outer unstuck provides.
+struct Terminal {
+    child: Child,
+    pieces: Receiver<Vec<u8>>,
+    shown: String,
+}
+
+impl Terminal {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let outer = ["exec", "--policy", "off", "--tty", "--"];
+        let inner = [env!("CARGO_BIN_EXE_unstuck"), "--store", "inner.db"];
+        let mut command = place.command(&[&outer[..], &inner, args].concat());
+        let mut child = command
+            .env("TERM", "xterm")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        let (sender, pieces) = channel();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = stdout.read(&mut piece) {
+                if sender.send(piece[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            child,
+            pieces,
+            shown: String::new(),
+        }
+    }
+
+    /// Waits until all of this was shown.
+    #[track_caller]
+    fn until(&mut self, parts: &[&str]) {
+        // The live line is drawn every second, so that an end of all output would never come.
+        let mut pieces = 0..200;
+        while !parts.iter().all(|part| self.shown.contains(part)) {
+            let more = pieces
+                .next()
+                .and_then(|_| self.pieces.recv_timeout(Duration::from_secs(60)).ok());
+            match more.ok_or(()) {
+                Ok(piece) => self.shown.push_str(&String::from_utf8_lossy(&piece)),
+                Err(_) => panic!("{parts:?} was not shown: {}", self.shown),
+            }
+        }
+    }
+
+    fn press(&mut self, keys: &[u8]) {
+        self.child.stdin.as_mut().unwrap().write_all(keys).unwrap();
+    }
+
+    fn end(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+/// The live line counts down, tells when it is given up, and how to go on at once or to stop.
+#[test]
+fn a_wait_counts_down_and_enter_ends_it() {
+    let place = Place::new();
+    place.write("unstuck.toml", LONG_WAITS);
+    let mut terminal = Terminal::start(&place, &["exec", "--", "sh", "-c", DOWN]);
+    terminal.until(&[
+        "attempt 2 in 9 min 5",
+        "gives up at",
+        "Enter tries now, Ctrl-C stops",
+    ]);
+    place.write("up", "");
+    terminal.press(b"\r");
+    terminal.until(&["going on at once, as you asked", "done"]);
+    assert_eq!(terminal.end(), Some(0));
+    assert_eq!(place.lines("ran").len(), 2);
+}
+
+#[test]
+fn a_wait_is_stopped_by_ctrl_c() {
+    let place = Place::new();
+    place.write("unstuck.toml", LONG_WAITS);
+    let mut terminal = Terminal::start(&place, &["exec", "--", "sh", "-c", DOWN]);
+    terminal.until(&["attempt 2 in 9 min 5"]);
+    terminal.press(b"\x03");
+    assert_eq!(terminal.end(), Some(130));
+}
+
+/// The live display of a pipeline tells the same of a role that waits.
+#[test]
+fn a_role_that_waits_tells_when_it_is_given_up_and_how_to_stop() {
+    let place = Place::new();
+    let role = format!(
+        "[[role]]\nid = \"a\"\nagent = \"command\"\ncommand = [\"sh\", \"-c\", \"cat >/dev/null; {DOWN}\"]\nprompt = \"x\"\n"
+    );
+    place.write("unstuck.toml", &format!("{role}\n{LONG_WAITS}"));
+    let mut terminal = Terminal::start(&place, &["run"]);
+    terminal.until(&[
+        "attempt 2 in ",
+        "gives up at",
+        "unstuck retry",
+        "Ctrl-C stops",
+    ]);
+    terminal.press(b"\x03");
+    assert_eq!(terminal.end(), Some(130));
+}
+
+/// A log shows now and then that it still waits, and what can be done.
+#[test]
+fn a_log_shows_that_it_still_waits() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        &format!("[run]\nheartbeat = \"1s\"\n{LONG_WAITS}"),
+    );
+    let mut running = Running::start(&place, &["exec", "--", "sh", "-c", DOWN]);
+    running.until(": server_error, attempt 2 in 9 min");
+    running.until("still waiting");
+    running.interrupt();
+    let ended = running.end();
+    let told = ended.stderr;
+    for part in ["gives up at", "unstuck stop", "unstuck retry"] {
+        assert!(told.contains(part), "{part} in {told}");
+    }
+}

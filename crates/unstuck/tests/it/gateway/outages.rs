@@ -1,0 +1,165 @@
+//! Clients of `unstuck serve` while an API is down or limited: who asks it, and what everybody can see of those who wait.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use unstuck_faults::FaultServer;
+
+use super::{Serving, api, by_user, until};
+use crate::Place;
+
+const GOOD: &str = "[[step]]\nanswer = { text = \"Done.\" }\ntimes = \"always\"\n";
+
+/// Asks for a stream as a client of that name, in a thread of its own, and gives all that came.
+fn ask(serving: &Serving, client: &'static str, session: &str) -> JoinHandle<String> {
+    let body = json!({"model": "claude-sonnet-5-5", "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "x"}]});
+    let body = body.to_string();
+    let request = format!(
+        "POST /s/{session}/anthropic/v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nx-api-key: k\r\nconnection: close\r\n\
+         user-agent: {client}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let address = format!("127.0.0.1:{}", serving.port);
+    thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    })
+}
+
+fn serving(place: &Place, api: &FaultServer) -> Serving {
+    let upstream = format!("anthropic={}", api.url());
+    Serving::start(place, &["--upstream", &upstream])
+}
+
+/// Two processes of one store share the probes of an upstream that is down, and whoever sees it come back tells the other.
+#[test]
+fn two_processes_share_one_probe() {
+    let place = Place::new();
+    by_user(
+        &place,
+        "[policy]\nmaxBackoff = 0.5\n[gateway.timeouts]\nprobe = \"3s\"\n",
+    );
+    let api = api(&format!(
+        "[[step]]\nstatus = {{ code = 503 }}\ntimes = \"28s\"\n\n{GOOD}"
+    ));
+    let both = [serving(&place, &api), serving(&place, &api)];
+    // By itself goose asks four times within seven seconds.
+    let sessions = ["a", "b", "c", "d"];
+    let asked = sessions.iter().enumerate();
+    let asked: Vec<_> = asked
+        .map(|(number, session)| ask(&both[number % 2], "goose/1.52.0", session))
+        .collect();
+    for answer in asked {
+        let answer = answer.join().unwrap();
+        assert!(answer.contains("message_stop"), "{answer}");
+        assert!(!answer.contains("event: error"), "{answer}");
+    }
+    let requests = api.requests();
+    let start = requests[0].at;
+    let (from, to) = (Duration::from_secs(11), Duration::from_secs(28));
+    let probes = requests
+        .iter()
+        .map(|request| request.at.since(start))
+        .filter(|after| (from..to).contains(after))
+        .count();
+    // Each process by itself would probe every three seconds.
+    assert!((3..=7).contains(&probes), "{probes} probes in 17 s");
+    both.into_iter().for_each(|serving| drop(serving.stop()));
+}
+
+/// What is known of the only run, by every way to look at it.
+fn states(place: &Place, serving: &Serving) -> [Value; 3] {
+    let mut stream = TcpStream::connect(format!("127.0.0.1:{}", serving.port)).unwrap();
+    let host = format!("127.0.0.1:{}", serving.port);
+    write!(
+        stream,
+        "GET /api/runs HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let start = answer.find('{').unwrap();
+    let end = answer.rfind('}').unwrap();
+    let listed: Value = serde_json::from_str(&answer[start..=end]).unwrap();
+    [
+        place.json(&["runs", "--json"], "")[0].clone(),
+        place.json(&["status", "--json"], "")[0].clone(),
+        listed["items"][0].clone(),
+    ]
+}
+
+/// A client whose call waits in the gateway is shown as waiting, until when, for what and by whose word; and as running when
+/// its call is sent.
+#[test]
+fn a_client_that_waits_is_shown_as_waiting() {
+    let place = Place::new();
+    let api = api(&format!(
+        "[[step]]\nrate_limit = {{ retry_after = 8 }}\n\n[[step]]\nslow_first_token = {{ wait = \"8s\" }}\n\n{GOOD}"
+    ));
+    let serving = serving(&place, &api);
+    let asked = ask(&serving, "python-httpx/1.0", "one");
+    let waits = until("the client is shown as waiting", || {
+        let runs = place.json(&["runs", "--status", "waiting", "--json"], "");
+        runs.as_array().and_then(|runs| runs.first().cloned())
+    });
+    for run in [vec![waits], states(&place, &serving).to_vec()].concat() {
+        let state = &run["state"];
+        assert_eq!(state["state"], "waiting", "{run}");
+        assert_eq!(state["source"], "header", "{run}");
+        assert_eq!(state["next"]["who"], "gateway", "{run}");
+        assert!(
+            state["until"].is_string() || state["until"].is_number(),
+            "{run}"
+        );
+        let reason = state["reason"].as_str().unwrap();
+        assert!(reason.starts_with("rate_limit"), "{run}");
+    }
+    let shown = place.run(&["status"], "").stdout;
+    assert!(shown.contains("held in the gateway"), "{shown}");
+    until("the second try is under way", || {
+        (api.requests().len() == 2).then_some(())
+    });
+    until("the client is shown as running", || {
+        let states = states(&place, &serving);
+        states
+            .iter()
+            .all(|run| run["state"]["state"] == "running")
+            .then_some(())
+    });
+    assert!(!asked.is_finished(), "it was still under way");
+    assert!(asked.join().unwrap().contains("message_stop"));
+    serving.stop();
+}
+
+/// Whoever waits for a limit that another client met is shown as waiting, too.
+#[test]
+fn a_client_that_waits_for_a_limit_of_others_is_shown_as_waiting() {
+    let place = Place::new();
+    let api = api(&format!(
+        "[[step]]\nrate_limit = {{ retry_after = 8 }}\n\n{GOOD}"
+    ));
+    let serving = serving(&place, &api);
+    let first = ask(&serving, "python-httpx/1.0", "one");
+    until("the limit is met", || {
+        (api.requests().len() == 1).then_some(())
+    });
+    let second = ask(&serving, "python-httpx/1.0", "two");
+    let waits = until("both are shown as waiting", || {
+        let runs = place.json(&["runs", "--status", "waiting", "--json"], "");
+        runs.as_array().filter(|runs| runs.len() == 2).cloned()
+    });
+    for run in &waits {
+        assert_eq!(run["state"]["next"]["who"], "gateway", "{run}");
+        assert_eq!(run["state"]["source"], "header", "{run}");
+    }
+    for asked in [first, second] {
+        assert!(asked.join().unwrap().contains("message_stop"));
+    }
+    serving.stop();
+}

@@ -1,0 +1,547 @@
+#!/usr/bin/env python3
+"""Every real agent CLI under every fault: alone, under `unstuck exec`, in `unstuck run`, and through a shared `unstuck serve`.
+
+The task of each run is one tool call and then an answer, so that a lost conversation is seen: the failing API answers only a
+request that has the tool's result in it. A cell is the outcome, the requests to the model, and the seconds.
+
+  ok        exit code 0 and the answer            ok×2      the whole task was answered twice
+  ok(lost)  the same, but the agent began anew    FALSE     exit code 0 without the answer
+  asked     a person is asked, as should be       ASKED     a person is asked although it would have passed
+  waits     told until when, at the end           HANG      neither ended nor told until when
+  failN     exit code N                           storm     more requests than alone, and one, in the time of that one
+
+Capital letters, ok×2, ok(lost) and storm are bad; so is failN, except where the agent does the same alone and nobody can
+restart it (serve). What the agents do alone stands in agent_matrix_alone.json, measured with --modes alone --record.
+The API is `unstuck faults serve` on this machine; nothing leaves it but the installation of the agents.
+"""
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from agent_clients import AGENTS, ANSWER, NOT_RUN, ROOT, Agents, NotRun, Place, binary, finish, start
+
+TASK = "Read note.txt with one shell command, then answer."
+NOTE = "The sky is green today."
+RECORDED = ROOT / "tests/agent_matrix_alone.json"
+MODES = ["alone", "exec", "run", "serve"]
+# Long enough that half of it does not have its end; agents take repeated words for a loop.
+TEXT = (
+    "The note was read as asked: it describes a sky whose colour differs from what most people would expect on an "
+    "ordinary morning, although nobody outside has complained yet, and no further steps seem to be needed. " + ANSWER
+)
+# What says how long something is still waited for.
+DEADLINE = re.compile(r"for at most \d|\(\d[^()]* of \d[^()]*\)|until \d")
+
+
+# --- agents ---
+
+
+@dataclasses.dataclass(frozen=True)
+class Agent:
+    """How one agent is run here."""
+
+    # Its command; the prompt comes last.
+    command: tuple
+    # The arguments that a role adds, and further keys of the role.
+    args: tuple = ()
+    role: str = ""
+    # By which variables it finds its API, where {url} is; and what else it needs.
+    env: dict = dataclasses.field(default_factory=dict)
+    # The path below the address of the API and below that of a gateway.
+    paths: tuple = ("/v1", "/openai/v1")
+    # The tool by which it runs a shell command, the name of the argument, and what its body has once there is a result.
+    tool: str = ""
+    argument: str = "command"
+    result: str = ""
+    # The protocol of its API.
+    protocol: str = "openai"
+    # What tells questions beside the task, such as that for a title: "model" or "prompt", and a part of it.
+    aside: tuple = ()
+
+
+RESPONSES, CHAT = '"function_call_output"', '"role":"tool"'
+OPENCODE = '{{"autoupdate":false,"provider":{{"openai":{{"options":{{"baseURL":"{url}"}}}}}}}}'
+HOW = {
+    "claude": Agent(
+        ("claude", "--model", "claude-sonnet-4-5", "--allowedTools", "Bash", "-p"),
+        role='model = "claude-sonnet-4-5"\nallowed_tools = ["Bash"]',
+        env={"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "made-up"},
+        paths=("", "/anthropic"),
+        tool="Bash",
+        result='"tool_result"',
+        protocol="anthropic",
+    ),
+    "codex": Agent(
+        ("codex", "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
+        args=("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"),
+        env={"OPENAI_BASE_URL": "{url}"},
+        tool="exec_command",
+        argument="cmd",
+        result=RESPONSES,
+    ),
+    "gemini": Agent(
+        ("gemini", "--skip-trust", "--yolo", "-m", "gemini-3-pro", "-p"),
+        args=("--skip-trust", "--yolo"),
+        role='model = "gemini-3-pro"',
+        env={"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "made-up"},
+        paths=("", "/gemini"),
+        tool="run_shell_command",
+        result='"functionResponse"',
+        protocol="gemini",
+    ),
+    "opencode": Agent(
+        ("opencode", "run", "-m", "openai/gpt-4o"),
+        role='model = "openai/gpt-4o"',
+        env={"OPENCODE_CONFIG_CONTENT": OPENCODE, "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
+        tool="bash",
+        result=RESPONSES,
+        aside=("model", "nano"),
+    ),
+    "goose": Agent(
+        ("goose", "run", "--provider", "openai", "--model", "gpt-4o", "--with-builtin", "developer", "-t"),
+        args=("--provider", "openai", "--with-builtin", "developer"),
+        role='model = "gpt-4o"',
+        env={
+            "OPENAI_HOST": "{url}",
+            "GOOSE_MODE": "auto",
+            "GOOSE_TELEMETRY_ENABLED": "false",
+            "GOOSE_DISABLE_KEYRING": "1",
+            "GOOSE_DISABLE_SESSION_NAMING": "true",
+        },
+        paths=("", "/openai"),
+        tool="shell",
+        result=CHAT,
+    ),
+    "aider": Agent(
+        ("aider", "--model", "openai/gpt-4o", "--yes-always", "--no-git", "--no-check-update", "--no-show-release-notes")
+        + ("--analytics-disable", "--no-pretty", "--message"),
+        args=("--no-git", "--analytics-disable"),
+        role='model = "openai/gpt-4o"',
+        env={"OPENAI_API_BASE": "{url}"},
+    ),
+    "qwen": Agent(
+        ("qwen", "--auth-type", "openai", "-m", "qwen3-coder-plus", "-y", "-p"),
+        args=("--auth-type", "openai", "-y"),
+        role='model = "qwen3-coder-plus"',
+        env={"OPENAI_BASE_URL": "{url}"},
+        tool="run_shell_command",
+        result=CHAT,
+        aside=("prompt", "managed memory index"),
+    ),
+    "copilot": Agent(
+        ("copilot", "--allow-all-tools", "--no-auto-update", "-p"),
+        args=("--allow-all-tools", "--no-auto-update"),
+        env={
+            "COPILOT_PROVIDER_BASE_URL": "{url}",
+            "COPILOT_PROVIDER_API_KEY": "made-up",
+            "COPILOT_MODEL": "gpt-4o",
+        },
+        tool="bash",
+        result=CHAT,
+    ),
+}
+
+
+# --- faults ---
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """What the API does. A fault meets the request after the tool call, unless it is there from the first one on."""
+
+    reply: str = ""
+    # How often; none is for ever.
+    times: int | None = None
+    first: bool = False
+    # So many seconds in which every request fails.
+    lasts: int = 0
+    # The API listens only after so many seconds; for ever: never.
+    opens_after: float = 0
+    # The agent calls the same tool for ever, with this command.
+    repeats: str = ""
+    # Seconds of the gateway's timeouts, where the fault is silence; of `hold`, where a limit is longer than a client is held.
+    silence: int = 0
+    hold: int = 0
+    # unstuck is killed while it waits, and resumed.
+    kill: bool = False
+    # The seconds after which an agent alone is ended.
+    cap_alone: float = 300
+    # After it a smaller conversation, or a new one, is the remedy.
+    shrinks: bool = False
+
+    @property
+    def recovers(self):
+        return bool(self.times or self.lasts or 0 < self.opens_after < float("inf"))
+
+
+LIMIT = 'usage_limit = { resets_in = "20s", holds = true }'
+FAULTS = {
+    "429ra": Fault("rate_limit = { retry_after = 3 }", 2),
+    "limit": Fault(LIMIT, 1),
+    "limitcut": Fault(LIMIT, 1, hold=5),
+    "brown": Fault("overloaded = {}", lasts=25),
+    "refuseup": Fault(opens_after=20),
+    "hole1": Fault("hang = {}", 1, silence=8, cap_alone=60),
+    "cut": Fault("cut = {}", 1),
+    "stall": Fault("stall_at = { after = 6 }", 1, silence=8, cap_alone=60),
+    "badjson": Fault("bad_chunk = { after = 6 }", 1),
+    "html": Fault("html = { status = 200 }", 1),
+    "context1": Fault("context_limit = {}", 1, shrinks=True),
+    "empty": Fault("empty = {}", 2),
+    "kill": Fault(LIMIT, 1, kill=True),
+    "500": Fault("server_error = {}"),
+    "key": Fault("auth = {}", first=True),
+    "refused": Fault(opens_after=float("inf"), cap_alone=60),
+    "hole": Fault("hang = {}", silence=8, cap_alone=60),
+    "cutall": Fault("cut = {}"),
+    "context": Fault("context_limit = {}", shrinks=True, cap_alone=60),
+    "loop": Fault(repeats="cat note.txt", cap_alone=30),
+    "loopfail": Fault(repeats="cat no-such-file", cap_alone=30),
+    "quota": Fault("quota = {}"),
+    "refusal": Fault("refusal = {}"),
+    "model": Fault("model_not_found = {}", first=True),
+}
+# For ./check full: everything under exec, and in the other modes what broke there before.
+MOST_LIKELY = {
+    "run": ["429ra", "limitcut", "brown", "cut", "empty", "kill", "key", "loop"],
+    "serve": ["429ra", "limit", "brown", "refuseup", "cut", "stall", "empty", "500", "quota"],
+}
+
+
+def script(agent, fault):
+    """The script of the API."""
+    call = lambda command: f'tool_call = {{ name = "{agent.tool}", input = {{ {agent.argument} = "{command}", description = "read it" }} }}'
+    aside = ""
+    if agent.aside:
+        where, part = agent.aside
+        aside = f'[[step]]\nwhen = {{ {where} = "{part}" }}\nanswer = {{ text = "Nothing" }}\ntimes = "always"\n'
+    if fault.repeats:
+        return aside + f'[[step]]\n{call(fault.repeats)}\ntimes = "always"\n'
+    with_result = f"when = {{ body = '{agent.result}' }}\n" if agent.tool else ""
+    meets = "" if fault.first else with_result
+    steps = aside
+    if fault.reply and not fault.lasts:
+        times = f'"always"' if fault.times is None else fault.times
+        steps += f"[[step]]\n{meets}{fault.reply}\ntimes = {times}\n"
+    if agent.tool:
+        steps += f"[[step]]\nwhen = {{ body_lacks = '{agent.result}' }}\n{call('cat note.txt')}\ntimes = \"always\"\n"
+    answer = f'answer = {{ text = "{TEXT}" }}\n'
+    if fault.lasts:
+        steps += f'[mix]\nfailures = 0.0\n{answer}[[mix.fault]]\n{fault.reply}\n'
+        steps += f'[[phase]]\nfrom = "0s"\nfor = "{fault.lasts}s"\nfailures = 1.0\n'
+    else:
+        steps += f'[[step]]\n{answer}times = "always"\n'
+    return steps + "[pace]\nchunks = 20\n"
+
+
+# --- one cell ---
+
+
+@dataclasses.dataclass
+class Cell:
+    agent: str
+    mode: str
+    fault: str
+    outcome: str
+    requests: int
+    seconds: float
+    # When the last request came, counted from the first one.
+    last: float
+    # When each of them came, likewise; not in what was recorded.
+    moments: list = dataclasses.field(default_factory=list)
+    # Why it is bad; none if it is not.
+    bad: str | None = None
+    folder: str = ""
+
+    def early(self, alone):
+        """How many requests came in the time in which the agent alone was trying."""
+        return sum(1 for moment in self.moments if moment <= alone.last + 0.5)
+
+    def __str__(self):
+        if self.outcome == "-":
+            return "-"
+        return f"{self.outcome} {self.requests}/{self.seconds:.0f}s"
+
+
+class Matrix:
+    def __init__(self, args):
+        self.args = args
+        self.unstuck = binary(args.unstuck)
+        self.agents = Agents()
+
+    def configure(self, agent, fault, place, url):
+        """The user's configuration of unstuck."""
+        path = agent.paths[0]
+        base = f"{url}{path}" + ("/v1" if agent.protocol == "openai" and not path else "")
+        lines = [f'[gateway.upstreams]\n{agent.protocol} = "{base}"']
+        seconds = {}
+        if fault.silence:
+            seconds = dict.fromkeys(["response", "whole", "first_content", "stall"], fault.silence)
+        if fault.hold:
+            seconds["hold"] = fault.hold
+        lines.append("[gateway.timeouts]\n" + "\n".join(f'{name} = "{value}s"' for name, value in seconds.items()))
+        if not fault.recovers:
+            lines.append(f'[policy]\ntemplate = "resilient"\ngiveUpAfter = "{self.args.keep_trying}"')
+        (place.folder / "config/unstuck/config.toml").write_text("\n".join(lines) + "\n")
+
+    def command(self, name, mode, fault, place, url):
+        """The command of a run, and its variables."""
+        agent = HOW[name]
+        self.configure(agent, fault, place, url)
+        base = url + agent.paths[0]
+        if mode == "serve":
+            gateway = place.serve("gateway", self.unstuck, "serve", "--listen", "127.0.0.1:0")
+            base = gateway + agent.paths[1]
+        env = {key: value.format(url=base) for key, value in agent.env.items()}
+        if name == "codex":
+            place.configure_codex(base.removesuffix("/v1") if mode in ("alone", "serve") else None)
+        if name == "opencode" and mode in ("exec", "run"):
+            del env["OPENCODE_CONFIG_CONTENT"]
+        if name == "gemini":
+            settings = place.folder / "home/.gemini/settings.json"
+            settings.parent.mkdir()
+            off = {"privacy": {"usageStatisticsEnabled": False}, "general": {"enableAutoUpdate": False}}
+            settings.write_text(json.dumps({**off, "security": {"auth": {"selectedType": "gemini-api-key"}}}))
+        if mode == "run":
+            (place.project / "unstuck.toml").write_text(
+                f'[[role]]\nid = "worker"\nagent = "{name}"\nprompt = "{TASK}"\nargs = {json.dumps(agent.args)}\n{agent.role}\n'
+            )
+        limit = [] if fault.recovers else ["--keep-trying", self.args.keep_trying]
+        command = [*agent.command, TASK]
+        if mode == "exec":
+            command = [self.unstuck, "exec", *limit, "--", *command]
+        elif mode == "run":
+            command = [self.unstuck, "run", *limit]
+        return command, env
+
+    def measure(self, name, mode, fault_name):
+        fault, agent = FAULTS[fault_name], HOW[name]
+        place = Place(self.agents)
+        timer = None
+        try:
+            (place.project / "note.txt").write_text(NOTE + "\n")
+            subprocess.run(["git", "init", "-q", "."], cwd=place.project, check=True)
+            text = script(agent, fault)
+            if fault.opens_after:
+                with socket.socket() as free:
+                    free.bind(("127.0.0.1", 0))
+                    port = free.getsockname()[1]
+                url = f"http://127.0.0.1:{port}"
+                if fault.recovers:
+                    timer = threading.Timer(fault.opens_after, lambda: place.faults(self.unstuck, text, f"127.0.0.1:{port}"))
+            else:
+                url = place.faults(self.unstuck, text)
+            command, env = self.command(name, mode, fault, place, url)
+            if timer:
+                timer.start()
+            cap = min(fault.cap_alone, self.args.cap_alone) if mode == "alone" else self.args.cap
+            begun = time.monotonic()
+            process = start(command, place, env)
+            if fault.kill:
+                self.kill(process, place)
+                process = start([self.unstuck, "resume"], place, env, append=True)
+            code = finish(process, cap)
+            return self.read(name, mode, fault_name, place, code, time.monotonic() - begun)
+        finally:
+            if timer:
+                timer.cancel()
+                timer.join()
+            place.close(keep=self.args.keep)
+
+    def kill(self, process, place):
+        """Kills unstuck with SIGKILL while it waits for the limit, two seconds after it was met."""
+        deadline = time.monotonic() + 60
+        met = lambda: [at for at, reply in place.requests() if reply == "usage_limit" and at + 2 < time.time()]
+        while not met():
+            if process.poll() is not None or time.monotonic() > deadline:
+                return
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    def read(self, name, mode, fault_name, place, code, seconds):
+        """What came of it."""
+        fault, agent = FAULTS[fault_name], HOW[name]
+        is_aside = lambda call: agent.aside and agent.aside[1] in call[agent.aside[0]]
+        calls = [call for call in place.calls() if not is_aside(call)]
+        moments = [call["at"] - calls[0]["at"] for call in calls]
+        replies = [call["reply"] for call in calls]
+        output = place.folder / "out"
+        if mode == "run":
+            outputs = list(place.project.glob(".unstuck/runs/*/roles/worker/output.md"))
+            output = outputs[0] if outputs else None
+        answered = output is not None and ANSWER in output.read_text(errors="replace")
+        texts = "".join((place.folder / file).read_text(errors="replace") for file in ["err", "out"])
+        gateway = place.folder / "gateway.log"
+        if gateway.exists():
+            texts += gateway.read_text(errors="replace")
+        last = moments[-1] if moments else 0
+        cell = Cell(name, mode, fault_name, "", len(calls), seconds, last, moments, folder=str(place.folder))
+        if code == 0 and answered:
+            lost = replies.count("tool_call") > 1 and not fault.shrinks
+            twice = replies.count("answer") > 1 and not fault.shrinks
+            cell.outcome = "ok×2" if twice else "ok(lost)" if lost else "ok"
+        elif code == 0:
+            cell.outcome = "FALSE"
+        elif code == 3 and mode in ("exec", "run"):
+            cell.outcome = "ASKED" if fault.recovers else "asked"
+        elif code is None:
+            told = not fault.recovers and mode != "alone" and (DEADLINE.search(texts) or self.open_questions(place))
+            cell.outcome = "waits" if told else "HANG"
+        else:
+            cell.outcome = f"fail{code}"
+        return cell
+
+    def open_questions(self, place):
+        done = subprocess.run([self.unstuck, "inbox", "--json"], cwd=place.project, env=place.env, capture_output=True, text=True)
+        return done.returncode == 0 and done.stdout.strip() not in ("", "[]")
+
+
+
+def judge(cell, alone):
+    """Says why a cell is bad, if it is. Nobody can restart an agent behind `serve`, nor change its exit code."""
+    fault, outcome = FAULTS[cell.fault], cell.outcome
+    survives_alone = alone is None or alone.outcome == "ok"
+    if cell.mode == "alone":
+        return None
+    if cell.mode == "serve" and outcome == "FALSE" and alone and alone.outcome in ("FALSE", "HANG"):
+        return None
+    if cell.mode == "serve" and outcome.startswith("fail") and not (fault.recovers and survives_alone):
+        return None
+    if outcome not in ("ok", "asked", "waits"):
+        return outcome
+    # One that goes on for ever sends more in any case; requests that are refused are not counted.
+    if alone is None or alone.outcome == "HANG" or fault.opens_after:
+        return None
+    early = cell.early(alone)
+    if early > alone.requests + 1:
+        return f"storm: {early} requests in the {alone.last:.0f} s in which alone there are {alone.requests}"
+    return None
+
+
+def recorded():
+    """What the agents do alone, as it was measured with these versions."""
+    if not RECORDED.exists():
+        return {}
+    data = json.loads(RECORDED.read_text())
+    return {
+        (name, fault): Cell(name, "alone", fault, **figures)
+        for name, cells in data["cells"].items()
+        if data["versions"].get(name) == AGENTS[name].version
+        for fault, figures in cells.items()
+    }
+
+
+def record(cells):
+    known = recorded()
+    known.update({(cell.agent, cell.fault): cell for cell in cells})
+    data = {"versions": {name: client.version for name, client in AGENTS.items()}, "cells": {}}
+    for name in AGENTS:
+        rows = {fault: known[name, fault] for fault in FAULTS if (name, fault) in known}
+        data["cells"][name] = {
+            fault: {"outcome": cell.outcome, "requests": cell.requests, "seconds": round(cell.seconds), "last": round(cell.last, 1)}
+            for fault, cell in rows.items()
+        }
+    text = json.dumps(data, indent=1)
+    # A cell is one line.
+    RECORDED.write_text(re.sub(r"\{\n\s+(\"outcome\"[^}]*?)\n\s+\}", lambda m: "{" + re.sub(r"\s*\n\s*", " ", m[1]) + "}", text) + "\n")
+
+
+def tables(cells, names, faults):
+    for mode in MODES:
+        rows = {(cell.fault, cell.agent): cell for cell in cells if cell.mode == mode}
+        if not rows:
+            continue
+        print(f"\n### {mode}\n| fault | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}")
+        for fault in faults:
+            line = [rows.get((fault, name)) for name in names]
+            if any(line):
+                print(f"| {fault} | " + " | ".join(mark(cell) if cell else "-" for cell in line) + " |")
+
+
+def mark(cell):
+    return f"**{cell}**" if cell.bad else str(cell)
+
+
+def chosen(args):
+    """The cells that are wanted."""
+    pick = lambda given, known: [one for one in known if not given or one in given.split(",")]
+    names, modes, faults = pick(args.agents, AGENTS), pick(args.modes, MODES), pick(args.faults, FAULTS)
+    explicit = args.all or args.faults
+    wanted = []
+    for mode in modes:
+        if mode == "alone" and not (args.all or args.modes):
+            continue
+        for fault in faults:
+            if mode in MOST_LIKELY and not explicit and fault not in MOST_LIKELY[mode]:
+                continue
+            if fault in ("kill", "limitcut") and mode in ("alone", "serve"):
+                continue
+            for name in names:
+                if HOW[name].tool or not FAULTS[fault].repeats:
+                    wanted.append((name, mode, fault))
+    return wanted, names, faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--unstuck", help="the program (target/release/unstuck, or UNSTUCK_BIN)")
+    parser.add_argument("--all", action="store_true", help="every agent, mode and fault; the agents alone are measured anew")
+    parser.add_argument("--agents", help="only these, separated by commas")
+    parser.add_argument("--modes", help="only these of alone, exec, run, serve")
+    parser.add_argument("--faults", help="only these")
+    parser.add_argument("--jobs", type=int, default=8, help="runs at the same time (8); most of them wait")
+    parser.add_argument("--cap", type=float, default=200, help="seconds after which a run is ended (200)")
+    parser.add_argument("--cap-alone", type=float, default=300, help="the same for an agent alone (300)")
+    parser.add_argument("--keep-trying", default="2m", help="giveUpAfter where nothing recovers (2m)")
+    parser.add_argument("--record", action="store_true", help="write what the agents do alone into agent_matrix_alone.json")
+    parser.add_argument("--keep", action="store_true", help="keep the folders of the runs")
+    args = parser.parse_args()
+    matrix = Matrix(args)
+    wanted, names, faults = chosen(args)
+    ready = []
+    for name in names:
+        try:
+            matrix.agents.install([name])
+            ready.append(name)
+        except NotRun as why:
+            print(f"{name}: not run: {why}", flush=True)
+    if not ready:
+        sys.exit(NOT_RUN)
+    wanted = [one for one in wanted if one[0] in ready]
+    alone = recorded()
+    # Long ones first, so that nobody waits for one of them at the end.
+    wanted.sort(key=lambda one: (one[1] != "alone", FAULTS[one[2]].recovers))
+    print(f"{len(wanted)} cells with {matrix.unstuck}", flush=True)
+    cells, begun = [], time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(matrix.measure, *one) for one in wanted]):
+            cell = done.result()
+            cells.append(cell)
+            if cell.mode == "alone":
+                alone[cell.agent, cell.fault] = cell
+            note = f"  {cell.folder}" if args.keep else ""
+            print(f"{time.monotonic() - begun:5.0f}s {len(cells):>3}/{len(wanted)} {cell.agent:<9}{cell.mode:<6}{cell.fault:<9} {cell}{note}", flush=True)
+    if args.record:
+        record([cell for cell in cells if cell.mode == "alone"])
+    same = {"limitcut": "limit", "kill": "limit"}
+    for cell in cells:
+        cell.bad = judge(cell, alone.get((cell.agent, same.get(cell.fault, cell.fault))))
+    tables(cells, ready, faults)
+    bad = [cell for cell in cells if cell.bad]
+    print(f"\n{len(cells)} cells in {time.monotonic() - begun:.0f} s, {len(bad)} bad")
+    for cell in bad:
+        print(f"  {cell.agent} {cell.mode} {cell.fault}: {cell.bad} ({cell.requests} requests, {cell.seconds:.0f} s)")
+    sys.exit(1 if bad else 0)
+
+
+main()
