@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use unstuck_core::decision::Gap;
-use unstuck_core::event::{BudgetReached, LastCall, RunId, SessionId};
+use unstuck_core::event::{BudgetReached, CallOutcome, LastCall, RunId, SessionId};
 use unstuck_core::{Diagnosis, Kind, RetryPolicy, Timestamp};
 
 use crate::call::Unfinished;
@@ -99,6 +99,8 @@ struct State {
     last_success: Option<Timestamp>,
     /// Since when calls of this attempt fail; none once one was answered.
     failing: Option<Failing>,
+    /// How many answers have broken off after some of them was passed on, since one was whole.
+    broken_streams: u32,
     /// The request that may be a try ahead of what its client would ask by itself, where one is.
     ahead: Option<u64>,
     /// The agent's own id of the first conversation of this attempt.
@@ -180,6 +182,7 @@ impl Session {
                 trouble: None,
                 last_success: None,
                 failing: None,
+                broken_streams: 0,
                 ahead: None,
                 conversation: None,
                 last_call: None,
@@ -518,13 +521,23 @@ impl Session {
         }
     }
 
+    /// How many answers have broken off after some of them was passed on, since one was whole. Each was a request of the
+    /// client's own, in this attempt or an earlier one.
+    pub(crate) fn broken_streams(&self) -> u32 {
+        self.state().broken_streams
+    }
+
     /// Takes note of how a call ended.
     pub(crate) fn ended(&self, call: LastCall) {
         let mut state = self.state();
         if call.outcome.is_success() {
             state.last_success = Some(call.at);
             state.failing = None;
+            state.broken_streams = 0;
             state.ahead = None;
+        }
+        if call.outcome == CallOutcome::Cut {
+            state.broken_streams += 1;
         }
         let is_side_call = !call.has_tools;
         let known = state.last_call.as_ref();
@@ -606,9 +619,13 @@ mod tests {
     }
 
     fn answered(session: &Session, minute: i64) {
+        ended(session, minute, CallOutcome::Answered);
+    }
+
+    fn ended(session: &Session, minute: i64, outcome: CallOutcome) {
         session.ended(LastCall {
             at: at(minute),
-            outcome: unstuck_core::event::CallOutcome::Answered,
+            outcome,
             kind: None,
             finish: None,
             is_empty: false,
@@ -653,6 +670,19 @@ mod tests {
         session.told_to_stop();
         session.begin_anew();
         assert_eq!(failing(&session, 41, 41), 0);
+    }
+
+    /// A new attempt of the same agent goes on counting.
+    #[test]
+    fn answers_that_break_off_are_counted_until_one_is_whole() {
+        let session = session();
+        ended(&session, 0, CallOutcome::Cut);
+        session.begin_anew();
+        ended(&session, 1, CallOutcome::Failed);
+        ended(&session, 2, CallOutcome::Cut);
+        assert_eq!(session.broken_streams(), 2);
+        answered(&session, 3);
+        assert_eq!(session.broken_streams(), 0);
     }
 
     #[test]

@@ -32,13 +32,12 @@ use hyper::header::{CONTENT_LENGTH, HeaderValue, USER_AGENT};
 use hyper::http::response::Parts;
 use hyper::{HeaderMap, Method, Response};
 use tokio::time::Instant;
-use unstuck_core::Kind;
-use unstuck_core::Timestamp;
 use unstuck_core::agent::{Agent, Agents, OwnRetries};
-use unstuck_core::decision::Tokens;
+use unstuck_core::decision::{Tokens, WaitFor};
 use unstuck_core::diagnosis::WaitSource;
 use unstuck_core::event::{CallHeld, CallOutcome, CallRecord, CallResumed, PassedOver};
 use unstuck_core::traffic::{Ask, Held, Limits};
+use unstuck_core::{Diagnosis, Kind, Layer, Timestamp};
 
 use self::account::Account;
 use self::attempt::{Opened, Tried, Trying, Whole};
@@ -124,6 +123,9 @@ impl Call {
         if let Some(told) = self.take_up(&mut account, &mut tries).await {
             return told;
         }
+        if let Some(told) = self.await_probe(&mut account, &mut tries).await {
+            return told;
+        }
         loop {
             if !self.has_turn(&tries) && self.instead(&mut tries).is_ok() {
                 continue;
@@ -205,6 +207,36 @@ impl Call {
         is_over.then(|| {
             let left = wait.left(start.elapsed());
             self.come_back(account, tries, None, diagnosis, left)
+        })
+    }
+
+    /// Where answers of the session have broken off more often than its client would have tried by itself, the request waits
+    /// for a turn to probe like every other that nobody would make without us; what it is told where that takes too long.
+    async fn await_probe(
+        &self,
+        account: &mut Account,
+        tries: &mut Tries,
+    ) -> Option<Response<Answer>> {
+        let broken = self.session.broken_streams();
+        if broken == 0 || tries.before > 0 || self.session.policy().give_up_after.is_none() {
+            return None;
+        }
+        tries.before = broken;
+        if self.own_time(tries).is_some() {
+            return None;
+        }
+        let start = Instant::now();
+        let rested = self.rest(tries, Duration::ZERO, Kind::NetworkError).await;
+        account.waited(start.elapsed());
+        (rested == Rested::TimeUp).then(|| {
+            let pause = Pause {
+                delay: Duration::ZERO,
+                wait_for: WaitFor::Retry,
+            };
+            let sentence = "answers of this session keep breaking off";
+            let diagnosis =
+                Diagnosis::observed(Kind::NetworkError, Layer::Api, "broken_streams", sentence);
+            self.come_back(account, tries, None, diagnosis, pause)
         })
     }
 

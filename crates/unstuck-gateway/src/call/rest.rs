@@ -117,7 +117,7 @@ impl Call {
     }
 
     /// Waits until the next try may be made after a failure of that kind.
-    async fn rest(&self, tries: &Tries, wait: Duration, kind: Kind) -> Rested {
+    pub(super) async fn rest(&self, tries: &Tries, wait: Duration, kind: Kind) -> Rested {
         let url = self.url(tries);
         let health = self.shared.health.of(&url);
         let (mut since, start) = (clock::at(), Instant::now());

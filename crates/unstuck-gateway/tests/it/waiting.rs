@@ -187,6 +187,30 @@ async fn a_stall_before_the_first_content_is_tried_again() {
     assert_eq!(ground.asked(), [2]);
 }
 
+/// A client whose answers break off again and again sends no more than it would by itself, and one; then it waits for a turn
+/// to probe.
+#[tokio::test]
+async fn answers_that_keep_breaking_off_are_asked_for_as_rarely_as_any_probe() {
+    let set = |settings: &mut Settings| {
+        patient(settings);
+        settings.own_retries.waits = vec![0.01; 2];
+        settings.probe_every = Duration::from_secs(3600);
+    };
+    let ground = Ground::with(OpenAi, &[&always("cut = {}")], set).await;
+    // Three of its own, one more, and the first probe.
+    for number in 1..=5 {
+        let reply = ground.chat(true).await;
+        assert!(reply.body.contains("error"), "{number}: {}", reply.body);
+    }
+    assert_eq!(ground.asked(), [5]);
+    let next = ground.chat(true);
+    tokio::select! {
+        reply = next => panic!("it was asked for at once: {}", reply.body),
+        held = ground.held() => assert_eq!(held.kind, Kind::NetworkError),
+    }
+    assert_eq!(ground.asked(), [5]);
+}
+
 /// A session whose other calls are answered makes progress: the one that fails is not given up.
 #[tokio::test]
 async fn answers_to_other_calls_of_the_session_are_progress() {
