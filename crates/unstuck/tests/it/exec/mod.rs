@@ -3,6 +3,7 @@
 mod agents;
 mod full_disk;
 mod limits;
+mod offline;
 mod patience;
 mod processes;
 pub(crate) mod stops;

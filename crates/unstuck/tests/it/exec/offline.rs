@@ -1,0 +1,46 @@
+//! A machine without a network: a run waits until it is back, and nothing is counted meanwhile.
+//!
+//! The machine is a network namespace of the test's own, with hosts of its own; nothing leaves it.
+
+/// Tests that only root can run: they take a network away and give it back.
+mod root {
+    use crate::Place;
+
+    /// Runs the agent without a network, and gives it one as soon as unstuck says that it waits.
+    const SCRIPT: &str = r#"
+ip link set lo up || exit 90
+"$UNSTUCK" exec -- sh ./agent 2> told & unstuck=$!
+tries=0
+until grep -q 'no network at all' told; do
+  tries=$((tries + 1)); [ $tries -lt 300 ] && kill -0 $unstuck || exit 91
+  sleep 0.1
+done
+ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up &&
+  ip addr add 192.0.2.2/24 dev v0 && ip route add default via 192.0.2.1 || exit 92
+mount --bind hosts /etc/hosts || exit 93
+touch up
+wait $unstuck
+"#;
+
+    #[test]
+    fn a_run_waits_until_the_network_is_back_and_continues() {
+        let place = Place::new();
+        let names = unstuck_core::network::probe_names().join(" ");
+        place.write("hosts", &format!("127.0.0.1 localhost {names}\n"));
+        place.write(
+            "agent",
+            "echo x >> count; [ -e up ] && echo done && exit 0; \
+             echo 'curl: (6) Could not resolve host: api.anthropic.com' >&2; exit 6",
+        );
+        let mut command = place.program("unshare", &["--net", "--mount"]);
+        let status = command
+            .args(["sh", "-c", SCRIPT])
+            .env("UNSTUCK", env!("CARGO_BIN_EXE_unstuck"))
+            .status()
+            .unwrap();
+        let told = place.text("told");
+        assert_eq!(status.code(), Some(0), "{told}");
+        assert!(told.contains("the network is back"), "{told}");
+        assert_eq!(place.lines("count").len(), 2, "{told}");
+    }
+}
