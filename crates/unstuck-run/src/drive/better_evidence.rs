@@ -39,6 +39,8 @@ pub(super) fn better(own: Diagnosis, seen: Option<&Diagnosis>, is_cause: bool) -
         false => says_more(seen.kind, own.kind),
     };
     match seen.filter(counts) {
+        // An agent that timed out had too much to do; one whose API was silent had not, and its conversation continues.
+        Some(seen) if seen.kind == Kind::Timeout => seen.clone(),
         Some(seen) => Diagnosis {
             layer: own.layer,
             ..seen.clone()
@@ -72,7 +74,7 @@ fn says_more(seen: Kind, own: Kind) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use unstuck_core::{Failure, Now, Timestamp, classify};
+    use unstuck_core::{Failure, Layer, Level, Now, Timestamp, classify};
 
     use super::*;
 
@@ -112,6 +114,18 @@ mod tests {
         assert_eq!(chosen.retry_after, seen.retry_after);
         assert_eq!((chosen.kind, chosen.layer), (seen.kind, own.layer));
         assert_eq!(better(own.clone(), None, true), own);
+    }
+
+    /// What an agent does after a timeout of its own is of no use where its API was silent.
+    #[test]
+    fn a_silent_api_is_a_failure_of_the_api() {
+        let own = of("Request timed out");
+        let now = Now::utc(Timestamp::from_seconds(0));
+        let silent = Failure::api("openai").with_stderr("Request timed out: no answer within 8s");
+        let seen = classify(&silent, &now);
+        assert_eq!((own.kind, seen.kind), (Kind::Timeout, Kind::Timeout));
+        let chosen = better(own, Some(&seen), true);
+        assert_eq!((chosen.layer, chosen.level), (Layer::Api, Some(Level::Same)));
     }
 
     /// A start-up warning, a missing model that reads like a missing program, a limit that reads like used-up credit.
