@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
+use unstuck_core::decision::BreakerState;
 use unstuck_core::event::{BudgetReached, BudgetScope, SessionId};
 use unstuck_core::question::Answer;
 use unstuck_core::traffic::LaneState;
@@ -182,6 +183,13 @@ impl Handle {
 fn lanes(shared: &Shared, now: Timestamp) -> Vec<(String, String, LaneState)> {
     let states = shared.lanes.states(now).into_iter();
     states
-        .map(|(key, state)| (key.upstream, key.model, state))
+        .map(|(key, mut state)| {
+            let passed_over_until = shared.passed_over_until(&key.upstream);
+            // A fallback is asked long before the breaker opens: an upstream that is passed over is down all the same.
+            if let (BreakerState::Closed { .. }, Some(until)) = (state.breaker, passed_over_until) {
+                state.breaker = BreakerState::Open { until, times: 1 };
+            }
+            (key.upstream, key.model, state)
+        })
         .collect()
 }

@@ -84,6 +84,12 @@ impl UpstreamHealth {
         is_due
     }
 
+    /// When it is asked before its fallback again, where others are asked instead because it fails.
+    pub(crate) fn passed_over_until(&self) -> Option<Timestamp> {
+        let state = self.state();
+        state.failing.and(state.next_turn)
+    }
+
     /// It answered; whether it had failed before, and so is back.
     pub(crate) fn answered(&self, now: Timestamp) -> bool {
         {

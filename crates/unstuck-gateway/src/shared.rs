@@ -7,7 +7,7 @@ use hyper::header::AUTHORIZATION;
 use unstuck_core::decision::{Catalog, Dice, Draw};
 use unstuck_core::event::{BudgetReached, BudgetScope, BudgetUnit};
 use unstuck_core::knowledge::Playbook;
-use unstuck_core::{Classifier, Diagnosis, Failure, RetryPolicy};
+use unstuck_core::{Classifier, Diagnosis, Failure, RetryPolicy, Timestamp};
 
 use crate::clock;
 use crate::ending::Ending;
@@ -100,6 +100,15 @@ impl Shared {
             knowledge,
             ledger,
         })
+    }
+
+    /// When an upstream that is passed over for its fallback is asked again; none where it is not.
+    pub(crate) fn passed_over_until(&self, upstream: &str) -> Option<Timestamp> {
+        let mut upstreams = self.settings.upstreams.iter();
+        let upstream = upstreams.find(|one| one.name == upstream)?;
+        self.health
+            .of(&upstream.base.to_string())
+            .passed_over_until()
     }
 
     /// What a failure was found to be.

@@ -120,10 +120,7 @@ impl Call {
             return self.nobody(&mut account);
         };
         let mut tries = Tries::new(target, needs_model, clock::at());
-        if let Some(told) = self.take_up(&mut account, &mut tries).await {
-            return told;
-        }
-        if let Some(told) = self.await_probe(&mut account, &mut tries).await {
+        if let Some(told) = self.await_due(&mut account, &mut tries).await {
             return told;
         }
         loop {
@@ -181,6 +178,18 @@ impl Call {
                 }
                 Next::GiveUp(given) => return self.give_up(&mut account, *broken, given),
             }
+        }
+    }
+
+    /// Waits until the first try is due, where earlier requests failed; what the client is told where that takes too long.
+    async fn await_due(
+        &self,
+        account: &mut Account,
+        tries: &mut Tries,
+    ) -> Option<Response<Answer>> {
+        match self.take_up(account, tries).await {
+            Some(told) => Some(told),
+            None => self.await_probe(account, tries).await,
         }
     }
 

@@ -125,7 +125,10 @@ mod tests {
         let seen = classify(&silent, &now);
         assert_eq!((own.kind, seen.kind), (Kind::Timeout, Kind::Timeout));
         let chosen = better(own, Some(&seen), true);
-        assert_eq!((chosen.layer, chosen.level), (Layer::Api, Some(Level::Same)));
+        assert_eq!(
+            (chosen.layer, chosen.level),
+            (Layer::Api, Some(Level::Same))
+        );
     }
 
     /// A start-up warning, a missing model that reads like a missing program, a limit that reads like used-up credit.

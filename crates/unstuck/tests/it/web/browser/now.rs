@@ -89,6 +89,8 @@ async fn upstreams_show_their_limits_and_whether_they_are_up() {
         let answer = desk.serving.ask(&place);
         assert!(answer.stdout.contains("Done."), "{}", answer.stdout);
     }
+    desk.shows("[data-part=upstreams]", "Down").await;
+    desk.shows("[data-part=upstreams]", "tried again").await;
     desk.shows("[data-part=upstreams]", "of 50 requests").await;
     desk.shows("[data-part=sessions]", "Calls of ").await;
     desk.shows("[data-part=sessions]", "$0.04").await;
