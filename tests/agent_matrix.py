@@ -419,8 +419,9 @@ def judge(cell, alone):
         return None
     if outcome not in ("ok", "asked", "waits"):
         return outcome
-    # One that goes on for ever sends more in any case; requests that are refused are not counted.
-    if alone is None or alone.outcome == "HANG" or fault.opens_after:
+    # One that goes on for ever sends more in any case; requests that are refused are not counted; where a smaller
+    # conversation is the remedy, the agent is started again at once with one.
+    if alone is None or alone.outcome == "HANG" or fault.opens_after or fault.shrinks:
         return None
     early = cell.early(alone)
     if early > alone.requests + 1:

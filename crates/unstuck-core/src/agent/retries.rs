@@ -14,6 +14,9 @@ pub struct OwnRetries {
     pub before: Option<String>,
     /// The waits between its tries while its API is down, in seconds: one less than its tries.
     pub waits: Vec<f64>,
+    /// How often it asks in all for an answer that breaks off each time; as often as while its API is down where it is not
+    /// known.
+    pub broken_streams: Option<u32>,
     /// How long it waits for an answer to begin.
     #[serde(deserialize_with = "crate::duration::text::deserialize")]
     pub timeout: Duration,
@@ -40,6 +43,7 @@ impl Default for OwnRetries {
             from: None,
             before: None,
             waits: vec![0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0, 32.0, 32.0],
+            broken_streams: None,
             timeout: Duration::from_secs(600),
             stream_error: StreamError::Event,
         }
@@ -59,6 +63,13 @@ impl OwnRetries {
         let own = number.saturating_sub(1 + u32::from(is_ahead));
         let before = usize::try_from(own).ok()?;
         (before <= self.waits.len()).then(|| self.sent_at(before))
+    }
+
+    /// Whether it would ask once more by itself after so many answers have broken off; one more where it may be a try ahead.
+    pub fn asks_after_broken(&self, streams: u32, is_ahead: bool) -> bool {
+        let tries = u32::try_from(self.waits.len() + 1).unwrap_or(u32::MAX);
+        let most = self.broken_streams.unwrap_or(tries);
+        streams < most.saturating_add(u32::from(is_ahead))
     }
 
     /// When it sends its try after so many waits.
@@ -93,6 +104,19 @@ fn numbers(version: &str) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_that_break_off_are_asked_for_as_often_as_it_would_and_once_more() {
+        let mut own = OwnRetries {
+            waits: vec![1.0; 9],
+            broken_streams: Some(2),
+            ..OwnRetries::default()
+        };
+        assert!(own.asks_after_broken(1, false) && !own.asks_after_broken(2, false));
+        assert!(own.asks_after_broken(2, true) && !own.asks_after_broken(3, true));
+        own.broken_streams = None;
+        assert!(own.asks_after_broken(9, false) && !own.asks_after_broken(10, false));
+    }
 
     #[test]
     fn no_more_tries_than_it_would_make_and_one_where_it_may_be_ahead() {

@@ -221,21 +221,19 @@ impl Call {
 
     /// Where answers of the session have broken off more often than its client would have tried by itself, the request waits
     /// for a turn to probe like every other that nobody would make without us; what it is told where that takes too long.
-    async fn await_probe(
-        &self,
-        account: &mut Account,
-        tries: &mut Tries,
-    ) -> Option<Response<Answer>> {
+    async fn await_probe(&self, account: &mut Account, tries: &Tries) -> Option<Response<Answer>> {
         let broken = self.session.broken_streams();
-        if broken == 0 || tries.before > 0 || self.session.policy().give_up_after.is_none() {
+        let is_patient = self.session.policy().give_up_after.is_some();
+        if !is_patient || tries.before > 0 || self.own.asks_after_broken(broken, false) {
             return None;
         }
-        tries.before = broken;
-        if self.own_time(tries).is_some() {
+        let is_ahead = self.session.may_be_ahead(self.request_hash());
+        if self.own.asks_after_broken(broken, is_ahead) {
             return None;
         }
         let start = Instant::now();
-        let rested = self.rest(tries, Duration::ZERO, Kind::NetworkError).await;
+        let rested = self.rest(tries, Duration::ZERO, Kind::NetworkError, true);
+        let rested = rested.await;
         account.waited(start.elapsed());
         (rested == Rested::TimeUp).then(|| {
             let pause = Pause {

@@ -75,7 +75,9 @@ impl Call {
         kind: Kind,
     ) -> Rested {
         if wait_for != WaitFor::Network {
-            return self.rest(tries, wait, kind).await;
+            // While the client would try by itself, it is asked for on its own behalf.
+            let is_shared = self.own_time(tries).is_none();
+            return self.rest(tries, wait, kind, is_shared).await;
         }
         let start = clock::at();
         let rested = self.await_network(tries, wait).await;
@@ -116,15 +118,19 @@ impl Call {
         }
     }
 
-    /// Waits until the next try may be made after a failure of that kind.
-    pub(super) async fn rest(&self, tries: &Tries, wait: Duration, kind: Kind) -> Rested {
+    /// Waits until the next try may be made after a failure of that kind, and for a turn to probe where these are shared.
+    pub(super) async fn rest(
+        &self,
+        tries: &Tries,
+        wait: Duration,
+        kind: Kind,
+        is_shared: bool,
+    ) -> Rested {
         let url = self.url(tries);
         let health = self.shared.health.of(&url);
         let (mut since, start) = (clock::at(), Instant::now());
         let mut until = start + wait;
         let is_down = Breaker::counts(kind);
-        // While the client would try by itself, it is asked for on its own behalf.
-        let is_shared = self.own_time(tries).is_none();
         let mut heard = health.listen();
         heard.mark_unchanged();
         loop {
