@@ -16,6 +16,7 @@ mod gateway;
 mod guard;
 mod history;
 mod inbox;
+mod kill_commands;
 mod kill_run;
 mod kinds;
 mod plan;
