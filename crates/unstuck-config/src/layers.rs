@@ -1,11 +1,13 @@
 //! Which sources there are, and in which order they count.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use unstuck_files::open_named;
+
 use crate::problem::ConfigError;
 use crate::repairs::{Class, fault};
+use crate::texts::{LONGEST_TEXT, refused};
 
 /// The names that a project's configuration may have.
 pub const PROJECT_FILES: [&str; 4] = [
@@ -192,10 +194,14 @@ impl Layers {
 }
 
 fn read(owner: Owner, path: &Path, reach: &[PathBuf]) -> io::Result<Text> {
-    let mut file = File::open(path)?;
+    // Somebody may swap it for a FIFO or something endless while it is opened.
+    let mut file = open_named(path).map_err(refused)?;
     let data = file.metadata()?;
+    if data.len() > LONGEST_TEXT {
+        return Err(io::Error::other("it is too large to be a configuration"));
+    }
     let mut text = String::new();
-    file.read_to_string(&mut text)?;
+    file.by_ref().take(LONGEST_TEXT).read_to_string(&mut text)?;
     let real = path.canonicalize()?;
     let is_reached = [path, &real]
         .iter()

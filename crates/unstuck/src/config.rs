@@ -1,6 +1,5 @@
 //! The configuration that counts here, or what is wrong with it and what to do about that.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -163,7 +162,8 @@ fn schema_problems(config: &Config) -> Vec<Problem> {
             continue;
         };
         // A file that is missing, or no JSON, has been told.
-        let text = fs::read_to_string(file).ok();
+        let key = format!("role.{}.expect.json", role.id);
+        let text = config.named_file(&key, file).ok();
         let Some(value) = text.and_then(|text| serde_json::from_str::<Value>(&text).ok()) else {
             continue;
         };
