@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fchmod, linkat, mkdirat, openat, readlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fchmod, fstat, linkat, mkdirat, openat, readlinkat,
     renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
@@ -323,25 +323,25 @@ impl DirHandle {
 
     /// Puts a new file in the place of whatever has the name, at once: whoever reads it sees all of it or what was there before.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-        self.replace_with(path, bytes, None, Durability::Usual)
+        self.replace_with(path, bytes, &|bits| bits, Durability::Usual)
     }
 
-    /// Does the same with these permission bits; it survives a power loss from then on.
+    /// Does the same, and it survives a power loss from then on. `permissions` makes its permission bits from the usual ones.
     pub fn replace_durably(
         &self,
         path: &Path,
         bytes: &[u8],
-        permissions: Option<u32>,
+        permissions: &dyn Fn(u32) -> u32,
     ) -> Result<(), FileError> {
         self.replace_with(path, bytes, permissions, Durability::Synced)
     }
 
-    /// Does the same as [`Self::replace`] with these permission bits.
+    /// Does the same as [`Self::replace`]. `permissions` makes its permission bits from the usual ones.
     pub fn replace_with_permissions(
         &self,
         path: &Path,
         bytes: &[u8],
-        permissions: Option<u32>,
+        permissions: &dyn Fn(u32) -> u32,
     ) -> Result<(), FileError> {
         self.replace_with(path, bytes, permissions, Durability::Usual)
     }
@@ -350,15 +350,17 @@ impl DirHandle {
         &self,
         path: &Path,
         bytes: &[u8],
-        permissions: Option<u32>,
+        permissions: &dyn Fn(u32) -> u32,
         durability: Durability,
     ) -> Result<(), FileError> {
         self.in_parent(path, |folder, name| {
             let (mut file, beside) = self.create_beside(folder)?;
             let mut write = || -> Result<(), FileProblem> {
                 file.write_all(bytes)?;
-                if let Some(bits) = permissions {
-                    fchmod(&file, Mode::from_raw_mode(bits & 0o777))?;
+                let usual = u32::from(fstat(&file)?.st_mode) & 0o777;
+                let bits = permissions(usual) & 0o777;
+                if bits != usual {
+                    fchmod(&file, Mode::from_raw_mode(bits as _))?;
                 }
                 if durability == Durability::Synced {
                     file.sync_all()?;

@@ -21,6 +21,14 @@ pub enum WorktreeError {
         /// The folder that was looked at.
         project: PathBuf,
     },
+    /// Git would work on another folder than the one that the repository is in, or something in the repository leads elsewhere.
+    #[error("{}: {why}; unstuck takes no snapshots there", repository.display())]
+    Redirected {
+        /// The repository.
+        repository: PathBuf,
+        /// What leads elsewhere.
+        why: String,
+    },
     /// Another program holds a lock of the repository.
     #[error("another program is working on the git repository: {said}")]
     Locked {

@@ -1,7 +1,7 @@
 //! The one place that runs git, so that nothing which a repository configures is run with it.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,6 +12,9 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::WorktreeError;
+use super::parent_death::die_with_parent;
+use super::program::GitProgram;
+use super::repository::GitFolder;
 
 /// How long one call of git may take.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -24,6 +27,9 @@ const SETTINGS: &[&str] = &[
     "core.splitIndex=false",
     "core.sparseCheckout=false",
     "core.attributesFile=/dev/null",
+    "core.alternateRefsCommand=",
+    "core.sshCommand=false",
+    "credential.helper=",
     "core.quotePath=false",
     // Paths are recorded as they are, also those that other systems could not hold.
     "core.protectNTFS=false",
@@ -48,11 +54,16 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 /// One call of git.
-pub(super) struct Call {
+pub(super) struct Call<'i> {
     command: Command,
     doing: &'static str,
-    input: Vec<u8>,
+    input: Input<'i>,
+    /// What has to hold before it is made.
+    guard: Option<&'i GitFolder>,
 }
+
+/// What writes the standard input of a call.
+type Input<'i> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i>;
 
 /// What a call gave.
 pub(super) struct Answer {
@@ -61,14 +72,14 @@ pub(super) struct Answer {
     pub(super) stderr: Vec<u8>,
 }
 
-impl Call {
+impl<'i> Call<'i> {
     /// A call in a folder, which does something that can be named in an error.
-    pub(super) fn new(folder: &Path, doing: &'static str) -> Self {
+    pub(super) fn new(program: &GitProgram, folder: &Path, doing: &'static str) -> Self {
         #[expect(
             clippy::disallowed_methods,
             reason = "git is no child of an agent, and it is started only here"
         )]
-        let mut command = Command::new("git");
+        let mut command = Command::new(&program.path);
         let is_git = |name: &OsString| name.as_encoded_bytes().starts_with(b"GIT_");
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_git(name)) {
             command.env_remove(name);
@@ -76,17 +87,26 @@ impl Call {
         command
             .current_dir(folder)
             .envs(ENVIRONMENT.iter().copied())
+            .env("PATH", &program.search)
             .arg("--no-pager");
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
         // In a group of its own no Ctrl-C cuts it off halfway.
         command.process_group(0);
+        die_with_parent(&mut command);
         Self {
             command,
             doing,
-            input: Vec::new(),
+            input: Box::new(|_| Ok(())),
+            guard: None,
         }
+    }
+
+    /// Makes the call only if nothing in the folder of the repository leads elsewhere.
+    pub(super) fn guarded(mut self, folder: &'i GitFolder) -> Self {
+        self.guard = Some(folder);
+        self
     }
 
     pub(super) fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> Self {
@@ -99,8 +119,16 @@ impl Call {
         self
     }
 
-    pub(super) fn input(mut self, input: Vec<u8>) -> Self {
-        self.input = input;
+    pub(super) fn input(self, input: Vec<u8>) -> Self {
+        self.input_from(move |to| to.write_all(&input))
+    }
+
+    /// Has its standard input written bit by bit.
+    pub(super) fn input_from(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i,
+    ) -> Self {
+        self.input = Box::new(write);
         self
     }
 
@@ -122,6 +150,9 @@ impl Call {
 
     /// Runs it, whether it fails or not.
     pub(super) fn answer(mut self) -> Result<Answer, WorktreeError> {
+        if let Some(folder) = self.guard {
+            folder.verify()?;
+        }
         self.command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -131,10 +162,9 @@ impl Call {
             io::ErrorKind::NotFound if self.folder().is_dir() => WorktreeError::NoGit,
             _ => WorktreeError::system("start git in", &self.folder(), error),
         })?;
-        wait(child, &self.input, LIMIT)
-            .map_err(|error| {
-                WorktreeError::system("read what git writes in", &self.folder(), error)
-            })?
+        let folder = self.folder();
+        wait(child, self.input, LIMIT)
+            .map_err(|error| WorktreeError::system("read what git writes in", &folder, error))?
             .ok_or(WorktreeError::TookTooLong {
                 doing,
                 seconds: LIMIT.as_secs(),
@@ -148,13 +178,16 @@ impl Call {
 }
 
 /// Gives a child its input and waits for its end; none if that took too long, and the child was killed.
-fn wait(mut child: Child, input: &[u8], limit: Duration) -> io::Result<Option<Answer>> {
+fn wait(mut child: Child, input: Input<'_>, limit: Duration) -> io::Result<Option<Answer>> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
             // A child that does not read to the end says why on its standard error.
-            stdin.map(|mut stdin| stdin.write_all(input))
+            stdin.map(|stdin| {
+                let mut stdin = BufWriter::with_capacity(64 << 10, stdin);
+                input(&mut stdin).and_then(|()| stdin.flush())
+            })
         });
         let closing = done.clone();
         let stdout = scope.spawn(move || read(stdout, closing));
@@ -199,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_git_that_does_not_end_is_ended() {
-        let ended = wait(sleeper(), b"", Duration::from_millis(20)).unwrap();
+        let ended = wait(sleeper(), Box::new(|_| Ok(())), Duration::from_millis(20)).unwrap();
         assert!(ended.is_none());
     }
 }
