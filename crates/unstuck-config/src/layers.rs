@@ -180,15 +180,44 @@ pub(crate) struct Text {
 impl Layers {
     /// Reads the files that there are; one that went away meanwhile and that nobody named is left out.
     pub(crate) fn read(&self) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
+        self.read_those(|_| true)
+    }
+
+    fn read_those(
+        &self,
+        is_read: impl Fn(Owner) -> bool,
+    ) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
         let reach = self.reach()?;
         let mut texts = Vec::new();
-        for (owner, path) in self.files()? {
+        let files = self.files()?.into_iter();
+        for (owner, path) in files.filter(|(owner, _)| is_read(*owner)) {
             match read(owner, &path, &reach) {
                 Ok(text) => texts.push((owner, path, text)),
                 Err(error) if error.kind() == ErrorKind::NotFound && owner != Owner::Named => {}
                 Err(error) => return Err(ConfigError::unreadable(&path, error)),
             }
         }
+        Ok(texts)
+    }
+}
+
+impl Layers {
+    /// Does the same with a text in the place of the project's file, which is not read.
+    pub(crate) fn read_with_project_text(
+        &self,
+        path: &Path,
+        text: &str,
+    ) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
+        let mut texts = self.read_those(|owner| owner != Owner::Project)?;
+        let users = texts.iter().filter(|(owner, _, _)| *owner == Owner::User);
+        let given = Text {
+            text: text.to_owned(),
+            class: Class::Project,
+        };
+        texts.insert(
+            users.count(),
+            (Owner::Project, path.to_owned(), given),
+        );
         Ok(texts)
     }
 }

@@ -42,6 +42,17 @@ pub(crate) fn load_in(folder: &Path, sources: Sources<'_>) -> Result<Config> {
     Config::load(&layers_in(Some(folder.to_owned()), sources)).map_err(explained)
 }
 
+/// Reads every configuration file that counts in a project, with a text in the place of the project's own file.
+pub(crate) fn load_with_text(
+    project: &Path,
+    path: &Path,
+    text: &str,
+    sources: Sources<'_>,
+) -> Result<Config> {
+    let layers = layers_in(Some(project.to_owned()), sources);
+    Config::load_with_project_text(&layers, path, text).map_err(explained)
+}
+
 /// Reads what counts where no project says anything else.
 pub(crate) fn load_nowhere(sources: Sources<'_>) -> Result<Config> {
     Config::load(&layers_in(None, sources)).map_err(explained)
