@@ -214,10 +214,7 @@ impl Layers {
             text: text.to_owned(),
             class: Class::Project,
         };
-        texts.insert(
-            users.count(),
-            (Owner::Project, path.to_owned(), given),
-        );
+        texts.insert(users.count(), (Owner::Project, path.to_owned(), given));
         Ok(texts)
     }
 }

@@ -67,9 +67,7 @@ impl Config {
     fn template_text(&self, name: &str, section: &PromptSection) -> Result<String, ConfigError> {
         match (&section.text, &section.file) {
             (Some(text), _) => Ok(text.clone()),
-            (None, Some(file)) => {
-                self.read_text(&format!("prompts.{name}.file"), file)
-            }
+            (None, Some(file)) => self.read_text(&format!("prompts.{name}.file"), file),
             (None, None) => {
                 let why = "needs a `text` or a `file`";
                 let problems = vec![self.problem_at(&format!("prompts.{name}"), why)];

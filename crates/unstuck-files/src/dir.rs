@@ -9,14 +9,16 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fchmod, fstat, linkat, mkdirat, openat, readlinkat,
-    renameat, statat, symlinkat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fchmod, fstat, linkat, mkdirat, openat,
+    readlinkat, renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
 use crate::error::{FileError, FileProblem};
 use crate::named::read_bounded;
-use crate::safe_open::{FILE, FOLDER, Identity, Links, Resolver, identity, open_at, require_regular};
+use crate::safe_open::{
+    FILE, FOLDER, Identity, Links, Resolver, identity, open_at, require_regular,
+};
 
 /// How often a name that somebody takes again and again is tried.
 const TRIES: usize = 16;

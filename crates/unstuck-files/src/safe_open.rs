@@ -96,7 +96,14 @@ fn found(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), FolderPro
 
 /// Opens a file to be read, by a way without links; without waiting for a FIFO that nobody writes to.
 pub fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<File, Errno> {
-    open_at(Resolver::Kernel, folder, path, FILE, Mode::empty(), Links::Refused)
+    open_at(
+        Resolver::Kernel,
+        folder,
+        path,
+        FILE,
+        Mode::empty(),
+        Links::Refused,
+    )
 }
 
 /// Opens whatever a path names below a folder; the last component is never a link, unless links within are followed.

@@ -188,7 +188,9 @@ fn expectations(config: &Config, role: &Role) -> Result<Expectations> {
         json: match &expect.json {
             ExpectJson::No => None,
             ExpectJson::Any => Some(JsonExpectation::Any),
-            ExpectJson::Schema(path) => Some(JsonExpectation::Schema(schema(config, &role.id, path)?)),
+            ExpectJson::Schema(path) => {
+                Some(JsonExpectation::Schema(schema(config, &role.id, path)?))
+            }
         },
         diff: expect.diff,
         matches: patterns?,

@@ -151,9 +151,12 @@ impl AnswerFile {
                 self.file.sync_all()?;
                 return Ok(folder.rename(draft, name)?);
             }
-            Target::Fifo { folder, name } => {
-                File::from(openat(folder, name, WRITE | OFlags::NOFOLLOW, Mode::empty())?)
-            }
+            Target::Fifo { folder, name } => File::from(openat(
+                folder,
+                name,
+                WRITE | OFlags::NOFOLLOW,
+                Mode::empty(),
+            )?),
             Target::Device(path) => File::from(openat(CWD, path, WRITE, Mode::empty())?),
         };
         self.file.seek(SeekFrom::Start(0))?;

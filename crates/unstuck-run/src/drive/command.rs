@@ -229,7 +229,9 @@ fn prompt_in(cwd: &Path, path: &Path) -> Option<String> {
     let bytes = match path.strip_prefix(cwd).unwrap_or(path) {
         below if below.is_relative() => {
             // The agent may have put a link there since, to what it cannot read itself.
-            DirHandle::open(cwd).ok()?.read_within(below, LONGEST_PROMPT)
+            DirHandle::open(cwd)
+                .ok()?
+                .read_within(below, LONGEST_PROMPT)
         }
         path => read_named(path, LONGEST_PROMPT),
     };

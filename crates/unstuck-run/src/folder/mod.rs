@@ -252,7 +252,9 @@ impl RunFolder {
             self.newest = one.recorded.seq;
         }
         self.events.write_all(&lines)?;
-        self.copies.get_mut().append_events(Path::new(EVENTS), &lines);
+        self.copies
+            .get_mut()
+            .append_events(Path::new(EVENTS), &lines);
         for one in events {
             self.follow(&one.recorded, &Clean { run, redactor })?;
         }
@@ -350,7 +352,10 @@ impl RunFolder {
         let saved = checkpoint::Checkpoint::of(clean.run, at, &|role, instances| {
             self.output_of(role, instances)
         });
-        self.replace(Path::new("checkpoint.json"), &redacted(&saved, clean.redactor)?)
+        self.replace(
+            Path::new("checkpoint.json"),
+            &redacted(&saved, clean.redactor)?,
+        )
     }
 
     /// The newest output of a role: of all who play it, one after the other.
@@ -364,8 +369,8 @@ impl RunFolder {
             let role = role_of(&self.path, &of(instance), instances);
             self.below(&role).join("output.md")
         };
-        let outputs = (1..=instances.max(1))
-            .filter_map(|one| self.own.read_text(&path(one), LONGEST).ok());
+        let outputs =
+            (1..=instances.max(1)).filter_map(|one| self.own.read_text(&path(one), LONGEST).ok());
         outputs.collect::<Vec<_>>().join("\n\n")
     }
 

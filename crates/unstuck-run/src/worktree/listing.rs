@@ -131,7 +131,12 @@ impl Listing {
         Ok(listing)
     }
 
-    fn add(&mut self, name: &Name<'_>, folder: &DirHandle, root: &Path) -> Result<(), WorktreeError> {
+    fn add(
+        &mut self,
+        name: &Name<'_>,
+        folder: &DirHandle,
+        root: &Path,
+    ) -> Result<(), WorktreeError> {
         let data = match look_at(folder, name.bytes) {
             Ok(data) => data,
             Err(error) if is_absent(&error) => return Ok(()),
@@ -172,11 +177,7 @@ impl Listing {
     }
 
     /// Leaves out what has to be read but may not be.
-    pub(super) fn leave_out_unreadable(
-        &mut self,
-        root: &DirHandle,
-        names: &mut Vec<Vec<u8>>,
-    ) {
+    pub(super) fn leave_out_unreadable(&mut self, root: &DirHandle, names: &mut Vec<Vec<u8>>) {
         names.retain(|name| {
             let is_link = self
                 .files

@@ -17,7 +17,15 @@ use super::program::GitProgram;
 const SHORT: u64 = 64 << 10;
 
 /// Folders of a repository that git writes to or reads from: a link in their place would lead it elsewhere.
-const FOLDERS: &[&str] = &["objects", "objects/pack", "objects/info", "refs", "refs/unstuck", "info", "logs"];
+const FOLDERS: &[&str] = &[
+    "objects",
+    "objects/pack",
+    "objects/info",
+    "refs",
+    "refs/unstuck",
+    "info",
+    "logs",
+];
 
 /// Files of a repository that git reads: a FIFO in their place would never end.
 const FILES: &[&str] = &[

@@ -303,7 +303,9 @@ impl Back<'_> {
         }
         let place = self.place(&file.path);
         let folder = name.parent().unwrap_or(Path::new(""));
-        self.root.create_dirs(folder).to("make the folder", &place)?;
+        self.root
+            .create_dirs(folder)
+            .to("make the folder", &place)?;
         let written = self.put(name, file.mode, contents);
         written.to("write", &place)?;
         self.restored.written.push(shown(&file.path));
@@ -319,14 +321,15 @@ impl Back<'_> {
         let before = self.root.metadata(name).ok();
         let before = before.filter(|data| FileType::from_raw_mode(data.st_mode).is_file());
         let before = before.map(|data| data.st_mode & 0o777);
-        self.root.replace_with_permissions(name, contents, &|usual| {
-            let bits = before.unwrap_or(usual);
-            let readers = (bits & 0o444) >> 2;
-            match mode {
-                Mode::Executable => bits | readers,
-                _ => bits & !0o111,
-            }
-        })
+        self.root
+            .replace_with_permissions(name, contents, &|usual| {
+                let bits = before.unwrap_or(usual);
+                let readers = (bits & 0o444) >> 2;
+                match mode {
+                    Mode::Executable => bits | readers,
+                    _ => bits & !0o111,
+                }
+            })
     }
 
     /// Clears a place of empty folders, or says why a file cannot be written there.

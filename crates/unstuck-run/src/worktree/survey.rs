@@ -156,7 +156,9 @@ mod tests {
                 left,
                 in_time,
             };
-            survey.folder(&DirHandle::open(folder.path()).unwrap()).unwrap()
+            survey
+                .folder(&DirHandle::open(folder.path()).unwrap())
+                .unwrap()
         };
         assert_eq!(survey(3, &|| true), Seen::All);
         assert_eq!(survey(2, &|| true), Seen::NotAll);

@@ -179,7 +179,9 @@ impl Memory {
         let new = new.into_iter().filter(|(_, known)| known.is_none());
         let new: Vec<&Vec<u8>> = new.map(|(name, _)| name).collect();
         let mut imported = self.import(repository, listing, &root, &new)?.into_iter();
-        let ids = known.into_iter().map(|known| known.or_else(|| imported.next()));
+        let ids = known
+            .into_iter()
+            .map(|known| known.or_else(|| imported.next()));
         ids.collect::<Option<Vec<_>>>().ok_or(WorktreeError::Git {
             doing: "read the files",
             said: "it told of fewer files than it was given".to_owned(),

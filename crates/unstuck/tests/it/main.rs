@@ -15,6 +15,7 @@ mod faults;
 mod gateway;
 mod guard;
 mod history;
+mod hostile_files;
 mod inbox;
 mod kill_run;
 mod kinds;
