@@ -45,12 +45,12 @@ pub enum WorktreeError {
         said: String,
     },
     /// Git did not come to an end.
-    #[error("git took longer than {seconds} s to {doing}")]
+    #[error(
+        "git did not come to an end, and could not {doing}; a FIFO may be in the place of a file that it reads"
+    )]
     TookTooLong {
         /// What it was doing.
         doing: &'static str,
-        /// How long it was given.
-        seconds: u64,
     },
     /// A snapshot is not there any more.
     #[error("the snapshot {tree} is not in the repository any more")]

@@ -19,6 +19,9 @@ use super::repository::GitFolder;
 /// How long one call of git may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
+/// How often it is looked whether git waits for something that will never come.
+const LOOK: Duration = Duration::from_secs(2);
+
 /// Configuration that takes the repository's say away. An agent may have written the repository's own.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
@@ -165,10 +168,7 @@ impl<'i> Call<'i> {
         let folder = self.folder();
         wait(child, self.input, LIMIT)
             .map_err(|error| WorktreeError::system("read what git writes in", &folder, error))?
-            .ok_or(WorktreeError::TookTooLong {
-                doing,
-                seconds: LIMIT.as_secs(),
-            })
+            .ok_or(WorktreeError::TookTooLong { doing })
     }
 
     fn folder(&self) -> PathBuf {
@@ -192,7 +192,7 @@ fn wait(mut child: Child, input: Input<'_>, limit: Duration) -> io::Result<Optio
         let closing = done.clone();
         let stdout = scope.spawn(move || read(stdout, closing));
         let stderr = scope.spawn(move || read(stderr, done));
-        let in_time = is_done.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected);
+        let in_time = ends_in_time(&child, &is_done, limit);
         if !in_time {
             kill_process_group(Pid::from_child(&child), Signal::KILL)?;
         }
@@ -206,6 +206,32 @@ fn wait(mut child: Child, input: Input<'_>, limit: Duration) -> io::Result<Optio
             stderr,
         }))
     })
+}
+
+/// Waits for the end of a child; false if that takes too long, or will never come.
+fn ends_in_time(child: &Child, is_done: &mpsc::Receiver<()>, limit: Duration) -> bool {
+    let mut left = limit;
+    let mut was_waiting = false;
+    loop {
+        let step = LOOK.min(left);
+        if is_done.recv_timeout(step) == Err(RecvTimeoutError::Disconnected) {
+            return true;
+        }
+        left -= step;
+        let is_waiting = waits_for_fifo(child);
+        if left.is_zero() || (is_waiting && was_waiting) {
+            return false;
+        }
+        was_waiting = is_waiting;
+    }
+}
+
+/// Whether a child waits until somebody opens the other end of a FIFO: one in the place of a file that git reads, such as a
+/// `.gitignore`. False where the kernel does not tell.
+fn waits_for_fifo(child: &Child) -> bool {
+    let file = PathBuf::from(format!("/proc/{}/wchan", child.id()));
+    let place = unstuck_files::read_named(&file, 1024);
+    place.is_ok_and(|place| place == b"wait_for_partner")
 }
 
 /// Reads to the end; the sender is dropped only then.

@@ -17,7 +17,7 @@ use super::repository::Repository;
 use super::snapshot::{LeftOut, LeftOutBecause};
 
 /// How large an untracked file may be to be kept, in bytes.
-const LARGEST_UNTRACKED: u64 = 50 * 1024 * 1024;
+pub(super) const LARGEST_UNTRACKED: u64 = 50 * 1024 * 1024;
 
 /// A file that is there.
 pub(super) struct Found {

@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use unstuck_files::DirHandle;
 
 use super::error::{While, WorktreeError};
-use super::listing::{Found, Listing, list};
+use super::listing::{Found, LARGEST_UNTRACKED, Listing, list};
 use super::own::Own;
 use super::paths::{path, quoted};
 use super::record::{Entries, Entry, Mode, Record, Seen};
@@ -205,8 +205,9 @@ impl Memory {
         let call = call.args(["fast-import", "--quiet", &export]);
         let call = call.input_from(|to| {
             for (mark, name) in (1_usize..).zip(names) {
-                let is_link = listing.files.get(*name).map(|found| found.mode) == Some(Mode::Link);
-                write_blob(to, mark, root, path(name), is_link)?;
+                if let Some(found) = listing.files.get(*name) {
+                    write_blob(to, mark, root, path(name), found)?;
+                }
             }
             Ok(())
         });
@@ -341,16 +342,22 @@ fn write_blob(
     mark: usize,
     root: &DirHandle,
     name: &Path,
-    is_link: bool,
+    found: &Found,
 ) -> io::Result<()> {
     let head = |to: &mut dyn Write, size: u64| write!(to, "blob\nmark :{mark}\ndata {size}\n");
-    if is_link {
+    if found.mode == Mode::Link {
         let target = root.read_link(name)?;
         head(to, target.len() as u64)?;
         to.write_all(target.as_bytes())?;
     } else {
         let file = root.open_file(name)?;
         let size = file.metadata()?.len();
+        // Something else may be in its place since it was looked at.
+        if size > found.seen.size().max(LARGEST_UNTRACKED) {
+            return Err(io::Error::other(
+                "a file became much larger since it was looked at",
+            ));
+        }
         head(to, size)?;
         let written = io::copy(&mut file.take(size), to)?;
         if written < size {
