@@ -1,11 +1,13 @@
 //! Which sources there are, and in which order they count.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use unstuck_files::open_named;
+
 use crate::problem::ConfigError;
 use crate::repairs::{Class, fault};
+use crate::texts::{LONGEST_TEXT, refused};
 
 /// The names that a project's configuration may have.
 pub const PROJECT_FILES: [&str; 4] = [
@@ -178,9 +180,17 @@ pub(crate) struct Text {
 impl Layers {
     /// Reads the files that there are; one that went away meanwhile and that nobody named is left out.
     pub(crate) fn read(&self) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
+        self.read_those(|_| true)
+    }
+
+    fn read_those(
+        &self,
+        is_read: impl Fn(Owner) -> bool,
+    ) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
         let reach = self.reach()?;
         let mut texts = Vec::new();
-        for (owner, path) in self.files()? {
+        let files = self.files()?.into_iter();
+        for (owner, path) in files.filter(|(owner, _)| is_read(*owner)) {
             match read(owner, &path, &reach) {
                 Ok(text) => texts.push((owner, path, text)),
                 Err(error) if error.kind() == ErrorKind::NotFound && owner != Owner::Named => {}
@@ -191,11 +201,33 @@ impl Layers {
     }
 }
 
+impl Layers {
+    /// Does the same with a text in the place of the project's file, which is not read.
+    pub(crate) fn read_with_project_text(
+        &self,
+        path: &Path,
+        text: &str,
+    ) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
+        let mut texts = self.read_those(|owner| owner != Owner::Project)?;
+        let users = texts.iter().filter(|(owner, _, _)| *owner == Owner::User);
+        let given = Text {
+            text: text.to_owned(),
+            class: Class::Project,
+        };
+        texts.insert(users.count(), (Owner::Project, path.to_owned(), given));
+        Ok(texts)
+    }
+}
+
 fn read(owner: Owner, path: &Path, reach: &[PathBuf]) -> io::Result<Text> {
-    let mut file = File::open(path)?;
+    // Somebody may swap it for a FIFO or something endless while it is opened.
+    let mut file = open_named(path).map_err(refused)?;
     let data = file.metadata()?;
+    if data.len() > LONGEST_TEXT {
+        return Err(io::Error::other("it is too large to be a configuration"));
+    }
     let mut text = String::new();
-    file.read_to_string(&mut text)?;
+    file.by_ref().take(LONGEST_TEXT).read_to_string(&mut text)?;
     let real = path.canonicalize()?;
     let is_reached = [path, &real]
         .iter()

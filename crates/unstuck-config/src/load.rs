@@ -30,19 +30,37 @@ pub struct Loaded {
 impl Config {
     /// Reads every layer; all that is wrong is told at once.
     pub fn load(layers: &Layers) -> Result<Self, ConfigError> {
-        let Loaded { config, problems } = Loaded::read(layers)?;
-        if problems.is_empty() {
-            Ok(config)
-        } else {
-            Err(ConfigError::Invalid { problems })
-        }
+        Loaded::read(layers)?.in_order()
+    }
+
+    /// Reads every layer, with a text in the place of the project's file: that file itself is not read.
+    pub fn load_with_project_text(
+        layers: &Layers,
+        path: &Path,
+        text: &str,
+    ) -> Result<Self, ConfigError> {
+        let files = layers.read_with_project_text(path, text)?;
+        Loaded::of(layers, files).in_order()
     }
 }
 
 impl Loaded {
     /// Reads every layer, as far as it can be read.
     pub fn read(layers: &Layers) -> Result<Self, ConfigError> {
-        let files = layers.read()?;
+        Ok(Self::of(layers, layers.read()?))
+    }
+
+    fn in_order(self) -> Result<Config, ConfigError> {
+        if self.problems.is_empty() {
+            Ok(self.config)
+        } else {
+            Err(ConfigError::Invalid {
+                problems: self.problems,
+            })
+        }
+    }
+
+    fn of(layers: &Layers, files: Vec<(Owner, PathBuf, Text)>) -> Self {
         let mut reader = Reader::new(layers.here.as_deref());
         let mut everybodys = layers.set.iter().filter(|one| one.of == SetFor::Everybody);
         for (owner, path, text) in files {
@@ -57,7 +75,7 @@ impl Loaded {
         for setting in &layers.settings {
             reader.setting(setting);
         }
-        Ok(reader.finish())
+        reader.finish()
     }
 }
 

@@ -3,7 +3,6 @@
 //! Agents diagnose, unstuck executes, and only what a person allowed. Whether a command may run is judged by
 //! [`unstuck_core::guard`], which is pure; this crate brings what that needs from the machine, and confines what runs.
 
-mod beneath;
 pub mod environment;
 pub mod guard_files;
 pub mod lock;
@@ -14,6 +13,8 @@ pub mod sandbox;
 pub mod survey;
 pub mod trust;
 mod weigh;
+
+use unstuck_files::safe_open as beneath;
 
 pub use survey::survey;
 pub use weigh::{Judged, Weighed, weigh};

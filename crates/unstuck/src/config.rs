@@ -1,6 +1,5 @@
 //! The configuration that counts here, or what is wrong with it and what to do about that.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -41,6 +40,17 @@ pub(crate) fn load(sources: Sources<'_>) -> Result<Config> {
 /// Reads every configuration file that counts in a folder.
 pub(crate) fn load_in(folder: &Path, sources: Sources<'_>) -> Result<Config> {
     Config::load(&layers_in(Some(folder.to_owned()), sources)).map_err(explained)
+}
+
+/// Reads every configuration file that counts in a project, with a text in the place of the project's own file.
+pub(crate) fn load_with_text(
+    project: &Path,
+    path: &Path,
+    text: &str,
+    sources: Sources<'_>,
+) -> Result<Config> {
+    let layers = layers_in(Some(project.to_owned()), sources);
+    Config::load_with_project_text(&layers, path, text).map_err(explained)
 }
 
 /// Reads what counts where no project says anything else.
@@ -163,7 +173,8 @@ fn schema_problems(config: &Config) -> Vec<Problem> {
             continue;
         };
         // A file that is missing, or no JSON, has been told.
-        let text = fs::read_to_string(file).ok();
+        let key = format!("role.{}.expect.json", role.id);
+        let text = config.named_file(&key, file).ok();
         let Some(value) = text.and_then(|text| serde_json::from_str::<Value>(&text).ok()) else {
             continue;
         };

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use unstuck_config::section::{self, Expect, ExpectJson, OnFailedAttempt, Role};
+use unstuck_config::section::{self, ExpectJson, OnFailedAttempt, Role};
 use unstuck_core::action::shell_quote;
 use unstuck_core::budget::{Allowance, Budget};
 use unstuck_core::event::OnStuck;
@@ -170,7 +169,7 @@ fn role_plan(
         timeout: limit(role.timeout),
         idle_timeout: limit(role.idle_timeout),
         options: Options {
-            expect: expectations(&role.expect)?,
+            expect: expectations(config, role)?,
             check: role.expect.check.clone(),
             wait,
             parks: !environment::is_ci(),
@@ -181,14 +180,17 @@ fn role_plan(
     })
 }
 
-fn expectations(expect: &Expect) -> Result<Expectations> {
+fn expectations(config: &Config, role: &Role) -> Result<Expectations> {
+    let expect = &role.expect;
     let patterns: Result<Vec<_>, _> = expect.matches.iter().map(|text| text.parse()).collect();
     Ok(Expectations {
         sections: expect.sections.clone(),
         json: match &expect.json {
             ExpectJson::No => None,
             ExpectJson::Any => Some(JsonExpectation::Any),
-            ExpectJson::Schema(path) => Some(JsonExpectation::Schema(schema(path)?)),
+            ExpectJson::Schema(path) => {
+                Some(JsonExpectation::Schema(schema(config, &role.id, path)?))
+            }
         },
         diff: expect.diff,
         matches: patterns?,
@@ -196,9 +198,10 @@ fn expectations(expect: &Expect) -> Result<Expectations> {
     })
 }
 
-fn schema(path: &Path) -> Result<Schema> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+fn schema(config: &Config, role: &str, path: &Path) -> Result<Schema> {
+    let text = config
+        .named_file(&format!("role.{role}.expect.json"), path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is no JSON Schema", path.display()))
 }
 

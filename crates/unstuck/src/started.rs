@@ -1,7 +1,6 @@
 //! Processes of unstuck itself that an inbox or a dashboard starts: a run that goes on by itself, and a preview.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -11,6 +10,10 @@ use unstuck_run::folder;
 use unstuck_store::Location;
 
 use crate::session::Session;
+use crate::supervise::state_folder;
+
+/// The file of what a resumed run says that nobody sits in front of.
+const LOG: &str = "resumed.log";
 
 /// The first argument of a process that is to outlive the terminal it was started from.
 const DETACHED: &str = "__detached";
@@ -76,8 +79,8 @@ fn resume_logged(
     for role in restart {
         command.args(["--restart", role]);
     }
-    let words = words(&folder::path_of(project, run));
-    let (stdout, stderr) = match words.and_then(|file| Ok((file.try_clone()?, file))) {
+    let log = folder::open_log(&state_folder(session.store), run, LOG);
+    let (stdout, stderr) = match log.and_then(|file| Ok((file.try_clone()?, file))) {
         Ok((stdout, stderr)) => (Stdio::from(stdout), Stdio::from(stderr)),
         // It goes on all the same, and its events tell what it does.
         Err(_) => (Stdio::null(), Stdio::null()),
@@ -86,12 +89,9 @@ fn resume_logged(
     command.spawn()
 }
 
-/// Where the words of a run are kept that nobody sits in front of.
-fn words(folder: &Path) -> io::Result<File> {
-    std::fs::create_dir_all(folder)?;
-    let mut open = OpenOptions::new();
-    open.append(true).create(true);
-    open.open(folder.join("resumed.log"))
+/// Where the output of a resumed run is that nobody sits in front of.
+pub(crate) fn log_of(run: &RunId, session: &Session<'_>) -> PathBuf {
+    folder::files_of(&state_folder(session.store), run).join(LOG)
 }
 
 /// Tries out what a repair that waits would change, and gives all that the process wrote: a report as JSON.

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use unstuck_core::event::Recorded;
 use unstuck_core::{Event, RunId};
+use unstuck_run::folder;
 use unstuck_store::{Append, Location, Options, RunFilter, Store, StoreError};
 
 use crate::environment;
+use crate::supervise::state_folder;
 
 /// The end of the name of a file that holds events.
 const EVENTS: &str = ".events.jsonl";
@@ -67,7 +69,7 @@ async fn take_up_from(store: &Store, location: &Location, folder: &Path) -> Vec<
                 recorded.push(run);
             }
         } else if name == SUBSTITUTE && path != location.path() {
-            recorded.extend(take_over(store, &path).await.unwrap_or_default());
+            recorded.extend(take_over(store, location, &path).await.unwrap_or_default());
         }
     }
     // Only an empty one goes.
@@ -108,7 +110,7 @@ async fn append(store: &Store, run: &RunId, events: &[Recorded]) -> Result<(), S
 }
 
 /// Copies the runs of a store that stood in for this one and has no run under way, then removes it.
-async fn take_over(store: &Store, path: &Path) -> Result<Vec<RunId>, StoreError> {
+async fn take_over(store: &Store, usual: &Location, path: &Path) -> Result<Vec<RunId>, StoreError> {
     let location = Location::file(path.to_owned());
     let from = Store::open(&location, Options::default()).await?;
     let runs = from.runs(&RunFilter::default()).await?;
@@ -117,6 +119,9 @@ async fn take_over(store: &Store, path: &Path) -> Result<Vec<RunId>, StoreError>
     for run in &runs {
         if !is_under_way && store.load(&run.id).await?.is_empty() {
             append(store, &run.id, &from.load(&run.id).await?).await?;
+            let (own, usual) = (state_folder(&location), state_folder(usual));
+            // Without its files a run is shown all the same, and resumed.
+            let _ = folder::copy_files(&own, &usual, &run.id);
             copied.push(run.id.clone());
         }
     }

@@ -8,12 +8,11 @@ mod repair;
 mod roles;
 mod webhooks;
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use unstuck_core::guard::show_command;
 use unstuck_core::nearest;
+use unstuck_files::FileProblem;
 
 use crate::config::Config;
 use crate::problem::Problem;
@@ -135,16 +134,19 @@ impl Check<'_> {
     /// The text of a file; tells if it cannot be read.
     fn needs_file(&mut self, path: &str, file: &Path) -> Option<String> {
         let shown = self.config.shown(file);
-        match fs::read_to_string(file) {
+        let shown = shown.display();
+        let told = match self.config.named_file(path, file) {
             Ok(text) => return Some(text),
-            Err(_) if !file.is_file() => {
-                self.tell(path, format!("there is no file {}", shown.display()));
-            }
-            Err(error) if error.kind() == ErrorKind::InvalidData => {
-                self.tell(path, format!("{} is not text in UTF-8", shown.display()));
-            }
-            Err(error) => self.tell(path, format!("cannot read {}: {error}", shown.display())),
-        }
+            Err(error) => match error.problem {
+                FileProblem::Missing => format!("there is no file {shown}"),
+                FileProblem::NotText => format!("{shown} is not text in UTF-8"),
+                FileProblem::Outside => format!(
+                    "{shown} is outside of the project: a file that agents can write names only files of the project"
+                ),
+                problem => format!("cannot read {shown}: {problem}"),
+            },
+        };
+        self.tell(path, told);
         None
     }
 

@@ -12,7 +12,7 @@ use super::answer::Said;
 use super::error::RunError;
 use super::finished::Finished;
 use super::input::Input;
-use super::journal::Journal;
+use super::journal::{Journal, Place};
 use super::lease::Held;
 use super::resume::{leftovers_ended, why_not};
 use crate::clock::Clock;
@@ -46,7 +46,12 @@ impl Ending<'_> {
             return Err(refuse(run, &format!("it has ended ({})", fold.view.status)));
         }
         leftovers_ended(&events).await;
-        let journal = Journal::again(self.scribe.store, self.redactor, &events, held);
+        let place = Place {
+            store: self.scribe.store,
+            redactor: self.redactor,
+            state: self.state,
+        };
+        let journal = Journal::again(place, &events, held);
         let journal = journal.ok_or_else(|| refuse(run, "it has no beginning"))?;
         let journal = journal.announcing(self.scribe.announcer);
         let now = Clock::System.at();

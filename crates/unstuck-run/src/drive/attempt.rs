@@ -31,7 +31,7 @@ use super::passage::{Attended, LONGEST, Passage, StreamTimes, Watch};
 use super::print_times::PrintTimes;
 use super::repair::documents;
 use super::supervisors::Taken;
-use crate::folder::{self, Log as Kept};
+use crate::folder;
 use crate::inside::OUTER_RETRIES;
 use crate::process::{
     Captured, Discard, Ended, HEAD, Inherits, Limits, ProcessId, Recorded, Spec, Status, Stdin,
@@ -246,7 +246,7 @@ impl<'a> Engine<'a> {
         let _ = std::fs::create_dir_all(self.state);
         let spec = self.spec(log, plan, line, attendance.as_deref());
         let taken = log.journal().taken_over();
-        let folder = log.journal().attempt_folder(log.as_part(), plan.number);
+        let files = log.journal().attempt_files(log.as_part(), plan.number);
         let mut replaced = line
             .stdin
             .as_ref()
@@ -257,7 +257,7 @@ impl<'a> Engine<'a> {
             Recorded::TooLarge => input.is_too_large(),
             Recorded::Nothing | Recorded::Terminal | Recorded::NotYetAtEnd => {}
         }
-        let answer = self.answer_file(log, plan.number)?;
+        let answer = self.answer_file(log)?;
         let agent = self.role.map(|role| &role.call.agent);
         let limits = self.role.map(|role| role.stuck);
         let session = log.recovery().spec();
@@ -285,12 +285,12 @@ impl<'a> Engine<'a> {
             recovery: log.recovery(),
             since: self.clock.at(),
             clock: self.clock,
-            stdout: folder
+            stdout: files
                 .as_ref()
-                .map(|folder| Kept::begin(&folder.join("stdout.log"), self.redactor)),
-            stderr: folder
+                .map(|files| files.log("stdout.log", self.redactor)),
+            stderr: files
                 .as_ref()
-                .map(|folder| Kept::begin(&folder.join("stderr.log"), self.redactor)),
+                .map(|files| files.log("stderr.log", self.redactor)),
         };
         let stdin = replaced.as_mut().unwrap_or(&mut *self.stdin);
         let running = supervisor.run(&spec, stdin, &mut passage, self.stop.clone());
@@ -329,12 +329,11 @@ impl<'a> Engine<'a> {
     }
 
     /// The draft of the answer of an attempt, where the answer is to be kept in a file.
-    fn answer_file(&self, log: &Log<'_, '_>, number: u32) -> Result<Option<AnswerFile>, RunError> {
+    fn answer_file(&self, log: &Log<'_, '_>) -> Result<Option<AnswerFile>, RunError> {
         let Some(path) = log.options().output.as_ref().map(PathBuf::from) else {
             return Ok(None);
         };
-        let id = format!("{}-{number}", log.recovery().id());
-        let begun = AnswerFile::begin(&path, &id);
+        let begun = AnswerFile::begin(&path);
         let begun = begun.map_err(|source| RunError::File { path, source })?;
         Ok(Some(begun))
     }
@@ -349,7 +348,7 @@ impl<'a> Engine<'a> {
         if !matches!(judged.event, Event::AttemptSucceeded(_)) {
             return Ok(true);
         }
-        let Some(mut answer) = self.answer_file(log, log.recovery().attempts())? else {
+        let Some(mut answer) = self.answer_file(log)? else {
             return Ok(true);
         };
         answer.push(&ended.stdout.bytes());
@@ -427,8 +426,8 @@ impl<'a> Engine<'a> {
             let variables = attendance.variables().iter();
             set.extend(variables.map(|(name, value)| variable(name, value.clone())));
         }
-        let folder = log.journal().attempt_folder(log.as_part(), plan.number);
-        if let Some(folder) = folder.filter(|_| self.repairer.is_some()) {
+        let proposals = log.journal().proposals(log.as_part(), plan.number);
+        if let Some((_, folder)) = proposals.filter(|_| self.repairer.is_some()) {
             let path = documents::path_in(&folder).display().to_string();
             set.push(variable("UNSTUCK_RECOVERY_FILE", path));
         }
@@ -673,7 +672,7 @@ impl<'a> Engine<'a> {
 
     /// The folder of the newest attempt.
     fn newest_folder(&self, log: &Log<'_, '_>) -> PathBuf {
-        let run = log.journal().folder_path();
+        let run = log.journal().files_path();
         let part = log.as_part();
         let instances = log.journal().know(|run| run.run.instances(part));
         folder::attempt_of(&run, part, instances, log.recovery().attempts())
@@ -681,7 +680,7 @@ impl<'a> Engine<'a> {
 
     /// All of the standard output of an attempt that nobody saw the end of, where all of it is needed.
     fn whole_on_disk(&self, log: &Log<'_, '_>) -> Option<String> {
-        let read = || std::fs::read(self.newest_folder(log).join("stdout.log")).ok();
+        let read = || folder::read(&self.newest_folder(log).join("stdout.log")).ok();
         let bytes = self.is_judged_whole(log).then(read).flatten()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -697,7 +696,7 @@ impl<'a> Engine<'a> {
 
     fn on_disk(&self, log: &Log<'_, '_>, status: Status) -> Ended {
         let folder = self.newest_folder(log);
-        let read = |name: &str| std::fs::read(folder.join(name)).unwrap_or_default();
+        let read = |name: &str| folder::read(&folder.join(name)).unwrap_or_default();
         left_behind(status, &read("stdout.log"), &read("stderr.log"))
     }
 }

@@ -8,8 +8,12 @@ use unstuck_core::decision::{Capabilities, Capability, Draw};
 use unstuck_core::event::{AttemptFailed, SessionSpec};
 use unstuck_core::recovery::AttemptPlan;
 use unstuck_core::{Failure, Layer, Recovery};
+use unstuck_files::{DirHandle, read_named};
 
 use super::error::RunError;
+
+/// A longer file is no prompt.
+const LONGEST_PROMPT: u64 = 8 << 20;
 
 /// The template of what an agent is told when it goes on in its conversation.
 const CONTINUE: &str = "continue";
@@ -215,9 +219,23 @@ pub(super) fn original(
     match invocation.prompt() {
         Prompt::Text(text) => Some(text),
         Prompt::Stdin => input.map(str::to_owned),
-        Prompt::File(path) => std::fs::read_to_string(Path::new(&spec.cwd).join(path)).ok(),
+        Prompt::File(path) => prompt_in(Path::new(&spec.cwd), Path::new(&path)),
         Prompt::Elsewhere => None,
     }
+}
+
+/// Reads the prompt from the file that a command line names, seen from a folder.
+fn prompt_in(cwd: &Path, path: &Path) -> Option<String> {
+    let bytes = match path.strip_prefix(cwd).unwrap_or(path) {
+        below if below.is_relative() => {
+            // The agent may have put a link there since, to what it cannot read itself.
+            DirHandle::open(cwd)
+                .ok()?
+                .read_within(below, LONGEST_PROMPT)
+        }
+        path => read_named(path, LONGEST_PROMPT),
+    };
+    String::from_utf8(bytes.ok()?).ok()
 }
 
 /// An id for a conversation, in the form that agents take: a UUID of version 4.

@@ -23,7 +23,7 @@ use super::error::RunError;
 use super::finished::Finished;
 use super::go_between::GoBetween;
 use super::interruption::Interruption;
-use super::journal::{Journal, StoreState};
+use super::journal::{Journal, Place, StoreState};
 use super::knowledge::Knowledge;
 use super::lease::Held;
 use super::log::Log;
@@ -81,6 +81,17 @@ pub struct Engine<'a> {
     pub go_between: Option<&'a dyn GoBetween>,
 }
 
+impl<'a> Engine<'a> {
+    /// Where a run is written down.
+    pub(super) fn place(&self) -> Place<'a> {
+        Place {
+            store: self.store,
+            redactor: self.redactor,
+            state: self.state,
+        }
+    }
+}
+
 impl Engine<'_> {
     /// Runs a command, from its beginning to its end.
     pub async fn start(&mut self, request: Request) -> Result<Finished, RunError> {
@@ -93,7 +104,7 @@ impl Engine<'_> {
             run: run.clone(),
             why: "it has no beginning".into(),
         };
-        let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
+        let journal = Journal::begin(self.place(), &run, &started, at, held);
         let journal = journal.ok_or_else(nothing)?.announcing(self.announcer);
         let mut log = Log::begin(&journal, started, at).ok_or_else(nothing)?;
         self.drive(&mut log).await?;
@@ -203,11 +214,8 @@ impl Engine<'_> {
                 self.reporter.warn(&recorded_again(*count));
             }
         }
-        if let Err(error) = written.shown {
-            let path = log.journal().folder_path().display().to_string();
-            self.reporter.warn(&format!(
-                "the files in {path} could not be written ({error}); the run goes on without them"
-            ));
+        if let Some(warning) = &written.warning {
+            self.reporter.warn(warning);
         }
         self.reporter.happened(&written.events, log.recovery());
         Ok(())

@@ -142,9 +142,10 @@ impl Foresight<'_> {
         let Event::RunStarted(began) = &begin.event else {
             return None;
         };
-        let run = folder::path_of(self.project, &begin.run);
+        let run = folder::files_of(self.state, &begin.run);
         let part = Some(&started.part);
         let first = folder::attempt_of(&run, part, began.instances(part), 1);
-        Some(std::fs::read_to_string(first.join("prompt.md")).unwrap_or_default())
+        let prompt = folder::read(&first.join("prompt.md")).unwrap_or_default();
+        Some(String::from_utf8_lossy(&prompt).into_owned())
     }
 }

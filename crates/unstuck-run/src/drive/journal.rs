@@ -9,13 +9,14 @@ use unstuck_core::episode::{EventWithState, RunFold};
 use unstuck_core::event::{Part, RunFinished, RunStarted, VERSION};
 use unstuck_core::redact::Redactor;
 use unstuck_core::{Event, Recorded, RunId, SessionId, Timestamp};
+use unstuck_files::DirHandle;
 use unstuck_store::{Append, Store, StoreError};
 
 use super::announce::Announcer;
 use super::error::RunError;
 use super::finished::{ChildEnd, Finished};
 use super::lease::Held;
-use crate::folder::{self, RunFolder};
+use crate::folder::{self, AttemptFiles, RunFolder};
 
 /// The log of a run that is being driven.
 pub(crate) struct Journal<'a> {
@@ -23,6 +24,8 @@ pub(crate) struct Journal<'a> {
     redactor: &'a Redactor,
     run: RunId,
     project: PathBuf,
+    /// The state folder, in which the files of the run are.
+    state: PathBuf,
     held: Held,
     announcer: Option<&'a dyn Announcer>,
     /// Whose turn it is to write: what is written first is also shown first.
@@ -43,7 +46,8 @@ struct Known {
 /// What was written, and whether it could be shown.
 pub(super) struct Written {
     pub(super) events: Vec<Recorded>,
-    pub(super) shown: io::Result<()>,
+    /// What people have to be told about files that could not be written.
+    pub(super) warning: Option<String>,
     pub(super) store: StoreState,
 }
 
@@ -63,8 +67,7 @@ pub(super) enum StoreState {
 impl<'a> Journal<'a> {
     /// Begins the journal of a new run. Its beginning is written with whatever comes first.
     pub(super) fn begin(
-        store: &'a Store,
-        redactor: &'a Redactor,
+        place: Place<'a>,
         run: &RunId,
         started: &RunStarted,
         at: Timestamp,
@@ -78,29 +81,25 @@ impl<'a> Journal<'a> {
             event: Event::from(Box::new(started.clone())),
         };
         let fold = RunFold::begin(&first)?;
-        Some(Self::of(store, redactor, fold, 0, held))
+        Some(Self::of(place, fold, 0, held))
     }
 
     /// Goes on with the journal of an old run; none if it has no beginning.
-    pub(super) fn again(
-        store: &'a Store,
-        redactor: &'a Redactor,
-        events: &[Recorded],
-        held: Held,
-    ) -> Option<Self> {
+    pub(super) fn again(place: Place<'a>, events: &[Recorded], held: Held) -> Option<Self> {
         let seq = events.last()?.seq;
         let (fold, late) = RunFold::fold_with_states(events)?;
-        let journal = Self::of(store, redactor, fold, seq, held);
+        let journal = Self::of(place, fold, seq, held);
         journal.known.borrow_mut().late = late;
         Some(journal)
     }
 
-    fn of(store: &'a Store, redactor: &'a Redactor, fold: RunFold, seq: u64, held: Held) -> Self {
+    fn of(place: Place<'a>, fold: RunFold, seq: u64, held: Held) -> Self {
         Self {
-            store,
-            redactor,
+            store: place.store,
+            redactor: place.redactor,
             run: fold.view.id.clone(),
             project: PathBuf::from(&fold.run.project),
+            state: place.state.to_owned(),
             held,
             announcer: None,
             turn: Mutex::new(()),
@@ -162,10 +161,10 @@ impl<'a> Journal<'a> {
             written => written?,
         };
         self.hear_others(&events).await?;
-        let shown = self.take_in(&events);
+        let warning = self.take_in(&events);
         Ok(Written {
             events,
-            shown,
+            warning,
             store: match caught_up {
                 0 => StoreState::Writable,
                 count => StoreState::CaughtUp(count),
@@ -198,11 +197,11 @@ impl<'a> Journal<'a> {
                 event,
             })
             .collect();
-        let shown = self.take_in(&events);
+        let warning = self.take_in(&events);
         self.known.borrow_mut().backlog.push(append);
         Written {
             events,
-            shown,
+            warning,
             store,
         }
     }
@@ -295,7 +294,8 @@ impl<'a> Journal<'a> {
         Ok(())
     }
 
-    fn take_in(&self, events: &[Recorded]) -> io::Result<()> {
+    /// Takes in what happened and shows it; tells if files could not be written, the first time.
+    fn take_in(&self, events: &[Recorded]) -> Option<String> {
         let mut known = self.known.borrow_mut();
         let known = &mut *known;
         let mut with_states = Vec::new();
@@ -307,12 +307,22 @@ impl<'a> Journal<'a> {
             });
             known.seq = recorded.seq;
         }
-        let shown = known.show(&self.project, &with_states, self.redactor);
-        if shown.is_err() {
+        if let Err(error) = known.show(self, &with_states) {
             // If they cannot be had once, they are not asked for again.
             known.files = Files::Without;
+            let path = self.files_path().display().to_string();
+            return Some(format!(
+                "the files in {path} could not be written ({error}); the run goes on without them"
+            ));
         }
-        shown
+        let Files::At(folder) = &known.files else {
+            return None;
+        };
+        let failure = folder.take_copy_failure()?;
+        Some(format!(
+            "copies of this run's files could not be written ({failure}); the run goes on without them, its files are in {}",
+            folder.path().display()
+        ))
     }
 
     /// Whether the files of the run do not show all that has happened.
@@ -333,8 +343,8 @@ impl<'a> Journal<'a> {
         }
     }
 
-    /// The folder of an attempt in the project, made if it is not there; none if there are no files.
-    pub(super) fn attempt_folder(&self, part: Option<&Part>, number: u32) -> Option<PathBuf> {
+    /// The files of an attempt; none if there are no files.
+    pub(super) fn attempt_files(&self, part: Option<&Part>, number: u32) -> Option<AttemptFiles> {
         let known = self.known.borrow();
         let instances = known.fold.run.instances(part);
         match &known.files {
@@ -343,7 +353,21 @@ impl<'a> Journal<'a> {
         }
     }
 
-    /// Puts a text into the folder of a role in the project, where there are files.
+    /// The folder in the project that an agent puts its proposal of an attempt into, and its path; none if there is none.
+    pub(super) fn proposals(
+        &self,
+        part: Option<&Part>,
+        number: u32,
+    ) -> Option<(DirHandle, PathBuf)> {
+        let known = self.known.borrow();
+        let instances = known.fold.run.instances(part);
+        match &known.files {
+            Files::At(folder) => folder.proposals(part, instances, number),
+            Files::NotYet | Files::Without => None,
+        }
+    }
+
+    /// Puts a text into the folder of a role, where there are files.
     pub(super) fn keep(&self, part: &Part, name: &str, text: &str) {
         let known = self.known.borrow();
         if let Files::At(folder) = &known.files {
@@ -354,8 +378,8 @@ impl<'a> Journal<'a> {
     }
 
     /// Where the files of the run are.
-    pub(super) fn folder_path(&self) -> PathBuf {
-        folder::path_of(&self.project, &self.run)
+    pub(super) fn files_path(&self) -> PathBuf {
+        folder::files_of(&self.state, &self.run)
     }
 
     /// Tells whether another process has taken the run over.
@@ -388,14 +412,10 @@ impl<'a> Journal<'a> {
 }
 
 impl Known {
-    fn show(
-        &mut self,
-        project: &Path,
-        events: &[EventWithState],
-        redactor: &Redactor,
-    ) -> io::Result<()> {
+    fn show(&mut self, journal: &Journal<'_>, events: &[EventWithState]) -> io::Result<()> {
+        let redactor = journal.redactor;
         if matches!(self.files, Files::NotYet) {
-            let folder = RunFolder::open(project, &self.fold.view.id)?;
+            let folder = RunFolder::open(&journal.state, &journal.project, &journal.run)?;
             self.files = Files::At(folder);
         }
         match &mut self.files {
@@ -409,7 +429,16 @@ impl Known {
     }
 }
 
-/// The files of the run in its project.
+/// Where a run is written down, and what takes the secrets out.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) store: &'a Store,
+    pub(super) redactor: &'a Redactor,
+    /// The state folder, in which the files of all runs are.
+    pub(super) state: &'a Path,
+}
+
+/// The files of the run.
 enum Files {
     NotYet,
     At(RunFolder),

@@ -47,7 +47,7 @@ mod wait;
 pub use abort::{Ending, why_not_resumable};
 pub use announce::{Announcer, Scribe};
 pub use answer::{Said, WantedAgain, answer, answer_with, lapse, want_again};
-pub use answer_file::write_whole;
+pub use answer_file::{resolve_target, write_whole};
 pub use engine::Engine;
 pub use error::RunError;
 pub use escape::{escape, unescape};

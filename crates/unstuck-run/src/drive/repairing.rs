@@ -74,8 +74,8 @@ impl Engine<'_> {
             log.note(self.clock.at(), helped);
         }
         let number = log.recovery().attempts();
-        let folder = log.journal().attempt_folder(log.as_part(), number);
-        let (Some(repairer), Some(folder)) = (self.repairer, folder) else {
+        let folder = log.journal().proposals(log.as_part(), number);
+        let (Some(repairer), Some((folder, _))) = (self.repairer, folder) else {
             return;
         };
         let failed = log.recovery().failure().filter(|_| !is_fine);

@@ -40,7 +40,7 @@ impl Engine<'_> {
             why: why.to_owned(),
         };
         leftovers_ended(&events).await;
-        let journal = Journal::again(self.store, self.redactor, &events, held);
+        let journal = Journal::again(self.place(), &events, held);
         let journal = journal.ok_or_else(|| refuse("it has no beginning"))?;
         let journal = journal.announcing(self.announcer);
         let log = Log::again(&journal, &events);

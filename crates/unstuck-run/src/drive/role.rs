@@ -104,10 +104,8 @@ impl Engine<'_> {
         if let Some(part) = log.as_part() {
             log.journal().keep(part, "prompt.md", &shown);
         }
-        let folder = log.journal().attempt_folder(log.as_part(), number);
-        if let Some(folder) = folder {
-            // It is a view for people.
-            let _ = std::fs::write(folder.join("prompt.md"), shown.as_bytes());
+        if let Some(files) = log.journal().attempt_files(log.as_part(), number) {
+            files.write("prompt.md", &shown);
         }
     }
 

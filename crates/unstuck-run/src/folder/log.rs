@@ -1,36 +1,58 @@
 //! The output of an attempt on disk: all of it up to a limit, without secrets.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 
 use unstuck_core::redact::{Redactor, Stream};
+use unstuck_files::DirHandle;
 
 /// How much of one stream is kept on disk.
 pub const LOG_LIMIT: u64 = 64 << 20;
+
+/// The files of one attempt: those that count, and copies of them in the project.
+#[derive(Debug)]
+pub struct AttemptFiles {
+    pub(super) own: DirHandle,
+    pub(super) copy: Option<DirHandle>,
+}
+
+impl AttemptFiles {
+    /// Begins a file for one stream of the attempt.
+    pub fn log<'r>(&self, name: &str, redactor: &'r Redactor) -> Log<'r> {
+        let begin = |folder: &DirHandle| folder.create(Path::new(name)).ok();
+        Log {
+            file: begin(&self.own),
+            copy: self.copy.as_ref().and_then(begin),
+            stream: Some(redactor.stream()),
+            left: LOG_LIMIT,
+        }
+    }
+
+    /// Writes a text that is for people only.
+    pub fn write(&self, name: &str, text: &str) {
+        for folder in [Some(&self.own), self.copy.as_ref()].into_iter().flatten() {
+            // Nothing depends on it.
+            let _ = folder.replace(Path::new(name), text.as_bytes());
+        }
+    }
+}
 
 /// One stream of an attempt on disk.
 ///
 /// What cannot be written is left out: a full disk must not keep an agent from its work.
 pub struct Log<'r> {
     file: Option<File>,
+    /// The copy in the project.
+    copy: Option<File>,
     stream: Option<Stream<'r>>,
     left: u64,
 }
 
-impl<'r> Log<'r> {
-    /// Begins a file, or goes without one where that is not possible.
-    pub fn begin(path: &Path, redactor: &'r Redactor) -> Self {
-        Self {
-            file: File::create(path).ok(),
-            stream: Some(redactor.stream()),
-            left: LOG_LIMIT,
-        }
-    }
-
+impl Log<'_> {
     /// Takes in what was written.
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.file.is_some()
+        if (self.file.is_some() || self.copy.is_some())
             && let Some(stream) = &mut self.stream
         {
             let clean = stream.push(bytes);
@@ -51,19 +73,21 @@ impl<'r> Log<'r> {
         }
         let room = usize::try_from(self.left).unwrap_or(usize::MAX);
         let fits = &bytes[..bytes.len().min(room)];
-        if self.put(fits).is_err() {
-            self.file = None;
-            return;
-        }
+        self.put(fits);
         self.left -= fits.len() as u64;
         if fits.len() < bytes.len() {
-            // Nothing more can be done if not even this can be written.
-            let _ = self.put(b"\n[unstuck: the rest is not kept]\n");
-            self.file = None;
+            self.put(b"\n[unstuck: the rest is not kept]\n");
+            (self.file, self.copy) = (None, None);
         }
     }
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.as_mut().map_or(Ok(()), |to| to.write_all(bytes))
+    /// Writes to both files; one that cannot be written is given up.
+    fn put(&mut self, bytes: &[u8]) {
+        for file in [&mut self.file, &mut self.copy] {
+            let written = file.as_mut().map_or(Ok(()), |to| to.write_all(bytes));
+            if written.is_err() {
+                *file = None;
+            }
+        }
     }
 }

@@ -1,17 +1,20 @@
-//! The files of a run in its project: `.unstuck/runs/<run>/`.
+//! The files of a run: in the state folder, out of the agents' reach, and copies of them in the project.
 //!
-//! They are views for people and other programs, and never read back as truth. A file that replaces another is
-//! written beside it and renamed, so that nobody ever reads half of one.
+//! Those in the state folder count. `.unstuck/runs/<run>/` in the project holds copies for people and other programs: they are
+//! written as far as that is possible, and never read back. A file that replaces another is written beside it and renamed,
+//! so that nobody ever reads half of one.
 
 mod checkpoint;
+mod copies;
 mod log;
 mod repairs;
 mod state;
 
-pub use log::{LOG_LIMIT, Log};
+pub use log::{AttemptFiles, LOG_LIMIT, Log};
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, Write};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,6 +24,9 @@ use unstuck_core::event::{AttemptEnd, Event, Part, RecoveryEscalated, RunFinishe
 use unstuck_core::money::tidy_costs;
 use unstuck_core::redact::Redactor;
 use unstuck_core::{Recorded, RunId, Timestamp};
+use unstuck_files::{DirHandle, EntryKind, FileError, read_named};
+
+use self::copies::Copies;
 
 /// How far apart the views of a run of many roles are written, unless something of weight happens.
 const APART: Duration = Duration::from_millis(150);
@@ -31,9 +37,68 @@ const TAIL: u64 = 1 << 20;
 /// The folder of unstuck in a project.
 pub const PROJECT_FOLDER: &str = ".unstuck";
 
-/// Where the files of a run are.
-pub fn path_of(project: &Path, run: &RunId) -> PathBuf {
+/// No file of a run is longer, whole outputs included.
+const LONGEST: u64 = LOG_LIMIT + (1 << 20);
+
+/// The file of all events.
+const EVENTS: &str = "events.jsonl";
+
+/// The files that lines are added to.
+const LINES: [&str; 3] = [EVENTS, "usage.jsonl", "episodes.jsonl"];
+
+/// Where the copies of a run's files are, in its project.
+pub fn copies_of(project: &Path, run: &RunId) -> PathBuf {
     project.join(PROJECT_FOLDER).join("runs").join(run.as_str())
+}
+
+/// Where the files of a run are, in the state folder.
+pub fn files_of(state: &Path, run: &RunId) -> PathBuf {
+    state.join(below_state(run))
+}
+
+fn below_state(run: &RunId) -> PathBuf {
+    Path::new("runs").join(run.as_str())
+}
+
+/// Opens a file of a run in the state folder to append to it.
+pub fn open_log(state: &Path, run: &RunId, name: &str) -> io::Result<File> {
+    let folder = DirHandle::open_private(state)?.create_dirs(&below_state(run))?;
+    Ok(folder.append(Path::new(name))?)
+}
+
+/// Copies the files of a run to another state folder.
+pub fn copy_files(from: &Path, to: &Path, run: &RunId) -> io::Result<()> {
+    let from = DirHandle::open(from)?.open_dir(&below_state(run))?;
+    let to = DirHandle::open_private(to)?.create_dirs(&below_state(run))?;
+    copy_all(&from, &to)
+}
+
+fn copy_all(from: &DirHandle, to: &DirHandle) -> io::Result<()> {
+    for entry in from.entries(Path::new("."))? {
+        let name = Path::new(&entry.name);
+        match entry.kind {
+            EntryKind::Folder => copy_all(&from.open_dir(name)?, &to.create_dirs(name)?)?,
+            EntryKind::File => {
+                io::copy(&mut from.open_file(name)?, &mut to.create(name)?)?;
+            }
+            EntryKind::Link | EntryKind::Other => {}
+        }
+    }
+    Ok(())
+}
+
+/// Removes the files of a run from the state folder.
+pub fn forget(state: &Path, run: &RunId) -> io::Result<()> {
+    match DirHandle::open(state) {
+        Ok(state) => Ok(state.remove_tree(&below_state(run))?),
+        Err(error) if error.is_missing() => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads a file of a run in the state folder.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    Ok(read_named(path, LONGEST)?)
 }
 
 /// Where the files of an attempt are, in the folder of its run; `instances` play its role.
@@ -71,6 +136,8 @@ pub fn iteration_of(run: &Path, part: &Part, instances: u32) -> PathBuf {
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    own: DirHandle,
+    copies: RefCell<Copies>,
     events: File,
     /// The number of the newest event that they show.
     newest: u64,
@@ -82,14 +149,25 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// Makes the folder, or opens it where it is there already.
-    pub fn open(project: &Path, run: &RunId) -> io::Result<Self> {
-        let path = path_of(project, run);
-        fs::create_dir_all(&path)?;
-        ignore_itself(&project.join(PROJECT_FOLDER))?;
-        let newest = newest_in(&path.join("events.jsonl"))?;
-        let events = append_to(&path.join("events.jsonl"))?;
+    pub fn open(state: &Path, project: &Path, run: &RunId) -> io::Result<Self> {
+        let path = files_of(state, run);
+        let own = DirHandle::open_private(state)?.create_dirs(&below_state(run))?;
+        let events = own.append(Path::new(EVENTS))?;
+        let newest = newest_in(&own, &events)?;
+        let mut copies = Copies::open(project, run);
+        if newest > 0 {
+            // Whoever was killed may not have copied all that it wrote.
+            for name in LINES {
+                let name = Path::new(name);
+                if let Ok(bytes) = own.read(name, LONGEST) {
+                    copies.write(|copies| copies.replace(name, &bytes));
+                }
+            }
+        }
         Ok(Self {
             path,
+            own,
+            copies: RefCell::new(copies),
             events,
             newest,
             shown: None,
@@ -102,22 +180,59 @@ impl RunFolder {
         &self.path
     }
 
-    /// The folder of an attempt, made if it is not there.
-    pub fn attempt(&self, part: Option<&Part>, instances: u32, number: u32) -> io::Result<PathBuf> {
-        let path = attempt_of(&self.path, part, instances, number);
-        fs::create_dir_all(&path)?;
-        Ok(path)
+    /// Takes why the copies in the project could not be written, the first time.
+    pub fn take_copy_failure(&self) -> Option<FileError> {
+        self.copies.borrow_mut().take_failure()
+    }
+
+    /// The files of an attempt, in a folder that is made if it is not there.
+    pub fn attempt(
+        &self,
+        part: Option<&Part>,
+        instances: u32,
+        number: u32,
+    ) -> io::Result<AttemptFiles> {
+        let below = self.below(&attempt_of(&self.path, part, instances, number));
+        let mut copies = self.copies.borrow_mut();
+        Ok(AttemptFiles {
+            own: self.own.create_dirs(&below)?,
+            copy: copies.write(|copies| copies.create_dirs(&below)),
+        })
+    }
+
+    /// The folder in the project that an agent puts its proposal of an attempt into, made if it is not there, and its path.
+    pub fn proposals(
+        &self,
+        part: Option<&Part>,
+        instances: u32,
+        number: u32,
+    ) -> Option<(DirHandle, PathBuf)> {
+        let below = self.below(&attempt_of(&self.path, part, instances, number));
+        self.copies.borrow().folder(&below)
+    }
+
+    /// The way from the folder of the run to a path in it.
+    fn below(&self, path: &Path) -> PathBuf {
+        path.strip_prefix(&self.path).unwrap_or(path).to_owned()
     }
 
     /// Puts a text into the folder of a role, where the newest iteration is, and into that of its iteration.
     pub fn keep(&self, part: &Part, instances: u32, name: &str, text: &str) -> io::Result<()> {
-        let iteration = iteration_of(&self.path, part, instances);
-        fs::create_dir_all(&iteration)?;
-        let kept = iteration.join(name);
-        write_over(&kept, text.as_bytes())?;
-        let newest = role_of(&self.path, part, instances).join(name);
-        // Making a file is what costs most here; a second name for it is cheap, where the file system has it.
-        link_over(&kept, &newest).or_else(|_| write_over(&newest, text.as_bytes()))
+        let iteration = self.below(&iteration_of(&self.path, part, instances));
+        let (kept, newest) = (
+            iteration.join(name),
+            self.below(&role_of(&self.path, part, instances)).join(name),
+        );
+        let keep = |folder: &DirHandle| {
+            folder.create_dirs(&iteration)?;
+            folder.replace(&kept, text.as_bytes())?;
+            // Making a file is what costs most here; a second name for it is cheap, where the file system has it.
+            let linked = folder.link(&kept, &newest);
+            linked.or_else(|_| folder.replace(&newest, text.as_bytes()))
+        };
+        keep(&self.own)?;
+        self.copies.borrow_mut().write(keep);
+        Ok(())
     }
 
     /// Writes down what has happened, and what follows from it.
@@ -137,6 +252,9 @@ impl RunFolder {
             self.newest = one.recorded.seq;
         }
         self.events.write_all(&lines)?;
+        self.copies
+            .get_mut()
+            .append_events(Path::new(EVENTS), &lines);
         for one in events {
             self.follow(&one.recorded, &Clean { run, redactor })?;
         }
@@ -178,7 +296,7 @@ impl RunFolder {
         }
         let mut state = redacted(&state::State::of(run), redactor)?;
         tidy_costs(&mut state);
-        self.replace("state.json", &state)
+        self.replace(Path::new("state.json"), &state)
     }
 
     fn follow(&self, recorded: &Recorded, clean: &Clean<'_>) -> io::Result<()> {
@@ -234,7 +352,10 @@ impl RunFolder {
         let saved = checkpoint::Checkpoint::of(clean.run, at, &|role, instances| {
             self.output_of(role, instances)
         });
-        self.replace("checkpoint.json", &redacted(&saved, clean.redactor)?)
+        self.replace(
+            Path::new("checkpoint.json"),
+            &redacted(&saved, clean.redactor)?,
+        )
     }
 
     /// The newest output of a role: of all who play it, one after the other.
@@ -244,8 +365,12 @@ impl RunFolder {
             iteration: 1,
             instance,
         };
-        let path = |instance| role_of(&self.path, &of(instance), instances).join("output.md");
-        let outputs = (1..=instances.max(1)).filter_map(|one| fs::read_to_string(path(one)).ok());
+        let path = |instance| {
+            let role = role_of(&self.path, &of(instance), instances);
+            self.below(&role).join("output.md")
+        };
+        let outputs =
+            (1..=instances.max(1)).filter_map(|one| self.own.read_text(&path(one), LONGEST).ok());
         outputs.collect::<Vec<_>>().join("\n\n")
     }
 
@@ -274,48 +399,64 @@ impl RunFolder {
     ) -> io::Result<()> {
         let escalation = state::Escalation::of(recorded, asked, clean.run);
         let escalation = redacted(&escalation, clean.redactor)?;
-        let all = self.path.join("escalations");
-        fs::create_dir_all(&all)?;
-        replace(&all.join(format!("{}.json", asked.id)), &escalation)?;
-        self.replace("escalation.json", &escalation)
+        let all = Path::new("escalations");
+        self.own.create_dirs(all)?;
+        let mut copies = self.copies.borrow_mut();
+        copies.write(|copies| copies.create_dirs(all));
+        drop(copies);
+        self.replace(&all.join(format!("{}.json", asked.id)), &escalation)?;
+        self.replace(Path::new("escalation.json"), &escalation)
     }
 
     /// Marks every question about a session as answered; about the run as a whole where none is named.
     fn answered(&self, session: Option<&SessionId>) -> io::Result<()> {
-        let all = self.path.join("escalations");
+        let all = Path::new("escalations");
         let mut open = None;
-        for entry in fs::read_dir(all).into_iter().flatten() {
-            let path = entry?.path();
-            let mut question: serde_json::Value = serde_json::from_slice(&fs::read(&path)?)?;
+        for entry in self.own.entries(all).unwrap_or_default() {
+            if entry.kind != EntryKind::File {
+                continue;
+            }
+            let path = all.join(&entry.name);
+            let mut question: serde_json::Value =
+                serde_json::from_slice(&self.own.read(&path, LONGEST)?)?;
             let about = question["session"].as_str();
             if session.is_none_or(|session| about == Some(session.as_str())) {
                 question["status"] = "answered".into();
-                replace(&path, &question)?;
+                self.replace(&path, &question)?;
             } else if question["status"] == "pending" {
                 open = Some(question);
             }
         }
         match open {
-            Some(question) => self.replace("escalation.json", &question),
+            Some(question) => self.replace(Path::new("escalation.json"), &question),
             None => self.remove("escalation.json"),
         }
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        match fs::remove_file(self.path.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        let name = Path::new(name);
+        self.own.remove_file(name)?;
+        let mut copies = self.copies.borrow_mut();
+        copies.write(|copies| copies.remove_file(name));
+        Ok(())
     }
 
     fn add_line(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
-        append_to(&self.path.join(name))?.write_all(&line)
+        let name = Path::new(name);
+        self.own.append(name)?.write_all(&line)?;
+        self.copies.borrow_mut().append(name, &line);
+        Ok(())
     }
 
-    fn replace(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
-        replace(&self.path.join(name), value)
+    fn replace(&self, name: &Path, value: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(value)?;
+        text.push(b'\n');
+        self.own.replace(name, &text)?;
+        let mut copies = self.copies.borrow_mut();
+        copies.write(|copies| copies.replace(name, &text));
+        Ok(())
     }
 }
 
@@ -332,22 +473,17 @@ fn redacted(value: &impl Serialize, redactor: &Redactor) -> io::Result<serde_jso
     Ok(value)
 }
 
-/// The number of the newest event in a file of events; 0 where there is none. Half a line at its end goes.
-fn newest_in(path: &Path) -> io::Result<u64> {
-    let mut file = match OpenOptions::new().read(true).write(true).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error),
-    };
-    let length = file.metadata()?.len();
-    let start = length.saturating_sub(TAIL);
-    file.seek(io::SeekFrom::Start(start))?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail)?;
+/// The number of the newest event in the file of events; 0 where there is none. Half a line at its end goes.
+fn newest_in(own: &DirHandle, events: &File) -> io::Result<u64> {
+    let length = events.metadata()?.len();
+    if length == 0 {
+        return Ok(0);
+    }
+    let (tail, _) = own.read_end(Path::new(EVENTS), TAIL)?;
     let end = tail.iter().rposition(|byte| *byte == b'\n');
     let whole = end.map_or(0, |end| end + 1);
     if whole < tail.len() {
-        file.set_len(start + whole as u64)?;
+        events.set_len(length - (tail.len() - whole) as u64)?;
     }
     let mut lines = tail[..whole].rsplit(|byte| *byte == b'\n');
     let number = |line: &[u8]| serde_json::from_slice::<Numbered>(line).ok();
@@ -358,39 +494,4 @@ fn newest_in(path: &Path) -> io::Result<u64> {
 #[derive(serde::Deserialize)]
 struct Numbered {
     seq: u64,
-}
-
-fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
-}
-
-fn replace(path: &Path, value: &impl Serialize) -> io::Result<()> {
-    let mut text = serde_json::to_vec_pretty(value)?;
-    text.push(b'\n');
-    write_over(path, &text)
-}
-
-fn write_over(path: &Path, text: &[u8]) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    fs::write(&beside, text)?;
-    fs::rename(beside, path)
-}
-
-/// Gives a file that was just made a second name, instead of what had that name.
-fn link_over(file: &Path, name: &Path) -> io::Result<()> {
-    let beside = name.with_extension("new");
-    // It is there only if somebody was killed before they renamed it.
-    let _ = fs::remove_file(&beside);
-    fs::hard_link(file, &beside)?;
-    fs::rename(beside, name)
-}
-
-/// Keeps the folder out of version control without touching a file of the project.
-fn ignore_itself(folder: &Path) -> io::Result<()> {
-    let path = folder.join(".gitignore");
-    match OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(mut file) => file.write_all(b"*\n"),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
-    }
 }

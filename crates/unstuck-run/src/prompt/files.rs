@@ -1,9 +1,9 @@
 //! Files of the project that prompts include.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use unstuck_core::nearest;
+use unstuck_files::{DirHandle, FileError, FileProblem};
 
 /// A longer file is no part of a prompt.
 const LONGEST: u64 = 4 << 20;
@@ -54,15 +54,28 @@ impl ProjectFiles {
         Self { root: root.into() }
     }
 
+    fn refused(&self, path: &str, error: &FileError) -> CannotInclude {
+        match &error.problem {
+            FileProblem::Missing | FileProblem::NotAFolder => CannotInclude {
+                reason: "there is no such file".to_owned(),
+                suggestion: self.near(path),
+            },
+            FileProblem::Outside => CannotInclude::because("it is not in the project"),
+            FileProblem::NotAFile(_) => CannotInclude::because("it is not a file"),
+            FileProblem::TooLarge(_) => CannotInclude::because("it is longer than 4 MB"),
+            other => CannotInclude::because(other.to_string()),
+        }
+    }
+
     /// The file in the same folder with the nearest name.
     fn near(&self, path: &str) -> Option<String> {
         let wanted = Path::new(path);
         let name = wanted.file_name()?.to_str()?;
         let folder = wanted.parent().unwrap_or(Path::new(""));
-        let entries = fs::read_dir(self.root.join(folder)).ok()?;
-        let names: Vec<_> = entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
+        let entries = DirHandle::open(&self.root).ok()?.entries(folder).ok()?;
+        let names = entries.into_iter();
+        let names: Vec<_> = names
+            .filter_map(|entry| entry.name.into_string().ok())
             .collect();
         let near = nearest(name, names.iter().map(|name| (name.as_str(), name)))?;
         Some(folder.join(near).display().to_string())
@@ -78,27 +91,10 @@ impl Files for ProjectFiles {
         if !inside || path.is_empty() {
             return Err(outside());
         }
-        let whole = self.root.join(path);
-        let Ok(real) = whole.canonicalize() else {
-            return Err(CannotInclude {
-                reason: "there is no such file".to_owned(),
-                suggestion: self.near(path),
-            });
-        };
+        let root = DirHandle::open(&self.root).map_err(|_| outside())?;
         // A link may lead out of the project, and an agent may have made it.
-        let root = self.root.canonicalize().map_err(|_| outside())?;
-        if !real.starts_with(root) {
-            return Err(outside());
-        }
-        let about =
-            fs::metadata(&real).map_err(|error| CannotInclude::because(error.to_string()))?;
-        if !about.is_file() {
-            return Err(CannotInclude::because("it is not a file"));
-        }
-        if about.len() > LONGEST {
-            return Err(CannotInclude::because("it is longer than 4 MB"));
-        }
-        let bytes = fs::read(&real).map_err(|error| CannotInclude::because(error.to_string()))?;
+        let read = root.read_within(Path::new(path), LONGEST);
+        let bytes = read.map_err(|error| self.refused(path, &error))?;
         String::from_utf8(bytes).map_err(|_| CannotInclude::because("it is not text"))
     }
 }

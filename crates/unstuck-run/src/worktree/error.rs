@@ -21,6 +21,14 @@ pub enum WorktreeError {
         /// The folder that was looked at.
         project: PathBuf,
     },
+    /// Git would work on another folder than the one that the repository is in, or something in the repository leads elsewhere.
+    #[error("{}: {why}; unstuck takes no snapshots there", repository.display())]
+    Redirected {
+        /// The repository.
+        repository: PathBuf,
+        /// What leads elsewhere.
+        why: String,
+    },
     /// Another program holds a lock of the repository.
     #[error("another program is working on the git repository: {said}")]
     Locked {
@@ -37,12 +45,12 @@ pub enum WorktreeError {
         said: String,
     },
     /// Git did not come to an end.
-    #[error("git took longer than {seconds} s to {doing}")]
+    #[error(
+        "git did not come to an end, and could not {doing}; a FIFO may be in the place of a file that it reads"
+    )]
     TookTooLong {
         /// What it was doing.
         doing: &'static str,
-        /// How long it was given.
-        seconds: u64,
     },
     /// A snapshot is not there any more.
     #[error("the snapshot {tree} is not in the repository any more")]

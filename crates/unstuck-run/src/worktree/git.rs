@@ -1,7 +1,7 @@
 //! The one place that runs git, so that nothing which a repository configures is run with it.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,9 +12,15 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::WorktreeError;
+use super::parent_death::die_with_parent;
+use super::program::GitProgram;
+use super::repository::GitFolder;
 
 /// How long one call of git may take.
 const LIMIT: Duration = Duration::from_secs(120);
+
+/// How often it is looked whether git waits for something that will never come.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Configuration that takes the repository's say away. An agent may have written the repository's own.
 const SETTINGS: &[&str] = &[
@@ -24,6 +30,9 @@ const SETTINGS: &[&str] = &[
     "core.splitIndex=false",
     "core.sparseCheckout=false",
     "core.attributesFile=/dev/null",
+    "core.alternateRefsCommand=",
+    "core.sshCommand=false",
+    "credential.helper=",
     "core.quotePath=false",
     // Paths are recorded as they are, also those that other systems could not hold.
     "core.protectNTFS=false",
@@ -48,11 +57,16 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 /// One call of git.
-pub(super) struct Call {
+pub(super) struct Call<'i> {
     command: Command,
     doing: &'static str,
-    input: Vec<u8>,
+    input: Input<'i>,
+    /// What has to hold before it is made.
+    guard: Option<&'i GitFolder>,
 }
+
+/// What writes the standard input of a call.
+type Input<'i> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i>;
 
 /// What a call gave.
 pub(super) struct Answer {
@@ -61,14 +75,14 @@ pub(super) struct Answer {
     pub(super) stderr: Vec<u8>,
 }
 
-impl Call {
+impl<'i> Call<'i> {
     /// A call in a folder, which does something that can be named in an error.
-    pub(super) fn new(folder: &Path, doing: &'static str) -> Self {
+    pub(super) fn new(program: &GitProgram, folder: &Path, doing: &'static str) -> Self {
         #[expect(
             clippy::disallowed_methods,
             reason = "git is no child of an agent, and it is started only here"
         )]
-        let mut command = Command::new("git");
+        let mut command = Command::new(&program.path);
         let is_git = |name: &OsString| name.as_encoded_bytes().starts_with(b"GIT_");
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_git(name)) {
             command.env_remove(name);
@@ -76,17 +90,26 @@ impl Call {
         command
             .current_dir(folder)
             .envs(ENVIRONMENT.iter().copied())
+            .env("PATH", &program.search)
             .arg("--no-pager");
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
         // In a group of its own no Ctrl-C cuts it off halfway.
         command.process_group(0);
+        die_with_parent(&mut command);
         Self {
             command,
             doing,
-            input: Vec::new(),
+            input: Box::new(|_| Ok(())),
+            guard: None,
         }
+    }
+
+    /// Makes the call only if nothing in the folder of the repository leads elsewhere.
+    pub(super) fn guarded(mut self, folder: &'i GitFolder) -> Self {
+        self.guard = Some(folder);
+        self
     }
 
     pub(super) fn args<'a>(mut self, args: impl IntoIterator<Item = &'a str>) -> Self {
@@ -99,8 +122,16 @@ impl Call {
         self
     }
 
-    pub(super) fn input(mut self, input: Vec<u8>) -> Self {
-        self.input = input;
+    pub(super) fn input(self, input: Vec<u8>) -> Self {
+        self.input_from(move |to| to.write_all(&input))
+    }
+
+    /// Has its standard input written bit by bit.
+    pub(super) fn input_from(
+        mut self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i,
+    ) -> Self {
+        self.input = Box::new(write);
         self
     }
 
@@ -122,6 +153,9 @@ impl Call {
 
     /// Runs it, whether it fails or not.
     pub(super) fn answer(mut self) -> Result<Answer, WorktreeError> {
+        if let Some(folder) = self.guard {
+            folder.verify()?;
+        }
         self.command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -131,14 +165,10 @@ impl Call {
             io::ErrorKind::NotFound if self.folder().is_dir() => WorktreeError::NoGit,
             _ => WorktreeError::system("start git in", &self.folder(), error),
         })?;
-        wait(child, &self.input, LIMIT)
-            .map_err(|error| {
-                WorktreeError::system("read what git writes in", &self.folder(), error)
-            })?
-            .ok_or(WorktreeError::TookTooLong {
-                doing,
-                seconds: LIMIT.as_secs(),
-            })
+        let folder = self.folder();
+        wait(child, self.input, LIMIT)
+            .map_err(|error| WorktreeError::system("read what git writes in", &folder, error))?
+            .ok_or(WorktreeError::TookTooLong { doing })
     }
 
     fn folder(&self) -> PathBuf {
@@ -148,18 +178,21 @@ impl Call {
 }
 
 /// Gives a child its input and waits for its end; none if that took too long, and the child was killed.
-fn wait(mut child: Child, input: &[u8], limit: Duration) -> io::Result<Option<Answer>> {
+fn wait(mut child: Child, input: Input<'_>, limit: Duration) -> io::Result<Option<Answer>> {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
             // A child that does not read to the end says why on its standard error.
-            stdin.map(|mut stdin| stdin.write_all(input))
+            stdin.map(|stdin| {
+                let mut stdin = BufWriter::with_capacity(64 << 10, stdin);
+                input(&mut stdin).and_then(|()| stdin.flush())
+            })
         });
         let closing = done.clone();
         let stdout = scope.spawn(move || read(stdout, closing));
         let stderr = scope.spawn(move || read(stderr, done));
-        let in_time = is_done.recv_timeout(limit) == Err(RecvTimeoutError::Disconnected);
+        let in_time = ends_in_time(&child, &is_done, limit);
         if !in_time {
             kill_process_group(Pid::from_child(&child), Signal::KILL)?;
         }
@@ -173,6 +206,32 @@ fn wait(mut child: Child, input: &[u8], limit: Duration) -> io::Result<Option<An
             stderr,
         }))
     })
+}
+
+/// Waits for the end of a child; false if that takes too long, or will never come.
+fn ends_in_time(child: &Child, is_done: &mpsc::Receiver<()>, limit: Duration) -> bool {
+    let mut left = limit;
+    let mut was_waiting = false;
+    loop {
+        let step = LOOK.min(left);
+        if is_done.recv_timeout(step) == Err(RecvTimeoutError::Disconnected) {
+            return true;
+        }
+        left -= step;
+        let is_waiting = waits_for_fifo(child);
+        if left.is_zero() || (is_waiting && was_waiting) {
+            return false;
+        }
+        was_waiting = is_waiting;
+    }
+}
+
+/// Whether a child waits until somebody opens the other end of a FIFO: one in the place of a file that git reads, such as a
+/// `.gitignore`. False where the kernel does not tell.
+fn waits_for_fifo(child: &Child) -> bool {
+    let file = PathBuf::from(format!("/proc/{}/wchan", child.id()));
+    let place = unstuck_files::read_named(&file, 1024);
+    place.is_ok_and(|place| place == b"wait_for_partner")
 }
 
 /// Reads to the end; the sender is dropped only then.
@@ -199,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_git_that_does_not_end_is_ended() {
-        let ended = wait(sleeper(), b"", Duration::from_millis(20)).unwrap();
+        let ended = wait(sleeper(), Box::new(|_| Ok(())), Duration::from_millis(20)).unwrap();
         assert!(ended.is_none());
     }
 }

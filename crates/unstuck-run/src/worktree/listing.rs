@@ -1,13 +1,13 @@
 //! Which files of a work tree belong into a snapshot: all that are tracked, and all others that are not ignored.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io;
 use std::num::NonZero;
 use std::path::Path;
 use std::thread;
 
 use rustix::fs::{AtFlags, FileType, Stat, statat};
+use unstuck_files::{DirHandle, FileProblem};
 
 use super::error::{While, WorktreeError};
 use super::own::Own;
@@ -17,7 +17,7 @@ use super::repository::Repository;
 use super::snapshot::{LeftOut, LeftOutBecause};
 
 /// How large an untracked file may be to be kept, in bytes.
-const LARGEST_UNTRACKED: u64 = 50 * 1024 * 1024;
+pub(super) const LARGEST_UNTRACKED: u64 = 50 * 1024 * 1024;
 
 /// A file that is there.
 pub(super) struct Found {
@@ -52,7 +52,7 @@ pub(super) fn list(repository: &Repository, own: &Own) -> Result<Listing, Worktr
     let lines = listed.split(|byte| *byte == 0).filter_map(Name::read);
     let names: Vec<Name<'_>> = lines.filter(|name| !own.holds(name.bytes)).collect();
     let root = &repository.root;
-    let folder = File::open(root).to("open", root)?;
+    let folder = DirHandle::open(root).to("open", root)?;
     let part = names.len().div_ceil(threads()).max(1);
     let parts = thread::scope(|scope| {
         let folder = &folder;
@@ -100,7 +100,7 @@ struct Folders<'a> {
 
 impl<'a> Folders<'a> {
     /// Whether a path leads through folders only.
-    fn hold(&mut self, root: &File, name: &'a [u8]) -> bool {
+    fn hold(&mut self, root: &DirHandle, name: &'a [u8]) -> bool {
         let Some(end) = name.iter().rposition(|byte| *byte == b'/') else {
             return true;
         };
@@ -116,12 +116,12 @@ impl<'a> Folders<'a> {
     }
 }
 
-fn look_at(root: &File, name: &[u8]) -> io::Result<Stat> {
+fn look_at(root: &DirHandle, name: &[u8]) -> io::Result<Stat> {
     Ok(statat(root, path(name), AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 impl Listing {
-    fn of(names: &[Name<'_>], folder: &File, root: &Path) -> Result<Self, WorktreeError> {
+    fn of(names: &[Name<'_>], folder: &DirHandle, root: &Path) -> Result<Self, WorktreeError> {
         let (mut listing, mut folders) = (Self::default(), Folders::default());
         for name in names {
             if folders.hold(folder, name.bytes) {
@@ -131,7 +131,12 @@ impl Listing {
         Ok(listing)
     }
 
-    fn add(&mut self, name: &Name<'_>, folder: &File, root: &Path) -> Result<(), WorktreeError> {
+    fn add(
+        &mut self,
+        name: &Name<'_>,
+        folder: &DirHandle,
+        root: &Path,
+    ) -> Result<(), WorktreeError> {
         let data = match look_at(folder, name.bytes) {
             Ok(data) => data,
             Err(error) if is_absent(&error) => return Ok(()),
@@ -172,11 +177,7 @@ impl Listing {
     }
 
     /// Leaves out what has to be read but may not be.
-    pub(super) fn leave_out_unreadable(
-        &mut self,
-        repository: &Repository,
-        names: &mut Vec<Vec<u8>>,
-    ) {
+    pub(super) fn leave_out_unreadable(&mut self, root: &DirHandle, names: &mut Vec<Vec<u8>>) {
         names.retain(|name| {
             let is_link = self
                 .files
@@ -184,11 +185,13 @@ impl Listing {
                 .is_some_and(|found| found.mode == Mode::Link);
             let opened = match is_link {
                 true => return true,
-                false => File::open(repository.root.join(path(name))),
+                false => root.open_file(path(name)),
             };
             if let Err(error) = &opened {
                 self.files.remove(name);
-                if !is_absent(error) {
+                // What is no file any more has gone, too.
+                let is_refused = matches!(error.problem, FileProblem::System(_));
+                if is_refused {
                     self.leave_out(name, LeftOutBecause::Unreadable);
                 }
             }

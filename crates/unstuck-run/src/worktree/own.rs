@@ -1,6 +1,5 @@
 //! Which files in a work tree are unstuck's own: they change all the time, and must never be brought back.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +46,7 @@ fn is_store(place: &Path, name: &[u8], state: &Path) -> bool {
         return false;
     }
     let mut begin = [0; STORE.len()];
-    let mut read = || File::open(place)?.read_exact(&mut begin);
+    let mut read =
+        || -> std::io::Result<()> { unstuck_files::open_named(place)?.read_exact(&mut begin) };
     BESIDE.iter().any(|end| name.ends_with(end)) || (read().is_ok() && begin == STORE)
 }

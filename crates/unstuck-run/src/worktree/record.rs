@@ -39,6 +39,13 @@ pub(super) struct Seen {
     changed: i128,
 }
 
+impl Seen {
+    /// How many bytes the file has.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+}
+
 /// The files of the tree that was made last.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {

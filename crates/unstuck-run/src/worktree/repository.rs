@@ -1,32 +1,97 @@
 //! Where the repository of a project is, and calls of git that can mean no other one.
+//!
+//! The work tree is the folder in which `.git` was found. What the repository's own configuration says about that is compared, never
+//! obeyed: an agent can write it.
 
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::error::WorktreeError;
+use unstuck_files::{DirHandle, EntryKind};
+
+use super::error::{While, WorktreeError};
 use super::git::Call;
+use super::program::GitProgram;
+
+/// A `.git` file, or one of its like, is no longer than this.
+const SHORT: u64 = 64 << 10;
+
+/// Folders of a repository that git writes to or reads from: a link in their place would lead it elsewhere.
+const FOLDERS: &[&str] = &[
+    "objects",
+    "objects/pack",
+    "objects/info",
+    "refs",
+    "refs/unstuck",
+    "info",
+    "logs",
+];
+
+/// Files of a repository that git reads: a FIFO in their place would never end.
+const FILES: &[&str] = &[
+    "HEAD",
+    "config",
+    "config.worktree",
+    "commondir",
+    "gitdir",
+    "index",
+    "packed-refs",
+    "shallow",
+    "info/exclude",
+    "info/attributes",
+    "info/grafts",
+    "objects/info/alternates",
+];
 
 /// A repository with a work tree.
 #[derive(Debug, Clone)]
 pub(super) struct Repository {
     /// The root folder of the work tree.
     pub(super) root: PathBuf,
-    git_dir: PathBuf,
+    folder: GitFolder,
+    program: GitProgram,
+}
+
+/// The folders in which a repository keeps what it knows.
+#[derive(Debug, Clone)]
+pub(super) struct GitFolder {
+    /// The one of this work tree.
+    own: PathBuf,
+    /// The one that linked work trees share, where that is another.
+    common: Option<PathBuf>,
 }
 
 impl Repository {
     /// The repository that a folder is in.
     pub(super) fn of(project: &Path) -> Result<Self, WorktreeError> {
-        let find = |what: &str| Self::ask(project, what);
-        Ok(Self {
-            root: find("--show-toplevel")?,
-            git_dir: find("--absolute-git-dir")?,
-        })
+        let none = || WorktreeError::NoRepository {
+            project: project.to_owned(),
+        };
+        let real = project.canonicalize().to("open", project)?;
+        let root = real.ancestors().find(|folder| has_repository(folder));
+        let Some(root) = root.map(Path::to_owned) else {
+            // Without git there is nothing to say about repositories.
+            GitProgram::find(&[&real]).ok_or(WorktreeError::NoGit)?;
+            return Err(none());
+        };
+        let program = GitProgram::find(&[&root, &real]).ok_or(WorktreeError::NoGit)?;
+        let folder = GitFolder::of(&root)?;
+        folder.verify()?;
+        let repository = Self {
+            root,
+            folder,
+            program,
+        };
+        repository.compare(project)?;
+        Ok(repository)
     }
 
-    fn ask(project: &Path, what: &str) -> Result<PathBuf, WorktreeError> {
-        let call = Call::new(project, "find the repository").args(["rev-parse", what]);
-        let mut answer = call.answer()?;
+    /// Asks git what it would take for the repository, and refuses anything else than what was found.
+    fn compare(&self, project: &Path) -> Result<(), WorktreeError> {
+        // Without GIT_DIR in its environment git also looks at who owns the repository.
+        let call = Call::new(&self.program, &self.root, "find the repository");
+        let call = call.args(["rev-parse", "--absolute-git-dir", "--show-toplevel"]);
+        let answer = call.answer()?;
         let said = String::from_utf8_lossy(&answer.stderr);
         if said.contains("dubious ownership") {
             return Err(WorktreeError::Distrusted {
@@ -41,14 +106,132 @@ impl Repository {
         if !answer.status.success() {
             return Err(WorktreeError::said("find the repository", &answer.stderr));
         }
-        answer.stdout.pop_if(|last| *last == b'\n');
-        Ok(PathBuf::from(std::ffi::OsString::from_vec(answer.stdout)))
+        let lines = [self.folder.own.as_os_str(), self.root.as_os_str()];
+        let expected = lines.map(OsStr::as_bytes).join(&b'\n');
+        let told = answer.stdout.strip_suffix(b"\n").unwrap_or_default();
+        if told == expected {
+            return Ok(());
+        }
+        let told = String::from_utf8_lossy(told).replace('\n', " for ");
+        Err(self
+            .folder
+            .redirected(&format!("its configuration names another folder ({told})")))
     }
 
     /// A call of git on this repository, whatever its configuration says about where its work tree is.
-    pub(super) fn git(&self, doing: &'static str) -> Call {
-        Call::new(&self.root, doing)
-            .env("GIT_DIR", &self.git_dir)
+    pub(super) fn git(&self, doing: &'static str) -> Call<'_> {
+        Call::new(&self.program, &self.root, doing)
+            .guarded(&self.folder)
+            .env("GIT_DIR", &self.folder.own)
             .env("GIT_WORK_TREE", &self.root)
     }
+}
+
+/// Whether git would take what is in a folder for a repository.
+fn has_repository(folder: &Path) -> bool {
+    let git = folder.join(".git");
+    let Ok(data) = git.symlink_metadata() else {
+        return false;
+    };
+    !data.is_dir() || git.join("HEAD").symlink_metadata().is_ok()
+}
+
+impl GitFolder {
+    /// Finds the folder of the repository whose work tree is here.
+    fn of(root: &Path) -> Result<Self, WorktreeError> {
+        let git = root.join(".git");
+        let plain = Self {
+            own: git.clone(),
+            common: None,
+        };
+        let work_tree = DirHandle::open(root).to("open", root)?;
+        match work_tree.kind(Path::new(".git")) {
+            Some(EntryKind::Folder) => return Ok(plain),
+            Some(EntryKind::File) => {}
+            Some(EntryKind::Link) => return Err(plain.redirected("it is a symbolic link")),
+            Some(EntryKind::Other) | None => return Err(plain.redirected("it is not a file")),
+        }
+        let text = work_tree.read(Path::new(".git"), SHORT).to("read", &git)?;
+        let named = text.strip_prefix(b"gitdir: ").map(line);
+        let named = named.ok_or_else(|| plain.redirected("it names no folder"))?;
+        let own = root.join(named).canonicalize().to("find", &git)?;
+        let common = own.join("commondir");
+        let common = match read_line(&common) {
+            Some(named) => Some(own.join(named).canonicalize().to("find", &common)?),
+            None => None,
+        };
+        if !is_linked_back(&own, &git) && !is_submodule(&own, root) {
+            return Err(plain.redirected(&format!(
+                "it names {}, which does not belong to this folder",
+                own.display()
+            )));
+        }
+        Ok(Self { own, common })
+    }
+
+    fn redirected(&self, why: &str) -> WorktreeError {
+        WorktreeError::Redirected {
+            repository: self.own.clone(),
+            why: why.to_owned(),
+        }
+    }
+
+    /// Makes sure that nothing which git is going to read or write is elsewhere.
+    pub(super) fn verify(&self) -> Result<(), WorktreeError> {
+        for folder in std::iter::once(&self.own).chain(&self.common) {
+            let opened = DirHandle::open_resolved(folder).to("open", folder)?;
+            let is_last = self.common.as_ref().is_none_or(|common| common == folder);
+            if is_last && opened.kind(Path::new("commondir")).is_some() {
+                return Err(self.redirected("its commondir names another folder"));
+            }
+            let wrong = |names: &[&str], right: EntryKind| {
+                let mut names = names.iter().map(Path::new);
+                names.find_map(|name| {
+                    let kind = opened.kind(name)?;
+                    (kind != right).then(|| name.display().to_string())
+                })
+            };
+            let wrong = wrong(FOLDERS, EntryKind::Folder).or_else(|| wrong(FILES, EntryKind::File));
+            if let Some(name) = wrong {
+                return Err(self.redirected(&format!("its {name} is not what git makes")));
+            }
+            for objects in ["objects", "refs/unstuck"] {
+                let entries = opened.entries(Path::new(objects)).unwrap_or_default();
+                let is_link = |entry: &unstuck_files::Entry| entry.kind == EntryKind::Link;
+                if entries.iter().any(is_link) {
+                    return Err(self.redirected(&format!("there is a link in its {objects}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first line of a short file.
+fn read_line(path: &Path) -> Option<PathBuf> {
+    let bytes = unstuck_files::read_named(path, SHORT).ok()?;
+    Some(line(&bytes))
+}
+
+fn line(bytes: &[u8]) -> PathBuf {
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let line = &bytes[..end.unwrap_or(bytes.len())];
+    PathBuf::from(OsString::from_vec(line.to_vec()))
+}
+
+/// Whether the folder of a linked work tree names the `.git` file that names it.
+fn is_linked_back(own: &Path, git: &Path) -> bool {
+    let Some(named) = read_line(&own.join("gitdir")) else {
+        return false;
+    };
+    let real = |path: &Path| path.canonicalize().ok();
+    let named = real(&own.join(named));
+    named.is_some() && named == real(git)
+}
+
+/// Whether the folder of a repository is among the submodules of one above its work tree.
+fn is_submodule(own: &Path, root: &Path) -> bool {
+    let above = root.ancestors().skip(1).find(|one| has_repository(one));
+    let above = above.and_then(|above| GitFolder::of(above).ok());
+    above.is_some_and(|above| own.starts_with(above.own.join("modules")))
 }

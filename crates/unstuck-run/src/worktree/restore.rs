@@ -1,13 +1,13 @@
 //! The way back to a snapshot: only files that differ are touched, and what is undone is kept as a snapshot first.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FileType;
 use serde::Serialize;
+use unstuck_files::{DirHandle, EntryKind, FileError};
 
 use super::difference::{Change, Raw, raw};
 use super::error::{While, WorktreeError};
@@ -73,8 +73,10 @@ impl Snapshots {
             ..now
         };
         self.keep(&undone)?;
+        let root = DirHandle::open(self.root()).to("open", self.root())?;
         let mut back = Back {
             snapshots: self,
+            root,
             to,
             restored: Restored {
                 head_moved: undone.head != to.head,
@@ -127,6 +129,8 @@ impl Snapshots {
 /// A way back that is under way.
 struct Back<'a> {
     snapshots: &'a Snapshots,
+    /// The work tree: nothing is written or removed but below this handle.
+    root: DirHandle,
     to: &'a Snapshot,
     restored: Restored,
 }
@@ -230,13 +234,12 @@ impl Back<'_> {
     }
 
     fn remove(&mut self, name: &[u8]) -> Result<(), WorktreeError> {
-        let place = self.place(name);
-        fs::remove_file(&place).to("remove", &place)?;
+        let removed = self.root.remove_file(path(name));
+        removed.to("remove", &self.place(name))?;
         self.restored.removed.push(shown(name));
         // Like git: folders that hold nothing any more go too.
-        let above = place.ancestors().skip(1);
-        for folder in above.take_while(|folder| *folder != self.snapshots.root()) {
-            if fs::remove_dir(folder).is_err() {
+        for folder in above(path(name)) {
+            if self.root.remove_dir(folder).is_err() {
                 break;
             }
         }
@@ -293,45 +296,62 @@ impl Back<'_> {
     }
 
     fn write(&mut self, file: &Wanted, contents: &[u8]) -> Result<(), WorktreeError> {
-        let place = self.place(&file.path);
-        if let Some(because) = self.blocked(&place) {
+        let name = path(&file.path);
+        if let Some(because) = self.blocked(name) {
             self.keep(&file.path, because);
             return Ok(());
         }
-        let folder = place.parent().unwrap_or(self.snapshots.root());
-        fs::create_dir_all(folder).to("make the folder", folder)?;
-        let beside = folder.join(format!(".unstuck-{}", std::process::id()));
-        let written = write_beside(&beside, &place, file.mode, contents);
-        written.to("write", &place).inspect_err(|_| {
-            let _ = fs::remove_file(&beside);
-        })?;
+        let place = self.place(&file.path);
+        let folder = name.parent().unwrap_or(Path::new(""));
+        self.root
+            .create_dirs(folder)
+            .to("make the folder", &place)?;
+        let written = self.put(name, file.mode, contents);
+        written.to("write", &place)?;
         self.restored.written.push(shown(&file.path));
         Ok(())
     }
 
-    /// Clears a place of empty folders, or says why a file cannot be written there.
-    fn blocked(&self, place: &Path) -> Option<&'static str> {
-        let root = self.snapshots.root();
-        let above = place
-            .ancestors()
-            .skip(1)
-            .take_while(|folder| *folder != root);
-        for folder in above {
-            match folder.symlink_metadata() {
-                // Through a link one would write somewhere else.
-                Ok(data) if !data.is_dir() => {
-                    return Some("an ignored file is where its folder was");
+    /// Puts a file in its place at once, so that nobody ever sees half of it.
+    fn put(&self, name: &Path, mode: Mode, contents: &[u8]) -> Result<(), FileError> {
+        if mode == Mode::Link {
+            return self.root.symlink(OsStr::from_bytes(contents), name);
+        }
+        // Who may read a file that is there stays as it is.
+        let before = self.root.metadata(name).ok();
+        let before = before.filter(|data| FileType::from_raw_mode(data.st_mode).is_file());
+        let before = before.map(|data| data.st_mode & 0o777);
+        self.root
+            .replace_with_permissions(name, contents, &|usual| {
+                let bits = before.unwrap_or(usual);
+                let readers = (bits & 0o444) >> 2;
+                match mode {
+                    Mode::Executable => bits | readers,
+                    _ => bits & !0o111,
                 }
-                _ => {}
-            }
-        }
-        match place.symlink_metadata() {
-            Ok(data) if data.is_dir() && remove_empty(place).is_err() => {
-                Some("a folder with ignored files is in its place")
-            }
-            _ => None,
-        }
+            })
     }
+
+    /// Clears a place of empty folders, or says why a file cannot be written there.
+    fn blocked(&self, name: &Path) -> Option<&'static str> {
+        // Through a link one would write somewhere else.
+        let is_other = |folder: &Path| {
+            let kind = self.root.kind(folder);
+            kind.is_some_and(|kind| kind != EntryKind::Folder)
+        };
+        if above(name).any(is_other) {
+            return Some("an ignored file is where its folder was");
+        }
+        let is_folder = self.root.kind(name) == Some(EntryKind::Folder);
+        (is_folder && remove_empty(&self.root, name).is_err())
+            .then_some("a folder with ignored files is in its place")
+    }
+}
+
+/// The folders above a file, from the nearest to that below the root.
+fn above(name: &Path) -> impl Iterator<Item = &Path> {
+    let above = name.ancestors().skip(1);
+    above.filter(|folder| !folder.as_os_str().is_empty())
 }
 
 /// All folders above the files that the snapshot has.
@@ -346,14 +366,13 @@ fn folders_of(differing: &[Raw]) -> BTreeSet<Vec<u8>> {
 }
 
 /// Removes a folder that holds nothing but folders.
-fn remove_empty(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove_empty(&entry.path())?;
+fn remove_empty(root: &DirHandle, folder: &Path) -> Result<(), FileError> {
+    for entry in root.entries(folder)? {
+        if entry.kind == EntryKind::Folder {
+            remove_empty(root, &folder.join(entry.name))?;
         }
     }
-    fs::remove_dir(folder)
+    root.remove_dir(folder)
 }
 
 /// The first blob of a batch, and what comes after it.
@@ -362,32 +381,4 @@ fn one_blob(batch: &[u8]) -> Option<(&[u8], &[u8])> {
     let size: usize = std::str::from_utf8(&batch[..end]).ok()?.parse().ok()?;
     let (contents, rest) = batch.get(end + 1..)?.split_at_checked(size)?;
     Some((contents, rest.strip_prefix(b"\n")?))
-}
-
-/// Writes a file beside its place and moves it there, so that nobody ever sees half of it.
-fn write_beside(beside: &Path, place: &Path, mode: Mode, contents: &[u8]) -> io::Result<()> {
-    if mode == Mode::Link {
-        std::os::unix::fs::symlink(std::ffi::OsStr::from_bytes(contents), beside)?;
-        return fs::rename(beside, place);
-    }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    options.mode(if mode == Mode::Executable {
-        0o777
-    } else {
-        0o666
-    });
-    let mut file = options.open(beside)?;
-    file.write_all(contents)?;
-    // Who may read a file that is there stays as it is.
-    if let Some(before) = place.symlink_metadata().ok().filter(fs::Metadata::is_file) {
-        let bits = before.permissions().mode() & 0o777;
-        let readers = (bits & 0o444) >> 2;
-        let bits = match mode {
-            Mode::Executable => bits | readers,
-            _ => bits & !0o111,
-        };
-        file.set_permissions(Permissions::from_mode(bits))?;
-    }
-    fs::rename(beside, place)
 }

@@ -1,12 +1,13 @@
 //! A look at a folder without git, within bounds.
 
-use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
+
+use rustix::fs::FileType;
+use unstuck_files::DirHandle;
 
 use super::error::{While, WorktreeError};
 use crate::clock::Clock;
@@ -51,7 +52,8 @@ pub(super) fn survey(project: &Path) -> Result<String, WorktreeError> {
         left: MOST_FILES,
         in_time: &in_time,
     };
-    match survey.folder(project).to("look at", project)? {
+    let folder = DirHandle::open(project).to("open", project)?;
+    match survey.folder(&folder).to("look at", project)? {
         Seen::All => Ok(format!("files-{:016x}", survey.hash.finish())),
         Seen::NotAll => Err(WorktreeError::TooMany {
             project: project.to_owned(),
@@ -72,11 +74,11 @@ enum Seen {
 }
 
 impl Survey<'_> {
-    fn folder(&mut self, folder: &Path) -> io::Result<Seen> {
-        let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
-        entries.sort_by_key(fs::DirEntry::file_name);
+    fn folder(&mut self, folder: &DirHandle) -> io::Result<Seen> {
+        let mut entries = folder.entries(Path::new("."))?;
+        entries.sort_by(|one, other| one.name.cmp(&other.name));
         for entry in entries {
-            let name = entry.file_name();
+            let name = entry.name;
             if SKIPPED.iter().any(|skipped| name == *skipped) {
                 continue;
             }
@@ -86,31 +88,26 @@ impl Survey<'_> {
             self.left -= 1;
             name.as_bytes().hash(&mut self.hash);
             // What has gone meanwhile or may not be looked at is part of the picture as well.
-            match self.entry(&entry) {
+            match self.entry(folder, Path::new(&name)) {
                 Ok(Seen::NotAll) => return Ok(Seen::NotAll),
                 Ok(Seen::All) => {}
-                Err(error) => error.raw_os_error().hash(&mut self.hash),
+                Err(error) => error.to_string().hash(&mut self.hash),
             }
         }
         "end".hash(&mut self.hash);
         Ok(Seen::All)
     }
 
-    fn entry(&mut self, entry: &fs::DirEntry) -> io::Result<Seen> {
-        let (path, data) = (entry.path(), entry.metadata()?);
-        data.mode().hash(&mut self.hash);
-        if data.is_dir() {
-            return self.folder(&path);
-        }
-        if data.is_symlink() {
-            fs::read_link(&path)?
-                .as_os_str()
-                .as_bytes()
-                .hash(&mut self.hash);
-        } else if data.is_file() && data.len() <= SMALL {
-            fs::read(&path)?.hash(&mut self.hash);
-        } else {
-            (data.len(), data.mtime(), data.mtime_nsec()).hash(&mut self.hash);
+    fn entry(&mut self, folder: &DirHandle, name: &Path) -> io::Result<Seen> {
+        let data = folder.metadata(name)?;
+        data.st_mode.hash(&mut self.hash);
+        match FileType::from_raw_mode(data.st_mode) {
+            FileType::Directory => return self.folder(&folder.open_dir(name)?),
+            FileType::Symlink => folder.read_link(name)?.hash(&mut self.hash),
+            FileType::RegularFile if data.st_size.unsigned_abs() <= SMALL => {
+                folder.read(name, SMALL)?.hash(&mut self.hash);
+            }
+            _ => (data.st_size, data.st_mtime, data.st_mtime_nsec).hash(&mut self.hash),
         }
         Ok(Seen::All)
     }
@@ -118,6 +115,8 @@ impl Survey<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -157,7 +156,9 @@ mod tests {
                 left,
                 in_time,
             };
-            survey.folder(folder.path()).unwrap()
+            survey
+                .folder(&DirHandle::open(folder.path()).unwrap())
+                .unwrap()
         };
         assert_eq!(survey(3, &|| true), Seen::All);
         assert_eq!(survey(2, &|| true), Seen::NotAll);

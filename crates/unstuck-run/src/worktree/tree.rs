@@ -4,21 +4,26 @@
 //! record of the files, and a private index named after the tree that it makes. Both are replaced as a pair, so
 //! that a crash leaves the old pair or the new one.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use rustix::fs::{FlockOperation, flock};
+use unstuck_files::DirHandle;
 
 use super::error::{While, WorktreeError};
-use super::listing::{Found, Listing, list};
+use super::listing::{Found, LARGEST_UNTRACKED, Listing, list};
 use super::own::Own;
 use super::paths::{path, quoted};
 use super::record::{Entries, Entry, Mode, Record, Seen};
 use super::repository::Repository;
 use super::snapshot::{LeftOut, ref_part};
+
+/// Up to so many bytes of files are written without a look at what the repository has already.
+const IMPORTED_AT_ONCE: u64 = 8 << 20;
 
 /// The work tree as a tree object.
 pub(super) struct Tree {
@@ -129,7 +134,8 @@ impl Memory {
             (!same).then(|| name.clone())
         };
         let mut names: Vec<Vec<u8>> = listing.files.iter().filter_map(unknown).collect();
-        listing.leave_out_unreadable(repository, &mut names);
+        let root = DirHandle::open(&repository.root).to("open", &repository.root)?;
+        listing.leave_out_unreadable(&root, &mut names);
         let mut blobs = self.hash(repository, listing, &names)?.into_iter();
         let mut names = names.into_iter().peekable();
         let mut entries = Entries::new();
@@ -161,31 +167,69 @@ impl Memory {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let links = self.folder.join("links");
-        fs::create_dir_all(&links).to("make the folder", &links)?;
-        let mut input = Vec::new();
-        for (number, name) in names.iter().enumerate() {
-            let is_link = listing.files.get(name).map(|found| found.mode) == Some(Mode::Link);
-            match is_link {
-                // Git would read the file behind the link, so where it leads is written to a file.
-                true => {
-                    let copy = links.join(number.to_string());
-                    write_target(&repository.root.join(path(name)), &copy)?;
-                    input.extend(quoted(copy.as_os_str().as_bytes()));
-                }
-                false => input.extend(quoted(name)),
-            }
-            input.push(b'\n');
+        let root = DirHandle::open(&repository.root).to("open", &repository.root)?;
+        let size = |name: &Vec<u8>| listing.files.get(name).map_or(0, |found| found.seen.size());
+        let is_large = names.iter().map(size).sum::<u64>() > IMPORTED_AT_ONCE;
+        // What is in the repository already need not be written; to find out costs a call or two.
+        let known = match is_large {
+            true => known_blobs(repository, listing, names)?,
+            false => vec![None; names.len()],
+        };
+        let new: Vec<_> = names.iter().zip(&known).collect();
+        let new = new.into_iter().filter(|(_, known)| known.is_none());
+        let new: Vec<&Vec<u8>> = new.map(|(name, _)| name).collect();
+        let mut imported = self.import(repository, listing, &root, &new)?.into_iter();
+        let ids = known
+            .into_iter()
+            .map(|known| known.or_else(|| imported.next()));
+        ids.collect::<Option<Vec<_>>>().ok_or(WorktreeError::Git {
+            doing: "read the files",
+            said: "it told of fewer files than it was given".to_owned(),
+        })
+    }
+
+    /// Writes files into the repository, as they are read below a handle: git itself opens none of them.
+    fn import(
+        &self,
+        repository: &Repository,
+        listing: &Listing,
+        root: &DirHandle,
+        names: &[&Vec<u8>],
+    ) -> Result<Vec<String>, WorktreeError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
         }
-        let args = ["hash-object", "-w", "--no-filters", "--stdin-paths"];
-        let call = repository.git("read the files").args(args).input(input);
-        let output = call.output();
-        fs::remove_dir_all(&links).to("remove", &links)?;
-        let ids = String::from_utf8_lossy(&output?)
-            .lines()
-            .map(str::to_owned)
-            .collect();
-        Ok(ids)
+        let marks = self.folder.join("marks");
+        let export = format!("--export-marks={}", marks.display());
+        let call = repository.git("read the files");
+        let call = call.args(["fast-import", "--quiet", &export]);
+        let call = call.input_from(|to| {
+            for (mark, name) in (1_usize..).zip(names) {
+                if let Some(found) = listing.files.get(*name) {
+                    write_blob(to, mark, root, path(name), found)?;
+                }
+            }
+            Ok(())
+        });
+        let imported = call.output();
+        let text = fs::read_to_string(&marks);
+        // The next import writes it anew.
+        let _ = fs::remove_file(&marks);
+        imported?;
+        let text = text.to("read", &marks)?;
+        let marked = text.lines().filter_map(|line| {
+            let (mark, id) = line.strip_prefix(':')?.split_once(' ')?;
+            Some((mark.parse::<usize>().ok()?, id.to_owned()))
+        });
+        let ids: BTreeMap<usize, String> = marked.collect();
+        // One that could not be read is missing.
+        match ids.len() == names.len() {
+            true => Ok(ids.into_values().collect()),
+            false => Err(WorktreeError::Git {
+                doing: "read the files",
+                said: "a file was changed while it was read".to_owned(),
+            }),
+        }
     }
 
     /// Writes the tree of these files; the private index already holds those that are known.
@@ -292,7 +336,68 @@ fn index_lines(known: &Entries, entries: &Entries) -> Vec<u8> {
     lines
 }
 
-fn write_target(link: &Path, copy: &Path) -> Result<(), WorktreeError> {
-    let target = fs::read_link(link).to("read the link", link)?;
-    fs::write(copy, target.as_os_str().as_bytes()).to("write", copy)
+/// Writes one file as `fast-import` reads it.
+fn write_blob(
+    to: &mut dyn Write,
+    mark: usize,
+    root: &DirHandle,
+    name: &Path,
+    found: &Found,
+) -> io::Result<()> {
+    let head = |to: &mut dyn Write, size: u64| write!(to, "blob\nmark :{mark}\ndata {size}\n");
+    if found.mode == Mode::Link {
+        let target = root.read_link(name)?;
+        head(to, target.len() as u64)?;
+        to.write_all(target.as_bytes())?;
+    } else {
+        let file = root.open_file(name)?;
+        let size = file.metadata()?.len();
+        // Something else may be in its place since it was looked at.
+        if size > found.seen.size().max(LARGEST_UNTRACKED) {
+            return Err(io::Error::other(
+                "a file became much larger since it was looked at",
+            ));
+        }
+        head(to, size)?;
+        let written = io::copy(&mut file.take(size), to)?;
+        if written < size {
+            return Err(io::Error::other("a file became shorter while it was read"));
+        }
+    }
+    to.write_all(b"\n")
+}
+
+/// The blobs of files that are in the repository already; none for the others, and for links.
+fn known_blobs(
+    repository: &Repository,
+    listing: &Listing,
+    names: &[Vec<u8>],
+) -> Result<Vec<Option<String>>, WorktreeError> {
+    let is_file = |name: &&Vec<u8>| {
+        let found = listing.files.get(*name);
+        found.is_some_and(|found| found.mode != Mode::Link)
+    };
+    let files: Vec<&Vec<u8>> = names.iter().filter(is_file).collect();
+    let mut input = Vec::new();
+    for name in &files {
+        input.extend(quoted(name));
+        input.push(b'\n');
+    }
+    // Only a hash comes of it: whatever is put in the place of a file meanwhile does not get into the repository.
+    let args = ["hash-object", "--no-filters", "--stdin-paths"];
+    let hashed = repository.git("read the files").args(args).input(input);
+    let hashed = hashed.output()?;
+    let args = ["cat-file", "--batch-check=%(objecttype)"];
+    let call = repository.git("read the files").args(args);
+    let kinds = call.input(hashed.clone()).output()?;
+    let (hashed, kinds) = (
+        String::from_utf8_lossy(&hashed),
+        String::from_utf8_lossy(&kinds),
+    );
+    let mut found = hashed.lines().zip(kinds.lines());
+    let known = names.iter().map(|name| {
+        let (id, kind) = is_file(&name).then(|| found.next()).flatten()?;
+        (kind == "blob").then(|| id.to_owned())
+    });
+    Ok(known.collect())
 }

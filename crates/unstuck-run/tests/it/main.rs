@@ -5,6 +5,7 @@
 mod cleanup;
 mod ends;
 mod guard_files;
+mod hostile_trees;
 mod limits;
 mod output;
 mod reaper_death;

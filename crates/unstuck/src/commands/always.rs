@@ -1,23 +1,32 @@
 //! `--always`: the exact command goes into the project's `auto_approve`, with when and why.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 use unstuck_config::ProjectTrust;
 use unstuck_core::event::RecoveryEscalated;
 use unstuck_core::guard::show;
+use unstuck_files::DirHandle;
 use unstuck_repair::guard_files::GuardFiles;
 use unstuck_repair::place::Root;
 
-use crate::config::Sources;
+use crate::config::{Config, Sources};
 use crate::place::homely;
 use crate::report::hinted;
 use crate::{clock, config, environment, trusting};
 
 /// The file that it is written to.
 const FILE: &str = "unstuck.toml";
+
+/// The most bytes that are read of it.
+const LONGEST: u64 = 8 << 20;
+
+/// What a person does where it is not written.
+const ADD_YOURSELF: &str =
+    "the repair is allowed this once; add the command to recovery.auto_approve yourself";
 
 /// Writes a command into `auto_approve` of the project and tells so.
 pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Result<String> {
@@ -26,12 +35,10 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
     if command.is_empty() {
         return Ok("there is no command that could be added to auto_approve".to_owned());
     }
-    let path = file_of(project)?;
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
-    };
+    let folder = DirHandle::open(project).context("the project cannot be opened")?;
+    expect_no_other(&folder, project)?;
+    let path = project.join(FILE);
+    let (text, permissions) = read_once(&folder, &path)?;
     let why = match note {
         "" => asked.kind.to_string(),
         note => environment::redactor().redact(note).into_owned(),
@@ -43,11 +50,14 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
             homely(&path.to_string_lossy())
         ));
     };
-    let before = config::load_in(project, Sources::default())?;
+    // From here on only these two texts count: whatever is in the file meanwhile, nobody has looked at.
+    let before = config::load_with_text(project, &path, &text, Sources::default())?;
+    let after = config::load_with_text(project, &path, &changed, Sources::default())?;
     let was_trusted = trusting::standing(&before, project) == ProjectTrust::Trusted;
-    let beside = path.with_extension("toml.new");
-    fs::write(&beside, changed)
-        .and_then(|()| fs::rename(&beside, &path))
+    folder
+        .replace_durably(Path::new(FILE), changed.as_bytes(), &|usual| {
+            permissions.unwrap_or(usual)
+        })
         .with_context(|| format!("cannot write {}", path.display()))?;
     let told = format!(
         "added to auto_approve in {}",
@@ -55,7 +65,7 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
     );
     match was_trusted {
         true => {
-            trust(project, command)?;
+            trust(&after, project, command)?;
             Ok(format!("from now on it runs by itself: {told}"))
         }
         // What else stands there, nobody has looked at.
@@ -65,31 +75,53 @@ pub(crate) fn write(project: &Path, asked: &RecoveryEscalated, note: &str) -> Re
     }
 }
 
-/// Trusts what the owner has just added, with the files that decide what it does as they are now.
-fn trust(project: &Path, command: &str) -> Result<()> {
-    let config = config::load_in(project, Sources::default())?;
+/// Trusts the text that was written, with the files that decide what the command does as they are now.
+fn trust(config: &Config, project: &Path, command: &str) -> Result<()> {
     let root = Root::open(project)?;
     let committed = trusting::committed(Some(project));
     let own = GuardFiles::new(&root, &*committed).baseline(&[command.to_owned()]);
     let mut files = trusting::accepted(project);
     files.extend(own);
-    trusting::Project::new(&config, project).accept(files)
+    trusting::Project::new(config, project).accept(files)
 }
 
-/// The configuration that it is written to; other formats are a person's own business.
-fn file_of(project: &Path) -> Result<PathBuf> {
-    let others = ["unstuck.json", "unstuck.yaml", "unstuck.yml"];
-    let other = others
-        .iter()
-        .map(|name| project.join(name))
-        .find(|path| path.exists());
-    match other {
-        None => Ok(project.join(FILE)),
-        Some(path) => Err(hinted(
-            format!("{} is not changed by unstuck", path.display()),
-            "the repair is allowed this once; add the command to recovery.auto_approve yourself",
+/// Makes sure that the project's configuration is not in another format: those are a person's own business.
+fn expect_no_other(folder: &DirHandle, project: &Path) -> Result<()> {
+    let mut others = ["unstuck.json", "unstuck.yaml", "unstuck.yml"].into_iter();
+    match others.find(|name| folder.kind(Path::new(name)).is_some()) {
+        None => Ok(()),
+        Some(name) => Err(hinted(
+            format!("{} is not changed by unstuck", project.join(name).display()),
+            ADD_YOURSELF,
         )),
     }
+}
+
+/// Reads the configuration, once: its text, and its permission bits if it is there.
+fn read_once(folder: &DirHandle, path: &Path) -> Result<(String, Option<u32>)> {
+    let file = match folder.open_file(Path::new(FILE)) {
+        Ok(file) => file,
+        Err(error) if error.is_missing() => return Ok((String::new(), None)),
+        Err(error) => {
+            let why = error.problem;
+            return Err(hinted(
+                format!("{} is not changed by unstuck: {why}", path.display()),
+                ADD_YOURSELF,
+            ));
+        }
+    };
+    let unreadable = || format!("cannot read {}", path.display());
+    let data = file.metadata().with_context(unreadable)?;
+    let mut text = String::new();
+    let read = file.take(LONGEST + 1).read_to_string(&mut text);
+    let read = read.with_context(unreadable)?;
+    if read as u64 > LONGEST {
+        return Err(hinted(
+            format!("{} is too large to be changed", path.display()),
+            ADD_YOURSELF,
+        ));
+    }
+    Ok((text, Some(data.permissions().mode() & 0o777)))
 }
 
 /// The text with the command in its list; none if it is there already.

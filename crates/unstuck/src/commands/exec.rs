@@ -14,7 +14,7 @@ use unstuck_config::section::OnFailedAttempt;
 use unstuck_core::agent::Invocation;
 use unstuck_core::decision::{DEFAULT_TEMPLATE, default_template};
 use unstuck_core::{Category, Kind, RetryPolicy, duration};
-use unstuck_run::drive::{Options, RepairWish, Request, escape};
+use unstuck_run::drive::{Options, RepairWish, Request, escape, resolve_target};
 use unstuck_run::expect::{Expectations, JsonExpectation, Pattern, Schema};
 use unstuck_run::inside::is_retried_by_outer;
 
@@ -179,9 +179,15 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     let request = request(args, config)?;
     let json = JsonTarget::of_flag(args.json.as_deref());
-    if let JsonTarget::File(path) = &json {
-        writable("--json", path)?;
-    }
+    let json = match json {
+        JsonTarget::File(path) => {
+            writable("--json", &path)?;
+            let resolved = resolve_target(&path);
+            let resolved = resolved.with_context(|| format!("--json {}", path.display()))?;
+            JsonTarget::File(resolved)
+        }
+        other => other,
+    };
     let told = if args.quiet { Told::Nothing } else { Told::All };
     let repairs = repairs::allowed(
         config,
@@ -288,8 +294,9 @@ impl HowFar {
 
 /// The file of `--output` by a name that holds in every folder.
 fn output_path(file: &str) -> Result<String> {
-    let path = std::path::absolute(file).with_context(|| format!("--output {file}"))?;
-    writable("--output", &path)?;
+    let path = Path::new(file);
+    writable("--output", path)?;
+    let path = resolve_target(path).with_context(|| format!("--output {file}"))?;
     path.into_os_string().into_string().map_err(|path| {
         hinted(
             format!("--output {}: the name is not UTF-8", path.display()),

@@ -113,9 +113,8 @@ fn resume(run: &RunView, session: &Session<'_>) -> Result<Result<u32, String>> {
     Ok(match is_supervised(run, &mut child, session)? {
         true => Ok(pid),
         false => Err(format!(
-            "see {}/.unstuck/runs/{}/resumed.log",
-            homely(&run.project),
-            run.id
+            "see {}",
+            homely(&started::log_of(&run.id, session).display().to_string())
         )),
     })
 }

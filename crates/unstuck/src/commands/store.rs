@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use unstuck_core::event::{Event, RunId};
 use unstuck_core::{RunView, Timestamp, duration};
 use unstuck_run::blobs::Blobs;
+use unstuck_run::folder;
 use unstuck_run::worktree::Snapshots;
 use unstuck_store::{
     EventFilter, ExportError, Finding, Location, Options, Report, RunFilter, Store, Task,
@@ -158,10 +159,12 @@ async fn prune(store: &Store, location: &Location, before: Timestamp) -> Result<
     let left = runs().await?;
     let is_left = |run: &RunView| left.iter().any(|one| one.id == run.id);
     let state = state_folder(location);
-    for run in all
-        .iter()
-        .filter(|run| run.roles.is_some() && !is_left(run))
-    {
+    for run in all.iter().filter(|run| !is_left(run)) {
+        // What cannot be removed is only in the way.
+        let _ = folder::forget(&state, &run.id);
+        if run.roles.is_none() {
+            continue;
+        }
         // A project that is gone has no snapshots any more.
         if let Ok(snapshots) = Snapshots::open(Path::new(&run.project), &run.id, &state) {
             let _ = snapshots.forget();

@@ -15,6 +15,7 @@ use unstuck_core::decision::EscalationReason;
 use unstuck_core::event::{BudgetScope, BudgetUnit};
 use unstuck_core::money::RaisedBudgets;
 use unstuck_core::{Event, Recorded};
+use unstuck_files::read_named_text;
 use unstuck_gateway::protocol::Protocol;
 use unstuck_gateway::{Counted, Gateway, GatewayError, RunPurse, Session, SessionSetup, Settings};
 use unstuck_run::drive::{Attendance, Errand, GoBetween};
@@ -26,6 +27,8 @@ use super::{Configured, books, count_spent, follow, settings};
 use crate::config::Config;
 use crate::{clock, environment};
 
+/// The settings of an agent are no longer than this.
+const LONGEST_SETTINGS: u64 = 8 << 20;
 /// Says that a program runs behind a gateway of ours, which needs no second one before it.
 const MARKER: &str = "UNSTUCK_GATEWAY";
 /// Variables that hold keys of providers.
@@ -170,7 +173,7 @@ impl<'a> Private<'a> {
             }
             _ => Some(cwd.join(file)),
         };
-        let text = path.and_then(|path| std::fs::read_to_string(path).ok());
+        let text = path.and_then(|path| read_named_text(&path, LONGEST_SETTINGS).ok());
         text.is_some_and(|text| text.contains(&sign.holds))
     }
 

@@ -65,8 +65,8 @@ pub(super) fn go_on(
 ) -> String {
     match started::resume_telling(run, &project, restart, &desk.session(), taken) {
         Ok(pid) => format!(
-            "the run goes on in process {pid}; what it says is in {}/.unstuck/runs/{run}/resumed.log",
-            homely(&project.display().to_string())
+            "the run goes on in process {pid}; what it says is in {}",
+            homely(&started::log_of(run, &desk.session()).display().to_string())
         ),
         // What was wanted is written down; it can be taken up by hand.
         Err(error) => format!(

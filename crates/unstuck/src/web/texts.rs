@@ -1,6 +1,5 @@
 //! What an attempt was given and wrote, from the folder of its run.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -15,6 +14,7 @@ use unstuck_web::model::AttemptTexts;
 use super::Doer;
 use crate::config;
 use crate::config::Config;
+use crate::supervise::state_folder;
 
 /// So much of the end of a text is told.
 const LONGEST: u64 = 512 << 10;
@@ -33,13 +33,8 @@ pub(super) async fn texts(
     doer.beside(move |desk| {
         // Without it only the words of the command line are not told apart.
         let config = config::load_in(Path::new(&project), desk.session().sources()).ok();
-        Ok(read(
-            &found,
-            instances,
-            Path::new(&project),
-            &run,
-            config.as_ref(),
-        ))
+        let files = folder::files_of(&state_folder(desk.session().store), &run);
+        Ok(read(&found, instances, &files, config.as_ref()))
     })
     .await
 }
@@ -47,12 +42,10 @@ pub(super) async fn texts(
 fn read(
     attempt: &AttemptStory,
     instances: u32,
-    project: &Path,
-    run: &RunId,
+    files: &Path,
     config: Option<&Config>,
 ) -> AttemptTexts {
-    let run = folder::path_of(project, run);
-    let folder = folder::attempt_of(&run, attempt.part.as_ref(), instances, attempt.number);
+    let folder = folder::attempt_of(files, attempt.part.as_ref(), instances, attempt.number);
     let kept = |name: &str| end_of(&folder.join(name)).unwrap_or_default();
     let (prompt, _) = kept("prompt.md");
     let ((stdout, stdout_cut), (stderr, stderr_cut)) = (kept("stdout.log"), kept("stderr.log"));
@@ -84,7 +77,7 @@ fn of_command(attempt: &AttemptStory, config: &Config) -> Option<String> {
 
 /// The end of a file, and whether something was left out before it.
 fn end_of(path: &Path) -> Result<(String, bool)> {
-    let mut file = File::open(path)?;
+    let mut file = unstuck_files::open_named(path)?;
     let length = file.metadata()?.len();
     let start = length.saturating_sub(LONGEST);
     file.seek(SeekFrom::Start(start))?;

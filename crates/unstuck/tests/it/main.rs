@@ -15,6 +15,7 @@ mod faults;
 mod gateway;
 mod guard;
 mod history;
+mod hostile_files;
 mod inbox;
 mod kill_commands;
 mod kill_run;
@@ -119,7 +120,20 @@ impl Place {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// A file of the only run of the project.
+    /// The folder beside the store, in which the files of runs are that count.
+    fn state(&self) -> PathBuf {
+        self.folder.path().join(".local/state/unstuck/unstuck.d")
+    }
+
+    /// The folder of the only run in the state folder.
+    fn run_folder(&self) -> PathBuf {
+        let mut runs = std::fs::read_dir(self.state().join("runs")).unwrap();
+        let run = runs.next().unwrap().unwrap().path();
+        assert!(runs.next().is_none(), "there are several runs");
+        run
+    }
+
+    /// A file of the only run of the project, from its copies there.
     fn of_run(&self, name: &str) -> String {
         let runs = self.project().join(".unstuck/runs");
         let mut runs = std::fs::read_dir(runs).unwrap();

@@ -49,7 +49,7 @@ use super::error::RunError;
 use super::finished::Finished;
 use super::go_between::GoBetween;
 use super::interruption::Interruption;
-use super::journal::{Journal, StoreState};
+use super::journal::{Journal, Place, StoreState};
 use super::knowledge::Knowledge;
 use super::lease::Held;
 use super::repair::Workshop;
@@ -132,6 +132,17 @@ enum Woken<T> {
     News(News),
 }
 
+impl<'a> Conductor<'a> {
+    /// Where a run is written down.
+    pub(super) fn place(&self) -> Place<'a> {
+        Place {
+            store: self.store,
+            redactor: self.redactor,
+            state: self.state,
+        }
+    }
+}
+
 impl Conductor<'_> {
     /// Runs the pipeline, or the part of it that is selected, from its beginning to its end.
     pub async fn start(&self, selection: &Selection) -> Result<Finished, RunError> {
@@ -143,7 +154,7 @@ impl Conductor<'_> {
             work: Work::Pipeline(Box::new(self.plan().described(self.knowledge.version))),
         };
         let at = self.clock.at();
-        let journal = Journal::begin(self.store, self.redactor, &run, &started, at, held);
+        let journal = Journal::begin(self.place(), &run, &started, at, held);
         let journal = journal.ok_or_else(|| nothing(&run))?;
         let journal = journal.announcing(self.announcer);
         let mut events = vec![Event::from(Box::new(started))];
@@ -471,13 +482,8 @@ impl Conductor<'_> {
             self.wait_for_store(journal, &written.store).await?;
         }
         journal.know(|run| self.tell(|reporter| reporter.happened(&written.events, run)));
-        if let Err(error) = written.shown {
-            let path = journal.folder_path().display().to_string();
-            self.tell(|reporter| {
-                reporter.warn(&format!(
-                    "the files in {path} could not be written ({error}); the run goes on without them"
-                ));
-            });
+        if let Some(warning) = &written.warning {
+            self.tell(|reporter| reporter.warn(warning));
         }
         Ok(written.events)
     }

@@ -57,7 +57,7 @@ impl Conductor<'_> {
                 changes: in_the_way,
             });
         }
-        let journal = Journal::again(self.store, self.redactor, &events, held);
+        let journal = Journal::again(self.place(), &events, held);
         let journal = journal.ok_or_else(|| nothing(run))?;
         let journal = journal.announcing(self.announcer);
         let resumed = RunResumed {

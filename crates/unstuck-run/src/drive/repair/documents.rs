@@ -6,6 +6,7 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{Event, Proposer, RecoveryRejected, SessionId};
 use unstuck_core::guard::Proposal;
 use unstuck_core::recovery::Repairs;
+use unstuck_files::DirHandle;
 use unstuck_repair::proposal_file::ProposalFile;
 
 use super::best::{Case, Source};
@@ -23,7 +24,7 @@ pub(in crate::drive) fn path_in(attempt: &Path) -> PathBuf {
 /// What the agent has proposed in the attempt of this folder, judged; none where there is nothing new.
 pub(in crate::drive) fn read(
     repairer: Repairer<'_>,
-    attempt: &Path,
+    attempt: &DirHandle,
     session: &SessionId,
     fingerprint: &str,
     repairs: &Repairs,
@@ -36,7 +37,7 @@ pub(in crate::drive) fn read(
             document,
         }))
     };
-    let document = match ProposalFile::read(&path_in(attempt)) {
+    let document = match ProposalFile::read_in(attempt, Path::new(FILE)) {
         Ok(Some(document)) => document,
         Ok(None) => return None,
         Err(error) => return rejected(error.to_string(), None),

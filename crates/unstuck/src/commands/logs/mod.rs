@@ -22,6 +22,7 @@ use crate::output::{DIM, Output};
 use crate::report::refused;
 use crate::run_words::is_clients;
 use crate::session::Session;
+use crate::supervise::state_folder;
 use crate::{clock, completion, runtime};
 
 /// How often is looked for more.
@@ -99,7 +100,7 @@ pub(crate) fn run(args: &LogsArgs, session: &Session<'_>, out: &mut Output) -> R
         if !args.follow {
             named.attempts(&timeline)?;
         }
-        let folder = folder::path_of(Path::new(&run.project), &run.id);
+        let folder = folder::files_of(&state_folder(session.store), &run.id);
         let files = kept(&timeline, &folder, named);
         if args.json {
             return out.json(&files);
@@ -116,7 +117,11 @@ pub(crate) fn run(args: &LogsArgs, session: &Session<'_>, out: &mut Output) -> R
         if files.is_empty() && !args.follow {
             return Err(refused(
                 format!("run {} has left no output", run.id),
-                format!("it would be in {}", folder.display()),
+                format!(
+                    "it would be in {}; runs of earlier versions have theirs only in {}",
+                    folder.display(),
+                    folder::copies_of(Path::new(&run.project), &run.id).display()
+                ),
             ));
         }
         follow(args, named, &history, &run.id, &folder, out).await

@@ -1,7 +1,6 @@
 //! How what an attempt wrote is printed: as it is, or in whole lines with a name in front.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
@@ -31,7 +30,7 @@ pub(super) fn print(
     if *from == file.bytes {
         return Ok(());
     }
-    let opened = File::open(&file.path);
+    let opened = unstuck_files::open_named(&file.path);
     let mut source = opened.with_context(|| format!("cannot read {}", file.path.display()))?;
     source.seek(SeekFrom::Start(*from))?;
     let mut source = source.take(file.bytes - *from);

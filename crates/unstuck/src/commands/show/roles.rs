@@ -130,7 +130,7 @@ fn role(
 /// The file of a session's output, if it has one.
 fn output_file(timeline: &Timeline, session: &SessionView) -> Option<PathBuf> {
     let part = session.part.as_ref().filter(|_| session.output.is_some())?;
-    let run = folder::path_of(Path::new(&timeline.view.project), &timeline.view.id);
+    let run = folder::copies_of(Path::new(&timeline.view.project), &timeline.view.id);
     let instances = timeline.run.instances(Some(part));
     Some(folder::iteration_of(&run, part, instances).join("output.md"))
 }

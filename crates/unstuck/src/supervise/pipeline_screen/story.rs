@@ -471,7 +471,7 @@ impl Scene<'_> {
 
     /// The newest output of a part, as a path that can be opened from here.
     fn output_file(&self, part: &Part) -> String {
-        let run = folder::path_of(Path::new(&self.run.run.project), self.pipeline.id());
+        let run = folder::copies_of(Path::new(&self.run.run.project), self.pipeline.id());
         let path =
             folder::role_of(&run, part, self.run.run.instances(Some(part))).join("output.md");
         match path.strip_prefix(&self.story.here) {

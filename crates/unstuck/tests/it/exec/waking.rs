@@ -59,7 +59,7 @@ fn a_reset_that_is_read_after_a_resume_is_not_that_of_another_day() {
     running.wait().unwrap();
     place.write("up", "");
     // As if the child had ended by itself when nobody looked, yesterday.
-    let runs = place.project().join(".unstuck/runs");
+    let runs = place.state().join("runs");
     let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
     let folder = run.path().join("attempt-1");
     let printed = "5-hour limit reached - resets 11:59pm (UTC)\n";

@@ -51,10 +51,8 @@ fn an_answer_lets_a_run_go_on_that_nobody_holds() {
     );
     // The process tells it once it is written down.
     until("it is told", || {
-        place
-            .of_run("resumed.log")
-            .contains("recovered")
-            .then_some(())
+        let told = std::fs::read_to_string(place.run_folder().join("resumed.log"));
+        told.unwrap().contains("recovered").then_some(())
     });
     client.post(&path, &answer).is(409);
     let attempts = format!("/api/runs/{}/attempts", run["id"].as_str().unwrap());

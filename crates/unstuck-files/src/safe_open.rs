@@ -1,12 +1,16 @@
-//! Opens folders below a handle, so that nothing on the way can lead out: no `..`, no link, no swap while it is looked at.
+//! Opens files and folders below a handle, so that nothing on the way can lead out: no `..`, no link, no swap while it is looked at.
+//!
+//! The kernel's own rules (`openat2`) decide where it has them; otherwise one component is opened after the other.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
+
+use crate::error::FileProblem;
 
 /// What is wrong with a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -44,12 +48,31 @@ pub struct Identity {
 }
 
 /// How folders are opened: to be entered and looked at by identity, not to be read.
-pub(crate) const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(PATH_ONLY);
+pub const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC).union(PATH_ONLY);
 
-/// How files are opened.
-const FILE: OFlags = OFlags::RDONLY
+/// How files are opened to be read: without waiting for a FIFO that nobody writes to.
+pub const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
+
+/// Which symbolic links are followed below a handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// None at all.
+    Refused,
+    /// Those that stay below the handle, where the kernel can tell; otherwise none.
+    Within,
+}
+
+/// Who resolves a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resolver {
+    /// The kernel in one call, where it can; otherwise as [`Self::Stepwise`].
+    Kernel,
+    /// One component after the other, as on systems without `openat2`.
+    Stepwise,
+}
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const PATH_ONLY: OFlags = OFlags::PATH;
@@ -57,7 +80,7 @@ const PATH_ONLY: OFlags = OFlags::PATH;
 const PATH_ONLY: OFlags = OFlags::RDONLY;
 
 /// Opens a folder, and tells the way to it without links.
-pub(crate) fn open(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBuf), FolderProblem> {
+pub fn open(root: BorrowedFd<'_>, path: &Path) -> Result<(OwnedFd, PathBuf), FolderProblem> {
     found(root, path).map(|(handle, way)| (handle.into(), way))
 }
 
@@ -71,22 +94,69 @@ fn found(root: BorrowedFd<'_>, path: &Path) -> Result<(File, PathBuf), FolderPro
     part_by_part(root, path)
 }
 
-/// Opens a file to be read, by a way without links; without waiting for a pipe that nobody writes to.
-pub(crate) fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<File, Errno> {
+/// Opens a file to be read, by a way without links; without waiting for a FIFO that nobody writes to.
+pub fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<File, Errno> {
+    open_at(
+        Resolver::Kernel,
+        folder,
+        path,
+        FILE,
+        Mode::empty(),
+        Links::Refused,
+    )
+}
+
+/// Opens whatever a path names below a folder; the last component is never a link, unless links within are followed.
+pub fn open_at(
+    resolver: Resolver,
+    folder: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+    mode: Mode,
+    links: Links,
+) -> Result<File, Errno> {
     #[cfg(target_os = "linux")]
-    match kernel::open_file(folder, path) {
-        Err(Errno::NOSYS | Errno::PERM) => {}
-        done => return done,
+    if resolver == Resolver::Kernel {
+        match kernel::open_at(folder, path, flags, mode, links) {
+            // A kernel before 5.6, or a container that does not let the call through.
+            Err(Errno::NOSYS | Errno::PERM) => {}
+            done => return done,
+        }
     }
-    let (Some(way), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(Errno::ISDIR);
+    // Without the kernel's help no link is followed at all.
+    let _ = (resolver, links);
+    let Some(name) = path.file_name() else {
+        let is_here = path.components().all(|part| part == Component::CurDir);
+        return match is_here {
+            true => openat(folder, ".", flags, mode).map(File::from),
+            false => Err(Errno::XDEV),
+        };
     };
-    let way = part_by_part(folder, way).map_err(|problem| match problem {
-        FolderProblem::Missing => Errno::NOENT,
-        _ => Errno::LOOP,
-    });
-    let (way, _) = way?;
-    openat(way, name, FILE.union(OFlags::NOFOLLOW), Mode::empty()).map(File::from)
+    let way = path.parent().unwrap_or(Path::new(""));
+    let (way, _) = part_by_part(folder, way).map_err(Errno::from)?;
+    openat(way, name, flags.union(OFlags::NOFOLLOW), mode).map(File::from)
+}
+
+/// Refuses everything but a regular file, by its handle.
+pub fn require_regular(file: impl AsFd) -> Result<(), FileProblem> {
+    let data = fstat(file)?;
+    match kind_name(FileType::from_raw_mode(data.st_mode)) {
+        None => Ok(()),
+        Some(name) => Err(FileProblem::NotAFile(name)),
+    }
+}
+
+/// What people call a kind of file; none for a regular one.
+fn kind_name(kind: FileType) -> Option<&'static str> {
+    match kind {
+        FileType::RegularFile => None,
+        FileType::Directory => Some("a folder"),
+        FileType::Symlink => Some("a symbolic link"),
+        FileType::Fifo => Some("a FIFO"),
+        FileType::Socket => Some("a socket"),
+        FileType::CharacterDevice | FileType::BlockDevice => Some("a device"),
+        FileType::Unknown => Some("something unknown"),
+    }
 }
 
 /// Opens one part after the other and follows no link at all: stricter, and needs nothing of the machine.
@@ -110,12 +180,26 @@ fn folder(at: BorrowedFd<'_>, path: &Path, more: OFlags) -> Result<File, FolderP
     opened.map(File::from).map_err(problem)
 }
 
-pub(crate) fn identity(handle: &File) -> std::io::Result<Identity> {
+/// Tells which folder a handle is on.
+pub fn identity(handle: &File) -> std::io::Result<Identity> {
     let found = handle.metadata()?;
     Ok(Identity {
         dev: found.dev(),
         ino: found.ino(),
     })
+}
+
+impl From<FolderProblem> for Errno {
+    fn from(problem: FolderProblem) -> Self {
+        match problem {
+            FolderProblem::Empty | FolderProblem::Missing => Self::NOENT,
+            FolderProblem::NotAFolder => Self::NOTDIR,
+            FolderProblem::Outside => Self::XDEV,
+            FolderProblem::Loops => Self::LOOP,
+            FolderProblem::Moved => Self::AGAIN,
+            FolderProblem::Refused(error) => error,
+        }
+    }
 }
 
 fn problem(error: Errno) -> FolderProblem {
@@ -142,7 +226,7 @@ mod kernel {
     use rustix::fs::{Mode, OFlags, ResolveFlags, openat2, readlink};
     use rustix::io::Errno;
 
-    use super::{FILE, FOLDER, FolderProblem, identity, problem};
+    use super::{FOLDER, FolderProblem, Links, identity, problem};
 
     /// A path with `..` cannot be resolved while somebody renames folders; then it is tried again, so often.
     const TRIES: usize = 32;
@@ -169,9 +253,24 @@ mod kernel {
         }
     }
 
-    pub(super) fn open_file(folder: BorrowedFd<'_>, path: &Path) -> Result<File, Errno> {
-        let how = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
-        resolved(folder, path, FILE.union(OFlags::NOFOLLOW), how)
+    pub(super) fn open_at(
+        folder: BorrowedFd<'_>,
+        path: &Path,
+        flags: OFlags,
+        mode: Mode,
+        links: Links,
+    ) -> Result<File, Errno> {
+        let (flags, how) = match links {
+            Links::Refused => (
+                flags.union(OFlags::NOFOLLOW),
+                ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS),
+            ),
+            Links::Within => (
+                flags,
+                ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS),
+            ),
+        };
+        resolved(folder, path, flags, mode, how)
     }
 
     fn is_same(a: &File, b: &File) -> bool {
@@ -179,18 +278,19 @@ mod kernel {
     }
 
     fn resolve(root: BorrowedFd<'_>, path: &Path, how: ResolveFlags) -> Result<File, Errno> {
-        resolved(root, path, FOLDER, how)
+        resolved(root, path, FOLDER, Mode::empty(), how)
     }
 
     fn resolved(
         root: BorrowedFd<'_>,
         path: &Path,
         flags: OFlags,
+        mode: Mode,
         how: ResolveFlags,
     ) -> Result<File, Errno> {
         let mut done = Err(Errno::AGAIN);
         for _ in 0..TRIES {
-            done = openat2(root, path, flags, Mode::empty(), how);
+            done = openat2(root, path, flags, mode, how);
             if !matches!(done, Err(Errno::AGAIN | Errno::INTR)) {
                 break;
             }

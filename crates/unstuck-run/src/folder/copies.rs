@@ -1,0 +1,116 @@
+//! The copies of a run's files in its project, for people and other programs: written as far as that is possible, never read.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use unstuck_core::RunId;
+use unstuck_files::{DirHandle, FileError, FileProblem};
+
+use super::{PROJECT_FOLDER, copies_of};
+
+/// The folder of a run in its project.
+#[derive(Debug)]
+pub(super) struct Copies {
+    path: PathBuf,
+    /// None where it could not be made.
+    folder: Option<DirHandle>,
+    events: Option<File>,
+    /// Whether something could not be written: then nothing more is.
+    is_given_up: bool,
+    /// Why, until somebody is told.
+    failure: Option<FileError>,
+}
+
+impl Copies {
+    /// Makes the folder, or opens it where it is there already.
+    pub(super) fn open(project: &Path, run: &RunId) -> Self {
+        let mut copies = Self {
+            path: copies_of(project, run),
+            folder: None,
+            events: None,
+            is_given_up: false,
+            failure: None,
+        };
+        match open(project, run).map_err(|error| error.below(project)) {
+            Ok(folder) => copies.folder = Some(folder),
+            Err(error) => copies.give_up(error),
+        }
+        copies
+    }
+
+    fn give_up(&mut self, error: FileError) {
+        self.is_given_up = true;
+        self.events = None;
+        self.failure.get_or_insert(error.below(&self.path));
+    }
+
+    /// Takes why something could not be written; only once.
+    pub(super) fn take_failure(&mut self) -> Option<FileError> {
+        self.failure.take()
+    }
+
+    /// Writes something, unless something could not be written before.
+    pub(super) fn write<T>(
+        &mut self,
+        write: impl FnOnce(&DirHandle) -> Result<T, FileError>,
+    ) -> Option<T> {
+        let folder = self.folder.as_ref().filter(|_| !self.is_given_up)?;
+        match write(folder) {
+            Ok(done) => Some(done),
+            Err(error) => {
+                self.give_up(error);
+                None
+            }
+        }
+    }
+
+    /// Adds to a file.
+    pub(super) fn append(&mut self, name: &Path, bytes: &[u8]) {
+        self.write(|folder| {
+            let mut file = folder.append(name)?;
+            file.write_all(bytes).map_err(|error| failed(name, error))
+        });
+    }
+
+    /// Adds to the file of events, which is held open.
+    pub(super) fn append_events(&mut self, name: &Path, lines: &[u8]) {
+        if self.events.is_none() {
+            self.events = self.write(|folder| folder.append(name));
+        }
+        let written = self.events.as_mut().map(|events| events.write_all(lines));
+        if let Some(Err(error)) = written {
+            self.give_up(failed(name, error));
+        }
+    }
+
+    /// A folder below it, made if it is not there, and its path; also where copies were given up.
+    pub(super) fn folder(&self, below: &Path) -> Option<(DirHandle, PathBuf)> {
+        let folder = self.folder.as_ref()?.create_dirs(below).ok()?;
+        Some((folder, self.path.join(below)))
+    }
+}
+
+fn failed(name: &Path, error: io::Error) -> FileError {
+    FileError {
+        path: name.to_owned(),
+        problem: FileProblem::System(error),
+    }
+}
+
+fn open(project: &Path, run: &RunId) -> Result<DirHandle, FileError> {
+    let ours = DirHandle::open(project)?.create_dirs(Path::new(PROJECT_FOLDER))?;
+    ignore_itself(&ours)?;
+    ours.create_dirs(&Path::new("runs").join(run.as_str()))
+}
+
+/// Keeps the folder out of version control without touching a file of the project.
+fn ignore_itself(ours: &DirHandle) -> Result<(), FileError> {
+    match ours.create_new(Path::new(".gitignore"), b"*\n") {
+        Err(FileError {
+            problem: FileProblem::System(error),
+            ..
+        }) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,35 @@
+//! Lets a child end with this process, also when this one is killed. The one place of this crate with `unsafe` in it.
+#![cfg_attr(
+    target_os = "linux",
+    expect(
+        unsafe_code,
+        reason = "what a child does between fork and exec has no safe interface"
+    )
+)]
+
+use std::process::Command;
+
+/// Has the kernel kill a child when the thread that starts it ends. That thread waits for the child.
+#[cfg(target_os = "linux")]
+pub(super) fn die_with_parent(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+
+    use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+
+    let parent = getpid();
+    // SAFETY: between fork and exec only system calls that are async-signal-safe are made, and nothing is allocated.
+    unsafe {
+        command.pre_exec(move || {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            // A parent that was killed before this tells nobody any more.
+            match getppid() == Some(parent) {
+                true => Ok(()),
+                false => Err(rustix::io::Errno::CHILD.into()),
+            }
+        });
+    }
+}
+
+/// Other systems have no such signal: there the time limit of a call is what ends it.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn die_with_parent(_command: &mut Command) {}

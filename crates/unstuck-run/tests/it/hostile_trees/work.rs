@@ -1,0 +1,252 @@
+//! What unstuck reads and writes in a project.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use unstuck_config::{Config, Layers};
+use unstuck_core::decision::default_template;
+use unstuck_core::episode::RunFold;
+use unstuck_core::event::{
+    Event, Outcome, Part, Recorded, RunFinished, RunStarted, SessionSpec, VERSION, Work,
+};
+use unstuck_core::redact::Redactor;
+use unstuck_core::{RunId, Timestamp};
+use unstuck_files::DirHandle;
+use unstuck_files::safe_open::Resolver;
+use unstuck_repair::proposal_file::ProposalFile;
+use unstuck_run::drive::{resolve_target, write_whole};
+use unstuck_run::folder::RunFolder;
+use unstuck_run::prompt::{Files, ProjectFiles};
+use unstuck_run::worktree::{Snapshots, fingerprint};
+
+use super::planting::{NAMES, RUN, Tree};
+use super::{CANARY, Chance};
+
+/// What an attempt prints.
+const PRINTED: &str = "what the agent printed\n";
+
+/// So much is read of a file.
+const MOST: u64 = 1 << 20;
+
+/// Does some of what unstuck does in a project.
+pub(crate) fn work(tree: &Tree, chance: &mut Chance) {
+    for _ in 0..3 {
+        match chance.below(24) {
+            0..8 => run_files(tree),
+            8..11 => included(tree, chance),
+            11..14 => configured(tree),
+            14..17 => answered(tree),
+            17..22 => handled(tree, chance),
+            22 => drop(fingerprint(&tree.project, &tree.state)),
+            _ if chance.below(8) == 0 => snapshots(tree, chance),
+            _ => {}
+        }
+    }
+}
+
+#[track_caller]
+fn expect_own(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    assert!(!text.contains(CANARY), "this was read: {text}");
+}
+
+fn events(tree: &Tree) -> Vec<Recorded> {
+    let run = RunId::new(RUN);
+    let spec = SessionSpec {
+        session: run.session(1),
+        cwd: tree.project.display().to_string(),
+        command: vec!["true".to_owned()],
+        agent: None,
+        model: None,
+        policy: default_template(),
+        origins: std::collections::BTreeMap::new(),
+        timeout_ms: None,
+        idle_timeout_ms: None,
+        options: serde_json::Value::Null,
+        unrepeatable: None,
+        knowledge: "1".to_owned(),
+    };
+    let started = RunStarted {
+        project: tree.project.display().to_string(),
+        work: Work::Command(Box::new(spec)),
+    };
+    let finished = RunFinished {
+        outcome: Outcome::Failed,
+        exit_code: 1,
+        reason: "it failed".to_owned(),
+        attempts: 1,
+        retry_count: 0,
+        recovery_level: None,
+        cost_usd: None,
+        duration_ms: 1,
+    };
+    let all = [Event::from(Box::new(started)), Event::from(finished)];
+    let recorded = |(event, seq): (Event, u64)| Recorded {
+        version: VERSION,
+        run: run.clone(),
+        seq,
+        at: Timestamp::from_seconds(1_794_744_000),
+        event,
+    };
+    all.into_iter().zip(1..).map(recorded).collect()
+}
+
+/// The files of a run, and what an agent proposes in one of them. Those that count are written whatever is in the project.
+fn run_files(tree: &Tree) {
+    let redactor = Redactor::new([]);
+    let run = RunId::new(RUN);
+    let events = events(tree);
+    let (fold, with_states) = RunFold::fold_with_states(&events).unwrap();
+    let mut folder = RunFolder::open(&tree.state, &tree.project, &run).unwrap();
+    folder.show(&with_states, &fold, &redactor).unwrap();
+    let attempt = folder.attempt(None, 1, 1).unwrap();
+    let mut log = attempt.log("stdout.log", &redactor);
+    log.push(PRINTED.as_bytes());
+    log.finish();
+    attempt.write("prompt.md", "do it");
+    let part = Part {
+        role: "a".to_owned(),
+        iteration: 1,
+        instance: 1,
+    };
+    folder.keep(&part, 1, "output.md", PRINTED).unwrap();
+    if let Some((proposals, _)) = folder.proposals(None, 1, 1) {
+        let read = ProposalFile::read_in(&proposals, Path::new("recovery.json"));
+        if let Ok(Some(document)) = read {
+            expect_own(&document.bytes);
+        }
+    }
+    let own = folder.path();
+    for (name, expected) in [
+        ("attempt-1/stdout.log", PRINTED),
+        ("roles/a/output.md", PRINTED),
+    ] {
+        assert_eq!(fs::read_to_string(own.join(name)).unwrap(), expected);
+    }
+    assert!(own.join("state.json").is_file() && own.join("checkpoint.json").is_file());
+}
+
+fn included(tree: &Tree, chance: &mut Chance) {
+    let files = ProjectFiles::new(&tree.project);
+    for _ in 0..4 {
+        if let Ok(text) = files.read(*chance.one(NAMES)) {
+            expect_own(text.as_bytes());
+        }
+    }
+}
+
+fn configured(tree: &Tree) {
+    let layers = Layers {
+        here: Some(tree.project.clone()),
+        ..Layers::default()
+    };
+    let Ok(config) = Config::load(&layers) else {
+        return;
+    };
+    let problems = config.check();
+    expect_own(format!("{problems:?}").as_bytes());
+    for role in config.roles() {
+        if let Ok(Some(text)) = config.prompt_of(role) {
+            expect_own(text.as_bytes());
+        }
+    }
+}
+
+fn answered(tree: &Tree) {
+    // As it is resolved before anything runs.
+    let target = tree.project.join("answer.md");
+    let _ = write_whole(&target, PRINTED.as_bytes());
+    let _ = resolve_target(&target);
+}
+
+/// Every operation of a handle, at any name, resolved by the kernel and step by step.
+fn handled(tree: &Tree, chance: &mut Chance) {
+    let resolver = *chance.one(&[Resolver::Kernel, Resolver::Stepwise]);
+    let project = DirHandle::open(&tree.project).unwrap().resolving(resolver);
+    for _ in 0..6 {
+        let (name, other) = (Path::new(*chance.one(NAMES)), Path::new(*chance.one(NAMES)));
+        match chance.below(14) {
+            0 => drop(project.read(name, MOST).map(|bytes| expect_own(&bytes))),
+            1 => drop(
+                project
+                    .read_within(name, MOST)
+                    .map(|bytes| expect_own(&bytes)),
+            ),
+            2 => drop(
+                project
+                    .read_end(name, 100)
+                    .map(|(bytes, _)| expect_own(&bytes)),
+            ),
+            3 => drop(project.replace(name, b"ours\n")),
+            4 => {
+                if let Ok(mut file) = project.append(name) {
+                    file.write_all(b"ours\n").unwrap();
+                }
+            }
+            5 => {
+                if let Ok(mut file) = project.create(name) {
+                    file.write_all(b"ours\n").unwrap();
+                }
+            }
+            6 => drop(project.create_dirs(name)),
+            7 => drop(project.create_new(name, b"ours\n")),
+            8 => drop(project.remove_file(name)),
+            9 => drop(project.remove_tree(name)),
+            10 => drop(project.link(name, other)),
+            11 => drop(project.rename(name, other)),
+            12 => {
+                let names = project.entries(name).unwrap_or_default();
+                expect_own(format!("{names:?}").as_bytes());
+            }
+            _ => {
+                if let Ok(file) = project.open_file(name) {
+                    let mut bytes = Vec::new();
+                    file.take(MOST).read_to_end(&mut bytes).unwrap();
+                    expect_own(&bytes);
+                }
+            }
+        }
+    }
+}
+
+/// A snapshot of the work tree, and the way back to it.
+fn snapshots(tree: &Tree, chance: &mut Chance) {
+    crate::worktree::git(&tree.project, &["init", "-q", "-b", "main"]);
+    let Ok(snapshots) = Snapshots::open(&tree.project, &RunId::new(RUN), &tree.state) else {
+        return;
+    };
+    let before = snapshots.take("before");
+    let project = DirHandle::open(&tree.project).unwrap();
+    for _ in 0..4 {
+        let name = Path::new(*chance.one(NAMES));
+        let _ = project.replace(name, b"changed\n");
+        let _ = project.remove_tree(Path::new(*chance.one(NAMES)));
+    }
+    if let Ok(before) = before {
+        let _ = snapshots.restore(&before);
+    }
+    let args = ["cat-file", "--batch-all-objects", "--batch", "--unordered"];
+    expect_own(crate::worktree::git(&tree.project, &args).as_bytes());
+}
+
+/// Nothing of what is outside has been copied into the project, or into what unstuck keeps.
+pub(crate) fn expect_nothing_leaked(tree: &Tree) {
+    for folder in [&tree.project, &tree.state] {
+        if folder.exists() {
+            expect_own_files(folder);
+        }
+    }
+}
+
+fn expect_own_files(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let data = entry.metadata().unwrap();
+        if data.is_dir() {
+            expect_own_files(&entry.path());
+        } else if data.is_file() && data.nlink() == 1 && data.len() < MOST {
+            expect_own(&fs::read(entry.path()).unwrap());
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Files that a project's configuration names.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::fifo;
+use crate::Place;
+
+fn role(more: &str) -> String {
+    format!(
+        "[[role]]\nid = \"a\"\nagent = \"command\"\ncommand = [\"sh\", \"-c\", \"cat > got\"]\n{more}\n{}",
+        super::QUICK
+    )
+}
+
+/// M9: a prompt file that never ends, or never begins, is an error that says so.
+#[test]
+fn a_prompt_file_that_is_no_file_is_refused_at_once() {
+    for what in ["fifo", "zero", "socket", "folder", "huge"] {
+        let place = Place::new();
+        place.write("unstuck.toml", &role("prompt_file = \"prompt.md\""));
+        let path = place.project().join("prompt.md");
+        let mut listening = None;
+        match what {
+            "fifo" => fifo(&path),
+            "zero" => symlink("/dev/zero", &path).unwrap(),
+            "socket" => listening = Some(std::os::unix::net::UnixListener::bind(&path).unwrap()),
+            "folder" => fs::create_dir(&path).unwrap(),
+            _ => fs::File::create(&path).unwrap().set_len(1 << 42).unwrap(),
+        }
+        for args in [&["run"][..], &["config", "check"]] {
+            let ended = place.run_in_time(args);
+            assert_ne!(ended.code, 0, "{what}: {}{}", ended.stdout, ended.stderr);
+            let told = ended.stdout + &ended.stderr;
+            assert!(told.contains("prompt.md"), "{what}: {told}");
+        }
+        assert!(!place.project().join("got").exists());
+        drop(listening);
+    }
+}
+
+/// H1, M9: a file outside of the project is not read into a prompt, which goes to the agent and into the project.
+#[test]
+fn a_prompt_file_does_not_lead_out_of_the_project() {
+    for (file, is_link) in [("prompt.md", true), ("../outside/private.txt", false)] {
+        let place = Place::new();
+        let outside = place.outside();
+        place.write("unstuck.toml", &role(&format!("prompt_file = \"{file}\"")));
+        if is_link {
+            symlink(outside.join("private.txt"), place.project().join(file)).unwrap();
+        }
+        let ended = place.run_in_time(&["run"]);
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("outside of the project"),
+            "{}",
+            ended.stderr
+        );
+        assert!(!place.project().join("got").exists());
+    }
+}
+
+/// M9: the same holds for what a prompt includes, and for the configuration itself.
+#[test]
+fn included_files_and_the_configuration_itself_hold_nobody_up() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        &role("prompt = \"{% include 'notes.md' %}\""),
+    );
+    fifo(&place.project().join("notes.md"));
+    let ended = place.run_in_time(&["run"]);
+    assert_ne!(ended.code, 0, "{}", ended.stderr);
+
+    let place = Place::new();
+    fifo(&place.project().join("unstuck.toml"));
+    let ended = place.run_in_time(&["exec", "--", "echo", "fine"]);
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (0, "fine\n"),
+        "{}",
+        ended.stderr
+    );
+
+    let place = Place::new();
+    symlink("/dev/zero", place.project().join("unstuck.toml")).unwrap();
+    place.run_in_time(&["exec", "--", "echo", "fine"]);
+}
