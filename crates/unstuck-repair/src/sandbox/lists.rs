@@ -71,8 +71,18 @@ pub(super) struct Project {
 #[serde(deny_unknown_fields)]
 pub(super) struct Processes {
     pub(super) signals: BTreeSet<String>,
-    pub(super) looks: BTreeSet<String>,
-    pub(super) beside: BTreeSet<String>,
+    pub(super) looks: Vec<Look>,
+}
+
+/// A program that looks into processes, and the arguments with which it does nothing else.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Look {
+    pub(super) program: String,
+    /// Letters of short options.
+    pub(super) letters: String,
+    /// Whole arguments.
+    pub(super) words: BTreeSet<String>,
 }
 
 /// By what an entry is known to work on nothing but files.
