@@ -5,9 +5,11 @@
 //! what happened, so that a sandbox that could not be set up is never taken for a command that failed.
 //! `docs/design/sandbox.md` tells what each layer stops and what is not closed.
 
+mod checked;
 mod discarded;
 mod effective;
 mod failure;
+mod git;
 mod inner;
 mod link;
 mod lists;
@@ -35,8 +37,9 @@ use std::ffi::OsString;
 
 pub use effective::{Confinement, Effective};
 pub use link::own_program;
+pub use git::{GitEffects, GitFolders, git_effects_shown};
 pub use lists::guarded;
-pub use planted::Absent;
+pub use planted::Before;
 pub use profile::{Bounds, Demand, Network, Overlay, Profile, Reach, Rights};
 pub use reach::{reach, rights};
 pub use scratch::Scratch;
