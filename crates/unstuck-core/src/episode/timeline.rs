@@ -8,8 +8,8 @@ use crate::decision::EscalationRecord;
 use crate::diagnosis::Diagnosis;
 use crate::event::{
     Answering, ApprovalSource, AttemptEnd, AttemptStarted, DecisionMade, Event, Excerpt, Measured,
-    ModelEscalated, Part, Recorded, RecoveryEscalated, RecoveryProposed, RecoveryResolved, RepairTraces,
-    RunStarted, SessionId, SessionSpec, WaitingUntil,
+    ModelEscalated, Part, Recorded, RecoveryEscalated, RecoveryProposed, RecoveryResolved,
+    RepairTraces, RunStarted, SessionId, SessionSpec, WaitingUntil,
 };
 use crate::moment::Timestamp;
 

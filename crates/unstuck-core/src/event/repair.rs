@@ -203,9 +203,21 @@ impl RepairTraces {
         let lists = [
             ("sandbox lacks", &self.missing, "; "),
             ("sandbox", &self.notes, "; "),
-            ("removed or put back, because git or unstuck would obey it", &self.planted, ", "),
-            ("written to the home folder and not kept", &self.discarded, ", "),
-            ("not kept, because others changed it meanwhile", &self.overtaken, ", "),
+            (
+                "removed or put back, because git or unstuck would obey it",
+                &self.planted,
+                ", ",
+            ),
+            (
+                "written to the home folder and not kept",
+                &self.discarded,
+                ", ",
+            ),
+            (
+                "not kept, because others changed it meanwhile",
+                &self.overtaken,
+                ", ",
+            ),
         ];
         let lists = lists.into_iter().filter(|(_, list, _)| !list.is_empty());
         let lines = lists.map(|(what, list, between)| format!("{what}: {}", list.join(between)));

@@ -96,7 +96,9 @@ impl Programs {
             return Some(format!("`{program}` is {}", group.is));
         }
         let climbs = |argument: &&str| {
-            let value = argument.split_once('=').map_or(*argument, |(_, value)| value);
+            let value = argument
+                .split_once('=')
+                .map_or(*argument, |(_, value)| value);
             value.split('/').any(|part| part == "..")
         };
         if let Some(argument) = arguments.iter().find(|argument| climbs(argument)) {

@@ -7,8 +7,23 @@ use std::collections::BTreeSet;
 
 /// Beginnings of sources that are no registry, whatever host they name.
 const ODD: [&str; 17] = [
-    "file:", "link:", "portal:", "git+", "git:", "git@", "ssh:", "github:", "gitlab:", "bitbucket:", "gist:", "http:", "hg+", "svn+",
-    "bzr+", "path+", "patch:",
+    "file:",
+    "link:",
+    "portal:",
+    "git+",
+    "git:",
+    "git@",
+    "ssh:",
+    "github:",
+    "gitlab:",
+    "bitbucket:",
+    "gist:",
+    "http:",
+    "hg+",
+    "svn+",
+    "bzr+",
+    "path+",
+    "patch:",
 ];
 /// The sources that are not the usual registry, each on a line of its own: a folder, a repository or a plain address as it
 /// stands with the contents it promises, any other address by its machine. Only lines with one of the keys count, and
@@ -50,7 +65,9 @@ fn source(word: &str, registries: &[String]) -> Option<String> {
         (is_begin && word.len() > at + begin.len()).then_some(&word[at..])
     });
     if let Some(odd) = odd.max_by_key(|source| source.len()) {
-        let is_usual = registries.iter().any(|known| odd.starts_with(known.as_str()));
+        let is_usual = registries
+            .iter()
+            .any(|known| odd.starts_with(known.as_str()));
         return (!is_usual).then(|| odd.to_owned());
     }
     let at = word.find("https://")?;
@@ -92,13 +109,20 @@ fn bare(text: &str) -> &str {
 
 /// Whether a word is a path that stands for itself.
 fn is_path(word: &str, key: &str) -> bool {
-    let begins = ["./", "../", "/", "~/"].iter().any(|begin| word.starts_with(begin));
+    let begins = ["./", "../", "/", "~/"]
+        .iter()
+        .any(|begin| word.starts_with(begin));
     begins || key == "resolved" && word != key && word.contains('/') && !word.contains("://")
 }
 
 /// Whether a package of `package-lock.json` comes from a registry and nothing says what it must contain.
 fn is_unpromised(lines: &[&str], at: usize, registries: &[String]) -> bool {
-    let Some(("resolved", address)) = lines[at].trim().starts_with('"').then(|| pair(lines[at])).flatten() else {
+    let Some(("resolved", address)) = lines[at]
+        .trim()
+        .starts_with('"')
+        .then(|| pair(lines[at]))
+        .flatten()
+    else {
         return false;
     };
     let promised = lines.get(at + 1).and_then(|line| pair(line));
@@ -110,31 +134,52 @@ mod tests {
     use super::unusual;
 
     fn npm(text: &str) -> String {
-        let keys = ["resolved", "resolution", "version", "source", "url", "remote"];
+        let keys = [
+            "resolved",
+            "resolution",
+            "version",
+            "source",
+            "url",
+            "remote",
+        ];
         let registries = ["https://registry.npmjs.org/".to_owned()];
         unusual(text, &registries, &keys.map(str::to_owned))
     }
 
     fn entry(resolved: &str) -> String {
-        format!("    \"node_modules/a\": {{\n      \"version\": \"1.0.0\",\n      \"resolved\": \"{resolved}\",\n      \"integrity\": \"sha512-x==\"\n    }}\n")
+        format!(
+            "    \"node_modules/a\": {{\n      \"version\": \"1.0.0\",\n      \"resolved\": \"{resolved}\",\n      \"integrity\": \"sha512-x==\"\n    }}\n"
+        )
     }
 
     #[test]
     fn packages_of_the_registry_do_not_count() {
-        assert_eq!(npm(&entry("https://registry.npmjs.org/a/-/a-1.0.0.tgz")), "");
+        assert_eq!(
+            npm(&entry("https://registry.npmjs.org/a/-/a-1.0.0.tgz")),
+            ""
+        );
         let more = "  \"funding\": {\n    \"link\": \"https://example.com/x\"\n  },\n  \"deprecated\": \"see http://example.com\"\n";
         assert_eq!(npm(more), "");
     }
 
     #[test]
     fn folders_repositories_and_other_machines_count() {
-        assert_eq!(npm(&entry("file:vendor.tgz")), "file:vendor.tgz sha512-x==\n");
+        assert_eq!(
+            npm(&entry("file:vendor.tgz")),
+            "file:vendor.tgz sha512-x==\n"
+        );
         assert_eq!(
             npm(&entry("git+ssh://git@github.com/x/y.git#abc")),
             "git+ssh://git@github.com/x/y.git#abc sha512-x==\n"
         );
-        assert_eq!(npm(&entry("http://registry.npmjs.org/a/-/a-1.0.0.tgz")), "http://registry.npmjs.org/a/-/a-1.0.0.tgz sha512-x==\n");
-        assert_eq!(npm(&entry("https://npm.example.com/a/-/a-1.0.0.tgz")), "https://npm.example.com\n");
+        assert_eq!(
+            npm(&entry("http://registry.npmjs.org/a/-/a-1.0.0.tgz")),
+            "http://registry.npmjs.org/a/-/a-1.0.0.tgz sha512-x==\n"
+        );
+        assert_eq!(
+            npm(&entry("https://npm.example.com/a/-/a-1.0.0.tgz")),
+            "https://npm.example.com\n"
+        );
         let without = "      \"resolved\": \"https://registry.npmjs.org/a/-/a-1.0.0.tgz\"\n    }\n";
         assert!(npm(without).contains("without the hash"));
     }
@@ -143,14 +188,32 @@ mod tests {
     fn every_format_is_read() {
         for (text, expected) in [
             ("a@file:../a:\n", "file:../a"),
-            ("a@^1:\n  version \"1\"\n  resolved \"git+https://example.com/a.git#1\"\n", "git+https://example.com/a.git#1"),
+            (
+                "a@^1:\n  version \"1\"\n  resolved \"git+https://example.com/a.git#1\"\n",
+                "git+https://example.com/a.git#1",
+            ),
             ("\"a@file:../a\":\n  version: 1\n", "file:../a"),
-            ("    resolution: {tarball: https://evil.example/a.tgz}\n", "https://evil.example"),
-            ("    resolution: {directory: ../a, type: directory}\n", "../a"),
-            ("[package.source]\ntype = \"directory\"\nurl = \"../evil\"\n", "../evil"),
-            ("source = { git = \"https://evil.example/x?rev=1#2\" }\n", "https://evil.example"),
+            (
+                "    resolution: {tarball: https://evil.example/a.tgz}\n",
+                "https://evil.example",
+            ),
+            (
+                "    resolution: {directory: ../a, type: directory}\n",
+                "../a",
+            ),
+            (
+                "[package.source]\ntype = \"directory\"\nurl = \"../evil\"\n",
+                "../evil",
+            ),
+            (
+                "source = { git = \"https://evil.example/x?rev=1#2\" }\n",
+                "https://evil.example",
+            ),
             ("source = { directory = \"../evil\" }\n", "../evil"),
-            ("source = \"git+https://example.com/x#1\"\n", "git+https://example.com/x#1"),
+            (
+                "source = \"git+https://example.com/x#1\"\n",
+                "git+https://example.com/x#1",
+            ),
             ("  remote: ../evil\n", "../evil"),
         ] {
             let found = npm(text);
@@ -164,7 +227,10 @@ mod tests {
         let known = ["registry+https://github.com/rust-lang/crates.io-index".to_owned()];
         assert_eq!(unusual(cargo, &known, &[]), "");
         let uv = "source = { registry = \"https://pypi.org/simple\" }\nsdist = { url = \"https://files.pythonhosted.org/packages/a.tar.gz\", hash = \"sha256:x\", size = 1 }\n";
-        let known = ["https://pypi.org/simple".to_owned(), "https://files.pythonhosted.org/".to_owned()];
+        let known = [
+            "https://pypi.org/simple".to_owned(),
+            "https://files.pythonhosted.org/".to_owned(),
+        ];
         assert_eq!(unusual(uv, &known, &[]), "");
     }
 }

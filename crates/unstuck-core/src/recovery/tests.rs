@@ -14,8 +14,8 @@ use crate::diagnosis::{Diagnosis, Evidence};
 use crate::episode::SessionView;
 use crate::event::{
     AttemptInterrupted, AttemptStarted, AttemptSucceeded, FailedCheck, GuardWord, InterruptedBy,
-    Measured, Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved, RecoveryStarted, RepairTraces,
-    RunResumed, RunStarted, VERSION, WaitEnded, WaitEndedBy, Work,
+    Measured, Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved, RecoveryStarted,
+    RepairTraces, RunResumed, RunStarted, VERSION, WaitEnded, WaitEndedBy, Work,
 };
 use crate::failure::{Kind, Layer};
 use crate::guard::{Confidence, RepairCategory};

@@ -270,12 +270,7 @@ fn committed_part(
 
 impl Expected {
     /// What is the matter with a part, and what it was; none if it is as expected.
-    fn missed_by(
-        &self,
-        seen: &Seen,
-        now: Option<&str>,
-        grows: bool,
-    ) -> Option<(String, String)> {
+    fn missed_by(&self, seen: &Seen, now: Option<&str>, grows: bool) -> Option<(String, String)> {
         let Some(now) = now else {
             let why = match seen {
                 Seen::Unreadable(why) => why.clone(),
@@ -286,7 +281,8 @@ impl Expected {
         let hash = sha256(now.as_bytes());
         let is_accepted = self.accepted.iter().any(|one| one.hash == hash);
         // Of some files only what is new counts: a line that was there before is fine.
-        let is_among = |old: &str| grows && now.lines().all(|line| old.lines().any(|one| one == line));
+        let is_among =
+            |old: &str| grows && now.lines().all(|line| old.lines().any(|one| one == line));
         let is_committed = self.committed.as_deref() == Some(now)
             || self.committed.as_deref().is_some_and(is_among);
         let is_nothing = now.is_empty() && self.committed.is_none() && self.accepted.is_empty();

@@ -125,6 +125,12 @@ impl Layers {
         }))
     }
 
+    /// A folder that was written.
+    pub(super) fn upper_folder(&self, name: &[u8]) -> Option<OwnedFd> {
+        let upper = self.upper.as_ref()?;
+        handle::folder(upper, name).ok()
+    }
+
     /// What lies below at a name, whatever was written.
     pub(super) fn below(&self, name: &[u8]) -> Result<Option<Stat>> {
         match &self.lower {

@@ -178,7 +178,7 @@ fn effects(words: &[String]) -> impl Iterator<Item = &'static super::lists::GitE
 }
 
 /// Whether git itself keeps changing what has this name in a repository.
-pub(super) fn is_writable(name: &OsStr) -> bool {
+pub(crate) fn is_writable(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
@@ -190,7 +190,7 @@ pub(super) fn is_writable(name: &OsStr) -> bool {
 }
 
 /// Whether a folder with these names in it is a repository for git.
-pub(super) fn is_repository(names: &[(std::ffi::OsString, FileType)]) -> bool {
+pub(crate) fn is_repository(names: &[(std::ffi::OsString, FileType)]) -> bool {
     LAYOUT
         .iter()
         .all(|needed| names.iter().any(|(name, _)| name == needed))
@@ -266,7 +266,10 @@ pub(super) fn hook_is_harmless(name: &OsStr, text: &[u8], effects: GitEffects) -
         return false;
     };
     let is_known = |line: &str| {
-        line.is_empty() || LFS_LINES.iter().any(|known| known.replace("{}", name) == line)
+        line.is_empty()
+            || LFS_LINES
+                .iter()
+                .any(|known| known.replace("{}", name) == line)
     };
     effects.lfs && LFS_HOOKS.contains(&name) && text.lines().all(is_known)
 }
@@ -282,7 +285,7 @@ pub(super) fn open(root: &impl AsFd, path: &Path) -> Option<OwnedFd> {
 }
 
 /// The names in a folder, and what each is.
-pub(super) fn list(folder: &OwnedFd) -> Vec<(std::ffi::OsString, FileType)> {
+pub(crate) fn list(folder: &OwnedFd) -> Vec<(std::ffi::OsString, FileType)> {
     let Ok(entries) = Dir::read_from(folder) else {
         return Vec::new();
     };
@@ -362,7 +365,9 @@ mod tests {
     #[test]
     fn only_the_hooks_of_lfs_are_harmless_word_for_word() {
         let text = LFS_LINES.map(|line| line.replace("{}", "pre-push"));
-        let text = [&text[0], &text[1], &text[4]].map(String::as_str).join("\n");
+        let text = [&text[0], &text[1], &text[4]]
+            .map(String::as_str)
+            .join("\n");
         let name = OsStr::new("pre-push");
         assert!(hook_is_harmless(name, text.as_bytes(), ALL));
         assert!(!hook_is_harmless(

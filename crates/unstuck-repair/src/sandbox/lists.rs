@@ -69,7 +69,10 @@ impl Adding {
     pub(super) fn descends(&self, name: &OsStr, depth: usize) -> bool {
         let is_piece = self.until.as_ref().is_some_and(|sign| {
             let name = name.to_string_lossy();
-            name.chars().skip(1).collect::<String>().contains(sign.as_str())
+            name.chars()
+                .skip(1)
+                .collect::<String>()
+                .contains(sign.as_str())
         });
         !is_piece && self.depth.is_none_or(|most| depth < most)
     }
@@ -257,7 +260,11 @@ mod tests {
         let moved = |name: &str| (name == "CARGO_HOME").then(|| PathBuf::from("/srv/cargo"));
         let caches = Lists::built_in().caches(Some(Path::new("/home/me")), moved);
         assert!(caches.open.contains(Path::new("/srv/cargo/registry/cache")));
-        assert!(caches.adding.contains_key(Path::new("/srv/cargo/registry/src")));
+        assert!(
+            caches
+                .adding
+                .contains_key(Path::new("/srv/cargo/registry/src"))
+        );
         assert!(caches.narrow.contains(Path::new("/home/me/.npm/_cacache")));
         assert!(!caches.open.iter().any(|path| path.ends_with("bin")));
         assert!(!caches.open.contains(Path::new("/srv/cargo")));
@@ -288,7 +295,10 @@ mod tests {
             ".npm/_prebuilds/x",
         ] {
             let program = Path::new("/home/me").join(program);
-            let is_private = caches.private.iter().any(|(_, one)| program.starts_with(one));
+            let is_private = caches
+                .private
+                .iter()
+                .any(|(_, one)| program.starts_with(one));
             let open = caches.open.iter().find(|open| program.starts_with(open));
             assert!(is_private || open.is_none(), "{}", program.display());
             let narrow = caches.narrow.iter().find(|open| program.starts_with(open));

@@ -9,7 +9,7 @@ mod checked;
 mod discarded;
 mod effective;
 mod failure;
-mod git;
+pub(crate) mod git;
 mod inner;
 mod link;
 mod lists;
@@ -36,8 +36,8 @@ use elsewhere as system;
 use std::ffi::OsString;
 
 pub use effective::{Confinement, Effective};
-pub use link::own_program;
 pub use git::{GitEffects, GitFolders, git_effects_shown};
+pub use link::own_program;
 pub use lists::guarded;
 pub use planted::Before;
 pub use profile::{Bounds, Demand, Network, Overlay, Profile, Reach, Rights};

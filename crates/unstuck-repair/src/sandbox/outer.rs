@@ -68,9 +68,17 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
     let restored = before.map(|before| before.restore(&project, effects, is_private));
     merged.planted.extend(restored.into_iter().flatten());
     let discarded = home.map(|home| home.list()).unwrap_or_default();
-    let is_added = |path: &PathBuf| merged.added.iter().any(|added| added.starts_with(path) || path.starts_with(added));
+    let is_added = |path: &PathBuf| {
+        merged
+            .added
+            .iter()
+            .any(|added| added.starts_with(path) || path.starts_with(added))
+    };
     let cleared = Report::Cleared {
-        discarded: discarded.into_iter().filter(|path| !is_added(path)).collect(),
+        discarded: discarded
+            .into_iter()
+            .filter(|path| !is_added(path))
+            .collect(),
         planted: merged.planted,
         overtaken: merged.overtaken,
     };

@@ -40,7 +40,10 @@ pub struct Before {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Item {
     Folder,
-    File { bytes: Vec<u8>, mode: u32 },
+    File {
+        bytes: Vec<u8>,
+        mode: u32,
+    },
     Link(PathBuf),
     /// Too large, or nothing that could be written again.
     Other,
@@ -68,7 +71,12 @@ impl Before {
 
     /// Removes what appeared since and puts back what changed, but for what the command is known to make and what
     /// cannot start a program; tells all of it.
-    pub fn restore(&self, project: &impl AsFd, effects: GitEffects, is_private: bool) -> Vec<PathBuf> {
+    pub fn restore(
+        &self,
+        project: &impl AsFd,
+        effects: GitEffects,
+        is_private: bool,
+    ) -> Vec<PathBuf> {
         let mut told = self.clear(project);
         let now = GitFolders::look(project);
         for one in &now.found {
@@ -282,7 +290,9 @@ fn is_harmless(path: &Path, before: Option<&Item>, now: &Item, effects: GitEffec
     let Item::File { bytes, .. } = now else {
         return *now == Item::Folder && before.is_none() && may_be_made(path, effects);
     };
-    let is_hook = path.parent().is_some_and(|folder| folder.ends_with("hooks"));
+    let is_hook = path
+        .parent()
+        .is_some_and(|folder| folder.ends_with("hooks"));
     if path.ends_with("config") && (effects.submodules || effects.lfs) {
         settings_are_harmless(old, bytes, effects)
     } else if is_hook {
@@ -387,15 +397,17 @@ fn modules_are_harmless(folder: &OwnedFd, effects: GitEffects, depth: usize) -> 
 }
 
 fn has_no_links(folder: &OwnedFd, deepest: usize) -> bool {
-    git::list(folder).into_iter().all(|(name, kind)| match kind {
-        FileType::RegularFile => true,
-        FileType::Directory => {
-            deepest > 0
-                && git::open(folder, Path::new(&name))
-                    .is_some_and(|inner| has_no_links(&inner, deepest - 1))
-        }
-        _ => false,
-    })
+    git::list(folder)
+        .into_iter()
+        .all(|(name, kind)| match kind {
+            FileType::RegularFile => true,
+            FileType::Directory => {
+                deepest > 0
+                    && git::open(folder, Path::new(&name))
+                        .is_some_and(|inner| has_no_links(&inner, deepest - 1))
+            }
+            _ => false,
+        })
 }
 
 /// Whether a `.git` file of a submodule names its folder in the repository of the project.
@@ -439,7 +451,11 @@ fn put_back(project: &impl AsFd, path: &Path, before: Option<&Item>) {
         Some(Item::Folder) => match is_folder(&folder, name) {
             true => Ok(()),
             false => scratch::remove_below(&folder, name).and_then(|()| {
-                Ok(rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o755))?)
+                Ok(rustix::fs::mkdirat(
+                    &folder,
+                    name,
+                    Mode::from_raw_mode(0o755),
+                )?)
             }),
         },
         Some(Item::Link(target)) => scratch::remove_below(&folder, name)
@@ -451,8 +467,7 @@ fn put_back(project: &impl AsFd, path: &Path, before: Option<&Item>) {
 
 /// Writes a file that must not be there yet.
 fn write_new(folder: &OwnedFd, name: &OsStr, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mode = rustix::fs::RawMode::try_from(mode).unwrap_or(0o644);
     let mode = Mode::from_raw_mode(mode);
     let mut file = File::from(rustix::fs::openat(folder, name, flags, mode)?);
@@ -548,14 +563,27 @@ mod tests {
         assert_eq!(told, expected);
         let read = |name: &str| fs::read_to_string(git.join(name)).ok();
         assert_eq!(read("config").as_deref(), Some(CONFIG));
-        assert_eq!(read("hooks/pre-commit").as_deref(), Some("#!/bin/sh\nmine\n"));
+        assert_eq!(
+            read("hooks/pre-commit").as_deref(),
+            Some("#!/bin/sh\nmine\n")
+        );
         assert_eq!(read("index").as_deref(), Some("index"));
         assert_eq!(read("refs/x").as_deref(), Some("ref"));
-        for gone in ["commondir", "hooks/post-checkout", "info/attributes", "worktrees"] {
+        for gone in [
+            "commondir",
+            "hooks/post-checkout",
+            "info/attributes",
+            "worktrees",
+        ] {
             assert!(!git.join(gone).exists(), "{gone}");
         }
         assert!(root.join("package.json").exists() && !root.join("unstuck.json").exists());
-        assert_eq!(before.restore(&handle(root), GitEffects::default(), false).len(), 0);
+        assert_eq!(
+            before
+                .restore(&handle(root), GitEffects::default(), false)
+                .len(),
+            0
+        );
     }
 
     #[test]
@@ -609,6 +637,9 @@ mod tests {
         std::os::unix::fs::symlink(&other, root.join(".git")).unwrap();
         told(&before, &root, GitEffects::default());
         assert!(other.join("config").exists());
-        assert!(root.join(".git").symlink_metadata().is_err(), "the link is gone");
+        assert!(
+            root.join(".git").symlink_metadata().is_err(),
+            "the link is gone"
+        );
     }
 }

@@ -77,8 +77,8 @@ fn needed(home: &Path, search: &OsStr) -> Vec<PathBuf> {
 /// Whether a file of settings holds what looks like a secret, or cannot be looked at.
 fn holds_secret(path: &Path) -> bool {
     const LARGEST: u64 = 256 * 1024;
-    const WORDS: [&str; 8] = [
-        "_auth", "token", "password", "passwd", "secret", "credential", "apikey", "api_key",
+    const WORDS: [&str; 7] = [
+        "_auth", "token", "password", "passwd", "secret", "apikey", "api_key",
     ];
     let Ok(file) = std::fs::File::open(path) else {
         return true;
@@ -95,11 +95,17 @@ fn holds_secret(path: &Path) -> bool {
     });
     let lower = text.to_lowercase();
     let names_one = lower.lines().any(|line| {
-        let (name, value) = line.split_once(['=', ':']).unwrap_or((line, ""));
-        // A variable is none.
-        let is_given = !value.trim().is_empty() && !value.trim().starts_with("${");
-        is_given && WORDS.iter().any(|word| name.contains(word))
-            || line.contains('<') && WORDS.iter().any(|word| line.contains(&format!("<{word}>")))
+        WORDS.iter().any(|word| {
+            let Some((_, rest)) = line.split_once(word) else {
+                return false;
+            };
+            let value = rest
+                .split_once(['=', ':', '>'])
+                .map_or("", |(_, value)| value);
+            let value = value.trim().trim_matches(['"', '\'']);
+            // A variable is none, nor is the end of an element.
+            !value.is_empty() && !value.starts_with(['$', '<'])
+        })
     });
     has_key_in_address || names_one || Redactor::new([]).redact(&text) != text
 }

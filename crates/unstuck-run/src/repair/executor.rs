@@ -175,7 +175,8 @@ impl Executor {
         // The sandbox does this itself, unless it was killed. Then git's folder may be its private copy or not.
         if let Some(before) = before.filter(|_| !told.is_cleared) {
             let effects = GitEffects::of(&order.steps);
-            told.planted.extend(before.restore(job.root, effects, false));
+            told.planted
+                .extend(before.restore(job.root, effects, false));
         }
         Ok((ended, told))
     }

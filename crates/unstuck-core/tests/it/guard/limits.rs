@@ -41,7 +41,7 @@ fn the_limit_of_a_run_makes_it_ask() {
             auto_this_run: ran,
             ..Standing::default()
         };
-        ["npm ci", "npm test"].map(|command| {
+        ["npm ci", "npm cache verify"].map(|command| {
             judge(&rules, command, &Place::Ordinary, &standing)
                 .verdict
                 .name()

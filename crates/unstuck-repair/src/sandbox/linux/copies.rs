@@ -99,8 +99,7 @@ impl Copies {
                 let _ = unlinkat(project, NAME, AtFlags::REMOVEDIR);
             }
         }
-        let rules: BTreeMap<PathBuf, Adding> =
-            order.surroundings.adding.iter().cloned().collect();
+        let rules: BTreeMap<PathBuf, Adding> = order.surroundings.adding.iter().cloned().collect();
         for tool in self.tools {
             // Nothing was written where there is no folder.
             if let Ok(upper) = merge::open(&tool.upper) {
@@ -157,7 +156,10 @@ fn tools(order: &mut Order) -> io::Result<Vec<Tool>> {
             continue;
         };
         let below_home = home.as_ref().and_then(|home| at.strip_prefix(home).ok());
-        let around = order.copies.iter().find(|copy| !copy.is_git && at.starts_with(&copy.at));
+        let around = order
+            .copies
+            .iter()
+            .find(|copy| !copy.is_git && at.starts_with(&copy.at));
         let upper = match (below_home, around) {
             (Some(below), _) => order.surroundings.scratch.join(scratch::HOME).join(below),
             (None, Some(copy)) => {

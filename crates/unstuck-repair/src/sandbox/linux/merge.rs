@@ -196,7 +196,9 @@ impl GitCopy<'_> {
             Ok(None) => Some(Vec::new()),
             _ => read(real),
         };
-        let is_hook = path.parent().is_some_and(|folder| folder.ends_with("hooks"));
+        let is_hook = path
+            .parent()
+            .is_some_and(|folder| folder.ends_with("hooks"));
         match before {
             None => false,
             Some(before) if text == "config" => {
@@ -219,9 +221,9 @@ impl GitCopy<'_> {
         merged: &mut Merged,
     ) -> io::Result<()> {
         let before = look(real, name)?;
-        let is_overtaken = before.as_ref().is_some_and(|data| {
-            kind(data) != FileType::Directory && is_newer(data, self.since)
-        });
+        let is_overtaken = before
+            .as_ref()
+            .is_some_and(|data| kind(data) != FileType::Directory && is_newer(data, self.since));
         match mark(upper, name)? {
             None => Ok(()),
             Some(_) if is_overtaken => {
@@ -397,8 +399,7 @@ fn mode(data: &Stat) -> Mode {
 }
 
 fn new_file(folder: &OwnedFd) -> io::Result<(String, OwnedFd)> {
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for _ in 0..TRIES {
         let name = free_name();
         match openat(folder, name.as_str(), flags, Mode::RUSR | Mode::WUSR) {
@@ -469,14 +470,19 @@ pub(in crate::sandbox) fn now() -> Timespec {
         reason = "the file system notes changes by this clock"
     )]
     let now = std::time::SystemTime::now();
-    let now = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now = now
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
     time(seconds, i64::from(now.subsec_nanos()))
 }
 
 /// A folder by its path, which a person or the system chose; its last part is no link.
 pub(in crate::sandbox) fn open(path: &Path) -> io::Result<OwnedFd> {
-    Ok(handle::folder(rustix::fs::CWD, path.as_os_str().as_bytes())?)
+    Ok(handle::folder(
+        rustix::fs::CWD,
+        path.as_os_str().as_bytes(),
+    )?)
 }
 
 /// A folder below another one, part by part.

@@ -89,10 +89,16 @@ pub(in crate::drive) fn ended(
 }
 
 fn traces(ran: &Ran, redactor: &Redactor) -> RepairTraces {
-    let texts = |all: &[String]| all.iter().map(|one| redactor.redact(one).into_owned()).collect();
+    let texts = |all: &[String]| {
+        all.iter()
+            .map(|one| redactor.redact(one).into_owned())
+            .collect()
+    };
     let paths = |all: &[PathBuf]| {
         let shown = all.iter().map(|path| show(&path.to_string_lossy()));
-        shown.map(|path| redactor.redact(&path).into_owned()).collect()
+        shown
+            .map(|path| redactor.redact(&path).into_owned())
+            .collect()
     };
     RepairTraces {
         missing: texts(&ran.sandbox.missing),

@@ -5,8 +5,8 @@ use std::path::Path;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use unstuck_core::RunId;
-use unstuck_core::redact::Redactor;
 use unstuck_core::event::RepairConditions;
+use unstuck_core::redact::Redactor;
 use unstuck_repair::environment::Environment;
 use unstuck_repair::sandbox::wire::Steps;
 use unstuck_repair::sandbox::{

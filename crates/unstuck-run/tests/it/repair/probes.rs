@@ -398,7 +398,11 @@ async fn what_decides_about_later_commands_stays_as_it_is() {
         assert_eq!(ran.sandbox.line(), "full");
         assert!(!ran.planted.is_empty(), "{line}: {ran:#?}");
         let mut names = std::fs::read_dir(place.path("project/.git/hooks")).unwrap();
-        assert_eq!(names.next().unwrap().unwrap().file_name(), "pre-commit", "{line}");
+        assert_eq!(
+            names.next().unwrap().unwrap().file_name(),
+            "pre-commit",
+            "{line}"
+        );
         assert!(names.next().is_none(), "{line}");
     }
     for name in kept {

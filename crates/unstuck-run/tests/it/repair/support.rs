@@ -82,7 +82,8 @@ impl Place {
 
     pub(crate) fn environment(&self) -> Environment {
         let home = self.path("home").into_os_string();
-        let owner = std::env::vars_os().filter(|(name, _)| name != "HOME");
+        let is_ours = |name: &OsString| name == "HOME" || name == "CARGO_HOME";
+        let owner = std::env::vars_os().filter(|(name, _)| !is_ours(name));
         let owner = owner.chain([(OsString::from("HOME"), home)]);
         Environment::rebuilt(owner, &self.path("project"), &self.keep)
     }
@@ -146,14 +147,23 @@ impl Place {
 
     /// Makes a repository of the project with one commit, and runs git in it as its owner would.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
-        #[expect(clippy::disallowed_methods, reason = "the owner of the project runs git")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the owner of the project runs git"
+        )]
         let output = std::process::Command::new("git")
             .args(arguments)
             .current_dir(self.path("project"))
             .env("HOME", self.path("home"))
             .env("GIT_CONFIG_NOSYSTEM", "1")
-            .envs([("GIT_AUTHOR_NAME", "me"), ("GIT_AUTHOR_EMAIL", "me@example.com")])
-            .envs([("GIT_COMMITTER_NAME", "me"), ("GIT_COMMITTER_EMAIL", "me@example.com")])
+            .envs([
+                ("GIT_AUTHOR_NAME", "me"),
+                ("GIT_AUTHOR_EMAIL", "me@example.com"),
+            ])
+            .envs([
+                ("GIT_COMMITTER_NAME", "me"),
+                ("GIT_COMMITTER_EMAIL", "me@example.com"),
+            ])
             .output()
             .unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()

@@ -251,7 +251,11 @@ pub(crate) fn preview_opener(asked: &Escalation, may: May) -> Markup {
 
 /// Under which conditions a proposed command would run.
 fn runs_with(conditions: &Conditions) -> Markup {
-    let class = if conditions.sandbox == "full" { "" } else { "strong" };
+    let class = if conditions.sandbox == "full" {
+        ""
+    } else {
+        "strong"
+    };
     html! {
         dt { "Sandbox" } dd class=(class) { (conditions.sandbox)
             @for missing in &conditions.missing { div class="small" { (text::one_line(missing, 400)) } } }

@@ -413,7 +413,9 @@ impl<F: Fn(&str) -> String> Sample<F> {
             exit_code: Some(0),
             duration_ms: Some(8_100),
             sandbox: self.o("partial"),
-            traces: vec![self.s("removed or put back, because git or unstuck would obey it: .git/commondir")],
+            traces: vec![
+                self.s("removed or put back, because git or unstuck would obey it: .git/commondir"),
+            ],
             output: self.s("added 812 packages\n"),
             failed: self.o("Something else failed afterwards."),
             worked: true,
