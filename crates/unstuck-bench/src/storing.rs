@@ -181,6 +181,7 @@ async fn cold(path: &Path) -> Result<Samples> {
 
 pub(crate) fn started(run: &RunId) -> Event {
     Event::from(Box::new(RunStarted {
+        head: None,
         project: "/home/me/shop".into(),
         work: Work::Command(Box::new(SessionSpec {
             cwd: "/home/me/shop".into(),

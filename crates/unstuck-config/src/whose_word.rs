@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::repairs::{Distrusted, ProjectRecovery, ProjectTrust};
-use crate::section::RecoverySection;
+use crate::section::{RecoverySection, Sandbox};
 
 impl Config {
     /// What counts about repairs; none if nobody says anything about them.
@@ -15,6 +15,11 @@ impl Config {
     /// What the owner's own files alone come to.
     pub fn owners_repairs(&self) -> RecoverySection {
         self.repair_words.owners()
+    }
+
+    /// What the owner's own files say about the sandbox of repairs; none if they say nothing.
+    pub fn owners_sandbox(&self) -> Option<Sandbox> {
+        self.repair_words.owners_sandbox()
     }
 
     /// What the project's own files say about repairs; none if they say nothing.

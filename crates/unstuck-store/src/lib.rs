@@ -16,6 +16,7 @@
 //! let store = Store::open(&Location::file(path), Options::default()).await?;
 //! let run = RunId::new("k3v9x0m2qa");
 //! let started = RunStarted {
+//!     head: None,
 //!     project: "/home/me/shop".into(),
 //!     work: Work::Command(Box::new(SessionSpec {
 //!         cwd: "/home/me/shop".into(),

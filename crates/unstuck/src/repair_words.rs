@@ -6,7 +6,9 @@ use unstuck_core::duration::Human;
 use unstuck_core::episode::RepairStory;
 use unstuck_core::event::{
     ApprovalSource, Event, GuardWord, Proposer, RecoveryExecuted, RecoveryProposed,
+    RecoveryStarted, RepairConditions,
 };
+use unstuck_core::guard::show;
 use unstuck_core::repair::needs_network;
 
 use crate::output::{BOLD, GREEN, YELLOW};
@@ -14,6 +16,8 @@ use crate::show_text::one_line;
 
 /// How much of a command, or of a reason, is shown on one line.
 const LONGEST: usize = 160;
+/// How much of what a repair left is shown.
+const LONGEST_TRACE: usize = 400;
 
 /// One line for each thing that happens to a repair; none for any other event.
 pub(crate) fn line(event: &Event) -> Option<String> {
@@ -28,7 +32,7 @@ pub(crate) fn line(event: &Event) -> Option<String> {
         Event::RecoveryStarted(one) => Some(format!(
             "repairing: {BOLD}{}{BOLD:#} ({})",
             one_line(&one.command, LONGEST),
-            allowed(one.source)
+            allowed(one)
         )),
         Event::RecoveryExecuted(one) => Some(executed(one)),
         Event::RecoveryFailed(one) => Some(format!(
@@ -65,7 +69,7 @@ fn executed(one: &RecoveryExecuted) -> String {
         "partial" => ", in a partial sandbox",
         _ => ", without a sandbox",
     };
-    match one.exit_code {
+    let line = match one.exit_code {
         0 => {
             format!(
                 "{GREEN}the repair ran{GREEN:#} in {took}{confined}; now what failed is tried again"
@@ -74,7 +78,10 @@ fn executed(one: &RecoveryExecuted) -> String {
         code => format!(
             "{YELLOW}the repair ended with exit code {code}{YELLOW:#} after {took}{confined}"
         ),
-    }
+    };
+    let more = one.traces.lines().into_iter();
+    let more = more.map(|line| format!("\n  {}", one_line(&line, LONGEST_TRACE)));
+    more.fold(line, |line, more| line + &more)
 }
 
 /// What a person can answer to a repair that waits, as lines to copy.
@@ -110,11 +117,24 @@ pub(crate) fn proposer(by: Proposer) -> &'static str {
     }
 }
 
-fn allowed(source: ApprovalSource) -> &'static str {
-    match source {
-        ApprovalSource::Auto => "it stands in your auto_approve",
-        ApprovalSource::Human => "you allowed it",
+fn allowed(one: &RecoveryStarted) -> &'static str {
+    match (one.source, one.unlisted) {
+        (ApprovalSource::Auto, false) => "it stands in your auto_approve",
+        (ApprovalSource::Auto, true) => "nobody listed it; on_unknown is allow",
+        (ApprovalSource::Human, _) => "you allowed it",
     }
+}
+
+/// Under which conditions a repair would run, as lines with a name each.
+pub(crate) fn conditions(of: &RepairConditions) -> Vec<(&'static str, String)> {
+    let mut lines = vec![
+        ("sandbox", show(&of.confinement())),
+        ("network", of.network_word().to_owned()),
+        ("sees", show(&of.variables.join(" "))),
+    ];
+    let effects = of.effects.iter();
+    lines.extend(effects.map(|effect| ("git", effect.clone())));
+    lines
 }
 
 /// What came of a repair, in one line of the history.
@@ -131,5 +151,13 @@ pub(crate) fn outcome(story: &RepairStory) -> String {
         (None, None, Some(_)) => "allowed".to_owned(),
         (None, None, None) => one_line(&story.proposed.reason, LONGEST),
     };
-    format!("`{command}` (by {by}): {so}")
+    let confined = match story.sandbox.as_deref() {
+        None | Some("full") => String::new(),
+        Some("none") => "; without a sandbox".to_owned(),
+        Some(level) => format!("; in a {level} sandbox"),
+    };
+    let more = story.traces.lines().into_iter();
+    let more = more.map(|line| format!("; {}", one_line(&line, LONGEST_TRACE)));
+    let line = format!("`{command}` (by {by}): {so}{confined}");
+    more.fold(line, |line, more| line + &more)
 }

@@ -96,6 +96,10 @@ pub(crate) fn terms(config: &Config, project: &Path, wish: RepairWish) -> Result
         rules: rules_of(&section)?,
         untrusted: file,
         sandbox: demand(section.sandbox),
+        accepts_incomplete: matches!(
+            config.owners_sandbox(),
+            Some(Sandbox::BestEffort | Sandbox::Off)
+        ),
         network: section.network,
         write_paths: section.allowed_write_paths,
         env_keep: section.env_keep,

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::narrow::narrowed;
 use super::said::RecoverySaid;
-use crate::section::RecoverySection;
+use crate::section::{RecoverySection, Sandbox};
 use crate::spelling::Faults;
 use crate::tree::{Table, decode};
 
@@ -121,6 +121,11 @@ impl RepairWords {
     pub(crate) fn owners(&self) -> RecoverySection {
         let owner = self.owner.clone().unwrap_or_default();
         owner.over(&RecoverySection::default())
+    }
+
+    /// What the owner's own files say about the sandbox; none if they say nothing.
+    pub(crate) fn owners_sandbox(&self) -> Option<Sandbox> {
+        self.owner.as_ref()?.sandbox
     }
 
     /// What the project's own files say.

@@ -9,7 +9,7 @@ use crate::diagnosis::Diagnosis;
 use crate::event::{
     Answering, ApprovalSource, AttemptEnd, AttemptStarted, DecisionMade, Event, Excerpt, Measured,
     ModelEscalated, Part, Recorded, RecoveryEscalated, RecoveryProposed, RecoveryResolved,
-    RunStarted, SessionId, SessionSpec, WaitingUntil,
+    RepairTraces, RunStarted, SessionId, SessionSpec, WaitingUntil,
 };
 use crate::moment::Timestamp;
 
@@ -128,6 +128,9 @@ pub struct RepairStory {
     pub duration_ms: Option<u64>,
     /// How it was confined.
     pub sandbox: Option<String>,
+    /// What the sandbox lacked, and what was taken away or not kept.
+    #[serde(skip_serializing_if = "RepairTraces::is_empty")]
+    pub traces: RepairTraces,
     /// The end of what it wrote.
     pub output: String,
     /// Why it did not help, if it did not.
@@ -302,6 +305,7 @@ impl Timeline {
                 story.exit_code = Some(repair.exit_code);
                 story.duration_ms = Some(repair.duration_ms);
                 story.sandbox = Some(repair.sandbox.clone());
+                story.traces.clone_from(&repair.traces);
                 story.output.clone_from(&repair.output);
             }
             Event::RecoveryFailed(repair) => story.failed = Some(repair.error.clone()),
@@ -318,6 +322,7 @@ fn proposed_one(proposed: &RecoveryProposed) -> RepairStory {
         exit_code: None,
         duration_ms: None,
         sandbox: None,
+        traces: RepairTraces::default(),
         output: String::new(),
         failed: None,
         worked: false,

@@ -40,7 +40,7 @@ pub use recovery::{
 };
 pub use repair::{
     ApprovalSource, GuardWord, Proposer, RecoveryApproved, RecoveryExecuted, RecoveryFailed,
-    RecoveryProposed, RecoveryRejected, RecoveryStarted,
+    RecoveryProposed, RecoveryRejected, RecoveryStarted, RepairConditions, RepairTraces,
 };
 pub use run::{RunResumed, RunStarted, Work};
 pub use session::{Part, SessionFinished, SessionSpec, SessionStarted};

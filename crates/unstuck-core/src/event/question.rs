@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
+use super::repair::RepairConditions;
 use crate::decision::{Changed, RereadCost};
 use crate::moment::Timestamp;
 
@@ -43,6 +44,9 @@ pub struct Shown {
     /// What it costs to wake the conversation, where an answer continues one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reread: Option<RereadCost>,
+    /// Under which conditions the command would run, where it is about a repair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<RepairConditions>,
 }
 
 impl Shown {

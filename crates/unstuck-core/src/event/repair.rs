@@ -132,6 +132,9 @@ pub struct RecoveryStarted {
     /// The work tree before it, where it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// Whether nobody listed it, and it ran because `on_unknown` is `allow`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unlisted: bool,
 }
 
 /// A repair was run.
@@ -157,6 +160,115 @@ pub struct RecoveryExecuted {
     /// The work tree after it, where it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<String>,
+    /// What else is worth knowing about how it ran.
+    #[serde(default, skip_serializing_if = "RepairTraces::is_empty")]
+    pub traces: RepairTraces,
+}
+
+/// What a sandbox lacked, and what a repair left that was taken away or could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RepairTraces {
+    /// What was missing for a complete sandbox.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// What else was different about the sandbox.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What it put where unstuck or git would obey it; that was removed or put back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub planted: Vec<String>,
+    /// What it wrote to the home folder, which was a private copy and is gone; a few of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub discarded: Vec<String>,
+    /// What others changed in git's folder meanwhile, so that its own change was not kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overtaken: Vec<String>,
+    /// How many processes it left behind that had to be ended.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left: u32,
+    /// How many of those could not be ended.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub survivors: u32,
+}
+
+impl RepairTraces {
+    /// Whether there is nothing to tell.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// All of it in words, one thing after the other.
+    pub fn lines(&self) -> Vec<String> {
+        let lists = [
+            ("sandbox lacks", &self.missing, "; "),
+            ("sandbox", &self.notes, "; "),
+            (
+                "removed or put back, because git or unstuck would obey it",
+                &self.planted,
+                ", ",
+            ),
+            (
+                "written to the home folder and not kept",
+                &self.discarded,
+                ", ",
+            ),
+            (
+                "not kept, because others changed it meanwhile",
+                &self.overtaken,
+                ", ",
+            ),
+        ];
+        let lists = lists.into_iter().filter(|(_, list, _)| !list.is_empty());
+        let lines = lists.map(|(what, list, between)| format!("{what}: {}", list.join(between)));
+        let counts = [
+            (self.left, "processes were left behind and ended"),
+            (self.survivors, "processes could not be ended"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        lines
+            .chain(counts.map(|(count, what)| format!("{count} {what}")))
+            .collect()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// Under which conditions a repair would run, for whoever has to approve it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RepairConditions {
+    /// How far it would be confined: `full`, `partial` or `none`.
+    pub sandbox: String,
+    /// What is missing for a complete sandbox.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// Whether it would reach the network.
+    pub network: bool,
+    /// The names of the environment variables that it would see.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub variables: Vec<String>,
+    /// What it is known to change where git would obey it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<String>,
+}
+
+impl RepairConditions {
+    /// How far it would be confined, in one line.
+    pub fn confinement(&self) -> String {
+        match (self.sandbox.as_str(), self.missing.is_empty()) {
+            (level, true) => level.to_owned(),
+            (level, false) => format!("{level} ({})", self.missing.join("; ")),
+        }
+    }
+
+    /// Whether it would reach the network, in a word.
+    pub fn network_word(&self) -> &'static str {
+        if self.network { "on" } else { "off" }
+    }
 }
 
 /// A repair did not work.

@@ -10,6 +10,10 @@ use super::session::{Part, SessionSpec};
 pub struct RunStarted {
     /// The root folder of its project.
     pub project: String,
+    /// The commit that was checked out when it began: what agents commit later, nobody has accepted. Empty where there
+    /// was none, absent in a log of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
     /// What it does.
     #[serde(flatten)]
     pub work: Work,

@@ -3,6 +3,7 @@ use crate::decision::RetryPolicy;
 
 fn started() -> Event {
     Event::from(Box::new(RunStarted {
+        head: None,
         project: "/p".into(),
         work: Work::Command(Box::new(SessionSpec {
             cwd: "/p/sub".into(),

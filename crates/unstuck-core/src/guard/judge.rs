@@ -26,6 +26,7 @@ pub fn judge(rules: &Rules, command: &str, place: &Place, standing: &Standing) -
     steps.push(limit(rules, standing));
     steps.push(cooldown(standing));
     steps.push(guard_files(standing));
+    steps.extend(sandbox(standing));
     let mut judgement = Judgement::of(steps);
     // Whoever wonders why an entry of their own does not count reads this line first.
     if let (Verdict::Ask(_) | Verdict::Deny, Some(told)) = (&judgement.verdict, trust(standing)) {
@@ -187,6 +188,17 @@ fn cooldown(standing: &Standing) -> Step {
             step("R10", "cooldown", Effect::Asks(AskWhy::Cooling(left)), says)
         }
     }
+}
+
+/// Less than the whole sandbox is for a person to accept, or for the owner's own file.
+fn sandbox(standing: &Standing) -> Option<Step> {
+    let missing = standing.incomplete_sandbox.as_ref()?;
+    let says = format!(
+        "the sandbox is not complete here ({}); `sandbox = \"best-effort\"` in your own configuration accepts that",
+        show(missing)
+    );
+    let why = AskWhy::Sandbox(missing.clone());
+    Some(step("sandbox", "sandbox", Effect::Asks(why), says))
 }
 
 fn guard_files(standing: &Standing) -> Step {

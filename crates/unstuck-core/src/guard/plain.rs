@@ -1,7 +1,7 @@
 //! Plain commands: those that may run under `on_unknown = "allow"` although nobody listed them.
 //!
-//! This does not approve by itself: the owner has allowed what is unknown, and this takes back what is more than one
-//! program with literal arguments.
+//! This does not approve by itself: the owner has allowed what is unknown, and this takes back all but one known program
+//! with arguments by which it executes nothing of the project.
 
 use super::programs::Programs;
 use super::script::is_plain;
@@ -50,6 +50,20 @@ mod tests {
     struct Sample {
         plain: Vec<String>,
         asks: Vec<String>,
+    }
+
+    #[test]
+    fn every_pattern_can_be_read() {
+        let file = include_str!("../../data/programs.toml");
+        let (known, _) = file.split_once("# --- samples ---").unwrap();
+        let known: toml::Table = toml::from_str(known).unwrap();
+        for plain in known["plain"].as_array().unwrap() {
+            for line in plain["lines"].as_array().unwrap() {
+                let line = line.as_str().unwrap();
+                assert!(regex::Regex::new(line).is_ok(), "{line}");
+                assert!(line.starts_with('^') && line.ends_with('$'), "{line}");
+            }
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
+use regex::Regex;
 use serde::Deserialize;
 
 use crate::knowledge::{self, KnowledgeError};
@@ -15,7 +16,7 @@ const FILE: &str = include_str!("../../data/programs.toml");
 #[serde(deny_unknown_fields)]
 struct ProgramsFile {
     group: Vec<Group>,
-    words: Vec<Words>,
+    plain: Vec<Plain>,
     operands: HashMap<String, usize>,
     launchers: HashMap<String, Vec<String>>,
 }
@@ -35,12 +36,13 @@ struct Group {
     programs: Vec<String>,
 }
 
-/// A program that may run, but not with these words.
+/// A program that may run unasked, and with what.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Words {
+struct Plain {
     program: String,
-    words: Vec<String>,
+    /// Patterns of all that may follow it.
+    lines: Vec<String>,
 }
 
 /// What is known about programs.
@@ -49,7 +51,7 @@ pub(super) struct Programs {
     groups: Vec<Group>,
     /// The group of each program.
     group_of: HashMap<String, usize>,
-    words: BTreeMap<String, Vec<String>>,
+    plain: BTreeMap<String, Vec<Regex>>,
     operands: HashMap<String, usize>,
     launchers: HashMap<String, Vec<String>>,
 }
@@ -73,11 +75,16 @@ impl Programs {
                 group_of.entry(program.clone()).or_insert(at);
             }
         }
-        let words = file.words.into_iter();
+        let mut plain = BTreeMap::new();
+        for one in file.plain {
+            let lines: Result<Vec<_>, _> = one.lines.iter().map(|line| Regex::new(line)).collect();
+            // A test makes sure that all can be read; one that cannot lets nothing run.
+            plain.insert(one.program, lines.unwrap_or_default());
+        }
         Ok(Self {
             groups: file.group,
             group_of,
-            words: words.map(|one| (one.program, one.words)).collect(),
+            plain,
             operands: file.operands,
             launchers: file.launchers,
         })
@@ -88,13 +95,23 @@ impl Programs {
         if let Some(group) = self.group(program) {
             return Some(format!("`{program}` is {}", group.is));
         }
-        let words = names(program).find_map(|name| self.words.get(&name))?;
-        let is_one = |argument: &&&str| {
-            let (word, _) = argument.split_once('=').unwrap_or((argument, ""));
-            words.iter().any(|known| known == word)
+        let climbs = |argument: &&str| {
+            let value = argument
+                .split_once('=')
+                .map_or(*argument, |(_, value)| value);
+            value.split('/').any(|part| part == "..")
         };
-        let word = arguments.iter().find(is_one)?;
-        Some(format!("`{program}` with `{word}` does more than it seems"))
+        if let Some(argument) = arguments.iter().find(|argument| climbs(argument)) {
+            return Some(format!("`{argument}` may lead out of the project"));
+        }
+        let line = arguments.join(" ");
+        match self.plain.get(program) {
+            Some(lines) if lines.iter().any(|known| known.is_match(&line)) => None,
+            Some(_) => Some(format!("`{program}` is not plain with these arguments")),
+            None => Some(format!(
+                "`{program}` may execute files of the project, or another program"
+            )),
+        }
     }
 
     /// Whether only a shell understands this word in the place of a program.

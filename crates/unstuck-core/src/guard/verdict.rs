@@ -26,6 +26,8 @@ pub struct Standing {
     pub untrusted: Option<String>,
     /// Files that decide what the command does, and that differ from what was last accepted.
     pub changed_guard_files: Vec<String>,
+    /// What is missing for a complete sandbox, where nobody has said that less is enough.
+    pub incomplete_sandbox: Option<String>,
 }
 
 /// What happens to a command.
@@ -73,6 +75,8 @@ pub enum AskWhy {
     Cooling(Duration),
     /// These files decide what it does, and they have changed.
     GuardFiles(Vec<String>),
+    /// The sandbox is not complete here; what is missing.
+    Sandbox(String),
 }
 
 /// What the guard says of a command.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::glob::{fits, name_fits};
 use super::pattern::Pattern;
 use super::specs::Usual;
-use super::{json, tree, xml};
+use super::{json, sources, tree, xml};
 
 /// What of a file counts; the whole of it where nothing else is said.
 #[derive(Debug, Default, Deserialize)]
@@ -42,6 +42,8 @@ pub struct FileRule {
     lists: Vec<Pattern>,
     /// Whether it may hold secrets, so that a difference is not shown.
     pub secret: bool,
+    /// The addresses from which packages usually come, of a lockfile.
+    registries: Vec<String>,
 }
 
 /// How a file is read.
@@ -59,9 +61,16 @@ enum Read {
     Toml,
     /// As XML.
     Xml,
+    /// As a lockfile: where its packages come from.
+    Lock,
 }
 
 impl FileRule {
+    /// Whether only what is new in it counts.
+    pub fn counts_additions(&self) -> bool {
+        self.read == Read::Lock
+    }
+
     /// Whether a file is meant.
     pub(super) fn is_for(&self, path: &str) -> bool {
         self.names.iter().any(|name| fits(name, path))
@@ -88,6 +97,7 @@ impl FileRule {
             Read::Json => json::parse(&text).map(|value| self.chosen(value)),
             Read::Toml => json::from_toml(&text).map(|value| self.chosen(value)),
             Read::Xml => xml::without(&text, |path| self.leaves_out(path)),
+            Read::Lock => Some(sources::unusual(&text, &self.registries, &self.keys)),
         };
         read.unwrap_or(text)
     }

@@ -31,6 +31,8 @@ pub struct GuardKnowledge {
     pub interpreter: Vec<Interpreter>,
     /// Tools and their files.
     pub tool: Vec<Tool>,
+    /// Files that tools write themselves.
+    pub written: Vec<Written>,
     /// What of a file counts, where it is not the whole.
     pub file: Vec<FileRule>,
     #[serde(skip)]
@@ -51,6 +53,22 @@ pub struct Interpreter {
     /// Options after which program text follows instead of a file.
     #[serde(default)]
     inline: Option<Pattern>,
+}
+
+/// Files that some tools write themselves.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    /// The tools.
+    pub programs: Vec<String>,
+    /// The files.
+    pub files: Vec<String>,
+    /// Words with which they do not; none where empty.
+    #[serde(default)]
+    pub unless: Vec<String>,
+    /// Words with one of which alone they do; all where empty.
+    #[serde(default)]
+    pub only: Vec<String>,
 }
 
 /// A tool, and the files that decide what it executes.
@@ -93,6 +111,23 @@ impl GuardKnowledge {
     pub fn rule(&self, path: &str) -> &FileRule {
         let found = self.file.iter().find(|rule| rule.is_for(path));
         found.unwrap_or(&self.whole)
+    }
+
+    /// Whether a command itself writes a file that decides what it does.
+    pub fn is_written(&self, command: &str, path: &str) -> bool {
+        super::steps(command).iter().any(|step| {
+            self.written.iter().any(|one| {
+                let has = |words: &[String]| step.words.iter().any(|word| words.contains(word));
+                let names = |word: &String| {
+                    let name = word.rsplit('/').next().unwrap_or(word);
+                    is_one_of(&one.programs, name)
+                };
+                step.words.iter().any(names)
+                    && !has(&one.unless)
+                    && (one.only.is_empty() || has(&one.only))
+                    && one.files.iter().any(|file| super::fits(file, path))
+            })
+        })
     }
 
     /// Whether a file is in a folder of installed packages, or of what is built.
@@ -162,6 +197,10 @@ mod tests {
             let mut files = known.tool.iter().flat_map(|tool| &tool.files);
             files.any(|file| file == name || super::super::fits(name, &file.replace('*', "x")))
         };
+        for rule in &known.written {
+            let unused: Vec<_> = rule.files.iter().filter(|name| !named(name)).collect();
+            assert_eq!(unused, Vec::<&String>::new(), "{:?}", rule.programs);
+        }
         for rule in &known.file {
             let unused: Vec<_> = rule.names.iter().filter(|name| !named(name)).collect();
             let scripts = ["*.sh", "*.bash", "*.gradle", "*.gradle.kts"];

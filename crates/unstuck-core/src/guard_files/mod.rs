@@ -21,6 +21,7 @@ mod glob;
 mod json;
 mod knowledge;
 mod pattern;
+mod sources;
 mod specs;
 mod step;
 #[cfg(test)]
@@ -32,6 +33,6 @@ mod xml;
 pub use baseline::{Accepted, Baseline};
 pub use file_rule::FileRule;
 pub use glob::{fits, folder_fits};
-pub use knowledge::{GuardKnowledge, Interpreter, Tool};
+pub use knowledge::{GuardKnowledge, Interpreter, Tool, Written};
 pub use step::{Step, Use};
 pub use words::steps;

@@ -53,6 +53,7 @@ impl Driven {
         let run = RunId::drawn(Dice::seeded(1).roll());
         let work = Work::Pipeline(Box::new(plan.clone()));
         let started = RunStarted {
+            head: None,
             project: "/p".into(),
             work,
         };

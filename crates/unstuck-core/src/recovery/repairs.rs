@@ -18,6 +18,8 @@ pub struct Repairs {
     auto: u32,
     /// When the newest of those began.
     newest: Option<Timestamp>,
+    /// The commit that was checked out when the run began.
+    head: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +74,7 @@ impl Repairs {
     pub fn record(&mut self, recorded: &Recorded) {
         let at = recorded.at;
         match &recorded.event {
+            Event::RunStarted(started) => self.head.clone_from(&started.head),
             Event::RecoveryProposed(proposed) => self.proposed(proposed, at),
             Event::RecoveryRejected(rejected) => {
                 self.documents.extend(rejected.document.clone());
@@ -118,6 +121,11 @@ impl Repairs {
             Event::IterationStarted(_) => self.refused.clear(),
             _ => {}
         }
+    }
+
+    /// The commit that was checked out when the run began; empty where there was none, none where nobody noted it.
+    pub fn head(&self) -> Option<&str> {
+        self.head.as_deref()
     }
 
     fn proposed(&mut self, proposed: &RecoveryProposed, at: Timestamp) {

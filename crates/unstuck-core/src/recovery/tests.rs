@@ -15,7 +15,7 @@ use crate::episode::SessionView;
 use crate::event::{
     AttemptInterrupted, AttemptStarted, AttemptSucceeded, FailedCheck, GuardWord, InterruptedBy,
     Measured, Proposer, RecoveryApproved, RecoveryProposed, RecoveryResolved, RecoveryStarted,
-    RunResumed, RunStarted, VERSION, WaitEnded, WaitEndedBy, Work,
+    RepairTraces, RunResumed, RunStarted, VERSION, WaitEnded, WaitEndedBy, Work,
 };
 use crate::failure::{Kind, Layer};
 use crate::guard::{Confidence, RepairCategory};
@@ -47,6 +47,7 @@ impl World {
             seq: 1,
             at: now,
             event: Box::new(RunStarted {
+                head: None,
                 project: "/p".into(),
                 work: Work::Command(Box::new(SessionSpec {
                     cwd: "/p".into(),
@@ -251,6 +252,7 @@ impl World {
             source: ApprovalSource::Auto,
             command: command.clone(),
             tree: None,
+            unlisted: false,
         });
         if exit_code == CRASH {
             return self.crash();
@@ -264,6 +266,7 @@ impl World {
             sandbox: "full".into(),
             output: String::new(),
             tree: None,
+            traces: RepairTraces::default(),
         });
     }
 

@@ -30,6 +30,7 @@ pub(crate) fn second(second: i64) -> Timestamp {
 
 pub(crate) fn started(agent: &str) -> Event {
     Event::from(Box::new(RunStarted {
+        head: None,
         project: "/p".into(),
         work: Work::Command(Box::new(SessionSpec {
             cwd: "/p".into(),

@@ -153,6 +153,7 @@ impl Ledger for StoreLedger {
             knowledge: self.shared.options.knowledge.clone(),
         };
         let started = RunStarted {
+            head: None,
             project: self.shared.options.project.clone(),
             work: Work::Command(Box::new(spec)),
         };

@@ -34,6 +34,29 @@ pub struct Guarded {
     pub changed: Vec<ChangedFile>,
     /// The SHA-256 of all that decides what the command executes, in hexadecimal digits.
     pub fingerprint: String,
+    /// The files that were looked at, as they were: these very bytes are what the command may see.
+    #[serde(skip)]
+    pub files: Vec<GuardFile>,
+}
+
+/// A file that decides what a command does, as it was when it was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GuardFile {
+    /// Its path from the root of the project.
+    pub path: String,
+    /// Its contents.
+    pub bytes: Vec<u8>,
+    /// Whether it may be started as a program.
+    pub is_program: bool,
+    /// Whether the command itself writes it, as `npm install` writes `package.json`.
+    pub is_written: bool,
+}
+
+impl GuardFile {
+    /// The SHA-256 of its contents, in hexadecimal digits.
+    pub fn sha256(&self) -> String {
+        sha256(&self.bytes)
+    }
 }
 
 /// A file that is not as it was accepted.
@@ -84,10 +107,11 @@ impl<'a> GuardFiles<'a> {
                     difference: String::new(),
                 }],
                 fingerprint: String::new(),
+                files: Vec::new(),
             };
         };
         look.command(command, folder);
-        self.held_against(&look.found)
+        self.held_against(command, &look.found)
     }
 
     /// The parts of all files of these commands as they are now, wherever in the project they may run.
@@ -126,7 +150,8 @@ impl<'a> GuardFiles<'a> {
         baseline
     }
 
-    fn held_against(&self, found: &BTreeMap<String, Found>) -> Guarded {
+    fn held_against(&self, command: &str, found: &BTreeMap<String, Found>) -> Guarded {
+        let mut files = Vec::new();
         let known = GuardKnowledge::built_in();
         let paths: Vec<_> = found.keys().cloned().collect();
         let mut contents = self.committed.contents(&paths).map(Vec::into_iter);
@@ -150,12 +175,22 @@ impl<'a> GuardFiles<'a> {
             let text = now.as_deref().unwrap_or("?");
             fingerprint.update(format!("{path}\0{}\0", sha256(text.as_bytes())));
             let is_gits = path.starts_with(".git/");
+            if let (Seen::File(bytes), false) = (&found.seen, is_gits) {
+                files.push(GuardFile {
+                    path: path.clone(),
+                    bytes: bytes.clone(),
+                    is_program: is_program(self.root, path),
+                    is_written: known.is_written(command, path),
+                });
+            }
             let expected = Expected {
                 committed: (has_commits && !is_gits)
                     .then(|| committed_part(known, count, path, &found.seen, committed)),
                 accepted,
             };
-            if let Some((why, old)) = expected.missed_by(&found.seen, now.as_deref()) {
+            let grows = known.rule(path).counts_additions() && count == Count::Part;
+            let missed = expected.missed_by(&found.seen, now.as_deref(), grows);
+            if let Some((why, old)) = missed {
                 let difference = match (&now, known.rule(path).secret) {
                     (Some(now), false) => difference::shown(&old, now),
                     _ => String::new(),
@@ -170,8 +205,15 @@ impl<'a> GuardFiles<'a> {
         Guarded {
             changed,
             fingerprint: hex(&fingerprint.finalize()),
+            files,
         }
     }
+}
+
+/// Whether a file may be started as a program.
+fn is_program(root: &Root, path: &str) -> bool {
+    let stat = rustix::fs::statat(root, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+    stat.is_ok_and(|stat| stat.st_mode & 0o111 != 0)
 }
 
 /// How much of a file counts.
@@ -228,7 +270,7 @@ fn committed_part(
 
 impl Expected {
     /// What is the matter with a part, and what it was; none if it is as expected.
-    fn missed_by(&self, seen: &Seen, now: Option<&str>) -> Option<(String, String)> {
+    fn missed_by(&self, seen: &Seen, now: Option<&str>, grows: bool) -> Option<(String, String)> {
         let Some(now) = now else {
             let why = match seen {
                 Seen::Unreadable(why) => why.clone(),
@@ -238,7 +280,11 @@ impl Expected {
         };
         let hash = sha256(now.as_bytes());
         let is_accepted = self.accepted.iter().any(|one| one.hash == hash);
-        let is_committed = self.committed.as_deref() == Some(now);
+        // Of some files only what is new counts: a line that was there before is fine.
+        let is_among =
+            |old: &str| grows && now.lines().all(|line| old.lines().any(|one| one == line));
+        let is_committed = self.committed.as_deref() == Some(now)
+            || self.committed.as_deref().is_some_and(is_among);
         let is_nothing = now.is_empty() && self.committed.is_none() && self.accepted.is_empty();
         if is_accepted || is_committed || is_nothing {
             return None;

@@ -10,6 +10,11 @@ pub trait Committed {
 
     /// The folders in which git keeps its own settings and hooks.
     fn git_folders(&self) -> Vec<PathBuf>;
+
+    /// The id of the commit; none where there is none.
+    fn commit(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A project without commits.

@@ -11,5 +11,5 @@ mod look;
 mod read;
 mod tree;
 
-pub use check::{ChangedFile, GuardFiles, Guarded};
+pub use check::{ChangedFile, GuardFile, GuardFiles, Guarded};
 pub use committed::{Committed, NothingCommitted};

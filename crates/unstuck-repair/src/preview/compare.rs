@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
@@ -18,6 +19,7 @@ use super::handle;
 use super::layers::{self, Bond, Item, Layers, Mark};
 use super::path::TreePath;
 use super::units::refine;
+use crate::sandbox::{GitFolders, git};
 
 type Result<T> = std::result::Result<T, PreviewError>;
 
@@ -89,6 +91,10 @@ impl Walk<'_> {
                 continue;
             }
             let below = here.below(&name).map_err(failed)?;
+            if self.is_gits(&at, here, &name, &mark, below.is_some()) {
+                self.found.refused.push(at);
+                continue;
+            }
             if let (Mark::Here(data), Some(below)) = (&mark, &below)
                 && [data, below].map(Kind::of) == [Some(Kind::Folder); 2]
                 && here.bond(&name).map_err(failed)? == Bond::Merged
@@ -101,6 +107,42 @@ impl Walk<'_> {
             self.unit(&at, here, &name, depth)?;
         }
         Ok(())
+    }
+
+    /// Whether git would obey what was made here: a new repository, wherever it lies in what is new, or what of one that
+    /// was there no repair may change.
+    fn is_gits(
+        &self,
+        at: &TreePath,
+        here: &Layers,
+        name: &[u8],
+        mark: &Mark,
+        was_there: bool,
+    ) -> bool {
+        let mut inside = at
+            .parts()
+            .skip_while(|part| !part.eq_ignore_ascii_case(b".git"));
+        let kind = match mark {
+            Mark::Gone => None,
+            Mark::Here(data) => Some(layers::kind(data)),
+        };
+        if inside.next().is_some() {
+            return match inside.next() {
+                // What was there is looked into.
+                None => !was_there || kind != Some(FileType::Directory),
+                Some(first) => {
+                    let first = std::ffi::OsStr::from_bytes(first);
+                    !git::is_writable(first) || kind == Some(FileType::Symlink)
+                }
+            };
+        }
+        if was_there || kind != Some(FileType::Directory) {
+            return false;
+        }
+        here.upper_folder(name).is_some_and(|folder| {
+            let found = GitFolders::look(&folder);
+            git::is_repository(&git::list(&folder)) || !found.found.is_empty()
+        })
     }
 
     fn permissions(&mut self, path: &TreePath, before: &Stat, after: &Stat) -> Result<()> {

@@ -18,7 +18,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY
     .union(OFlags::CLOEXEC);
 
 /// A folder in another one; a link to a folder is none.
-pub(super) fn folder(parent: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
+pub(crate) fn folder(parent: impl AsFd, name: &[u8]) -> Result<OwnedFd> {
     openat(parent, name, FOLDER, Mode::empty())
 }
 
@@ -32,7 +32,7 @@ pub(super) fn folder_at(root: impl AsFd, path: &TreePath) -> Result<OwnedFd> {
 }
 
 /// A file to be read; neither a link nor a pipe that would make us wait.
-pub(super) fn file(parent: impl AsFd, name: &[u8]) -> Result<std::fs::File> {
+pub(crate) fn file(parent: impl AsFd, name: &[u8]) -> Result<std::fs::File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(parent, name, flags, Mode::empty())?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
@@ -43,7 +43,7 @@ pub(super) fn file(parent: impl AsFd, name: &[u8]) -> Result<std::fs::File> {
 }
 
 /// What the file system says about a name, itself and not what it may point to; none if there is nothing.
-pub(super) fn look(parent: impl AsFd, name: &[u8]) -> Result<Option<Stat>> {
+pub(crate) fn look(parent: impl AsFd, name: &[u8]) -> Result<Option<Stat>> {
     match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(data) => Ok(Some(data)),
         Err(Errno::NOENT) => Ok(None),
@@ -52,7 +52,7 @@ pub(super) fn look(parent: impl AsFd, name: &[u8]) -> Result<Option<Stat>> {
 }
 
 /// The names in a folder, in order.
-pub(super) fn names(folder: impl AsFd) -> Result<Vec<Vec<u8>>> {
+pub(crate) fn names(folder: impl AsFd) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;

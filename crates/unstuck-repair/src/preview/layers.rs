@@ -34,7 +34,7 @@ pub(super) struct Item<'a> {
 
 /// What the upper layer says about a name.
 #[derive(Debug)]
-pub(super) enum Mark {
+pub(crate) enum Mark {
     /// Nothing is to be seen there.
     Gone,
     Here(Stat),
@@ -42,7 +42,7 @@ pub(super) enum Mark {
 
 /// How an upper folder stands to what lies below.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Bond {
+pub(crate) enum Bond {
     /// Both are seen.
     Merged,
     /// Only it is seen.
@@ -123,6 +123,12 @@ impl Layers {
             data,
             is_upper,
         }))
+    }
+
+    /// A folder that was written.
+    pub(super) fn upper_folder(&self, name: &[u8]) -> Option<OwnedFd> {
+        let upper = self.upper.as_ref()?;
+        handle::folder(upper, name).ok()
     }
 
     /// What lies below at a name, whatever was written.
@@ -215,7 +221,7 @@ fn folder_or_none(parent: &OwnedFd, name: &[u8]) -> Result<Option<OwnedFd>> {
     }
 }
 
-fn mark(upper: &OwnedFd, name: &[u8]) -> Result<Option<Mark>> {
+pub(crate) fn mark(upper: &OwnedFd, name: &[u8]) -> Result<Option<Mark>> {
     let Some(data) = handle::look(upper, name)? else {
         return Ok(None);
     };
@@ -235,7 +241,7 @@ fn mark(upper: &OwnedFd, name: &[u8]) -> Result<Option<Mark>> {
     Ok(Some(if gone { Mark::Gone } else { Mark::Here(data) }))
 }
 
-fn bond(folder: &OwnedFd) -> Result<Bond> {
+pub(crate) fn bond(folder: &OwnedFd) -> Result<Bond> {
     if attribute(folder, "opaque")?.is_some_and(|value| value == b"y") {
         return Ok(Bond::Opaque);
     }

@@ -11,7 +11,7 @@ use super::handle::{folder, look, names, set_mode};
 const OPEN: u32 = 0o700;
 
 /// Removes what has this name; nothing there is fine.
-pub(super) fn remove(parent: impl AsFd, name: &[u8]) -> Result<()> {
+pub(crate) fn remove(parent: impl AsFd, name: &[u8]) -> Result<()> {
     match look(&parent, name)? {
         None => Ok(()),
         Some(data) if is_folder(&data) => remove_folder(&parent, name),

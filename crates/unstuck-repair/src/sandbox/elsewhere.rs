@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use rustix::process::{Pid, Signal};
 
 use super::effective::Effective;
 use super::failure::{Failure, While};
+use super::git::GitEffects;
 use super::profile::{Demand, Profile};
 use super::wire::{Order, RunAs};
 
@@ -30,6 +32,36 @@ impl Entered {
 
     pub(super) fn from_arguments(_arguments: &[OsString]) -> Self {
         Self
+    }
+}
+
+/// There are no private copies here.
+#[derive(Debug)]
+pub(super) struct Copies;
+
+/// What came of private copies: nothing.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    pub(super) planted: Vec<PathBuf>,
+    pub(super) overtaken: Vec<PathBuf>,
+    pub(super) added: Vec<PathBuf>,
+}
+
+impl Copies {
+    pub(super) fn prepare(
+        _order: &mut Order,
+        _entered: Entered,
+        _project: &OwnedFd,
+    ) -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn is_git_private(&self) -> bool {
+        false
+    }
+
+    pub(super) fn merge(self, _order: &Order, _effects: GitEffects) -> Merged {
+        Merged::default()
     }
 }
 

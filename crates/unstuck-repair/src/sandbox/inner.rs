@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
@@ -15,7 +15,7 @@ use super::profile::{Demand, Reach, Rights};
 use super::runner::Private;
 use super::wakes::Wakes;
 use super::wire::{self, End, Order, Report};
-use super::{SET_UP_FAILED, link, programs, runner, scratch, system};
+use super::{SET_UP_FAILED, checked, link, programs, runner, scratch, system};
 
 /// The folders of programs that only root can write to.
 const OF_SYSTEM: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -103,6 +103,10 @@ fn repair(
             return End::Exited(SET_UP_FAILED);
         }
     };
+    if let Err(reason) = checked::verify(order, private.temporary != Path::new("/tmp")) {
+        tell(&Report::Refused { reason });
+        return End::Exited(SET_UP_FAILED);
+    }
     tell(&Report::Ready {
         effective,
         programs: programs.clone(),

@@ -1,10 +1,13 @@
 //! What is open and what is hidden beside the project, as data (`data/sandbox.toml`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+
+use super::git::Effect;
 
 /// Parts of a home folder that a variable can put elsewhere.
 const MOVED: [(&str, &str); 4] = [
@@ -19,8 +22,10 @@ const MOVED: [(&str, &str); 4] = [
 #[serde(deny_unknown_fields)]
 pub(super) struct Lists {
     cache: Vec<Cache>,
+    home: Home,
     secrets: Secrets,
     pub(super) project: Project,
+    pub(super) git: Git,
     pub(super) processes: Processes,
     pub(super) files: Files,
 }
@@ -34,7 +39,51 @@ struct Cache {
     #[serde(default)]
     paths: Vec<String>,
     #[serde(default)]
+    add: Vec<Addition>,
+    #[serde(default)]
     private: Vec<String>,
+}
+
+/// A part of a tool's folder to which something may be added.
+#[derive(Debug, Deserialize)]
+struct Addition {
+    path: String,
+    #[serde(flatten)]
+    adding: Adding,
+}
+
+/// What may be added to a folder: where neither is said, every file that is new.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Adding {
+    /// How many folders lie above what is added as one piece.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<usize>,
+    /// The sign in the name of what is added as one piece, after its first character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+}
+
+impl Adding {
+    /// Whether something may be added inside of a folder that was there, by its name and how deep it lies.
+    #[cfg(target_os = "linux")]
+    pub(super) fn descends(&self, name: &OsStr, depth: usize) -> bool {
+        let is_piece = self.until.as_ref().is_some_and(|sign| {
+            let name = name.to_string_lossy();
+            name.chars()
+                .skip(1)
+                .collect::<String>()
+                .contains(sign.as_str())
+        });
+        !is_piece && self.depth.is_none_or(|most| depth < most)
+    }
+}
+
+/// What of the home folder a command sees.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Home {
+    needed: Vec<String>,
+    settings: Vec<String>,
 }
 
 /// The caches that a command may write to, whether they exist or not.
@@ -46,6 +95,8 @@ pub(super) struct Caches {
     pub(super) narrow: BTreeSet<PathBuf>,
     /// What of the open ones is private, by the folder that must be there.
     pub(super) private: Vec<(PathBuf, PathBuf)>,
+    /// To what something may be added.
+    pub(super) adding: BTreeMap<PathBuf, Adding>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,8 +113,23 @@ pub(super) struct Project {
     pub(super) kept: Vec<PathBuf>,
     #[cfg(target_os = "linux")]
     pub(super) views: Vec<PathBuf>,
-    #[cfg(target_os = "linux")]
-    pub(super) held: Vec<PathBuf>,
+}
+
+/// What of git's folders may be changed.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Git {
+    pub(super) writable: Vec<String>,
+    pub(super) effect: Vec<GitEffect>,
+}
+
+/// What some commands are known to make in git's folders.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GitEffect {
+    pub(super) allows: Vec<Effect>,
+    pub(super) shown: String,
+    pub(super) commands: Vec<String>,
 }
 
 /// By what an entry is known to work on processes.
@@ -71,8 +137,18 @@ pub(super) struct Project {
 #[serde(deny_unknown_fields)]
 pub(super) struct Processes {
     pub(super) signals: BTreeSet<String>,
-    pub(super) looks: BTreeSet<String>,
-    pub(super) beside: BTreeSet<String>,
+    pub(super) looks: Vec<Look>,
+}
+
+/// A program that looks into processes, and the arguments with which it does nothing else.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Look {
+    pub(super) program: String,
+    /// Letters of short options.
+    pub(super) letters: String,
+    /// Whole arguments.
+    pub(super) words: BTreeSet<String>,
 }
 
 /// By what an entry is known to work on nothing but files.
@@ -115,10 +191,18 @@ impl Lists {
             let Some(folder) = folder(cache) else {
                 continue;
             };
-            let parts: Vec<_> = match cache.paths.as_slice() {
-                [] => vec![folder.clone()],
-                paths => paths.iter().map(|path| folder.join(path)).collect(),
+            let parts: Vec<_> = match (cache.paths.as_slice(), cache.add.as_slice()) {
+                ([], []) => vec![folder.clone()],
+                (paths, _) => paths.iter().map(|path| folder.join(path)).collect(),
             };
+            for addition in &cache.add {
+                let path = match addition.path.is_empty() {
+                    true => folder.clone(),
+                    false => folder.join(&addition.path),
+                };
+                let adding = caches.adding.entry(path);
+                adding.or_insert_with(|| addition.adding.clone());
+            }
             caches.narrow.extend(parts.iter().cloned());
             match cache.private.as_slice() {
                 [] => caches.open.extend(parts),
@@ -129,6 +213,16 @@ impl Lists {
             caches.private.extend(private);
         }
         caches
+    }
+
+    /// What of a home folder a command needs to see, relative to it: programs and what they need.
+    pub(super) fn needed(&self) -> impl Iterator<Item = &String> {
+        self.home.needed.iter()
+    }
+
+    /// Settings of tools in a home folder, which a command sees unless there is a secret in them.
+    pub(super) fn settings(&self) -> impl Iterator<Item = &String> {
+        self.home.settings.iter()
     }
 
     /// What a command must not see, whether it exists or not: below all folders that may be the user's home, and
@@ -165,17 +259,58 @@ mod tests {
     fn a_cache_may_be_put_elsewhere_and_its_programs_stay_out_of_reach() {
         let moved = |name: &str| (name == "CARGO_HOME").then(|| PathBuf::from("/srv/cargo"));
         let caches = Lists::built_in().caches(Some(Path::new("/home/me")), moved);
-        assert!(caches.open.contains(Path::new("/srv/cargo/registry")));
+        assert!(caches.open.contains(Path::new("/srv/cargo/registry/cache")));
+        assert!(
+            caches
+                .adding
+                .contains_key(Path::new("/srv/cargo/registry/src"))
+        );
         assert!(caches.narrow.contains(Path::new("/home/me/.npm/_cacache")));
         assert!(!caches.open.iter().any(|path| path.ends_with("bin")));
         assert!(!caches.open.contains(Path::new("/srv/cargo")));
+    }
+
+    /// What a tool executes later is never freely writable, and lies in nothing that is.
+    #[test]
+    fn what_runs_later_is_only_added_to() {
+        let caches = Lists::built_in().caches(Some(Path::new("/home/me")), |_| None);
+        for program in [
+            ".gradle/wrapper/dists/gradle-8/x/bin",
+            ".m2/wrapper/dists/x",
+            ".m2/repository/org/x/1/x.jar",
+            ".cache/pypoetry/virtualenvs/x/bin",
+            ".local/share/virtualenvs/x/bin",
+            ".conda/envs/x/bin",
+            ".cache/pre-commit/repo1",
+            ".cache/prisma/x",
+            ".cache/ms-playwright/chromium-1",
+            ".cache/Cypress/1/Cypress",
+            ".cache/puppeteer/chrome/x",
+            "go/pkg/mod/golang.org/toolchain@v1/bin",
+            ".cargo/registry/src/index/x/src",
+            ".local/share/pnpm/store/v3/files/00/x",
+            ".cache/uv/archive-v0/x",
+            ".local/share/uv/tools/x",
+            ".npm/_npx/x",
+            ".npm/_prebuilds/x",
+        ] {
+            let program = Path::new("/home/me").join(program);
+            let is_private = caches
+                .private
+                .iter()
+                .any(|(_, one)| program.starts_with(one));
+            let open = caches.open.iter().find(|open| program.starts_with(open));
+            assert!(is_private || open.is_none(), "{}", program.display());
+            let narrow = caches.narrow.iter().find(|open| program.starts_with(open));
+            assert_eq!(narrow, None, "{}", program.display());
+        }
     }
 
     #[test]
     fn a_cache_that_a_variable_names_relatively_is_the_usual_one() {
         let relative = |name: &str| (name == "PIP_CACHE_DIR").then(|| PathBuf::from("cache"));
         let caches = Lists::built_in().caches(Some(Path::new("/home/me")), relative);
-        assert!(caches.open.contains(Path::new("/home/me/.cache/pip")));
+        assert!(caches.open.contains(Path::new("/home/me/.cache/pip/http")));
         assert!(caches.open.iter().all(|path| path.is_absolute()));
     }
 

@@ -5,9 +5,11 @@
 //! what happened, so that a sandbox that could not be set up is never taken for a command that failed.
 //! `docs/design/sandbox.md` tells what each layer stops and what is not closed.
 
+mod checked;
 mod discarded;
 mod effective;
 mod failure;
+pub(crate) mod git;
 mod inner;
 mod link;
 mod lists;
@@ -34,9 +36,10 @@ use elsewhere as system;
 use std::ffi::OsString;
 
 pub use effective::{Confinement, Effective};
+pub use git::{GitEffects, GitFolders, git_effects_shown};
 pub use link::own_program;
 pub use lists::guarded;
-pub use planted::Absent;
+pub use planted::Before;
 pub use profile::{Bounds, Demand, Network, Overlay, Profile, Reach, Rights};
 pub use reach::{reach, rights};
 pub use scratch::Scratch;

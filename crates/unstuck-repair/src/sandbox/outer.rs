@@ -5,13 +5,15 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::failure::{Failure, While};
-use super::planted::Absent;
+use super::git::GitEffects;
+use super::planted::Before;
 use super::profile::Demand;
 use super::wakes::Wakes;
 use super::wire::{self, Order, Report};
@@ -43,10 +45,15 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
             "the project is the whole file system",
         ));
     }
-    // Whatever appears on an overlay is not in the project.
-    let absent = (order.profile.overlay.is_none()).then(|| Absent::look(&project, order.kept()));
     let home = discarded::look(&order);
     let entered = leave(&mut order)?;
+    let copies = system::Copies::prepare(&mut order, entered, &project);
+    let copies = copies.to("prepare private copies")?;
+    // Whatever appears on an overlay is not in the project.
+    let before = (order.profile.overlay.is_none()).then(|| {
+        let git = order.git.clone();
+        Before::look(&project, order.kept(), git, copies.is_git_private())
+    });
     let code = {
         let cgroup = bound(&mut order);
         // Whoever becomes another user is not tied to the parent any more.
@@ -55,9 +62,25 @@ fn run(link: &UnixStream) -> Result<i32, Failure> {
         inner.order(&order, &project, &folder)?;
         inner.watch(link, &mut wakes)
     };
+    let effects = GitEffects::of(&order.steps);
+    let is_private = copies.is_git_private();
+    let mut merged = copies.merge(&order, effects);
+    let restored = before.map(|before| before.restore(&project, effects, is_private));
+    merged.planted.extend(restored.into_iter().flatten());
+    let discarded = home.map(|home| home.list()).unwrap_or_default();
+    let is_added = |path: &PathBuf| {
+        merged
+            .added
+            .iter()
+            .any(|added| added.starts_with(path) || path.starts_with(added))
+    };
     let cleared = Report::Cleared {
-        planted: absent.map_or_else(Vec::new, |absent| absent.clear(&project)),
-        discarded: home.map(|home| home.list()).unwrap_or_default(),
+        discarded: discarded
+            .into_iter()
+            .filter(|path| !is_added(path))
+            .collect(),
+        planted: merged.planted,
+        overtaken: merged.overtaken,
     };
     if wire::report(link, &cleared).is_err() {
         // Nobody else will. What cannot be removed is in a folder for temporary files, where the system clears up.

@@ -2,7 +2,9 @@
 //!
 //! This never allows anything: the entry is allowed already. What cannot be read for certain is confined more, not less.
 
-use super::lists::Lists;
+use unstuck_core::guard::Script;
+
+use super::lists::{Lists, Look};
 use super::profile::{Reach, Rights};
 
 /// Words after which a command begins.
@@ -10,7 +12,8 @@ const BEGINNERS: [&str; 8] = ["then", "do", "else", "elif", "if", "while", "unti
 /// What makes a text too clever to be read here.
 const TOO_CLEVER: [&str; 4] = ["<(", ">(", "<<", "eval"];
 
-/// Which processes a command has to see.
+/// Which processes a command has to see. What they have open is seen only by one single command of a few known
+/// programs with options that make them nothing else than list or signal: no pipe, no shell, no other program.
 ///
 /// ```
 /// use unstuck_repair::sandbox::{Reach, reach};
@@ -18,22 +21,58 @@ const TOO_CLEVER: [&str; 4] = ["<(", ">(", "<<", "eval"];
 /// assert_eq!(reach("npm install"), Reach::Own);
 /// assert_eq!(reach("kill \"$(cat server.pid)\" && rm -f server.pid"), Reach::Signals);
 /// assert_eq!(reach("fuser -k 3000/tcp"), Reach::Looks);
-/// // npm is the project's code: with it, nobody is looked into.
 /// assert_eq!(reach("fuser -k 3000/tcp && npm start"), Reach::Signals);
+/// assert_eq!(reach("ss -ltn | awk -f port.awk"), Reach::Signals);
 /// ```
 pub fn reach(command: &str) -> Reach {
     let lists = &Lists::built_in().processes;
+    if lists.looks.iter().any(|look| is_plain_look(look, command)) {
+        return Reach::Looks;
+    }
     let programs = programs(command);
     let signals = programs.iter().any(|name| lists.signals.contains(name));
-    if !signals && !names_processes(command) {
-        return Reach::Own;
+    match signals || names_processes(command) {
+        true => Reach::Signals,
+        false => Reach::Own,
     }
-    let looks = programs.iter().any(|name| lists.looks.contains(name));
-    let only_those = programs.iter().all(|name| lists.beside.contains(name));
-    if looks && is_readable(command) && only_those {
-        Reach::Looks
-    } else {
-        Reach::Signals
+}
+
+/// Whether a command is one call of a program that looks into processes, with nothing but known arguments.
+fn is_plain_look(look: &Look, command: &str) -> bool {
+    let Script::Plain(commands) = Script::of(command) else {
+        return false;
+    };
+    let [words] = commands.as_slice() else {
+        return false;
+    };
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    named(program) == look.program && arguments.iter().all(|word| look.knows(word))
+}
+
+impl Look {
+    /// Whether an argument is a known option, a signal, a process or a port.
+    fn knows(&self, argument: &str) -> bool {
+        let is_number = |text: &str| {
+            !text.is_empty() && text.len() <= 7 && text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        if self.words.contains(argument) || is_number(argument) {
+            return true;
+        }
+        let port = argument.strip_suffix("/tcp");
+        let port = port.or_else(|| argument.strip_suffix("/udp"));
+        if port.is_some_and(is_number) {
+            return true;
+        }
+        let (option, port) = argument.split_once(':').unwrap_or((argument, "0"));
+        let is_option = |letters: &str| {
+            !letters.is_empty() && letters.chars().all(|c| self.letters.contains(c))
+        };
+        let is_known = option.is_empty()
+            || self.words.contains(option)
+            || option.strip_prefix('-').is_some_and(is_option);
+        is_known && is_number(port)
     }
 }
 
@@ -166,10 +205,14 @@ mod tests {
             assert_eq!(reach(command), Reach::Signals, "{command}");
         }
         for command in [
-            "lsof -ti:3000 | xargs -r kill -9",
-            "kill $(lsof -t -i:8080)",
-            "fuser -k 5432/tcp; sleep 1",
-            "ss -ltnp | grep 3000",
+            "fuser -k 5432/tcp",
+            "/usr/bin/fuser -k -TERM 5432/tcp",
+            "fuser -n tcp 3000",
+            "lsof -ti:3000",
+            "lsof -nP -iTCP:3000 -sTCP:LISTEN",
+            "lsof -p 4711",
+            "ss -ltnp",
+            "ss -ltn sport = :3000",
         ] {
             assert_eq!(reach(command), Reach::Looks, "{command}");
         }
@@ -200,6 +243,23 @@ mod tests {
             "fuser -k 3000/tcp <(node x.js)",
             "FUSER=1 eval fuser -k 1/tcp",
             "./fuser -k 3000/tcp; fuser 1/tcp",
+            "ss -ltn | awk -f tools/port.awk",
+            "ss -ltn | sort --compress-program=./x",
+            "lsof -ti:3000 | xargs -r kill -9",
+            "kill $(lsof -t -i:8080)",
+            "fuser -k 5432/tcp; sleep 1",
+            "fuser -k 5432/tcp && sleep 1",
+            "ss -D dump",
+            "ss -F tools/filter",
+            "ss --diag=dump",
+            "lsof -Dbcache",
+            "lsof -D cache",
+            "lsof +D .",
+            "./fuser -k 3000/tcp",
+            "tools/ss -ltn",
+            "netstat -tlnp",
+            "kill 4711",
+            "X=1 fuser -k 3000/tcp",
         ] {
             assert_ne!(reach(command), Reach::Looks, "{command}");
         }

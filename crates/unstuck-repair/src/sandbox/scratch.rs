@@ -19,6 +19,12 @@ pub(super) const HOME: &str = "home";
 /// What the kernel needs for that.
 pub(super) const WORK: &str = "work";
 
+/// Copies of the files that were checked.
+pub(super) const CHECKED: &str = "checked";
+/// What hides parts of the home folder.
+#[cfg(target_os = "linux")]
+pub(super) const MASK: &str = "mask";
+
 /// How many names are tried.
 const TRIES: u32 = 1000;
 
@@ -30,7 +36,7 @@ impl Scratch {
     /// Makes one below a folder for temporary files, for the user that will write to it.
     pub fn make(below: &Path, user: Option<RunAs>) -> io::Result<Self> {
         let scratch = Self(make_new(below)?);
-        for name in [TEMPORARY, HOME, WORK] {
+        for name in [TEMPORARY, HOME, WORK, CHECKED] {
             let path = scratch.0.join(name);
             DirBuilder::new().mode(0o700).create(&path)?;
             give(&path, user)?;
@@ -44,6 +50,16 @@ impl Scratch {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// Keeps a copy of a checked file; returns the name under which the sandbox finds it.
+    pub fn keep(&self, number: usize, bytes: &[u8], is_program: bool) -> io::Result<String> {
+        let name = number.to_string();
+        let path = self.0.join(CHECKED).join(&name);
+        fs::write(&path, bytes)?;
+        let mode = if is_program { 0o555 } else { 0o444 };
+        fs::set_permissions(&path, Permissions::from_mode(mode))?;
+        Ok(name)
     }
 
     /// Where the command finds temporary files if it is not in mounts of its own.

@@ -1,10 +1,12 @@
 //! What lies around a project on this machine, for the user that will run the command.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{Uid, User};
+use unstuck_core::redact::Redactor;
 
 use super::lists::Lists;
 use super::wire::{RunAs, Surroundings};
@@ -35,11 +37,15 @@ pub fn surroundings(
     let search = variable("PATH").unwrap_or_default();
     let caches = lists.caches(home.as_deref(), variable);
     let private = caches.private.into_iter();
+    let adding = caches.adding.into_iter();
+    let needed = home.as_deref().map(|home| needed(home, search.as_os_str()));
     Surroundings {
         private: private
             .filter(|(folder, _)| folder.is_dir())
             .map(|(_, path)| path)
             .collect(),
+        adding: adding.filter(|(path, _)| path.is_dir()).collect(),
+        needed: needed.unwrap_or_default(),
         caches: existing(caches.open),
         narrow: existing(caches.narrow),
         secrets: lists.secrets(&homes, variable),
@@ -47,6 +53,61 @@ pub fn surroundings(
         scratch: scratch.to_owned(),
         home,
     }
+}
+
+/// What of a home folder a command sees: what programs need, their folders on the search path, and settings in which
+/// there is no secret.
+fn needed(home: &Path, search: &OsStr) -> Vec<PathBuf> {
+    let lists = Lists::built_in();
+    let mut needed: Vec<_> = lists.needed().map(|path| home.join(path)).collect();
+    let settings = lists.settings().map(|path| home.join(path));
+    needed.extend(settings.filter(|path| !holds_secret(path)));
+    for folder in folders(search) {
+        // `~/tools/jdk/bin` needs what is beside it in `~/tools/jdk`; `~/bin` needs nothing else of the home folder.
+        let is_programs = folder.ends_with("bin") || folder.ends_with("sbin");
+        let around = folder.parent().filter(|_| is_programs);
+        let around = around.filter(|around| around.starts_with(home) && *around != home);
+        let around = around.filter(|around| !around.ends_with(".local"));
+        needed.push(around.unwrap_or(&folder).to_owned());
+    }
+    needed.retain(|path| path.starts_with(home) && path != home);
+    existing(needed)
+}
+
+/// Whether a file of settings holds what looks like a secret, or cannot be looked at.
+fn holds_secret(path: &Path) -> bool {
+    const LARGEST: u64 = 256 * 1024;
+    const WORDS: [&str; 7] = [
+        "_auth", "token", "password", "passwd", "secret", "apikey", "api_key",
+    ];
+    let Ok(file) = std::fs::File::open(path) else {
+        return true;
+    };
+    let is_file = file.metadata().is_ok_and(|data| data.is_file());
+    let mut text = String::new();
+    if !is_file || file.take(LARGEST).read_to_string(&mut text).is_err() {
+        return true;
+    }
+    // `https://name:key@host/` is one as well.
+    let has_key_in_address = text.split("://").skip(1).any(|rest| {
+        let host = rest.split(['/', '"', ' ', '\n']).next().unwrap_or_default();
+        host.contains('@')
+    });
+    let lower = text.to_lowercase();
+    let names_one = lower.lines().any(|line| {
+        WORDS.iter().any(|word| {
+            let Some((_, rest)) = line.split_once(word) else {
+                return false;
+            };
+            let value = rest
+                .split_once(['=', ':', '>'])
+                .map_or("", |(_, value)| value);
+            let value = value.trim().trim_matches(['"', '\'']);
+            // A variable is none, nor is the end of an element.
+            !value.is_empty() && !value.starts_with(['$', '<'])
+        })
+    });
+    has_key_in_address || names_one || Redactor::new([]).redact(&text) != text
 }
 
 /// Whether a home folder is there and belongs to whoever needs it.

@@ -12,9 +12,11 @@ use rustix::net::{
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use unstuck_core::guard::Script;
 
 use super::effective::Effective;
-use super::lists::guarded;
+use super::git::GitFolders;
+use super::lists::{Adding, guarded};
 use super::profile::Profile;
 
 /// A longer message is a mistake.
@@ -45,13 +47,11 @@ pub enum Steps {
 }
 
 impl Steps {
-    /// Whether nothing but git itself is run.
-    fn are_git_alone(&self) -> bool {
-        match self {
-            Self::Words(commands) => commands
-                .iter()
-                .all(|words| words.first().is_some_and(|program| program == "git")),
-            Self::Shell(_) => false,
+    /// How a command runs: word by word where a shell would do the very same.
+    pub fn of(command: &str) -> Self {
+        match Script::of(command) {
+            Script::Plain(commands) => Self::Words(commands),
+            Script::Shell(line) => Self::Shell(line),
         }
     }
 }
@@ -76,6 +76,10 @@ pub struct Surroundings {
     pub narrow: Vec<PathBuf>,
     /// What of the caches is private, because it would run outside of the sandbox later.
     pub private: Vec<PathBuf>,
+    /// Folders of tools to which something may be added, where they exist: a private copy of each is changed.
+    pub adding: Vec<(PathBuf, Adding)>,
+    /// What of the home folder is seen; nothing else of it is.
+    pub needed: Vec<PathBuf>,
     /// What is not seen, where it exists.
     pub secrets: Vec<PathBuf>,
     /// What must stay visible even where everything around it is hidden: the folders of programs.
@@ -101,16 +105,43 @@ pub struct Order {
     pub folder: PathBuf,
     /// What to run.
     pub steps: Steps,
+    /// Where repositories of git are in the project before it runs.
+    pub git: GitFolders,
+    /// Files that decide what the command does, as they were checked.
+    pub checked: Vec<CheckedFile>,
+    /// Folders of which the command gets a private copy; the outer process fills this in.
+    #[serde(default)]
+    pub copies: Vec<PrivateCopy>,
+}
+
+/// A file that decides what a command does, as it was checked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckedFile {
+    /// Its path from the root of the project.
+    pub path: PathBuf,
+    /// The SHA-256 of its contents, in hexadecimal digits.
+    pub sha256: String,
+    /// The name of a copy of the checked contents in the private folder, which takes the place of the file where
+    /// mounts can be used. None for a file that the command itself has to write.
+    pub copy: Option<String>,
+}
+
+/// A folder of which the command gets a private copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrivateCopy {
+    /// The folder; relative to the project for git's own.
+    pub at: PathBuf,
+    /// The name of the folder in the private one that takes what is written.
+    pub name: String,
+    /// Whether it is git's folder of the project.
+    pub is_git: bool,
 }
 
 impl Order {
-    /// What of the project the command may neither change nor make. Git may write its own settings, as `git submodule`
-    /// has to, where nothing else is run.
+    /// What of the project the command may neither change nor make, beside what is in git's folders.
+    #[expect(clippy::unused_self, reason = "what is kept belongs to the order")]
     pub fn kept(&self) -> impl Iterator<Item = &'static PathBuf> {
-        let has_git = self.steps.are_git_alone();
-        guarded()
-            .iter()
-            .filter(move |path| !(has_git && path.starts_with(".git")))
+        guarded().iter()
     }
 }
 
@@ -172,6 +203,8 @@ pub enum Report {
         planted: Vec<PathBuf>,
         /// What was written to the home folder and thrown away, a few of it.
         discarded: Vec<PathBuf>,
+        /// What somebody else changed in git's folder meanwhile, so that what the command changed of it is not kept.
+        overtaken: Vec<PathBuf>,
     },
 }
 

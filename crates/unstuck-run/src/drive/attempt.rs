@@ -124,7 +124,7 @@ impl<'a> Engine<'a> {
         }
         drop(claim);
         log.note_judged(self.clock.at(), judged);
-        self.after_attempt(log, !failed);
+        self.after_attempt(log, !failed).await;
         if let Some(before) = before.filter(|_| failed) {
             self.roll_back(log, before).await;
         }
@@ -630,7 +630,7 @@ impl<'a> Engine<'a> {
         }
         let failed = matches!(judged.event, Event::AttemptFailed(_));
         log.note_judged(self.clock.at(), judged);
-        self.after_attempt(log, !failed);
+        self.after_attempt(log, !failed).await;
         Ok(())
     }
 

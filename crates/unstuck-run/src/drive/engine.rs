@@ -112,6 +112,12 @@ impl Engine<'_> {
         journal.close(end, child).await
     }
 
+    /// The commit that is checked out now, where repairs may be made; empty where there is none.
+    fn first_commit(&self) -> Option<String> {
+        let committed = self.repairer.map(|one| one.workshop.committed);
+        committed.map(|one| one.commit().unwrap_or_default())
+    }
+
     fn started(&mut self, run: &RunId, request: Request) -> RunStarted {
         let agent = self.agent_of(&request.command, request.agent.as_deref());
         let (agent, model) = match agent {
@@ -141,6 +147,7 @@ impl Engine<'_> {
             knowledge: self.knowledge.version.to_owned(),
         };
         RunStarted {
+            head: self.first_commit(),
             project: request.project.display().to_string(),
             work: Work::Command(Box::new(spec)),
         }

@@ -76,6 +76,8 @@ impl Engine<'_> {
             },
         );
         let failed = recovery.failure().map(|failed| &failed.diagnosis);
+        let repairer = self.repairer.as_ref();
+        let conditions = repairer.and_then(|one| Some(one.conditions(command.as_deref()?)));
         Shown {
             doing: match log.as_part() {
                 Some(part) => format!("{} ({})", part.role, line(&spec.command)),
@@ -93,6 +95,7 @@ impl Engine<'_> {
                 .reread_when_answered(self.knowledge.catalog())
                 .filter(|_| unrepeatable.is_none()),
             unrepeatable,
+            conditions,
         }
     }
 

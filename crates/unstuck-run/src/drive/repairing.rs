@@ -20,6 +20,7 @@ impl Engine<'_> {
         let Some(repairer) = self.repairer else {
             return Ok(None);
         };
+        repairer.survey().await;
         self.note_that_it_did_not_help(log);
         self.flush(log).await?;
         let recovery = log.recovery();
@@ -66,7 +67,7 @@ impl Engine<'_> {
     }
 
     /// Takes in what the agent has proposed in its newest attempt, and whether a repair before it has helped.
-    pub(super) fn after_attempt(&mut self, log: &mut Log<'_, '_>, is_fine: bool) {
+    pub(super) async fn after_attempt(&mut self, log: &mut Log<'_, '_>, is_fine: bool) {
         let session = log.recovery().spec().session.clone();
         let repairs = log.journal().know(|run| run.repairs.clone());
         if let Some(repair) = repairs.executed(Some(&session)).filter(|_| is_fine) {
@@ -78,6 +79,9 @@ impl Engine<'_> {
         let (Some(repairer), Some((folder, _))) = (self.repairer, folder) else {
             return;
         };
+        if documents::path_in(&folder).exists() {
+            repairer.survey().await;
+        }
         let failed = log.recovery().failure().filter(|_| !is_fine);
         let fingerprint = failed.map_or("", |failed| failed.diagnosis.fingerprint.as_str());
         let now = self.clock.at();
@@ -99,6 +103,7 @@ impl Engine<'_> {
             log.note(self.clock.at(), carried_out::unknown(session, &id, why));
             return Ok(());
         };
+        repairer.survey().await;
         if log.journal().is_ahead_of_store() {
             let why = "the store cannot be written, and what is run must be recorded before";
             log.note(self.clock.at(), carried_out::failed(repair, why.to_owned()));

@@ -1,6 +1,7 @@
 //! Runs one approved repair after the other.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,8 +13,10 @@ use unstuck_core::redact::Redactor;
 use unstuck_repair::environment::Environment;
 use unstuck_repair::lock::ProjectLock;
 use unstuck_repair::place::Root;
-use unstuck_repair::sandbox::wire::{End, Order, RunAs};
-use unstuck_repair::sandbox::{Absent, Demand, Effective, SANDBOX, Scratch, surroundings, user_of};
+use unstuck_repair::sandbox::wire::{CheckedFile, End, Order, RunAs};
+use unstuck_repair::sandbox::{
+    Before, Demand, Effective, GitEffects, GitFolders, SANDBOX, Scratch, surroundings, user_of,
+};
 
 use crate::process::{
     Discard, Ended, Inherits, Limits, ReaperProgram, Sink, Spec, Status, Stdin, Stop, Supervisor,
@@ -98,9 +101,14 @@ impl Executor {
         }
     }
 
-    /// What a sandbox can do on this machine, tried for real.
-    pub async fn survey(&mut self, environment: &Environment) -> Result<Effective, RepairError> {
-        let project = Scratch::make(&self.temporary, None).to("make a folder")?;
+    /// What a sandbox can do on this machine for the user of a project, tried for real.
+    pub async fn survey(
+        &mut self,
+        project: &Path,
+        environment: &Environment,
+    ) -> Result<Effective, RepairError> {
+        let user = user_of(project);
+        let project = Scratch::make(&self.temporary, user).to("make a folder")?;
         let system = |error: &dyn std::fmt::Display| RepairError::Refused {
             reason: error.to_string(),
         };
@@ -152,18 +160,24 @@ impl Executor {
             run_as,
             folder: job.folder.relative().to_owned(),
             steps: job.steps(),
+            git: GitFolders::look(job.root),
+            checked: checked(job, &scratch).to("keep the checked files")?,
+            copies: Vec::new(),
         };
-        let absent =
-            (order.profile.overlay.is_none()).then(|| Absent::look(job.root, order.kept()));
+        let before = (order.profile.overlay.is_none())
+            .then(|| Before::look(job.root, order.kept(), order.git.clone(), false));
         let (link, theirs) = Link::open(&order, job).to("reach the sandbox")?;
         let spec = self.spec(job, environment);
         let mut stdin = Stdin::handed_over(theirs);
         let ended = self.supervisor.run(&spec, &mut stdin, sink, stop).await?;
         drop(stdin);
         let mut told = link.told().to("hear of the sandbox")?;
-        // The sandbox does this itself, unless it was killed.
-        let planted = absent.map(|absent| absent.clear(job.root));
-        told.planted.extend(planted.into_iter().flatten());
+        // The sandbox does this itself, unless it was killed. Then git's folder may be its private copy or not.
+        if let Some(before) = before.filter(|_| !told.is_cleared) {
+            let effects = GitEffects::of(&order.steps);
+            told.planted
+                .extend(before.restore(job.root, effects, false));
+        }
         Ok((ended, told))
     }
 
@@ -238,8 +252,26 @@ impl Executor {
             survivors: ended.survivors,
             planted: told.planted,
             discarded: told.discarded,
+            overtaken: told.overtaken,
         }
     }
+}
+
+/// The files that decide what the command does, with private copies of what was checked.
+fn checked(job: &Job<'_>, scratch: &Scratch) -> io::Result<Vec<CheckedFile>> {
+    let mut files = Vec::new();
+    for (number, file) in job.checked.iter().enumerate() {
+        let copy = match file.is_written {
+            true => None,
+            false => Some(scratch.keep(number, &file.bytes, file.is_program)?),
+        };
+        files.push(CheckedFile {
+            path: PathBuf::from(&file.path),
+            sha256: file.sha256(),
+            copy,
+        });
+    }
+    Ok(files)
 }
 
 impl From<Failure> for RepairError {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use unstuck_core::guard::{Approved, ApprovedBy, Script};
+use unstuck_core::guard::{Approved, ApprovedBy};
 use unstuck_repair::environment::Environment;
+use unstuck_repair::guard_files::GuardFile;
 use unstuck_repair::place::{Folder, Root};
 use unstuck_repair::sandbox::wire::Steps;
 use unstuck_repair::sandbox::{Demand, Profile, Reach, Rights, reach, rights};
@@ -21,6 +22,8 @@ pub struct Job<'a> {
     pub environment: Environment,
     /// How far it is confined.
     pub profile: Profile,
+    /// The files that decide what it does, as they were when it was decided on.
+    pub checked: Vec<GuardFile>,
     /// How long it may take.
     pub timeout: Duration,
 }
@@ -44,16 +47,14 @@ impl<'a> Job<'a> {
             folder,
             environment,
             profile,
+            checked: Vec::new(),
             timeout: Duration::from_secs(120),
         }
     }
 
     /// What to run, as it is told to the sandbox.
     pub(super) fn steps(&self) -> Steps {
-        match Script::of(self.approved.text()) {
-            Script::Plain(commands) => Steps::Words(commands),
-            Script::Shell(line) => Steps::Shell(line),
-        }
+        Steps::of(self.approved.text())
     }
 
     /// Whether nobody approved it and nothing takes what it writes.

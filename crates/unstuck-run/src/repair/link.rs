@@ -54,6 +54,9 @@ pub(super) struct Told {
     pub(super) left: u32,
     pub(super) planted: Vec<PathBuf>,
     pub(super) discarded: Vec<PathBuf>,
+    pub(super) overtaken: Vec<PathBuf>,
+    /// Whether the sandbox has cleared up itself.
+    pub(super) is_cleared: bool,
 }
 
 /// Why it could not be set up.
@@ -90,9 +93,15 @@ impl Told {
                 self.end = Some(end);
                 self.left = left;
             }
-            Report::Cleared { planted, discarded } => {
+            Report::Cleared {
+                planted,
+                discarded,
+                overtaken,
+            } => {
+                self.is_cleared = true;
                 self.planted = planted;
                 self.discarded = discarded;
+                self.overtaken = overtaken;
             }
         }
     }

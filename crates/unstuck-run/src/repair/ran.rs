@@ -30,8 +30,10 @@ pub struct Ran {
     pub left: u32,
     /// How many of those could not be ended.
     pub survivors: u32,
-    /// Files that it put where unstuck or git would obey them; they were removed.
+    /// What it made or changed where unstuck or git would obey it; that was removed or put back.
     pub planted: Vec<PathBuf>,
     /// What it wrote to the home folder, which was a private copy and is gone; a few of it.
     pub discarded: Vec<PathBuf>,
+    /// What somebody else changed in git's folder meanwhile, so that what it changed of that was not kept.
+    pub overtaken: Vec<PathBuf>,
 }

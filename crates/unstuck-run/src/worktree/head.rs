@@ -124,6 +124,10 @@ impl Committed for Head {
     fn git_folders(&self) -> Vec<PathBuf> {
         self.folders.clone()
     }
+
+    fn commit(&self) -> Option<String> {
+        Some(self.commit.clone())
+    }
 }
 
 /// The folder of the work tree's own settings, and that of the whole repository's.

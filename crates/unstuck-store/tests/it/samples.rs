@@ -42,6 +42,7 @@ pub(crate) fn started(run: &RunId) -> Event {
 
 pub(crate) fn started_in(run: &RunId, project: &str) -> Event {
     Event::from(Box::new(RunStarted {
+        head: None,
         project: project.into(),
         work: Work::Command(Box::new(SessionSpec {
             cwd: project.into(),

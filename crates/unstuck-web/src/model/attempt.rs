@@ -397,6 +397,8 @@ pub struct Repair {
     pub duration_ms: Option<u64>,
     /// How it was confined.
     pub sandbox: Option<String>,
+    /// What the sandbox lacked, what was removed or put back, and what was not kept, each in a sentence.
+    pub traces: Vec<String>,
     /// The end of what it wrote.
     pub output: String,
     /// Why it did not help, if it did not.
@@ -418,6 +420,7 @@ impl From<RepairStory> for Repair {
             exit_code: story.exit_code,
             duration_ms: story.duration_ms,
             sandbox: story.sandbox,
+            traces: story.traces.lines(),
             output: story.output,
             failed: story.failed,
             worked: story.worked,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use unstuck_core::decision::Changed;
+use unstuck_core::event::RepairConditions;
 use unstuck_core::repair::needs_network;
 use unstuck_core::{Kind, Timestamp, question};
 use unstuck_store::Question;
@@ -49,6 +50,8 @@ pub struct Escalation {
     pub tried: Vec<Tried>,
     /// The command that is proposed, where one is.
     pub command: Option<String>,
+    /// Under which conditions the command would run, where it is about a repair.
+    pub conditions: Option<Conditions>,
     /// What else is proposed, in words.
     pub proposed: Option<String>,
     /// What that is expected to cost more.
@@ -103,6 +106,7 @@ impl From<Question> for Escalation {
             can_preview: asked.repair.is_some(),
             preview_needs_network: shown.command.as_deref().is_some_and(needs_network),
             command: shown.command,
+            conditions: shown.conditions.map(Conditions::from),
             created: question.at,
             deadline: shown.deadline.map(Deadline::from),
             fingerprint: shown.fingerprint,
@@ -112,6 +116,34 @@ impl From<Question> for Escalation {
                 at: answered.at,
                 how: answered.answer.map(Resolved::from),
             }),
+        }
+    }
+}
+
+/// Under which conditions a repair would run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Conditions {
+    /// How far it would be confined: `full`, `partial` or `none`.
+    pub sandbox: String,
+    /// What is missing for a complete sandbox.
+    pub missing: Vec<String>,
+    /// Whether it would reach the network.
+    pub network: bool,
+    /// The names of the environment variables that it would see.
+    pub variables: Vec<String>,
+    /// What it is known to change where git would obey it.
+    pub effects: Vec<String>,
+}
+
+impl From<RepairConditions> for Conditions {
+    fn from(of: RepairConditions) -> Self {
+        Self {
+            sandbox: of.sandbox,
+            missing: of.missing,
+            network: of.network,
+            variables: of.variables,
+            effects: of.effects,
         }
     }
 }

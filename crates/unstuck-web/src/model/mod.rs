@@ -36,7 +36,7 @@ pub use attempt::{
 };
 pub use call::{ApiCall, ApiTry};
 pub use escalation::{
-    Answer, AnswerGiven, AnswerTaken, Answered, Deadline, Escalation, Offered, Preview,
+    Answer, AnswerGiven, AnswerTaken, Answered, Conditions, Deadline, Escalation, Offered, Preview,
     PreviewedFile, Tried,
 };
 pub use estimate::Estimate;

@@ -92,6 +92,7 @@ pub(crate) fn running(run: &RunId, project: &str) -> Vec<Event> {
 
 pub(crate) fn started(run: &RunId, project: &str) -> Event {
     Event::from(Box::new(RunStarted {
+        head: None,
         project: project.into(),
         work: Work::Command(Box::new(SessionSpec {
             cwd: project.into(),

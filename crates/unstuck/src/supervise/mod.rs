@@ -378,6 +378,7 @@ fn drive_in(
         let (stop, stopped) = watch::channel(Stop::No);
         signals::listen(stop, supervisors.remote())?;
         let (environment, newest) = (environment::whole(), Cell::new(None));
+        let surveyed = OnceCell::new();
         let state = state_folder(session.store);
         task.forget_stop_request(&state);
         let project = setting.repair.as_ref().map(|(_, project)| project.clone());
@@ -397,6 +398,7 @@ fn drive_in(
             accepted: &accepted,
             own: &environment::own_folders(session.store),
             environment: &environment,
+            surveyed: &surveyed,
             newest: &newest,
         };
         let private = Private::new(

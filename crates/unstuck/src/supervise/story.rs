@@ -184,6 +184,12 @@ fn question(reason: &str, recovery: &Recovery, option: &str) -> Vec<String> {
     }
     if let Some(asked) = recovery.question().filter(|asked| asked.repair.is_some()) {
         let repair = asked.shown.command.as_deref().unwrap_or_default();
+        let conditions = asked
+            .shown
+            .conditions
+            .iter()
+            .flat_map(repair_words::conditions);
+        lines.extend(conditions.map(|(name, text)| format!("{name}: {text}")));
         lines.extend(repair_words::answers(repair, short, option));
     }
     let unrepeatable = recovery.spec().unrepeatable.as_ref();

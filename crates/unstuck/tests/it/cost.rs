@@ -21,6 +21,7 @@ fn second(second: i64) -> Timestamp {
 
 fn started(run: &RunId, command: &[&str], unrepeatable: Option<&str>) -> Event {
     Event::from(Box::new(RunStarted {
+        head: None,
         project: "/home/me/shop".into(),
         work: Work::Command(Box::new(SessionSpec {
             cwd: "/home/me/shop".into(),

@@ -38,6 +38,7 @@ fn place(events: impl FnOnce(&Place) -> Vec<Event>) -> Place {
 fn run_started(place: &Place) -> Event {
     let cwd = place.project().display().to_string();
     Event::from(Box::new(RunStarted {
+        head: None,
         project: cwd.clone(),
         work: Work::Command(Box::new(SessionSpec {
             cwd,

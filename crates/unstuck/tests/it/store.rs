@@ -35,6 +35,7 @@ impl Place {
 
 fn started(run: &RunId) -> Event {
     Event::from(Box::new(RunStarted {
+        head: None,
         project: "/home/me/shop".into(),
         work: Work::Command(Box::new(SessionSpec {
             cwd: "/home/me/shop".into(),

@@ -129,11 +129,14 @@ fn standing() -> impl Strategy<Value = Standing> {
         select(vec!["package.json".to_owned(), ".npmrc".to_owned()]),
         0..2,
     );
-    (0..5_u32, prop::option::of(0..100_u64), files).prop_map(|(ran, cooling, files)| Standing {
+    let missing = prop::option::of(Just("this kernel has no Landlock".to_owned()));
+    let parts = (0..5_u32, prop::option::of(0..100_u64), files, missing);
+    parts.prop_map(|(ran, cooling, files, missing)| Standing {
         auto_this_run: ran,
         cooling: cooling.map(Duration::from_secs),
         untrusted: None,
         changed_guard_files: files,
+        incomplete_sandbox: missing,
     })
 }
 
@@ -186,6 +189,7 @@ proptest! {
             prop_assert!(rules.enabled);
             prop_assert_eq!(place, Place::Ordinary);
             prop_assert!(standing.auto_this_run < rules.max_auto_recoveries_per_run);
+            prop_assert_eq!(standing.incomplete_sandbox, None);
         }
     }
 

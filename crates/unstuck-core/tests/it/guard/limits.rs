@@ -41,7 +41,7 @@ fn the_limit_of_a_run_makes_it_ask() {
             auto_this_run: ran,
             ..Standing::default()
         };
-        ["npm ci", "npm test"].map(|command| {
+        ["npm ci", "npm cache verify"].map(|command| {
             judge(&rules, command, &Place::Ordinary, &standing)
                 .verdict
                 .name()
@@ -132,6 +132,7 @@ fn all_reasons_to_ask_are_told_together() {
         cooling: Some(Duration::from_secs(1)),
         untrusted: None,
         changed_guard_files: texts(&["Makefile"]),
+        incomplete_sandbox: Some("this kernel has no Landlock".to_owned()),
     };
     let rules = rules(&[], &["npm *"], OnUnknown::Allow);
     let place = Place::Protected("node_modules".to_owned());
@@ -144,13 +145,14 @@ fn all_reasons_to_ask_are_told_together() {
             AskWhy::LimitReached,
             AskWhy::Cooling(Duration::from_secs(1)),
             AskWhy::GuardFiles(texts(&["Makefile"])),
+            AskWhy::Sandbox("this kernel has no Landlock".to_owned()),
         ])
     );
     let about: Vec<_> = judgement.steps.iter().map(|step| step.about).collect();
     assert_eq!(
         about,
         [
-            "text", "folder", "switch", "lists", "limit", "cooldown", "files"
+            "text", "folder", "switch", "lists", "limit", "cooldown", "files", "sandbox"
         ]
     );
 }

@@ -2,9 +2,12 @@
 
 mod calls;
 mod cgroup;
+mod copies;
 mod devices;
 mod landlock;
 mod limits;
+mod mask;
+mod merge;
 mod mounts;
 mod namespaces;
 mod privileges;
@@ -20,6 +23,7 @@ use rustix::process::{DumpableBehavior, Pid};
 
 pub(super) use calls::inherit_nothing;
 pub(super) use cgroup::Cgroup;
+pub(super) use copies::Copies;
 pub(super) use namespaces::{Entered, become_user, enter};
 
 use super::effective::{Confinement, Effective};
@@ -60,21 +64,25 @@ pub(super) fn confine(
     step_into(order, project, folder)?;
     limits::set(&profile.bounds).to("set the bounds")?;
     privileges::drop_all(profile).to("give up privileges")?;
-    if profile.reach == Reach::Looks {
+    let has_landlock = if profile.reach == Reach::Looks {
         missing.push("Landlock is not used, because it looks into other processes".to_owned());
+        false
     } else {
         let writable = handles(profile, &writable).to("open what is writable")?;
         let done = landlock::restrict(&writable, profile.reach, profile.network);
-        if !done.to("restrict writing with Landlock")? {
+        let done = done.to("restrict writing with Landlock")?;
+        if !done {
             missing.push("this kernel has no Landlock".to_owned());
         }
-    }
+        done
+    };
     if !seccomp::restrict(profile.network).to("restrict system calls")? {
         missing.push("system calls cannot be restricted on this architecture".to_owned());
     }
     let effective = Effective {
         confinement: match missing.is_empty() {
             true => Confinement::Full,
+            false if !entered.mounts && !has_landlock => Confinement::None,
             false => Confinement::Partial,
         },
         missing,

@@ -12,17 +12,23 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags};
 
 use crate::sandbox::failure::{Failure, While};
+use crate::sandbox::git::NAME;
 use crate::sandbox::lists::Lists;
 use crate::sandbox::profile::Profile;
 use crate::sandbox::scratch;
 use crate::sandbox::wire::Order;
 
 use super::calls::{Extent, restrict};
+use super::copies::{UPPER, WORK};
 use super::devices;
+use super::mask;
 use super::tree::{Tree, open, open_below};
 
 /// Where nothing of the machine is seen.
 const COVERED: [&str; 3] = ["/tmp", "/var/tmp", "/run"];
+
+/// What of git's folder is not copied: it is named by its contents, and may be large.
+const SHARED: [&str; 2] = ["objects", "lfs"];
 
 /// What is to be mounted where.
 struct Planned {
@@ -55,8 +61,11 @@ pub(super) fn arrange(order: &Order, has_processes: bool) -> Result<Arranged, Fa
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private).to_isolate("keep our mounts to ourselves")?;
     let processes = has_processes.then(Tree::processes).transpose();
-    let opened = opened(&order.profile, &mut arranged)?;
+    let mut opened = opened(&order.profile, &mut arranged)?;
+    opened.extend(private_git(order, &mut arranged)?);
+    opened.extend(checked(order)?);
     let mut planned = seen(order, &mut arranged)?;
+    planned.extend(private_tools(order, &mut arranged));
     planned.extend(hidden(order));
     let devices = devices::take().to_isolate("take the devices along")?;
     make_all_read_only().to_isolate("make the file system read-only")?;
@@ -73,10 +82,81 @@ pub(super) fn arrange(order: &Order, has_processes: bool) -> Result<Arranged, Fa
         let root = open(&order.profile.root).to_isolate("find the project")?;
         let target = open_below(&root, &below);
         let mounted = target.and_then(|target| tree.mount_over(&target));
-        mounted.to_isolate(format!("make {} writable", below.display()))?;
+        mounted.to_isolate(format!("arrange {}", below.display()))?;
     }
     keep(order, &mut arranged)?;
     Ok(arranged)
+}
+
+/// A private copy of git's folder, but for its objects, which are named by their contents; read-only where there can be
+/// no copy.
+fn private_git(order: &Order, arranged: &mut Arranged) -> Result<Vec<(PathBuf, Tree)>, Failure> {
+    let mut trees = Vec::new();
+    let root = open(&order.profile.root).to_isolate("find the project")?;
+    for copy in order.copies.iter().filter(|copy| copy.is_git) {
+        let doing = || format!("make a private copy of {}", copy.at.display());
+        let real = open_below(&root, &copy.at).to_isolate(doing())?;
+        let folder = order.surroundings.scratch.join(&copy.name);
+        let [upper, work] = [UPPER, WORK].map(|name| folder.join(name));
+        match Tree::overlay_of(&[&real], &upper, &work) {
+            Ok(tree) => trees.push((copy.at.clone(), tree)),
+            Err(error) => {
+                let tree = Tree::of(&real).and_then(Tree::read_only);
+                trees.push((copy.at.clone(), tree.to_isolate(doing())?));
+                arranged.notes.push(format!(
+                    "{} is read-only, a private copy was not possible ({error})",
+                    copy.at.display()
+                ));
+                continue;
+            }
+        }
+        for shared in SHARED {
+            let path = copy.at.join(shared);
+            // What is not there is made in the copy.
+            if let Ok(handle) = open_below(&root, &path) {
+                let tree = Tree::of(&handle).and_then(Tree::plain);
+                trees.push((path, tree.to_isolate(doing())?));
+            }
+        }
+    }
+    Ok(trees)
+}
+
+/// Private copies of folders of tools that do not lie in the home folder.
+fn private_tools(order: &Order, arranged: &mut Arranged) -> Vec<Planned> {
+    let mut planned = Vec::new();
+    for copy in order.copies.iter().filter(|copy| !copy.is_git) {
+        let folder = order.surroundings.scratch.join(&copy.name);
+        let [upper, work] = [UPPER, WORK].map(|name| folder.join(name));
+        match Tree::overlay(&copy.at, &upper, &work) {
+            Ok(tree) => {
+                planned.push(Planned::seen(&copy.at, tree));
+                arranged.writable.push(copy.at.clone());
+            }
+            Err(error) => arranged.notes.push(format!(
+                "{} is read-only, a private copy was not possible ({error})",
+                copy.at.display()
+            )),
+        }
+    }
+    planned
+}
+
+/// The files that decide what the command does, as they were checked: whoever exchanges them now changes nothing.
+fn checked(order: &Order) -> Result<Vec<(PathBuf, Tree)>, Failure> {
+    let folder = order.surroundings.scratch.join(scratch::CHECKED);
+    let mut trees = Vec::new();
+    if order.profile.overlay.is_some() {
+        return Ok(trees);
+    }
+    for file in &order.checked {
+        if let Some(copy) = &file.copy {
+            let tree = Tree::at(&folder.join(copy)).and_then(Tree::read_only);
+            let tree = tree.to_isolate(format!("show {} as checked", file.path.display()))?;
+            trees.push((file.path.clone(), tree));
+        }
+    }
+    Ok(trees)
 }
 
 /// What stays visible or writable, taken before anything is hidden.
@@ -99,23 +179,39 @@ fn seen(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure>
         }
     }
     if let Some(home) = around.home.as_ref().filter(|home| is_apart(home, profile)) {
-        let scratch = &around.scratch;
-        let [upper, work] = [scratch::HOME, scratch::WORK].map(|name| scratch.join(name));
-        // Some file systems cannot take changes; memory always can.
-        let tree = Tree::overlay(home, &upper, &work).or_else(|_| Tree::overlay_in_memory(home));
-        match tree {
+        match private_home(order, home) {
             Ok(tree) => {
                 planned.push(Planned::seen(home, tree));
                 arranged.writable.push(home.clone());
             }
-            Err(error) => arranged.notes.push(format!(
-                "the home folder is read-only, a private copy was not possible ({error})"
+            Err(error) => arranged.missing.push(format!(
+                "the home folder is read-only and all of it but known secrets is seen, a private copy was not possible ({error})"
             )),
         }
     }
     planned.push(project(profile, arranged)?);
     planned.extend(granted(order, arranged)?);
     Ok(planned)
+}
+
+/// A private copy of the home folder, with what the command needs of it and nothing else.
+fn private_home(order: &Order, home: &Path) -> io::Result<Tree> {
+    let (profile, around) = (&order.profile, &order.surroundings);
+    let scratch = &around.scratch;
+    let caches = around.caches.iter().chain(&around.needed);
+    let tools = around.adding.iter().map(|(path, _)| path);
+    let mut seen: Vec<PathBuf> = caches.chain(tools).cloned().collect();
+    seen.push(profile.root.clone());
+    seen.extend(profile.writable_outside());
+    // What is hidden by a mount needs a place where it is mounted.
+    seen.extend(around.private.iter().cloned());
+    seen.retain(|path| path.starts_with(home) && path != home);
+    let mask = mask::make(home, &seen, &scratch.join(scratch::MASK))?;
+    let [upper, work] = [scratch::HOME, scratch::WORK].map(|name| scratch.join(name));
+    let home = open(home)?;
+    let lower = [&mask, &home];
+    // Some file systems cannot take changes; memory always can.
+    Tree::overlay_of(&lower, &upper, &work).or_else(|_| Tree::overlay_in_memory(&lower))
 }
 
 /// The project itself, or an overlay over it.
@@ -224,7 +320,7 @@ fn hidden(order: &Order) -> Vec<Planned> {
 }
 
 /// Whether the home folder is beside the project, so that it can have a private copy.
-fn is_apart(home: &Path, profile: &Profile) -> bool {
+pub(super) fn is_apart(home: &Path, profile: &Profile) -> bool {
     home.parent().is_some() && !home.starts_with(&profile.root)
 }
 
@@ -316,11 +412,10 @@ fn is_folder(handle: &impl AsFd) -> io::Result<bool> {
 fn keep(order: &Order, arranged: &mut Arranged) -> Result<(), Failure> {
     let profile = &order.profile;
     let lists = &Lists::built_in().project;
-    let root = open(&profile.root).to_isolate("find the project")?;
-    for path in &lists.held {
-        fix(&root, path, Ok).to_isolate(format!("hold {}", path.display()))?;
-    }
-    for path in order.kept().chain(&lists.views) {
+    let is_private = order.copies.iter().any(|copy| copy.is_git);
+    let pointer = (!is_private && profile.overlay.is_none()).then_some(Path::new(NAME));
+    let kept = order.kept().chain(&lists.views).map(PathBuf::as_path);
+    for path in kept.chain(pointer) {
         let root = open(&profile.root).to_isolate("find the project")?;
         let kept = fix(&root, path, Tree::read_only);
         if !kept.to_isolate(format!("keep {}", path.display()))? {

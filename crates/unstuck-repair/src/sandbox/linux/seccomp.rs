@@ -72,11 +72,20 @@ const NEVER: [i64; 49] = [
 const NEW_USER: u64 = libc::CLONE_NEWUSER as u64;
 /// The kind of a socket, without its flags.
 const SOCKET_KIND: u64 = 0xf;
-/// A mode that makes a program run as its owner.
-const SET_USER: u64 = libc::S_ISUID as u64;
+/// Modes that make a program run as its owner or as its group.
+const SET_ID: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
 
-/// The flag of `open` that makes a file.
-const CREATE: u64 = libc::O_CREAT as u64;
+/// The flags of `open` that make a file: by its name, and without one.
+const CREATE: [u64; 2] = [libc::O_CREAT as u64, UNNAMED];
+/// `O_TMPFILE` without `O_DIRECTORY`, which is part of it.
+const UNNAMED: u64 = (libc::O_TMPFILE & !libc::O_DIRECTORY) as u64;
+
+/// The first number of a system call that nobody looked at when this was written; they are the same on all
+/// architectures from 424 on. Newer calls may mount, open or change modes in ways that no rule here knows.
+const FIRST_UNKNOWN: u32 = 463;
+
+/// Requests of `ioctl` that type into a terminal. Their type differs from one C library to the other.
+const TYPING: [u64; 2] = [0x5412, 0x541c];
 
 /// Calls that set a mode, and which argument it is.
 const MODES: &[(i64, u8)] = &[
@@ -119,16 +128,14 @@ fn programs(
         let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, architecture)?;
         Ok(filter.try_into()?)
     };
-    // As on a kernel that does not know it: whoever is refused so uses `clone`, which can be looked at.
-    let unknown = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
-    let mut programs = vec![
+    // As on a kernel that does not know them: whoever is refused so uses `clone` and `openat`, which can be looked at.
+    let unknown = [libc::SYS_clone3, libc::SYS_openat2];
+    let unknown = unknown.map(|call| (call, Vec::new()));
+    Ok(vec![
         refuse(rules(network)?, libc::EPERM)?,
-        refuse(unknown, libc::ENOSYS)?,
-    ];
-    if architecture == TargetArch::x86_64 {
-        programs.push(no_other_numbers());
-    }
-    Ok(programs)
+        refuse(BTreeMap::from(unknown), libc::ENOSYS)?,
+        no_newer_numbers(),
+    ])
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -143,21 +150,28 @@ fn rules(network: Network) -> Result<Rules, seccompiler::Error> {
     let datagram = [masked(1, SOCKET_KIND, libc::SOCK_DGRAM as u64)?];
     rules.insert(libc::SYS_socketpair, vec![rule(datagram)?]);
     for (call, argument) in MODES {
-        let set_user = masked(*argument, SET_USER, SET_USER)?;
-        rules.insert(*call, vec![rule([set_user])?]);
+        let set_id = SET_ID.map(|bit| rule([masked(*argument, bit, bit)?]));
+        rules.insert(*call, set_id.into_iter().collect::<Result<_, _>>()?);
     }
     for (call, flags, mode) in OPENS {
-        // Without the flag the mode means nothing and may be anything.
-        let creates = masked(*flags, CREATE, CREATE)?;
-        let set_user = masked(*mode, SET_USER, SET_USER)?;
-        rules.insert(*call, vec![rule([creates, set_user])?]);
+        let mut set_id = Vec::new();
+        // Without one of the flags the mode means nothing and may be anything.
+        for create in CREATE {
+            for bit in SET_ID {
+                set_id.push(rule([
+                    masked(*flags, create, create)?,
+                    masked(*mode, bit, bit)?,
+                ])?);
+            }
+        }
+        rules.insert(*call, set_id);
     }
     Ok(rules)
 }
 
 /// Keys cannot be typed into somebody's terminal.
 fn typed() -> Result<Vec<SeccompRule>, seccompiler::Error> {
-    [libc::TIOCSTI, libc::TIOCLINUX]
+    TYPING
         .into_iter()
         .map(|request| rule([equal(1, request)?]))
         .collect()
@@ -209,16 +223,16 @@ fn condition(
     )?)
 }
 
-/// Refuses the second set of numbers that some kernels of this architecture know every call by.
-fn no_other_numbers() -> BpfProgram {
-    const OTHER: u32 = 0x4000_0000;
+/// Refuses calls that are newer than this filter, and so the second set of numbers by which some kernels of x86-64 know
+/// every call.
+fn no_newer_numbers() -> BpfProgram {
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     let jump = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
     let answer = libc::BPF_RET | libc::BPF_K;
     let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     [
         (load, 0, 0, 0),
-        (jump, 0, 1, OTHER),
+        (jump, 0, 1, FIRST_UNKNOWN),
         (answer, 0, 0, unknown),
         (answer, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]

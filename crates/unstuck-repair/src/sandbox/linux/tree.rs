@@ -56,22 +56,29 @@ impl Tree {
 
     /// One folder over another one, whose changes go to the upper.
     pub(super) fn overlay(lower: &Path, upper: &Path, work: &Path) -> io::Result<Self> {
-        Self::laid_over([open(lower)?, open(upper)?, open(work)?])
+        Self::laid_over(&[&open(lower)?], [open(upper)?, open(work)?])
     }
 
-    /// One folder over another one, whose changes go to memory.
-    pub(super) fn overlay_in_memory(lower: &Path) -> io::Result<Self> {
+    /// Several folders, the first on top, whose changes go to the upper.
+    pub(super) fn overlay_of(lower: &[&OwnedFd], upper: &Path, work: &Path) -> io::Result<Self> {
+        Self::laid_over(lower, [open(upper)?, open(work)?])
+    }
+
+    /// Several folders, the first on top, whose changes go to memory.
+    pub(super) fn overlay_in_memory(lower: &[&OwnedFd]) -> io::Result<Self> {
         let memory = Self::empty("700")?;
         let make = |name: &str| {
             rustix::fs::mkdirat(&memory.0, name, Mode::RWXU)?;
             open_below(&memory.0, Path::new(name))
         };
-        Self::laid_over([open(lower)?, make("upper")?, make("work")?])
+        Self::laid_over(lower, [make("upper")?, make("work")?])
     }
 
-    fn laid_over(handles: [OwnedFd; 3]) -> io::Result<Self> {
+    fn laid_over(lower: &[&OwnedFd], writable: [OwnedFd; 2]) -> io::Result<Self> {
         // By handle: no character of a path can mean anything then.
-        let [lower, upper, work] = handles.each_ref().map(by_handle);
+        let lower: Vec<_> = lower.iter().map(|one| by_handle(one)).collect();
+        let lower = lower.join(":");
+        let [upper, work] = writable.each_ref().map(by_handle);
         let options = [
             ("lowerdir", lower.as_str()),
             ("upperdir", upper.as_str()),

@@ -40,10 +40,10 @@ fn without_namespaces_the_rest_of_the_sandbox_holds_and_says_what_is_missing() {
     place.obstacle = Some("refused by this test".to_owned());
     place.profile.demand = Demand::BestEffort;
     place.profile.network = Network::Off;
-    place.write("home/.cache/pip/old", "");
+    place.write("home/.cache/pip/http/old", "");
     let outside = place.path("outside/file");
     let line = format!(
-        "echo hi > file; echo hi > ~/.cache/pip/new; echo hi > \"$TMPDIR/t\"; echo bad > {}; echo bad > ~/file; \
+        "echo hi > file; echo hi > ~/.cache/pip/http/new; echo hi > \"$TMPDIR/t\"; echo bad > {}; echo bad > ~/file; \
          python3 -c 'import socket; socket.socket()' && echo bad; \
          python3 -c 'import socket; socket.socket(socket.AF_UNIX)' && echo bad; \
          unshare -U true && echo bad; mknod dev c 1 3 && echo bad; grep NoNewPrivs /proc/self/status",
@@ -59,7 +59,7 @@ fn without_namespaces_the_rest_of_the_sandbox_holds_and_says_what_is_missing() {
         "{effective:#?}"
     );
     assert_eq!(tried.stdout, "NoNewPrivs:\t1\n", "{tried:#?}");
-    assert!(place.path("project/file").exists() && place.path("home/.cache/pip/new").exists());
+    assert!(place.path("project/file").exists() && place.path("home/.cache/pip/http/new").exists());
     assert!(!outside.exists() && !place.path("home/file").exists());
 }
 

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 use unstuck_repair::sandbox::wire::{self, End, Order, Report, Steps};
-use unstuck_repair::sandbox::{Effective, Profile, SANDBOX, Scratch, surroundings};
+use unstuck_repair::sandbox::{Effective, GitFolders, Profile, SANDBOX, Scratch, surroundings};
 
 /// A project with a home folder beside it, below a folder that is gone afterwards.
 pub(crate) struct Place {
@@ -62,6 +62,7 @@ impl Place {
     pub(crate) fn run(&self, steps: Steps) -> Tried {
         let scratch = Scratch::make(Path::new("/tmp"), None).unwrap();
         let environment = self.environment();
+        let project = File::open(&self.profile.root).unwrap();
         let order = Order {
             profile: self.profile.clone(),
             surroundings: surroundings(&environment, scratch.path(), None),
@@ -70,8 +71,10 @@ impl Place {
             run_as: None,
             folder: PathBuf::new(),
             steps,
+            git: GitFolders::look(&project),
+            checked: Vec::new(),
+            copies: Vec::new(),
         };
-        let project = File::open(&self.profile.root).unwrap();
         let (ours, theirs) = UnixStream::pair().unwrap();
         #[expect(
             clippy::disallowed_methods,

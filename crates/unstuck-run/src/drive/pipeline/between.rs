@@ -45,7 +45,7 @@ impl Conductor<'_> {
                 let until = self.clock.at().after(best.wait());
                 self.clock.wait_until(until).await;
             } else {
-                self.ask_about_repair(stage, &best).await?;
+                self.ask_about_repair(stage, repairer, &best).await?;
                 return Ok(Between::Undecided);
             }
             if let Some(said) = self.carry_out(stage, repairer, &best.proposed.id).await? {
@@ -98,6 +98,7 @@ impl Conductor<'_> {
             let check = judged.and_then(|judged| judged.failed_check.clone());
             (run.repairs.clone(), run.run.project.clone(), check)
         });
+        repairer.survey().await;
         let now = self.clock.at();
         if let Some(allowed) = repairs.allowed() {
             return Ok(Some(Best::allowed(allowed.proposed.clone())));
@@ -124,7 +125,12 @@ impl Conductor<'_> {
         Ok(best)
     }
 
-    async fn ask_about_repair(&self, stage: &Stage<'_, '_>, best: &Best) -> Result<(), RunError> {
+    async fn ask_about_repair(
+        &self,
+        stage: &Stage<'_, '_>,
+        repairer: Repairer<'_>,
+        best: &Best,
+    ) -> Result<(), RunError> {
         let proposed = &best.proposed;
         let reason = format!(
             "`{}` may repair the environment, and needs your word: {}",
@@ -137,7 +143,8 @@ impl Conductor<'_> {
             ..Circumstances::default()
         };
         let id = format!("{}-{}", stage.journal.run(), proposed.id);
-        let asked = self.question(id, asking, &of, Some(proposed.id.clone()));
+        let mut asked = self.question(id, asking, &of, Some(proposed.id.clone()));
+        asked.shown.conditions = Some(repairer.conditions(&proposed.command));
         self.write(stage.journal, vec![asked.into()]).await?;
         Ok(())
     }
@@ -153,6 +160,7 @@ impl Conductor<'_> {
         let Some(repair) = repairs.named(id) else {
             return Ok(None);
         };
+        repairer.survey().await;
         let allowed = match repairer.allowed(repair, &repairs, self.clock.at()) {
             Ok(allowed) => allowed,
             Err(why) => {

@@ -150,6 +150,7 @@ impl Conductor<'_> {
         let reused = self.reused(selection).await?;
         let held = Held::begin(self.store, &run, self.clock).await?;
         let started = RunStarted {
+            head: Some(self.workshop.committed.commit().unwrap_or_default()),
             project: self.plan().project.display().to_string(),
             work: Work::Pipeline(Box::new(self.plan().described(self.knowledge.version))),
         };

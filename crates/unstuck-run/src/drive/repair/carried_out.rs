@@ -1,10 +1,13 @@
 //! The events of a repair that is run: allowed, begun, ended.
 
+use std::path::PathBuf;
+
 use unstuck_core::duration::in_millis;
 use unstuck_core::event::{
     ApprovalSource, Event, RecoveryApproved, RecoveryExecuted, RecoveryFailed, RecoveryStarted,
-    SessionId,
+    RepairTraces, SessionId,
 };
+use unstuck_core::guard::{ApprovedBy, show};
 use unstuck_core::recovery::Repair;
 use unstuck_core::redact::Redactor;
 
@@ -35,6 +38,7 @@ pub(in crate::drive) fn begun(
         source: repair.source.unwrap_or(ApprovalSource::Auto),
         command,
         tree,
+        unlisted: allowed.approved.by() == ApprovedBy::Allowance,
     };
     let by_person = repair.source == Some(ApprovalSource::Human);
     let approved = (!by_person).then(|| approved.into());
@@ -64,6 +68,7 @@ pub(in crate::drive) fn ended(
         sandbox: ran.sandbox.confinement.name().to_owned(),
         output: output.clone(),
         tree,
+        traces: traces(&ran, redactor),
     };
     let exit_code = executed.exit_code;
     let why = match (ran.stopped, ran.timed_out, exit_code) {
@@ -81,6 +86,29 @@ pub(in crate::drive) fn ended(
     });
     let failed = failed.map(Event::from);
     [executed.into()].into_iter().chain(failed).collect()
+}
+
+fn traces(ran: &Ran, redactor: &Redactor) -> RepairTraces {
+    let texts = |all: &[String]| {
+        all.iter()
+            .map(|one| redactor.redact(one).into_owned())
+            .collect()
+    };
+    let paths = |all: &[PathBuf]| {
+        let shown = all.iter().map(|path| show(&path.to_string_lossy()));
+        shown
+            .map(|path| redactor.redact(&path).into_owned())
+            .collect()
+    };
+    RepairTraces {
+        missing: texts(&ran.sandbox.missing),
+        notes: texts(&ran.sandbox.notes),
+        planted: paths(&ran.planted),
+        discarded: paths(&ran.discarded),
+        overtaken: paths(&ran.overtaken),
+        left: ran.left,
+        survivors: ran.survivors,
+    }
 }
 
 /// It did not help, or could not be run.

@@ -11,6 +11,7 @@ mod execution;
 mod kept_tree;
 mod memory;
 mod repairer;
+mod survey;
 mod terms;
 mod weighing;
 mod workshop;

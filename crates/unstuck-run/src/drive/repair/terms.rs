@@ -16,6 +16,9 @@ pub struct RepairTerms {
     pub untrusted: Option<String>,
     /// Whether repairs are confined.
     pub sandbox: Demand,
+    /// Whether what is approved in advance also runs where the sandbox is not complete: the owner's own file, not a
+    /// project's, says so.
+    pub accepts_incomplete: bool,
     /// Whether they reach the network.
     pub network: bool,
     /// What of the project they may write to; all of it where nothing is named.
@@ -76,6 +79,11 @@ impl RepairTerms {
             ),
             value("on_unknown", old.on_unknown, new.on_unknown),
             value("sandbox", self.sandbox, now.sandbox),
+            value(
+                "incomplete sandbox accepted",
+                self.accepts_incomplete,
+                now.accepts_incomplete,
+            ),
             value("network", self.network, now.network),
             value("guard_files", self.guard_files, now.guard_files),
         ];

@@ -1,5 +1,6 @@
 //! What the guard says to a candidate, with all that it is judged by; the same when it is proposed and when it is run.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::json;
@@ -7,17 +8,34 @@ use unstuck_core::Timestamp;
 use unstuck_core::event::{ApprovalSource, GuardWord};
 use unstuck_core::guard::{Approved, Judgement, Standing, Verdict, judge};
 use unstuck_core::recovery::{Repair, Repairs};
-use unstuck_repair::guard_files::{GuardFiles, Guarded};
+use unstuck_repair::guard_files::{Committed, GuardFile, GuardFiles, Guarded};
 use unstuck_repair::place::{Folder, Root};
+use unstuck_repair::sandbox::{Confinement, Reach, reach};
 
 use super::candidate::Candidate;
 use super::repairer::Repairer;
 use crate::blobs::hash;
+use crate::worktree::Head;
+
+/// A project in which nothing is committed that anybody has accepted, with the folders of its repository.
+struct Without(Vec<PathBuf>);
+
+impl Committed for Without {
+    fn contents(&self, _paths: &[String]) -> Option<Vec<Option<Vec<u8>>>> {
+        None
+    }
+
+    fn git_folders(&self) -> Vec<PathBuf> {
+        self.0.clone()
+    }
+}
 
 /// A candidate that the guard has seen.
 pub(super) struct Weighed {
     judgement: Judgement,
     folder: Folder,
+    /// The files that decide what it does, as they were looked at.
+    files: Vec<GuardFile>,
     /// What an answer binds to.
     pub(super) hash: String,
 }
@@ -28,6 +46,8 @@ pub(in crate::drive) struct Allowed {
     pub(super) root: Root,
     pub(super) folder: Folder,
     pub(super) timeout: Duration,
+    /// The files that decide what it does, as they were checked.
+    pub(super) checked: Vec<GuardFile>,
 }
 
 impl Allowed {
@@ -67,12 +87,13 @@ impl Repairer<'_> {
             cooling: None,
             untrusted: self.terms.untrusted.clone(),
             changed_guard_files: Vec::new(),
+            incomplete_sandbox: self.incomplete_sandbox(&candidate.command),
         };
         let rules = &self.terms.rules;
         let judged =
             |standing: &Standing| judge(rules, &candidate.command, folder.place(), standing);
         let mut judgement = judged(&standing);
-        let guarded = self.guard_files(root, &folder, &candidate.command);
+        let guarded = self.guard_files(root, &folder, &candidate.command, repairs);
         if matches!(judgement.verdict, Verdict::Run(_)) && !guarded.changed.is_empty() {
             let names = guarded.changed.iter().map(|file| file.path.clone());
             standing.changed_guard_files = names.collect();
@@ -85,21 +106,55 @@ impl Repairer<'_> {
         Ok(Weighed {
             judgement,
             folder,
+            files: guarded.files,
             hash,
         })
     }
 
     /// What the files that decide what a command does are like, against what was committed or accepted.
-    fn guard_files(&self, root: &Root, folder: &Folder, command: &str) -> Guarded {
+    fn guard_files(
+        &self,
+        root: &Root,
+        folder: &Folder,
+        command: &str,
+        repairs: &Repairs,
+    ) -> Guarded {
         if !self.terms.guard_files {
             return Guarded {
                 changed: Vec::new(),
                 fingerprint: String::new(),
+                files: Vec::new(),
             };
         }
         let accepted = (self.workshop.accepted)(self.project);
-        let files = GuardFiles::new(root, self.workshop.committed).accepting(&accepted);
+        let first = self.first_commit(repairs);
+        let committed = first.as_deref().unwrap_or(self.workshop.committed);
+        let files = GuardFiles::new(root, committed).accepting(&accepted);
         files.check(command, folder.relative())
+    }
+
+    /// The project as it was committed when the run began, where that is not what is checked out now: whatever agents
+    /// committed in between, nobody has accepted.
+    fn first_commit(&self, repairs: &Repairs) -> Option<Box<dyn Committed>> {
+        let first = repairs.head()?;
+        let now = self.workshop.committed.commit().unwrap_or_default();
+        if first == now {
+            return None;
+        }
+        Some(match Head::at(self.project, first) {
+            Ok(head) if !first.is_empty() => Box::new(head),
+            _ => Box::new(Without(self.workshop.committed.git_folders())),
+        })
+    }
+
+    /// What is missing for a complete sandbox, where that makes what is approved in advance ask. What looks into
+    /// processes cannot have all of it, and is known to do nothing else.
+    fn incomplete_sandbox(&self, command: &str) -> Option<String> {
+        let found = self.workshop.surveyed.get()?;
+        let is_fine = self.terms.accepts_incomplete
+            || found.confinement == Confinement::Full
+            || reach(command) == Reach::Looks;
+        (!is_fine).then(|| found.line())
     }
 
     /// What an answer binds to: whatever decides what would happen, so that another answer is needed if it changes.
@@ -115,6 +170,7 @@ impl Repairer<'_> {
             "document": candidate.document,
             "network": terms.network,
             "sandbox": terms.sandbox,
+            "confinement": self.workshop.surveyed.get().map(|found| found.confinement),
             "write_paths": terms.write_paths,
             "env_keep": terms.env_keep,
             "guard_files": guarded,
@@ -150,6 +206,7 @@ impl Repairer<'_> {
             approved,
             root,
             folder: weighed.folder,
+            checked: weighed.files,
             timeout: Duration::from_secs(proposed.timeout_seconds.into()),
         })
     }
@@ -171,7 +228,7 @@ impl Repairer<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::cell::{Cell, OnceCell};
     use std::path::Path;
 
     use tokio::time::Instant;
@@ -193,6 +250,7 @@ mod tests {
             rules: Rules::default(),
             untrusted: None,
             sandbox: Demand::Required,
+            accepts_incomplete: false,
             network: true,
             write_paths: Vec::new(),
             env_keep: Vec::new(),
@@ -206,6 +264,7 @@ mod tests {
             environment: &[],
             committed: &NothingCommitted,
             accepted: &|_| Baseline::default(),
+            surveyed: &OnceCell::new(),
             newest: &newest,
         };
         let repairer = Repairer {

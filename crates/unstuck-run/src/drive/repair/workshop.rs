@@ -1,6 +1,6 @@
 //! What all repairs of a process share.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use unstuck_core::guard_files::Baseline;
 use unstuck_core::repair::Book;
 use unstuck_repair::guard_files::Committed;
+use unstuck_repair::sandbox::Effective;
 
 /// Whoever knows about repairs.
 pub trait KnowsRepairs {
@@ -36,6 +37,8 @@ pub struct Workshop<'a> {
     pub committed: &'a dyn Committed,
     /// The files that the owner has accepted as they were.
     pub accepted: &'a dyn Fn(&Path) -> Baseline,
+    /// What a sandbox can do on this machine, once it was tried.
+    pub surveyed: &'a OnceCell<Effective>,
     /// When the newest repair of this process began, by a clock that nobody can set.
     pub newest: &'a Cell<Option<Instant>>,
 }

@@ -1,5 +1,6 @@
 //! Repairs, run for real and tried from the inside.
 
+mod attacks;
 mod command;
 mod folder;
 mod ordinary_user;

@@ -330,15 +330,15 @@ async fn secrets_cannot_be_read() {
 #[tokio::test]
 async fn what_is_written_to_the_home_folder_is_private_and_told() {
     let place = Place::new();
-    place.write("home/.profile", "mine");
-    let line = "echo evil >> ~/.profile && mkdir -p ~/.local/bin && echo evil > ~/.local/bin/ls && cat ~/.profile";
+    place.write("home/.gitconfig", "mine");
+    let line = "echo evil >> ~/.gitconfig && mkdir -p ~/.local/bin && echo evil > ~/.local/bin/ls && cat ~/.gitconfig";
     let ran = place.run(line).await;
     assert_eq!(ran.stdout, "mineevil\n", "{ran:#?}");
-    assert_eq!(place.read("home/.profile").as_deref(), Some("mine"));
+    assert_eq!(place.read("home/.gitconfig").as_deref(), Some("mine"));
     assert!(!place.path("home/.local").exists());
     let expected = [
+        place.path("home/.gitconfig"),
         place.path("home/.local/bin/ls"),
-        place.path("home/.profile"),
     ];
     assert_eq!(ran.discarded, expected);
 }
@@ -381,15 +381,29 @@ async fn what_decides_about_later_commands_stays_as_it_is() {
         "rm unstuck.toml",
         "mv unstuck.toml other",
         "echo x > new && mv new unstuck.toml",
-        "echo x > .git/config",
-        "echo x > .git/hooks/post-checkout",
-        "rm -rf .git/hooks",
         "mv .git other && mkdir .git",
-        "mv .git/hooks .git/old",
-        "rm -rf .git && test ! -e .git/config",
         "echo x > .unstuck/runs/1/state.json",
     ] {
         refused(&place, line).await;
+    }
+    // Git's folder is a private copy, of which this is not taken over.
+    for line in [
+        "echo x > .git/config",
+        "echo x > .git/hooks/post-checkout",
+        "rm -rf .git/hooks",
+        "mv .git/hooks/pre-commit .git/old",
+        "rm -rf .git/config .git/hooks && mkdir .git/hooks && echo x > .git/hooks/pre-commit",
+    ] {
+        let ran = place.run(line).await;
+        assert_eq!(ran.sandbox.line(), "full");
+        assert!(!ran.planted.is_empty(), "{line}: {ran:#?}");
+        let mut names = std::fs::read_dir(place.path("project/.git/hooks")).unwrap();
+        assert_eq!(
+            names.next().unwrap().unwrap().file_name(),
+            "pre-commit",
+            "{line}"
+        );
+        assert!(names.next().is_none(), "{line}");
     }
     for name in kept {
         assert_eq!(
@@ -417,7 +431,7 @@ async fn what_would_decide_about_later_commands_does_not_come_into_being() {
         .collect();
     assert_eq!(
         names,
-        ["unstuck.json", ".git/hooks", ".git/config"],
+        [".git/config", ".git/hooks", "unstuck.json"],
         "{ran:#?}"
     );
     for name in names {

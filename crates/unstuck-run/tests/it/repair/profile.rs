@@ -121,6 +121,10 @@ mod root {
 #[tokio::test]
 async fn what_this_machine_can_do_is_told() {
     let place = Place::new();
-    let effective = place.executor().survey(&place.environment()).await.unwrap();
+    let effective = place
+        .executor()
+        .survey(&place.path("project"), &place.environment())
+        .await
+        .unwrap();
     assert_eq!(effective.line(), "full");
 }

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use unstuck_core::guard::Approved;
 use unstuck_core::redact::Redactor;
 use unstuck_repair::environment::Environment;
+use unstuck_repair::guard_files::GuardFile;
 use unstuck_repair::place::{Folder, Root};
 use unstuck_repair::sandbox::Profile;
 use unstuck_run::process::Stop;
@@ -81,7 +82,8 @@ impl Place {
 
     pub(crate) fn environment(&self) -> Environment {
         let home = self.path("home").into_os_string();
-        let owner = std::env::vars_os().filter(|(name, _)| name != "HOME");
+        let is_ours = |name: &OsString| name == "HOME" || name == "CARGO_HOME";
+        let owner = std::env::vars_os().filter(|(name, _)| !is_ours(name));
         let owner = owner.chain([(OsString::from("HOME"), home)]);
         Environment::rebuilt(owner, &self.path("project"), &self.keep)
     }
@@ -121,6 +123,63 @@ impl Place {
         job.timeout = self.timeout;
         change(&mut job.profile);
         self.executor().run(&job, stop).await
+    }
+}
+
+impl Place {
+    /// Runs a line whose files were checked before, with a changed profile.
+    pub(crate) async fn run_checked(
+        &self,
+        line: &str,
+        checked: Vec<GuardFile>,
+        change: impl FnOnce(&mut Profile),
+    ) -> Result<Ran, RepairError> {
+        let (_keep, stop) = watch::channel(Stop::No);
+        let approved = Approved::by_person(line).unwrap();
+        let root = self.root();
+        let folder = root.folder(None).unwrap();
+        let mut job = Job::new(&approved, &root, &folder, self.environment());
+        job.timeout = self.timeout;
+        job.checked = checked;
+        change(&mut job.profile);
+        self.executor().run(&job, stop).await
+    }
+
+    /// Makes a repository of the project with one commit, and runs git in it as its owner would.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the owner of the project runs git"
+        )]
+        let output = std::process::Command::new("git")
+            .args(arguments)
+            .current_dir(self.path("project"))
+            .env("HOME", self.path("home"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .envs([
+                ("GIT_AUTHOR_NAME", "me"),
+                ("GIT_AUTHOR_EMAIL", "me@example.com"),
+            ])
+            .envs([
+                ("GIT_COMMITTER_NAME", "me"),
+                ("GIT_COMMITTER_EMAIL", "me@example.com"),
+            ])
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    pub(crate) fn repository(&self) {
+        self.git(&["init", "-q", "-b", "main"]);
+        self.write("project/file", "text\n");
+        self.write("home/.gitconfig", "[user]\n\tname = me\n\temail = me@example.com\n[protocol \"file\"]\n\tallow = always\n");
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "first"]);
+    }
+
+    pub(crate) fn planted(ran: &Ran) -> Vec<String> {
+        let planted = ran.planted.iter();
+        planted.map(|path| path.display().to_string()).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use unstuck_core::Timestamp;
 use super::controls::{May, opener};
 use super::icon::Icon;
 use super::{evidence, money, pill, text, time};
-use crate::model::{Answer, Escalation, Offered, Preview, PreviewedFile};
+use crate::model::{Answer, Conditions, Escalation, Offered, Preview, PreviewedFile};
 
 /// A question in short: what happened, who asks, and a way to answer.
 pub(crate) fn short(asked: &Escalation, now: Timestamp) -> Markup {
@@ -63,6 +63,7 @@ pub(crate) fn whole(asked: &Escalation, now: Timestamp) -> Markup {
                 }
                 @if let Some(command) = &asked.command { dt { "Proposed command" } dd { code { (text::one_line(command, 1_000)) } } }
                 @if let Some(proposed) = asked.proposed.as_ref().filter(|_| asked.command.is_none()) { dt { "Proposed" } dd { (text::one_line(proposed, 400)) } }
+                @if let Some(conditions) = &asked.conditions { (runs_with(conditions)) }
                 @if let Some(reread) = &asked.reread { dt { "To continue" } dd { (reread.to_string()) } }
                 @if let Some(cost) = &asked.cost {
                     dt { "Expected cost" } dd { (cost.usd.map_or_else(|| "not known".to_owned(), money::more)) div class="small dim" { (text::one_line(&cost.formula, 400)) } }
@@ -244,6 +245,24 @@ pub(crate) fn preview_opener(asked: &Escalation, may: May) -> Markup {
             @if asked.preview_needs_network {
                 div class="row" { (opener("", "preview-network", may.not_answer(), "Preview with network")) span class="small dim" { "Tries it on a copy with network; what it does there is real." } }
             }
+        }
+    }
+}
+
+/// Under which conditions a proposed command would run.
+fn runs_with(conditions: &Conditions) -> Markup {
+    let class = if conditions.sandbox == "full" {
+        ""
+    } else {
+        "strong"
+    };
+    html! {
+        dt { "Sandbox" } dd class=(class) { (conditions.sandbox)
+            @for missing in &conditions.missing { div class="small" { (text::one_line(missing, 400)) } } }
+        dt { "Network" } dd { (if conditions.network { "on" } else { "off" }) }
+        dt { "Variables it sees" } dd class="small" { (text::one_line(&conditions.variables.join(", "), 2_000)) }
+        @if !conditions.effects.is_empty() {
+            dt { "Known effects on git" } dd { @for effect in &conditions.effects { div { (text::one_line(effect, 400)) } } }
         }
     }
 }

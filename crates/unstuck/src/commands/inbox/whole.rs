@@ -16,7 +16,7 @@ use crate::clock::{self, ago};
 use crate::columns::{broken, wrapped};
 use crate::output::{BOLD, DIM, Output, YELLOW};
 use crate::place::homely;
-use crate::repair_words::network_flag;
+use crate::repair_words::{conditions, network_flag};
 use crate::session::Session;
 
 /// Where the texts begin, behind the names of the facts.
@@ -89,6 +89,9 @@ pub(super) fn facts(question: &Question, now: Timestamp, columns: usize) -> Vec<
     match &shown.command {
         Some(command) => facts.exact("proposed", &show_command(command)),
         None => facts.text("proposed", &proposal(question).unwrap_or_default()),
+    }
+    for (name, text) in shown.conditions.iter().flat_map(conditions) {
+        facts.text(name, &text);
     }
     if let Some(cost) = &asked.cost {
         facts.text("costs", &show(&costs(cost)));

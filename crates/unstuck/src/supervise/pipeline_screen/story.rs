@@ -418,6 +418,12 @@ impl Scene<'_> {
         if asked.repair.is_some() {
             let (short, option) = (self.pipeline.id().short(), &self.story.option);
             let repair = asked.shown.command.as_deref().unwrap_or_default();
+            let conditions = asked
+                .shown
+                .conditions
+                .iter()
+                .flat_map(repair_words::conditions);
+            lines.extend(conditions.map(|(name, text)| format!("  {name}: {text}")));
             let answers = repair_words::answers(repair, short, option);
             lines.extend(answers.map(|line| format!("  {line}")));
         }

@@ -59,6 +59,7 @@ impl Told {
             seq: 1,
             at: now,
             event: Box::new(RunStarted {
+                head: None,
                 project: "/p".into(),
                 work,
             })

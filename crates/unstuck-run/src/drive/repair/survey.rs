@@ -1,0 +1,63 @@
+//! Remembers that a sandbox is complete on this machine, so that it is not tried again by every process.
+//!
+//! Only a complete one is remembered, until the machine starts again: what is taken for complete is asked for in full
+//! when something runs, so a mistake here lets nothing run with less.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use unstuck_repair::sandbox::{Confinement, Effective, user_of};
+
+const FILE: &str = "sandbox-survey.json";
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What is remembered about the sandbox for projects of one user.
+pub(super) struct Survey {
+    file: PathBuf,
+    key: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    key: String,
+    found: Effective,
+}
+
+impl Survey {
+    pub(super) fn new(state: &Path, project: &Path) -> Self {
+        let boot = std::fs::read_to_string(BOOT).ok();
+        let user = user_of(project).map_or_else(rustix::process::geteuid, |user| {
+            rustix::process::Uid::from_raw(user.uid)
+        });
+        let version = env!("CARGO_PKG_VERSION");
+        Self {
+            file: state.join(FILE),
+            key: boot.map(|boot| format!("{} {} {version}", boot.trim(), user.as_raw())),
+        }
+    }
+
+    /// What was found before, if that is known and was complete.
+    pub(super) fn read(&self) -> Option<Effective> {
+        let text = std::fs::read(&self.file).ok()?;
+        let kept: Kept = serde_json::from_slice(&text).ok()?;
+        let is_it = self.key.as_ref() == Some(&kept.key);
+        (is_it && kept.found.confinement == Confinement::Full).then_some(kept.found)
+    }
+
+    /// Remembers what was found.
+    pub(super) fn keep(&self, found: &Effective) {
+        let Some(key) = self.key.clone() else {
+            return;
+        };
+        let kept = Kept {
+            key,
+            found: found.clone(),
+        };
+        if found.confinement == Confinement::Full
+            && let Ok(text) = serde_json::to_vec(&kept)
+        {
+            // It is tried again where it cannot be kept.
+            let _ = std::fs::write(&self.file, text);
+        }
+    }
+}
