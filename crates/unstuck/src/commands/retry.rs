@@ -77,6 +77,13 @@ pub(crate) struct RetryArgs {
     quiet: bool,
 }
 
+impl RetryArgs {
+    /// Whether something is tried again, and not only shown.
+    pub(crate) fn retries(&self) -> bool {
+        !self.show
+    }
+}
+
 pub(crate) fn run(
     args: &RetryArgs,
     config: &Config,

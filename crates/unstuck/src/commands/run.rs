@@ -117,6 +117,11 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Whether a run is resumed.
+    pub(crate) fn resumes(&self) -> bool {
+        self.resume_from_failure
+    }
+
     fn told(&self) -> Told {
         match (self.quiet, self.verbose) {
             (true, _) => Told::Nothing,

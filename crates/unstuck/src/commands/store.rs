@@ -98,6 +98,16 @@ struct PruneArgs {
     older_than: Duration,
 }
 
+impl StoreArgs {
+    /// Whether something is removed.
+    pub(crate) fn removes(&self) -> bool {
+        match self.command {
+            StoreCommand::Vacuum | StoreCommand::Prune(_) => true,
+            StoreCommand::Check(_) | StoreCommand::Path | StoreCommand::Export(_) => false,
+        }
+    }
+}
+
 pub(crate) fn run(args: &StoreArgs, location: &Location, out: &mut Output) -> Result<()> {
     if let StoreCommand::Path = args.command {
         writeln!(out, "{location}")?;

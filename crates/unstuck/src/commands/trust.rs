@@ -6,12 +6,11 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use unstuck_repair::trust::Standing;
-use unstuck_run::inside::supervised_agent;
 
 use crate::config::Config;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
 use crate::place::{homely, project_of};
-use crate::report::{hinted, refused};
+use crate::report::hinted;
 use crate::trusting::{Project, Shown, Word, allowed};
 use crate::{clock, place};
 
@@ -53,20 +52,17 @@ struct Row<'a> {
     shown: &'a Shown,
 }
 
+impl TrustArgs {
+    /// Whether something is trusted or forgotten, and not only shown.
+    pub(crate) fn trusts(&self) -> bool {
+        !self.show
+    }
+}
+
 pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result<()> {
     let here = std::env::current_dir().context("cannot tell the current folder")?;
     let root = project_of(&here.canonicalize().unwrap_or(here));
     let project = Project::new(config, &root);
-    if !args.show
-        && let Some(inside) = supervised_agent()
-    {
-        return Err(refused(
-            format!(
-                "this runs inside a supervised agent ({inside}), and agents do not decide what they may do"
-            ),
-            "run it in a terminal of your own",
-        ));
-    }
     if args.forget {
         return forget(&project, args.json, out);
     }

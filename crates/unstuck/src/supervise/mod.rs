@@ -222,7 +222,7 @@ pub(crate) fn start(
         screen.say(note);
     }
     let setting = Setting {
-        known: ConfiguredKnown::new(config, config.agents()),
+        known: ConfiguredKnown::new(config, config.recognized_agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
         repair: repairs.terms.map(|terms| (terms, request.project.clone())),
         gateway,
@@ -282,7 +282,7 @@ pub(crate) fn resume(
         screen.say(note);
     }
     let setting = Setting {
-        known: ConfiguredKnown::new(config, config.agents()),
+        known: ConfiguredKnown::new(config, config.recognized_agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
         repair: repairs.terms.map(|terms| (terms, project)),
         gateway,
