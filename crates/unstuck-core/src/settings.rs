@@ -21,7 +21,15 @@ pub struct ProjectSettings {
 impl ProjectSettings {
     /// The bytes by which they are kept and trusted.
     pub fn content(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        let sorted = Self {
+            files: self
+                .files
+                .iter()
+                .map(|(file, value)| (file.clone(), sorted(value)))
+                .collect(),
+            ignored: self.ignored.clone(),
+        };
+        serde_json::to_string(&sorted).unwrap_or_default()
     }
 
     /// What such bytes said; none if they are none.
@@ -39,6 +47,26 @@ impl ProjectSettings {
         }
         self.ignored = sections.iter().map(|&section| section.to_owned()).collect();
         self
+    }
+}
+
+/// The same value with the keys of its tables in order.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(entries) => {
+            let entries: BTreeMap<_, _> = entries
+                .iter()
+                .map(|(key, value)| (key, sorted(value)))
+                .collect();
+            Value::Object(
+                entries
+                    .into_iter()
+                    .map(|(key, value)| (key.clone(), value))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
     }
 }
 

@@ -20,6 +20,7 @@ mod notifying;
 mod output;
 mod pipeline_plan;
 mod place;
+mod project_changes;
 mod repair_words;
 mod repairs;
 mod report;

@@ -65,6 +65,7 @@ impl Engine<'_> {
                 repair: command.as_deref(),
                 role: log.as_part().map(|part| part.role.as_str()),
                 iterations: None,
+                settings: 0,
                 budget: asking.budget.as_ref(),
                 unrepeatable: unrepeatable.is_some(),
                 words: can.has(Capability::Prompt),
@@ -93,6 +94,7 @@ impl Engine<'_> {
                 .reread_when_answered(self.knowledge.catalog())
                 .filter(|_| unrepeatable.is_none()),
             unrepeatable,
+            ..Shown::default()
         }
     }
 

@@ -261,6 +261,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             nested,
             escaped,
             parks: agent.is_some() && !environment::is_ci(),
+            project_settings: None,
         },
     })
 }
