@@ -82,7 +82,6 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
             written: config.written_settings().clone(),
             held: config.held_changes().to_vec(),
             written_roles: config.written_roles().to_vec(),
-            accepted: false,
         },
         patience: config.escalations().patience(),
         left_out: Vec::new(),

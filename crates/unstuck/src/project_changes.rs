@@ -46,13 +46,6 @@ impl OnChanges {
     }
 }
 
-/// The configuration of a run, as far as it counts for it.
-pub(crate) struct RunConfig {
-    pub(crate) config: Config,
-    /// Whether a person has accepted what was changed.
-    pub(crate) accepted: bool,
-}
-
 /// What a single command goes by of the project's files, as it is kept.
 pub(crate) fn of_command(config: &Config) -> String {
     let settings = config.project_settings().clone();
@@ -86,7 +79,7 @@ pub(crate) fn settle(
     sources: Sources<'_>,
     on_changes: &OnChanges,
     session: &Session<'_>,
-) -> Result<RunConfig> {
+) -> Result<Config> {
     let project = Path::new(&run.project);
     let known = match on_changes {
         OnChanges::Confirmed(settings) => Some(settings.clone()),
@@ -96,10 +89,7 @@ pub(crate) fn settle(
     let config = load(project, sources, known.as_ref())?;
     let is_confirmed = matches!(on_changes, OnChanges::Confirmed(_));
     if config.held_changes().is_empty() || is_confirmed || *on_changes == OnChanges::Hold {
-        return Ok(RunConfig {
-            config,
-            accepted: is_confirmed,
-        });
+        return Ok(config);
     }
     if *on_changes == OnChanges::Ask {
         confirm(run, config.held_changes())?;
@@ -109,11 +99,7 @@ pub(crate) fn settle(
         ..config.written_settings().clone()
     };
     // What is written after the person has looked does not count.
-    let config = load(project, sources, Some(&shown))?;
-    Ok(RunConfig {
-        config,
-        accepted: true,
-    })
+    load(project, sources, Some(&shown))
 }
 
 /// Asks about what was changed before anything is done; gives how it is met from then on.
@@ -151,7 +137,7 @@ fn begun_with(
     };
     let content = Blobs::at(&state_folder(session.store)).get(&name).ok();
     match content.and_then(|content| ProjectSettings::from_content(&content)) {
-        Some(settings) => Ok(Some(settings)),
+        Some(settings) => Ok(Some(in_named(settings, session.config))),
         None if *on_changes == OnChanges::Accept => Ok(None),
         None => Err(refused(
             format!(
@@ -161,6 +147,22 @@ fn begun_with(
             "--accept-changes goes on with the configuration as it is now",
         )),
     }
+}
+
+/// Where a person names another file for one that is gone, that one is compared with it.
+fn in_named(mut settings: ProjectSettings, named: Option<&Path>) -> ProjectSettings {
+    let named = named.and_then(|named| named.canonicalize().ok());
+    let Some(named) = named.map(|named| named.display().to_string()) else {
+        return settings;
+    };
+    let is_gone = |file: &&String| !Path::new(file.as_str()).is_file();
+    let gone: Vec<_> = settings.files.keys().filter(is_gone).cloned().collect();
+    for file in gone {
+        if let Some(said) = settings.files.remove(&file) {
+            settings.files.entry(named.clone()).or_insert(said);
+        }
+    }
+    settings
 }
 
 /// The name of what a run goes by of the project's files; none in a log of an older version.

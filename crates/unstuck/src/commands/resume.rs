@@ -228,9 +228,8 @@ fn again(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<Supe
         let options = options.and_then(Result::ok).unwrap_or_default();
         Ok((history.events(&run.id).await?, options))
     })?;
-    let settled =
-        project_changes::settle(run, &events, session.sources(), &taken.on_changes, session)?;
-    let config = &settled.config;
+    let config =
+        &project_changes::settle(run, &events, session.sources(), &taken.on_changes, session)?;
     let project = PathBuf::from(&run.project);
     let mut repairs = repairs::terms(config, &project, options.repair)?;
     let held = project_changes::lines(config.held_changes());
@@ -263,8 +262,7 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
     let path = then.and_then(|then| then.config_path.as_deref());
     let project = Path::new(&run.project);
     let sources = pipeline_plan::sources_of(path, session.sources())?;
-    let settled = project_changes::settle(run, &events, sources, &taken.on_changes, session)?;
-    let config = settled.config;
+    let config = project_changes::settle(run, &events, sources, &taken.on_changes, session)?;
     let wanted = Wanted {
         task: task(taken, then, &config),
         ..taken.wanted.clone()
@@ -285,10 +283,8 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         restart: taken.restart.to_vec(),
         accept_changes: taken.accept_changes,
     };
-    let mut plan = planned(&config)?;
-    plan.project_settings.accepted = settled.accepted;
     let pipeline = Pipelined {
-        plan,
+        plan: planned(&config)?,
         how: Conducted::Again(run.id.clone(), again),
         reload: &reload,
         notes: Vec::new(),

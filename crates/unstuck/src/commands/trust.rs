@@ -94,7 +94,7 @@ pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result
 
 /// The project says nothing about repairs, but what its roles and checks run.
 fn settings_only(project: &Project<'_>, args: &TrustArgs, out: &mut Output) -> Result<()> {
-    if project.config.written_settings().files.is_empty() {
+    if project.config.project_commands().is_empty() {
         return Err(nothing(&project.root));
     }
     if !args.show {

@@ -72,8 +72,6 @@ pub struct AcceptedSettings {
     pub held: Vec<SettingChange>,
     /// The roles as the files name them now, also where that does not count yet.
     pub written_roles: Vec<String>,
-    /// Whether a person has accepted this very content for the run, or trusts it.
-    pub accepted: bool,
 }
 
 impl AcceptedSettings {

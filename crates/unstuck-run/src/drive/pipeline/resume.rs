@@ -42,12 +42,9 @@ impl Conductor<'_> {
             return Err(RunError::waits_for_money(run, question, reason));
         }
         let mut plan = (*self.plan()).clone();
-        // What a person has accepted with all its differences they have seen.
-        if !plan.project_settings.accepted {
-            let raised = plan.keep_budgets(pipeline.plan());
-            if !raised.is_empty() {
-                self.tell(|reporter| reporter.note(&kept_budgets(&raised)));
-            }
+        let raised = plan.keep_budgets(pipeline.plan());
+        if !raised.is_empty() {
+            self.tell(|reporter| reporter.note(&kept_budgets(&raised)));
         }
         self.keep_settings(&plan);
         self.plan.replace(Rc::new(plan));

@@ -38,6 +38,12 @@ fn project(config: &str) -> Place {
     place
 }
 
+/// Changes the configuration, and trusts it as the owner of the project.
+fn configure_trusted(place: &Place, text: &str) {
+    configure(place, text);
+    place.run(&["trust"], "").told(0, &[]);
+}
+
 fn configure(place: &Place, config: &str) {
     place.write("unstuck.toml", &format!("{config}\n{QUICK}"));
 }
