@@ -36,8 +36,8 @@ pub use attempt::{
 };
 pub use call::{ApiCall, ApiTry};
 pub use escalation::{
-    Answer, AnswerGiven, AnswerTaken, Answered, Deadline, Escalation, Offered, Preview,
-    PreviewedFile, Tried,
+    Answer, AnswerGiven, AnswerTaken, Answered, ChangedSetting, Deadline, Escalation, Offered,
+    Preview, PreviewedFile, Tried,
 };
 pub use estimate::Estimate;
 pub use event::EventLine;

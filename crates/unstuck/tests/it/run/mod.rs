@@ -1,5 +1,6 @@
 //! `unstuck run`: roles that build on each other, kept going.
 
+mod attacks;
 mod changes;
 mod circles;
 mod effects;
