@@ -13,6 +13,7 @@ use unstuck_run::drive::Options;
 
 use crate::config::{self, Config, Sources};
 use crate::output::{BOLD, DIM};
+use crate::pipeline_plan;
 use crate::report::refused;
 use crate::session::Session;
 use crate::supervise::state_folder;
@@ -113,7 +114,12 @@ pub(crate) fn ask_before(
         return Ok(on_changes);
     }
     let known = begun_with(run, events, &on_changes, session)?;
-    let config = load(Path::new(&run.project), session.sources(), known.as_ref())?;
+    let pipeline = Pipeline::fold(events);
+    let path = pipeline
+        .as_ref()
+        .and_then(|one| one.plan().config_path.as_deref());
+    let sources = pipeline_plan::sources_of(path, session.sources())?;
+    let config = load(Path::new(&run.project), sources, known.as_ref())?;
     if config.held_changes().is_empty() {
         return Ok(on_changes);
     }

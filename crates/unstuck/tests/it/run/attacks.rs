@@ -246,6 +246,27 @@ fn a_resume_compares_before_it_obeys() {
     }
 }
 
+/// A person at a terminal sees the difference, and confirms it once; anything but a clear yes runs nothing.
+#[test]
+fn a_person_at_a_terminal_sees_the_difference_and_confirms_it() {
+    for (typed, is_run) in [("y", true), ("", false), ("n", false)] {
+        let place = waiting();
+        let line = format!("echo '{typed}' | script -qec \"$UNSTUCK resume\" /dev/null");
+        let output = place.shell(&line).output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        for part in [
+            "role.worker.expect.check",
+            "test -e ran",
+            "touch pwned; true",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        assert_eq!(shown.matches("[y/N]").count(), 1, "{shown}");
+        assert_eq!(place.project().join("pwned").exists(), is_run, "{shown}");
+        assert_eq!(place.lines("ran").len(), 1 + usize::from(is_run), "{shown}");
+    }
+}
+
 /// An answer to another question is no word about what was changed: it goes on with what it began with, and asks.
 #[test]
 fn an_answer_goes_on_with_what_the_run_began_with() {

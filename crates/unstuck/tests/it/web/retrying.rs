@@ -228,7 +228,7 @@ fn a_retry_compares_the_projects_configuration_before_it_obeys() {
         open = client.get("/api/escalations").is(200).json();
         open.to_string().contains("role.worker.expect.check")
     });
-    let asked = open.as_array().unwrap();
+    let asked = open["items"].as_array().unwrap();
     assert_eq!(
         asked[0]["settings"][0],
         json!({"key": "role.worker.expect.check", "before": "\"test -e ran\"", "now": "\"touch pwned\""})
