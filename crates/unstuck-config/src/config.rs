@@ -1,6 +1,6 @@
 //! The configuration that counts: what all layers together say.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -14,6 +14,7 @@ use unstuck_core::{Classifier, RetryPolicy};
 use crate::file::File;
 use crate::policies::Policies;
 use crate::problem::Problem;
+use crate::project_settings::Compared;
 use crate::repairs::RepairWords;
 use crate::section::{
     Budget, ErrorRecovery, Escalations, GatewaySection, Loop, ModelSection, RecoverySection, Role,
@@ -45,6 +46,10 @@ pub struct Config {
     pub(crate) repair_words: RepairWords,
     /// The files that agents can write.
     pub(crate) projects: Vec<SourceId>,
+    pub(crate) compared: Compared,
+    /// The agents of the owner's own files.
+    owners_agents: BTreeMap<String, AgentFile>,
+    recognized: OnceLock<Agents>,
     classifier: OnceLock<Classifier>,
     playbook: OnceLock<Playbook>,
     catalog: OnceLock<Catalog>,
@@ -77,6 +82,18 @@ impl Config {
         Self {
             repair_words: words,
             projects,
+            ..self
+        }
+    }
+
+    /// The same, and how the project's files stand to what was accepted of them.
+    pub(crate) fn with_compared(self, compared: Compared) -> Self {
+        Self { compared, ..self }
+    }
+
+    pub(crate) fn with_owners_agents(self, owners_agents: BTreeMap<String, AgentFile>) -> Self {
+        Self {
+            owners_agents,
             ..self
         }
     }
@@ -198,6 +215,20 @@ impl Config {
         }
         self.agents.get_or_init(|| {
             let own = foundations_first(self.file.agents.values());
+            own.fold(Agents::built_in().clone(), Agents::with)
+        })
+    }
+
+    /// The agents by which a command line of the user is recognized: the known ones and those of the user's own files.
+    ///
+    /// What is known about an agent decides what is added to its command line and its environment, so a project has no
+    /// say about commands that are not its own.
+    pub fn recognized_agents(&self) -> &Agents {
+        if self.owners_agents.is_empty() {
+            return Agents::built_in();
+        }
+        self.recognized.get_or_init(|| {
+            let own = foundations_first(self.owners_agents.values());
             own.fold(Agents::built_in().clone(), Agents::with)
         })
     }

@@ -11,6 +11,7 @@ use unstuck_core::knowledge::{KindOverlay, Strategy};
 use unstuck_core::repair::RepairFile;
 use unstuck_core::stuck::StuckLimits;
 
+use crate::safe_directories;
 use crate::section::{
     Budget, ErrorRecovery, Escalations, GatewaySection, Loop, Models, PromptSection,
     RecoverySection, Role, RunSection, Stuck, Webhooks,
@@ -70,6 +71,10 @@ pub(crate) struct File {
     pub(crate) gateway: GatewaySection,
     /// Whether `[recovery]` of projects counts without asking; only in the user's own configuration, false by default.
     pub(crate) trust_project_config: bool,
+    /// Folders whose configuration is used although others than you can have put it there: absolute paths, also with
+    /// `/*` at the end for everything below; only in the user's own configuration.
+    #[serde(deserialize_with = "safe_directories::read")]
+    pub(crate) safe_directories: Vec<String>,
 }
 
 fn kinds(_: &mut SchemaGenerator) -> Schema {

@@ -3,10 +3,12 @@
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use unstuck_core::settings::ProjectSettings;
 use unstuck_files::open_named;
 
 use crate::problem::ConfigError;
 use crate::repairs::{Class, fault};
+use crate::safe_directories::{SafeDirectories, danger};
 use crate::texts::{LONGEST_TEXT, refused};
 
 /// The names that a project's configuration may have.
@@ -37,14 +39,21 @@ pub const POLICY: &str = "policy";
 pub struct Layers {
     /// The folder of the user's own configuration.
     pub user: Option<PathBuf>,
-    /// The folder that is worked in; the project's configuration is in it or above it.
+    /// The folder that is worked in; the project's configuration is in it or above it, up to the root of the repository
+    /// or to the person's home folder.
     pub here: Option<PathBuf>,
+    /// The person's home folder.
+    pub home: Option<PathBuf>,
+    /// The user who became root by `sudo`: root takes their projects for its own.
+    pub sudo_user: Option<u32>,
     /// A file that was named.
     pub named: Option<PathBuf>,
     /// Policies that people have set elsewhere than in files.
     pub set: Vec<SetPolicy>,
     /// What the environment and then flags set.
     pub settings: Vec<Setting>,
+    /// What the project's files said when a run began that is under way; none where nothing is compared.
+    pub accepted: Option<ProjectSettings>,
 }
 
 /// A policy that somebody has set elsewhere than in a file.
@@ -121,7 +130,7 @@ impl Layers {
     }
 
     /// The folders in which agents work, and so can write.
-    fn reach(&self) -> Result<Vec<PathBuf>, ConfigError> {
+    pub(crate) fn reach(&self) -> Result<Vec<PathBuf>, ConfigError> {
         let Some(here) = &self.here else {
             return Ok(Vec::new());
         };
@@ -139,13 +148,31 @@ impl Layers {
         let Some(here) = &self.here else {
             return Ok(None);
         };
-        for folder in here.ancestors() {
+        for folder in project_folders(here, self.home.as_deref()) {
             if let Some(found) = only_one(folder, &PROJECT_FILES)? {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
+}
+
+/// The folders in which the configuration of a project may be, the nearest first: up to the root of the repository or
+/// the person's home folder, whichever comes first.
+pub fn project_folders<'p>(here: &'p Path, home: Option<&Path>) -> Vec<&'p Path> {
+    let is_last = |folder: &Path| {
+        // A file of that name leads to the repository of a work tree or a submodule.
+        folder.join(".git").symlink_metadata().is_ok()
+            || home.is_some_and(|home| home == folder || is_same(home, folder))
+    };
+    let mut folders = Vec::new();
+    for folder in here.ancestors() {
+        folders.push(folder);
+        if is_last(folder) {
+            break;
+        }
+    }
+    folders
 }
 
 /// Whether a folder has a project's configuration.
@@ -175,6 +202,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
 pub(crate) struct Text {
     pub(crate) text: String,
     pub(crate) class: Class,
+    /// Why others can have put a project's file there, if they can.
+    pub(crate) danger: Option<String>,
 }
 
 impl Layers {
@@ -189,19 +218,29 @@ impl Layers {
     ) -> Result<Vec<(Owner, PathBuf, Text)>, ConfigError> {
         let reach = self.reach()?;
         let mut texts = Vec::new();
+        let mut safe = SafeDirectories::default();
         let files = self.files()?.into_iter();
         for (owner, path) in files.filter(|(owner, _)| is_read(*owner)) {
-            match read(owner, &path, &reach) {
-                Ok(text) => texts.push((owner, path, text)),
+            match self.read_one(owner, &path, &reach) {
+                Ok(text) => {
+                    if owner == Owner::User && text.class == Class::Owner {
+                        safe = SafeDirectories::in_file(&path, &text.text);
+                    }
+                    if let Some(reason) = text.danger.as_ref().filter(|_| !safe.holds(&path)) {
+                        return Err(ConfigError::Unsafe {
+                            reason: reason.clone(),
+                            path,
+                        });
+                    }
+                    texts.push((owner, path, text));
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound && owner != Owner::Named => {}
                 Err(error) => return Err(ConfigError::unreadable(&path, error)),
             }
         }
         Ok(texts)
     }
-}
 
-impl Layers {
     /// Does the same with a text in the place of the project's file, which is not read.
     pub(crate) fn read_with_project_text(
         &self,
@@ -213,30 +252,42 @@ impl Layers {
         let given = Text {
             text: text.to_owned(),
             class: Class::Project,
+            danger: None,
         };
         texts.insert(users.count(), (Owner::Project, path.to_owned(), given));
         Ok(texts)
     }
-}
 
-fn read(owner: Owner, path: &Path, reach: &[PathBuf]) -> io::Result<Text> {
-    // Somebody may swap it for a FIFO or something endless while it is opened.
-    let mut file = open_named(path).map_err(refused)?;
-    let data = file.metadata()?;
-    if data.len() > LONGEST_TEXT {
-        return Err(io::Error::other("it is too large to be a configuration"));
+    fn read_one(&self, owner: Owner, path: &Path, reach: &[PathBuf]) -> io::Result<Text> {
+        // Somebody may swap it for a FIFO or something endless while it is opened.
+        let mut file = open_named(path).map_err(refused)?;
+        let data = file.metadata()?;
+        if data.len() > LONGEST_TEXT {
+            return Err(io::Error::other("it is too large to be a configuration"));
+        }
+        let mut text = String::new();
+        file.by_ref().take(LONGEST_TEXT).read_to_string(&mut text)?;
+        let real = path.canonicalize()?;
+        let is_reached = [path, &real]
+            .iter()
+            .any(|way| reach.iter().any(|folder| way.starts_with(folder)));
+        let class = match owner {
+            Owner::Project => Class::Project,
+            // Agents can write it like the project's own.
+            Owner::User | Owner::Named if is_reached => Class::Project,
+            Owner::User | Owner::Named => {
+                fault(path, &data).map_or(Class::Owner, Class::Distrusted)
+            }
+        };
+        // A file that somebody names is one that they mean.
+        let danger = match owner {
+            Owner::Project => danger(path, &data, self.sudo_user)?,
+            Owner::User | Owner::Named => None,
+        };
+        Ok(Text {
+            text,
+            class,
+            danger,
+        })
     }
-    let mut text = String::new();
-    file.by_ref().take(LONGEST_TEXT).read_to_string(&mut text)?;
-    let real = path.canonicalize()?;
-    let is_reached = [path, &real]
-        .iter()
-        .any(|way| reach.iter().any(|folder| way.starts_with(folder)));
-    let class = match owner {
-        Owner::Project => Class::Project,
-        // Agents can write it like the project's own.
-        Owner::User | Owner::Named if is_reached => Class::Project,
-        Owner::User | Owner::Named => fault(path, &data).map_or(Class::Owner, Class::Distrusted),
-    };
-    Ok(Text { text, class })
 }

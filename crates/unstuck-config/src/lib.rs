@@ -32,14 +32,18 @@ mod config;
 mod effective;
 mod file;
 mod gateway_words;
+mod held;
+mod key_rules;
 mod layers;
 mod load;
 mod policies;
 mod problem;
 mod project_commands;
+mod project_settings;
 mod repairs;
 mod role_chain;
 mod role_policy;
+mod safe_directories;
 mod schema;
 pub mod section;
 mod shape;
@@ -52,7 +56,7 @@ pub use config::Config;
 pub use effective::{Effective, Leaf};
 pub use layers::{
     Layers, POLICY, PROJECT_FILES, SetFor, SetPolicy, Setting, USER_FILES, VARIABLES,
-    has_project_file,
+    has_project_file, project_folders,
 };
 pub use load::Loaded;
 pub use problem::{ConfigError, Place, Problem};

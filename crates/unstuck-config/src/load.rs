@@ -1,18 +1,22 @@
 //! Reads all layers and lays them over each other.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
 
+use serde::Deserialize;
+use unstuck_core::agent::AgentFile;
 use unstuck_core::nearest;
 
 use crate::config::{Config, Unread};
+use crate::effective::defaults;
 use crate::file::File;
 use crate::gateway_words;
+use crate::key_rules;
 use crate::layers::{Layers, Owner, POLICY, SetFor, SetPolicy, Setting, Text};
 use crate::policies::{Forced, Policies};
 use crate::problem::{ConfigError, Problem};
+use crate::project_settings::Compared;
 use crate::repairs::{Class, Distrusted, RepairWords};
-use crate::section::Webhooks;
 use crate::spelling;
 use crate::tree::fault::{Fault, What};
 use crate::tree::source::{Format, Source, Sources};
@@ -40,14 +44,14 @@ impl Config {
         text: &str,
     ) -> Result<Self, ConfigError> {
         let files = layers.read_with_project_text(path, text)?;
-        Loaded::of(layers, files).in_order()
+        Loaded::of(layers, files)?.in_order()
     }
 }
 
 impl Loaded {
     /// Reads every layer, as far as it can be read.
     pub fn read(layers: &Layers) -> Result<Self, ConfigError> {
-        Ok(Self::of(layers, layers.read()?))
+        Self::of(layers, layers.read()?)
     }
 
     fn in_order(self) -> Result<Config, ConfigError> {
@@ -60,8 +64,8 @@ impl Loaded {
         }
     }
 
-    fn of(layers: &Layers, files: Vec<(Owner, PathBuf, Text)>) -> Self {
-        let mut reader = Reader::new(layers.here.as_deref());
+    fn of(layers: &Layers, files: Vec<(Owner, PathBuf, Text)>) -> Result<Self, ConfigError> {
+        let mut reader = Reader::new(layers)?;
         let mut everybodys = layers.set.iter().filter(|one| one.of == SetFor::Everybody);
         for (owner, path, text) in files {
             if owner != Owner::User {
@@ -75,39 +79,112 @@ impl Loaded {
         for setting in &layers.settings {
             reader.setting(setting);
         }
-        reader.finish()
+        let accepted = layers.accepted.as_ref();
+        if let Some(gone) = accepted.and_then(|accepted| reader.compared.gone(accepted)) {
+            return Err(gone);
+        }
+        Ok(reader.finish())
     }
 }
 
 /// Where upstreams are named.
 const UPSTREAMS: &str = "gateway.upstreams";
+/// The file that only the user writes.
+const USERS_FILE: &str = "~/.config/unstuck/config.toml";
+/// What only the user's own file says, for all projects.
+const FOR_ALL_PROJECTS: [&str; 2] = ["trust_project_config", "safe_directories"];
+
+/// Why a key is not for this file, and what to do.
+fn only_the_users(key: &str) -> String {
+    match key {
+        "trust_project_config" => {
+            format!("only the user's own configuration may trust projects; move it to {USERS_FILE}")
+        }
+        "safe_directories" => format!(
+            "only the user's own configuration may declare folders safe; move it to {USERS_FILE}"
+        ),
+        _ if key.starts_with("gateway.") => format!(
+            "only the user's own configuration may say this, because agents can write here and your API keys go where the gateway is told; \
+             move it to {USERS_FILE}, or to a file outside the project that --config names"
+        ),
+        _ if key.ends_with("_env") => format!(
+            "only the user's own configuration may say this, because agents can write here and what is in that variable would be sent to \
+             an address of theirs; move the whole entry to {USERS_FILE}"
+        ),
+        _ => format!(
+            "only the user's own configuration may say this, because agents can write here; move it to {USERS_FILE}"
+        ),
+    }
+}
+
+/// Drops addresses that are left without an address.
+fn drop_addressless(tree: &mut Table) {
+    let hooks = tree.get_mut("webhooks").and_then(Node::table_mut);
+    for entry in hooks.into_iter().flat_map(|hooks| &mut hooks.0) {
+        if let Some(list) = entry.node.list_mut() {
+            list.retain(|one| one.table().is_none_or(|hook| hook.get("url").is_some()));
+        }
+    }
+}
+
+/// A path without `.` and `..`, by its words alone.
+fn normalized(path: &Path) -> PathBuf {
+    let mut way = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                way.pop();
+            }
+            part => way.push(part),
+        }
+    }
+    way
+}
 
 /// Lays one source after the other over what was read before.
-struct Reader {
+struct Reader<'l> {
+    layers: &'l Layers,
+    /// The folders of the project.
+    reach: Vec<PathBuf>,
     sources: Sources,
     tree: Table,
     files: Vec<PathBuf>,
     forced: Option<Forced>,
     words: RepairWords,
     projects: Vec<SourceId>,
+    compared: Compared,
+    /// The agents of the owner's own files.
+    owners_agents: Table,
     problems: Vec<Problem>,
 }
 
-impl Reader {
-    fn new(here: Option<&Path>) -> Self {
-        Self {
-            sources: Sources::new(here),
+/// The one section that is read of the owner's files alone.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OnlyAgents {
+    agents: BTreeMap<String, AgentFile>,
+}
+
+impl<'l> Reader<'l> {
+    fn new(layers: &'l Layers) -> Result<Self, ConfigError> {
+        Ok(Self {
+            layers,
+            reach: layers.reach()?,
+            sources: Sources::new(layers.here.as_deref()),
             tree: Table::default(),
             files: Vec::new(),
             forced: None,
             words: RepairWords::default(),
             projects: Vec::new(),
+            compared: Compared::default(),
+            owners_agents: Table::default(),
             problems: Vec::new(),
-        }
+        })
     }
 
     fn file(&mut self, owner: Owner, path: PathBuf, text: Text) {
-        let Text { text, class } = text;
+        let Text { text, class, .. } = text;
         let format = Format::of(&path);
         self.files.push(path.clone());
         let id = self.sources.next();
@@ -133,87 +210,110 @@ impl Reader {
         for (path, fault) in self.words.hear(&class, &name, &tree) {
             self.fault(&path, &fault);
         }
-        if (owner, &class) != (Owner::User, &Class::Owner)
-            && let Some(entry) = tree.remove("trust_project_config")
-        {
-            self.no_trust(owner, &class, &name, entry.key_at);
-        }
+        self.owners_only((owner, &class), &name, &mut tree);
+        self.note_roles(&tree);
         if class != Class::Owner {
-            self.no_commands(owner, &name, &mut tree);
-            self.no_upstreams((owner, &class), &name, &mut tree);
+            self.inside_project(&tree);
+            let at = At {
+                source: id,
+                start: 0,
+                end: 0,
+            };
+            let accepted = self.layers.accepted.as_ref();
+            self.compared.take(&name, &mut tree, at, accepted);
             gateway_words::narrow(&self.tree, &mut tree);
+        }
+        if class == Class::Owner
+            && let Some(agents) = tree.entry("agents")
+        {
+            merge::merge(&mut self.owners_agents, Table(vec![agents.clone()]));
         }
         merge::merge(&mut self.tree, tree);
     }
 
-    /// What others than the user can have written runs nothing, and reaches nothing in private networks.
-    fn no_commands(&mut self, owner: Owner, file: &Path, tree: &mut Table) {
-        let Some(hooks) = tree.get_mut("webhooks").and_then(Node::table_mut) else {
+    /// The roles as the files name them.
+    fn note_roles(&mut self, tree: &Table) {
+        let Some(Value::List(roles)) = tree.get("role").map(|node| &node.value) else {
             return;
         };
-        for key in Webhooks::OWNERS {
-            let Some(entry) = hooks.remove(key) else {
-                continue;
-            };
-            if owner == Owner::User {
-                self.words.distrust(Distrusted {
-                    file: file.to_owned(),
-                    why: "can have been written by others".to_owned(),
-                    hint: format!("`webhooks.{key}` counts where nobody else can write it"),
-                });
-            } else {
-                let why = "only the user's own configuration may say this, because agents can write here; move it there";
-                self.tell(&format!("webhooks.{key}"), entry.key_at, why.to_owned());
+        for id in roles.iter().filter_map(Node::id) {
+            if !self.compared.roles.iter().any(|known| known == id) {
+                self.compared.roles.push(id.to_owned());
             }
         }
     }
 
-    /// What others than the user can have written tells nobody where the user's keys go.
-    fn no_upstreams(&mut self, (owner, class): (Owner, &Class), file: &Path, tree: &mut Table) {
-        for (key, at) in gateway_words::take_owners(tree) {
-            if owner == Owner::User {
-                let (why, hint) = match class {
-                    Class::Project => (
-                        "is in the project, where agents can write",
-                        format!("`{key}` counts in every other folder"),
-                    ),
-                    _ => (
-                        "can have been written by others",
-                        format!("`{key}` counts where nobody else can write it"),
-                    ),
-                };
-                let ignored = Distrusted {
-                    file: file.to_owned(),
-                    why: why.to_owned(),
-                    hint,
-                };
-                if key == UPSTREAMS {
-                    self.words.ignore_upstreams(ignored.clone());
+    /// What others than the user can have written reaches neither the user's secrets nor their privileges.
+    fn owners_only(&mut self, (owner, class): (Owner, &Class), file: &Path, tree: &mut Table) {
+        if class == &Class::Owner {
+            // A file that is named for one command does not decide about all projects.
+            if owner != Owner::User {
+                for key in FOR_ALL_PROJECTS {
+                    if let Some(entry) = tree.remove(key) {
+                        self.tell(key, entry.key_at, only_the_users(key));
+                    }
                 }
-                self.words.distrust(ignored);
-            } else {
-                let why = "only the user's own configuration may say this, because agents can write here and your API keys go \
-                           where the gateway is told; move it to ~/.config/unstuck/config.toml, or to a file outside the project that --config names";
-                self.tell(&key, at, why.to_owned());
             }
+            return;
+        }
+        let taken = key_rules::take_owner_only(tree, &defaults(SourceId(0)));
+        for one in &taken {
+            let key = one.shown();
+            if owner == Owner::User {
+                self.ignored(class, file, &key);
+            } else {
+                self.tell(&key, one.at, only_the_users(&key));
+            }
+        }
+        if taken
+            .iter()
+            .any(|one| one.path.first().is_some_and(|first| first == "webhooks"))
+        {
+            drop_addressless(tree);
         }
     }
 
-    /// What others than the user can have written trusts nobody.
-    fn no_trust(&mut self, owner: Owner, class: &Class, file: &Path, at: At) {
-        match (owner, class) {
-            (Owner::User, Class::Project) => self.words.distrust(Distrusted {
-                file: file.to_owned(),
-                why: "is in the project, where agents can write".to_owned(),
-                hint:
-                    "`trust_project_config` counts where your configuration is outside the project"
-                        .to_owned(),
-            }),
-            // Told with what else it does not allow.
-            (Owner::User, _) => {}
-            _ => {
-                let why = "only the user's own configuration may trust projects; move it there";
-                self.tell("trust_project_config", at, why.to_owned());
+    /// A value of the user's own file that does not count because others can have written it.
+    fn ignored(&mut self, class: &Class, file: &Path, key: &str) {
+        let (why, hint) = match class {
+            Class::Project => (
+                "is in the project, where agents can write",
+                format!("`{key}` counts in every other folder"),
+            ),
+            _ => (
+                "can have been written by others",
+                format!("`{key}` counts where nobody else can write it"),
+            ),
+        };
+        let ignored = Distrusted {
+            file: file.to_owned(),
+            why: why.to_owned(),
+            hint,
+        };
+        if key == UPSTREAMS {
+            self.words.ignore_upstreams(ignored.clone());
+        }
+        self.words.distrust(ignored);
+    }
+
+    /// A project reads files of its own, and none of the user's others.
+    fn inside_project(&mut self, tree: &Table) {
+        for (path, at, text) in key_rules::project_paths(tree) {
+            let file = Path::new(&text);
+            let named = normalized(file);
+            let real = file.canonicalize().ok();
+            let real = real.as_deref().unwrap_or(&named);
+            let is_inside = |way: &Path| self.reach.iter().any(|folder| way.starts_with(folder));
+            let is_named_inside = is_inside(&named)
+                || self.reach.iter().any(|folder| normalized(folder) == named)
+                || self.layers.here.iter().any(|here| named.starts_with(here));
+            if !is_named_inside || !is_inside(real) {
+                let why = format!(
+                    "{} is not in the project: a project's configuration reads no other files of yours; move it into the project, or this \
+                     key to {USERS_FILE}",
+                    real.display()
+                );
+                self.tell(&path, at, why);
             }
         }
     }
@@ -292,8 +392,13 @@ impl Reader {
         unread
             .roles
             .retain(|id| file.role.iter().all(|role| role.id != *id));
+        // What is wrong with them is told of all files together.
+        let (OnlyAgents { agents }, _) = decode::read(&mut self.owners_agents);
+        let owners_agents = agents;
         let config = Config::new(self.sources, self.tree, file, policies, self.files, unread)
-            .with_words(self.words, self.projects);
+            .with_words(self.words, self.projects)
+            .with_compared(self.compared)
+            .with_owners_agents(owners_agents);
         Loaded {
             config,
             problems: self.problems,

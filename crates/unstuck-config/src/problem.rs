@@ -120,6 +120,20 @@ pub enum ConfigError {
         /// The other one.
         second: PathBuf,
     },
+    /// Others than the user can have put a project's configuration there.
+    #[error("{path} is not used: {reason}", path = path.display())]
+    Unsafe {
+        /// The file.
+        path: PathBuf,
+        /// Why it could be somebody else's.
+        reason: String,
+    },
+    /// A configuration that a run was started with is not there any more.
+    #[error("the configuration {path}, by which it was run, is not there any more", path = path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
     /// What the files say cannot be used.
     #[error("{}", list(.problems))]
     Invalid {

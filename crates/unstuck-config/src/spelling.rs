@@ -76,7 +76,7 @@ impl Speller<'_> {
             }
         }
         let hooks = entries(table, "webhooks");
-        for entry in hooks.filter(|entry| !Webhooks::OWNERS.contains(&entry.key.as_str())) {
+        for entry in hooks.filter(|entry| !Webhooks::SINGLE.contains(&entry.key.as_str())) {
             addresses(&mut entry.node);
         }
         if let Some(gateway) = tables(table, "gateway") {

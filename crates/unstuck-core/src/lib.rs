@@ -67,6 +67,7 @@ pub mod question;
 pub mod recovery;
 pub mod redact;
 pub mod repair;
+pub mod settings;
 pub mod stuck;
 pub mod traffic;
 

@@ -16,6 +16,7 @@ use unstuck_store::{Answered, Question, QuestionFilter, Standing, StoreError};
 use crate::choosing::Candidates;
 use crate::config::Config;
 use crate::history::History;
+use crate::inside::only_a_person;
 use crate::notifying::Notifying;
 use crate::place::{current_project, project_of};
 use crate::report::{forbidden, refused};
@@ -446,10 +447,7 @@ fn may_answer(
 fn is_person() -> Result<()> {
     match trusting::inside_an_agent() {
         None => Ok(()),
-        Some(why) => Err(forbidden(
-            format!("only a person can answer: {why}"),
-            "answer in a terminal of your own",
-        )),
+        Some(why) => Err(only_a_person("answer", &why)),
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 pub(crate) use unstuck_config::Config;
 use unstuck_config::section::{ExpectJson, Loop, Role, Until};
 use unstuck_config::{ConfigError, Layers, POLICY, Problem, SetFor, SetPolicy, Setting};
+use unstuck_core::settings::ProjectSettings;
 use unstuck_notify::check_template;
 use unstuck_run::expect::Schema;
 use unstuck_run::prompt::{Names, ProjectFiles, PromptSource};
@@ -23,12 +24,19 @@ pub(crate) struct Sources<'a> {
     pub(crate) named: Option<&'a Path>,
     /// The store, in which is kept what people set over REST and in the dashboard.
     pub(crate) store: Option<&'a Location>,
+    /// What the project's files said when a run began that is under way; none where nothing is compared.
+    pub(crate) accepted: Option<&'a ProjectSettings>,
 }
 
 impl<'a> Sources<'a> {
     /// The same with another file.
     pub(crate) fn with_file(self, named: Option<&'a Path>) -> Self {
         Self { named, ..self }
+    }
+
+    /// The same for a run that began with what the project's files said then.
+    pub(crate) fn accepting(self, accepted: Option<&'a ProjectSettings>) -> Self {
+        Self { accepted, ..self }
     }
 }
 
@@ -68,8 +76,11 @@ fn layers_in(here: Option<PathBuf>, sources: Sources<'_>) -> Layers {
         user: environment::user_config(),
         set: set_policies(here.as_deref(), sources.store),
         here,
+        home: environment::home(),
+        sudo_user: environment::sudo_user(),
         named: sources.named.map(Path::to_owned),
         settings: Setting::from_environment(environment::variable),
+        accepted: sources.accepted.cloned(),
     }
 }
 
@@ -109,6 +120,17 @@ pub(crate) fn explained(error: ConfigError) -> anyhow::Error {
     let hint = match &error {
         ConfigError::Unreadable { .. } => return error.into(),
         ConfigError::Two { .. } => "keep one of them, and remove or rename the other",
+        ConfigError::Gone { .. } => "--config FILE names another one",
+        ConfigError::Unsafe { path, .. } => {
+            let folder = path.parent().unwrap_or(path);
+            return hinted(
+                error.to_string(),
+                format!(
+                    "if you mean it: safe_directories = [\"{}\"] in ~/.config/unstuck/config.toml",
+                    folder.canonicalize().unwrap_or(folder.to_owned()).display()
+                ),
+            );
+        }
         ConfigError::Invalid { .. } => {
             "`unstuck config check` tells more; `unstuck kinds` and `unstuck policy list` show what can be set"
         }

@@ -56,6 +56,11 @@ pub(crate) fn home() -> Option<PathBuf> {
     variable("HOME").map(PathBuf::from)
 }
 
+/// The user who became root by `sudo`.
+pub(crate) fn sudo_user() -> Option<u32> {
+    variable("SUDO_UID")?.parse().ok()
+}
+
 /// Where unstuck keeps what it has to remember.
 pub(crate) fn state_folder() -> Option<PathBuf> {
     let base = variable("XDG_STATE_HOME")

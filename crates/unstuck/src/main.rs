@@ -12,6 +12,7 @@ mod config;
 mod environment;
 mod gateway;
 mod history;
+mod inside;
 mod installed;
 mod moving;
 mod named;
@@ -19,6 +20,7 @@ mod notifying;
 mod output;
 mod pipeline_plan;
 mod place;
+mod project_changes;
 mod repair_words;
 mod repairs;
 mod report;
@@ -202,6 +204,7 @@ fn wants_json(arguments: &[OsString]) -> bool {
 }
 
 fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
+    inside::refuse_for_agents(&cli.command)?;
     // What is shown must not depend on what the user has configured.
     if let Command::Demo(args) = &cli.command {
         return play(cli, args, out);
@@ -221,6 +224,7 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
     let sources = Sources {
         named: cli.config.as_deref(),
         store: store.as_ref(),
+        ..Sources::default()
     };
     let config = config::load(sources)?;
     let done = match &cli.command {
@@ -246,6 +250,7 @@ fn configure(
     let sources = Sources {
         named: cli.config.as_deref(),
         store: store.as_ref(),
+        ..Sources::default()
     };
     config_command::run(args, sources, out).map(|()| ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,7 +11,7 @@ use unstuck_core::action::shell_quote;
 use unstuck_core::budget::{Allowance, Budget};
 use unstuck_core::event::OnStuck;
 use unstuck_run::blobs::hash;
-use unstuck_run::drive::pipeline::{LoopPlan, Plan, Promise, RolePlan, Until};
+use unstuck_run::drive::pipeline::{AcceptedSettings, LoopPlan, Plan, Promise, RolePlan, Until};
 use unstuck_run::drive::{Options, RepairWish};
 use unstuck_run::expect::{Expectations, JsonExpectation, Schema};
 use unstuck_run::prompt::PromptSource;
@@ -76,12 +76,18 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
     Ok(Plan {
         repair: repairs.terms,
         untrusted: repairs.untrusted,
+        project_settings: AcceptedSettings {
+            in_effect: Some(config.project_settings().clone()),
+            written: config.written_settings().clone(),
+            held: config.held_changes().to_vec(),
+            written_roles: config.written_roles().to_vec(),
+        },
         patience: config.escalations().patience(),
         left_out: Vec::new(),
         cwd: project.clone(),
         command: command_line(wanted),
         task,
-        config_path: config.files().last().cloned(),
+        config_path: config.files().last().map(|path| absolute(path)),
         policy: config
             .policy()
             .map_or_else(|| config.policy_of_roles(), |policy| policy.id.clone()),
@@ -99,6 +105,11 @@ pub(crate) fn plan(config: &Config, wanted: &Wanted, folder: &Path) -> Result<Pl
         rollback: run.on_failed_attempt == OnFailedAttempt::Rollback,
         project,
     })
+}
+
+/// The same file from wherever a run is resumed.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or(path.to_owned())
 }
 
 /// A time that is a limit; 0 is none, as for the program `timeout`.
@@ -272,14 +283,14 @@ fn budget(budget: &section::Budget) -> Budget {
     }
 }
 
-/// The configuration that a run was started with, read again; another one if a person names it.
-pub(crate) fn config_of(path: Option<&str>, sources: Sources<'_>) -> Result<Config> {
+/// Where the configuration of a run comes from: the file that it was started with, or another one if a person names it.
+pub(crate) fn sources_of<'a>(path: Option<&'a str>, sources: Sources<'a>) -> Result<Sources<'a>> {
     match (sources.named, path) {
-        (Some(_), _) | (None, None) => config::load(sources),
+        (Some(_), _) | (None, None) => Ok(sources),
         (None, Some(path)) if !Path::new(path).is_file() => Err(hinted(
             format!("the configuration {path}, by which it was run, is not there any more"),
             "--config FILE names another one",
         )),
-        (None, Some(path)) => config::load(sources.with_file(Some(Path::new(path)))),
+        (None, Some(path)) => Ok(sources.with_file(Some(Path::new(path)))),
     }
 }

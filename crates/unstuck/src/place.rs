@@ -8,12 +8,11 @@ use anyhow::{Context, Result};
 /// The root folder of the project that a folder belongs to.
 pub(crate) fn project_of(folder: &Path) -> PathBuf {
     let is_root =
-        |folder: &&Path| unstuck_config::has_project_file(folder) || folder.join(".git").exists();
-    folder
-        .ancestors()
-        .find(is_root)
-        .unwrap_or(folder)
-        .to_owned()
+        |folder: &Path| unstuck_config::has_project_file(folder) || folder.join(".git").exists();
+    let home = crate::environment::home();
+    let folders = unstuck_config::project_folders(folder, home.as_deref());
+    let root = folders.iter().find(|folder| is_root(folder));
+    root.copied().unwrap_or(folder).to_owned()
 }
 
 /// The project that the current folder belongs to, as runs name it.

@@ -16,8 +16,9 @@ use unstuck_store::{Append, Question, QuestionFilter};
 use crate::answering::{self, Given, Giving};
 use crate::config::{self, Config};
 use crate::history::History;
+use crate::inside::only_a_person;
 use crate::notifying::Notifying;
-use crate::report::{forbidden, refused};
+use crate::report::refused;
 use crate::run_words::is_clients;
 use crate::session::Session;
 use crate::supervise::{ConfiguredKnown, state_folder};
@@ -243,10 +244,7 @@ impl Subject {
         session: &Session<'_>,
     ) -> Result<Follows> {
         if let Some(why) = trusting::inside_an_agent() {
-            return Err(forbidden(
-                format!("only a person can have something tried again: {why}"),
-                "do it in a terminal of your own",
-            ));
+            return Err(only_a_person("have something tried again", &why));
         }
         if is_clients(&self.run) && self.question.is_none() {
             return Err(refused(

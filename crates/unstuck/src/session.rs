@@ -25,6 +25,7 @@ impl Session<'_> {
         Sources {
             named: self.config,
             store: Some(self.store),
+            accepted: None,
         }
     }
 

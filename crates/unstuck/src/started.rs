@@ -32,7 +32,7 @@ pub(crate) fn detached(mut arguments: Vec<OsString>) -> Vec<OsString> {
 pub(crate) fn resume(run: &RunId, project: &Path, session: &Session<'_>) -> io::Result<Child> {
     let mut command = own(project, session)?;
     command
-        .args(["resume", run.as_str(), "--quiet"])
+        .args(["resume", run.as_str(), "--quiet", "--hold-changes"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -76,6 +76,7 @@ fn resume_logged(
 ) -> io::Result<Child> {
     let mut command = own(project, session)?;
     command.args(["--color", "never", "resume", run.as_str()]);
+    command.arg("--hold-changes");
     for role in restart {
         command.args(["--restart", role]);
     }

@@ -38,8 +38,8 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// What only the user's own configuration can say: an agent can write the project's.
-    pub(crate) const OWNERS: [&str; 3] = ["allow_private", "notify_command", "desktop"];
+    /// The keys that are no lists of addresses.
+    pub(crate) const SINGLE: [&str; 3] = ["allow_private", "notify_command", "desktop"];
 
     /// The lists of addresses, by their keys.
     pub fn lists(&self) -> [(&'static str, &[Webhook]); 4] {
@@ -63,7 +63,8 @@ pub struct Webhook {
     /// Where to.
     #[schemars(regex(pattern = "^https?://"))]
     pub url: Option<String>,
-    /// The environment variable that holds the address, where the address itself is secret.
+    /// The environment variable that holds the address, where the address itself is secret. Like the other variables it
+    /// counts only in the user's own configuration.
     pub url_env: Option<String>,
     /// How the message is written; JSON by default.
     pub format: WebhookFormat,

@@ -5,6 +5,7 @@
 mod damage;
 mod formats;
 mod gateway;
+mod held;
 mod layering;
 mod mistakes;
 mod recovery;

@@ -306,10 +306,6 @@ fn what_is_wrong_with_an_address_is_told() {
     let hook = |text: &str| format!("[webhooks]\non_escalation = {{ {text} }}\n");
     for (text, words) in [
         ("format = \"slack\"", "needs a `url`, or a `url_env`"),
-        (
-            "url = \"https://a.example\", url_env = \"B\"",
-            "keep one of them",
-        ),
         ("url = \"https://me:pw@a.example/\"", "holds a password"),
         ("url = \"https:///x\"", "is not an address"),
         (
@@ -336,9 +332,21 @@ fn what_is_wrong_with_an_address_is_told() {
         let all = told(&hook(text)).join("\n");
         assert!(all.contains(words), "{text}: {all}");
     }
-    let secret = hook("url = \"https://a.example\", secret_env = \"whsec_MfKQ9r8G\"");
-    let all = told(&secret).join("\n");
-    assert!(all.contains("the name of an environment variable"), "{all}");
+    for (text, words) in [
+        (
+            "url = \"https://a.example\", secret_env = \"whsec_MfKQ9r8G\"",
+            "the name of an environment variable",
+        ),
+        (
+            "url = \"https://a.example\", url_env = \"B\"",
+            "keep one of them",
+        ),
+    ] {
+        let place = Place::new();
+        place.user("config.toml", &hook(text));
+        let all = place.problems().join("\n");
+        assert!(all.contains(words), "{text}: {all}");
+    }
 }
 
 /// An agent can write the project's file, so nothing in it may run commands or reach into private networks.
@@ -348,6 +356,9 @@ fn what_only_the_user_may_say_about_messages_is_refused_in_a_project() {
         "notify_command = \"./tell\"",
         "desktop = true",
         "allow_private = true",
+        "on_resolved = { url = \"https://a.example\", token_env = \"AWS_SECRET_ACCESS_KEY\" }",
+        "on_resolved = [\"https://b.example\", { url = \"https://a.example\", secret_env = \"KEY\" }]",
+        "on_resolved = { url_env = \"HOOK\" }",
     ] {
         let all = told(&format!("[webhooks]\n{line}\n")).join("\n");
         assert!(

@@ -41,6 +41,9 @@ pub struct PipelineStarted {
     /// What it and all runs of a day may use; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// The hash of what it goes by of the project's own files; none in a log of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_settings: Option<String>,
     /// The version of the knowledge that decisions are made with.
     pub knowledge: String,
 }

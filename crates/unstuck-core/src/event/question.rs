@@ -6,6 +6,7 @@ use super::answer::Answer;
 use super::repair::RepairConditions;
 use crate::decision::{Changed, RereadCost};
 use crate::moment::Timestamp;
+use crate::settings::SettingChange;
 
 /// What is shown of a question beside its kind and its reason.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -41,6 +42,12 @@ pub struct Shown {
     /// Why the command cannot be run again, if it cannot: then the run can only be ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unrepeatable: Option<String>,
+    /// What the project's files say differently than when the run began, where it is about that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<SettingChange>,
+    /// The hash of what counts of the project's files once that is approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepts: Option<String>,
     /// What it costs to wake the conversation, where an answer continues one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reread: Option<RereadCost>,

@@ -245,11 +245,19 @@ impl RecoveryEscalated {
         self.why == AskWhy::Trust
     }
 
+    /// Whether a person is asked because the project's files have changed since the run began.
+    pub fn is_about_settings(&self) -> bool {
+        self.why == AskWhy::Trust && self.shown.accepts.is_some()
+    }
+
     /// Whether a person is asked because what a run may use is used up.
     pub fn is_about_budget(&self) -> bool {
         self.question == EscalationKind::CostConfirmation && self.why == AskWhy::MaxCost
     }
 }
+
+/// How a question is settled whose subject is not there any more.
+const WITHDRAWN: &str = "withdrawn";
 
 /// A person's question was settled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -260,7 +268,8 @@ pub struct RecoveryResolved {
     /// The id of the question, where there was one.
     #[serde(default)]
     pub id: Option<String>,
-    /// By whom: `human`, `deadline` where nobody answered in time, or `unstuck` where a repair has helped.
+    /// By whom: `human`, `deadline` where nobody answered in time, `unstuck` where a repair has helped, or `withdrawn` where
+    /// what was asked about is not there any more.
     pub by: String,
     /// How: an answer (`approve`, `reject`, `manual`, `retry`, `escalate`, `skip`, `abort`), or `repair`.
     pub method: String,
@@ -286,6 +295,16 @@ impl RecoveryResolved {
         }
     }
 
+    /// What was asked about is not there any more.
+    pub fn withdrawing(question: &RecoveryEscalated) -> Self {
+        Self {
+            id: Some(question.id.clone()),
+            by: WITHDRAWN.into(),
+            method: WITHDRAWN.into(),
+            ..Self::by_hand(question.session.clone())
+        }
+    }
+
     /// Whether a person has settled it, or what they want when they do not answer.
     pub fn is_by_person(&self) -> bool {
         self.by != "unstuck"
@@ -302,6 +321,9 @@ impl RecoveryResolved {
         match (&self.who, self.by.as_str()) {
             (Some(who), _) => format!("{how} by {who}"),
             (None, "deadline") => format!("{how}, because nobody answered in time"),
+            (None, WITHDRAWN) => {
+                "withdrawn, because what it was about is not there any more".to_owned()
+            }
             (None, _) => format!("{how} by a person"),
         }
     }

@@ -101,6 +101,9 @@ pub struct RunResumed {
     /// How long a person wants it to be tried from now on, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_trying_ms: Option<u64>,
+    /// The hash of what a single command goes by of the project's own files from now on, where a person has accepted them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_settings: Option<String>,
 }
 
 impl RunResumed {
@@ -112,6 +115,7 @@ impl RunResumed {
             pipeline: None,
             restarted: Vec::new(),
             keep_trying_ms: None,
+            project_settings: None,
         }
     }
 }

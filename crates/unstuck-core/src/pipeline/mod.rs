@@ -79,6 +79,10 @@ pub struct Pipeline {
     budgets: RaisedBudgets,
     /// Whether a person was asked about the run as a whole, and has not seen to it.
     asked: bool,
+    /// Questions beside which the run goes on, and the project's settings that count once one of them is approved.
+    beside: BTreeMap<String, Option<String>>,
+    /// The hash of the project's settings that a person has approved, and that are to be taken over.
+    approved_settings: Option<String>,
     /// The sessions that a person wants to be left out.
     skipped: BTreeSet<SessionId>,
     /// What a person said to the loop, for the next iteration.
@@ -112,6 +116,8 @@ impl Pipeline {
             sessions: 0,
             budgets: RaisedBudgets::default(),
             asked: false,
+            beside: BTreeMap::new(),
+            approved_settings: None,
             skipped: BTreeSet::new(),
             words: Vec::new(),
             given_up: None,
@@ -136,11 +142,13 @@ impl Pipeline {
                 if let Some(plan) = &resumed.pipeline {
                     self.plan = (**plan).clone();
                 }
+                self.approved_settings = None;
                 self.resumed(&resumed.restarted);
             }
             Event::ConfigReloaded(reloaded) => {
                 if let Some(plan) = &reloaded.pipeline {
                     self.plan = (**plan).clone();
+                    self.approved_settings = None;
                 }
             }
             Event::IterationStarted(started) => {
@@ -174,7 +182,10 @@ impl Pipeline {
                     self.parts.insert(end.part.clone(), state);
                 }
             }
-            Event::RecoveryEscalated(asked) if asked.lets_it_go_on() => {}
+            Event::RecoveryEscalated(asked) if asked.lets_it_go_on() => {
+                let accepts = asked.shown.accepts.clone();
+                self.beside.insert(asked.id.clone(), accepts);
+            }
             Event::RecoveryEscalated(asked) if asked.session.is_none() => self.asked = true,
             Event::RecoveryResolved(resolved) if resolved.is_by_person() => self.answered(resolved),
             Event::RunFinished(end) => self.finished = Some(end.clone()),
@@ -185,6 +196,13 @@ impl Pipeline {
     /// A person has answered: what waited for it goes on, is left out, or everything ends.
     fn answered(&mut self, resolved: &RecoveryResolved) {
         let answer = resolved.answer().unwrap_or(Answer::Resolve);
+        let beside = resolved.id.as_ref().and_then(|id| self.beside.get(id));
+        if let Some(accepts) = beside {
+            if answer == Answer::Approve {
+                self.approved_settings.clone_from(accepts);
+            }
+            return;
+        }
         if answer == Answer::Abort || (answer == Answer::Skip && resolved.session.is_none()) {
             self.given_up = Some(resolved.said());
         }
@@ -390,6 +408,11 @@ impl Pipeline {
     /// Whether a person wants a session to be left out.
     pub fn is_skipped(&self, session: &SessionId) -> bool {
         self.skipped.contains(session)
+    }
+
+    /// The hash of the project's settings that a person has approved since the configuration was last taken over.
+    pub fn approved_settings(&self) -> Option<&str> {
+        self.approved_settings.as_deref()
     }
 
     /// What a person said to the loop, for the next iteration.

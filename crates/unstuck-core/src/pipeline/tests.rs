@@ -37,6 +37,7 @@ fn plan(roles: Vec<RoleStarted>, iterations: Option<u32>) -> PipelineStarted {
             stuck_after: 3,
             on_stuck: OnStuck::Escalate,
         }),
+        project_settings: None,
         knowledge: "1".into(),
         budget: None,
     }
@@ -188,6 +189,7 @@ impl Driven {
             pipeline: None,
             restarted: restarted.iter().map(|role| (*role).to_owned()).collect(),
             keep_trying_ms: None,
+            project_settings: None,
         });
     }
 }

@@ -21,6 +21,8 @@ pub struct Circumstances<'a> {
     pub model: Option<NextModel<'a>>,
     /// The budget that is used up, where it is about one.
     pub budget: Option<&'a BudgetReached>,
+    /// How many settings of the project were changed, where it is about them.
+    pub settings: usize,
 }
 
 /// The next stronger model.
@@ -51,7 +53,7 @@ pub fn choices(why: AskWhy, of: &Circumstances<'_>) -> Vec<Choice> {
     // To try again without more money would only ask the same again.
     let is_about_money = why == AskWhy::MaxCost;
     let rest = [
-        (!is_about_money).then(|| (Answer::Resolve, of.resolve(why))),
+        (!is_about_money && of.settings == 0).then(|| (Answer::Resolve, of.resolve(why))),
         (of.words && !is_about_trust && !is_about_money)
             .then(|| (Answer::Retry, "tries again with your words".to_owned())),
         of.escalate(why).map(|does| (Answer::Escalate, does)),
@@ -85,6 +87,7 @@ pub fn offered(asked: &RecoveryEscalated) -> Vec<Choice> {
         repair: shown.command.as_deref(),
         role: shown.role.as_deref(),
         budget: asked.budget.as_ref(),
+        settings: shown.settings.len(),
         ..Circumstances::default()
     };
     choices(asked.why, &usual)
@@ -106,6 +109,13 @@ impl Circumstances<'_> {
                 None => "goes on until the next limit".to_owned(),
             }),
             AskWhy::WaitTooLong => None,
+            AskWhy::Trust => match self.settings {
+                0 => None,
+                1 => Some("uses the changed setting from the next iteration on".to_owned()),
+                n => Some(format!(
+                    "uses the {n} changed settings from the next iteration on"
+                )),
+            },
             _ => {
                 let more = self.iterations?;
                 Some(format!("allows {more} more iterations"))
@@ -117,6 +127,7 @@ impl Circumstances<'_> {
         match why {
             AskWhy::Repair => Some("does not run it, and tries again without".to_owned()),
             AskWhy::DearerModel => Some("stays with the model, and tries again".to_owned()),
+            AskWhy::Trust if self.settings > 0 => Some("keeps what the run began with".to_owned()),
             _ => None,
         }
     }

@@ -22,6 +22,9 @@ pub struct Record {
     /// The hash of a content that its owner did not want to trust.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declined: Option<String>,
+    /// The hash of what else the project's files said when they were trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<String>,
     /// The guard files as they were accepted.
     #[serde(default, skip_serializing_if = "Baseline::is_empty")]
     pub files: Baseline,

@@ -68,6 +68,7 @@ impl Project {
             inode: self.inode,
             trusted: None,
             declined: None,
+            settings: None,
             files: Baseline::default(),
         }
     }
@@ -120,9 +121,27 @@ impl Trust {
         let record = Record {
             trusted,
             files,
+            settings: self.read(&project).and_then(|known| known.settings),
             ..project.empty_record()
         };
         self.write(&project, &record)
+    }
+
+    /// Remembers the hash of what else the project's files say, as its owner trusts it.
+    pub fn accept_settings(&self, project: &Path, settings: &str) -> Result<(), TrustError> {
+        let project = Project::of(project)?;
+        let known = self.read(&project);
+        let record = Record {
+            settings: Some(settings.to_owned()),
+            ..known.unwrap_or_else(|| project.empty_record())
+        };
+        self.write(&project, &record)
+    }
+
+    /// Whether the owner of a project trusts what else its files say, by its hash.
+    pub fn trusts_settings(&self, project: &Path, settings: &str) -> bool {
+        let record = self.record(project);
+        record.is_some_and(|record| record.settings.as_deref() == Some(settings))
     }
 
     /// Remembers guard files that were accepted beside those that are known; the trusted content stays as it is.

@@ -65,6 +65,7 @@ impl Engine<'_> {
                 repair: command.as_deref(),
                 role: log.as_part().map(|part| part.role.as_str()),
                 iterations: None,
+                settings: 0,
                 budget: asking.budget.as_ref(),
                 unrepeatable: unrepeatable.is_some(),
                 words: can.has(Capability::Prompt),
@@ -96,6 +97,7 @@ impl Engine<'_> {
                 .filter(|_| unrepeatable.is_none()),
             unrepeatable,
             conditions,
+            ..Shown::default()
         }
     }
 

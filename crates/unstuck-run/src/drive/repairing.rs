@@ -79,7 +79,7 @@ impl Engine<'_> {
         let (Some(repairer), Some((folder, _))) = (self.repairer, folder) else {
             return;
         };
-        if documents::path_in(&folder).exists() {
+        if documents::is_there(&folder) {
             repairer.survey().await;
         }
         let failed = log.recovery().failure().filter(|_| !is_fine);

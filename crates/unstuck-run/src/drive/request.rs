@@ -75,6 +75,9 @@ pub struct Options {
     /// Whether it goes on with rare probes when the time without progress is over, before a person is asked.
     #[serde(skip_serializing_if = "is_false")]
     pub parks: bool,
+    /// The hash of what it goes by of the project's own files; none in a log of an older version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_settings: Option<String>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -114,6 +117,7 @@ impl Default for Options {
             nested: false,
             escaped: Vec::new(),
             parks: false,
+            project_settings: None,
         }
     }
 }

@@ -27,11 +27,13 @@ const LEFTOVERS: Duration = Duration::from_secs(10);
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 impl Engine<'_> {
-    /// Takes a run up again and brings it to its end; a person may say how long it is tried from now on.
+    /// Takes a run up again and brings it to its end; a person may say how long it is tried from now on, and which settings
+    /// of the project, by their hash, they have accepted.
     pub async fn resume(
         &mut self,
         run: &RunId,
         keep_trying: Option<Duration>,
+        project_settings: Option<String>,
     ) -> Result<Finished, RunError> {
         let held = Held::claim(self.store, run, self.clock).await?;
         let events = self.store.load(run).await?;
@@ -61,6 +63,7 @@ impl Engine<'_> {
             now,
             RunResumed {
                 keep_trying_ms: keep_trying.map(in_millis),
+                project_settings,
                 ..RunResumed::as_it_was(after, pid)
             },
         );

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use unstuck_core::decision::Changed;
 use unstuck_core::event::RepairConditions;
 use unstuck_core::repair::needs_network;
+use unstuck_core::settings::SettingChange;
 use unstuck_core::{Kind, Timestamp, question};
 use unstuck_store::Question;
 use utoipa::ToSchema;
@@ -48,6 +49,8 @@ pub struct Escalation {
     pub reason: String,
     /// What was tried before, and why it did not help.
     pub tried: Vec<Tried>,
+    /// What the project's files say differently than when the run began, where it is about that.
+    pub settings: Vec<ChangedSetting>,
     /// The command that is proposed, where one is.
     pub command: Option<String>,
     /// Under which conditions the command would run, where it is about a repair.
@@ -97,6 +100,11 @@ impl From<Question> for Escalation {
             evidence: shown.evidence,
             reason: asked.reason,
             tried: shown.tried.into_iter().map(Tried::from).collect(),
+            settings: shown
+                .settings
+                .into_iter()
+                .map(ChangedSetting::from)
+                .collect(),
             proposed: proposed.and_then(|one| in_words(&one.strategy, &one.changes)),
             cost: asked.cost.as_ref().map(|cost| {
                 let models = proposed.and_then(|one| one.changes.iter().find_map(Changed::model));
@@ -177,6 +185,27 @@ impl From<question::Tried> for Tried {
         Self {
             what: tried.what,
             why: tried.why,
+        }
+    }
+}
+
+/// A setting of the project that was changed, and does not count until that is approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ChangedSetting {
+    /// Its path, such as `role.builder.command`.
+    pub key: String,
+    /// What it was, as JSON; null if there was nothing.
+    pub before: Option<String>,
+    /// What it is in the file now, as JSON; null if there is nothing.
+    pub now: Option<String>,
+}
+
+impl From<SettingChange> for ChangedSetting {
+    fn from(change: SettingChange) -> Self {
+        Self {
+            key: change.key,
+            before: change.before,
+            now: change.now,
         }
     }
 }

@@ -36,8 +36,8 @@ pub use attempt::{
 };
 pub use call::{ApiCall, ApiTry};
 pub use escalation::{
-    Answer, AnswerGiven, AnswerTaken, Answered, Conditions, Deadline, Escalation, Offered, Preview,
-    PreviewedFile, Tried,
+    Answer, AnswerGiven, AnswerTaken, Answered, ChangedSetting, Conditions, Deadline, Escalation,
+    Offered, Preview, PreviewedFile, Tried,
 };
 pub use estimate::Estimate;
 pub use event::EventLine;

@@ -23,6 +23,7 @@ use crate::history::History;
 use crate::output::{BOLD, DIM, Output};
 use crate::pipeline_plan::Wanted;
 use crate::place::{current_project, homely, project_named};
+use crate::project_changes::OnChanges;
 use crate::run_words::what;
 use crate::session::Session;
 use crate::show_text::one_line;
@@ -357,6 +358,8 @@ fn go_on(
     })?;
     let taken = Taken {
         accept_changes: false,
+        // An answer is about its question, and not about what was changed meanwhile.
+        on_changes: OnChanges::Hold,
         restart: &[],
         wanted: Wanted::default(),
         told: if quiet { Told::Nothing } else { Told::All },

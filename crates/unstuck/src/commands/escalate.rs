@@ -8,7 +8,6 @@ use anyhow::Result;
 use clap::Args;
 use unstuck_core::decision::CostEstimate;
 use unstuck_core::question::Answer;
-use unstuck_run::inside::supervised_agent;
 use unstuck_store::QuestionFilter;
 
 use super::answer::{self, AnswerArgs};
@@ -87,14 +86,6 @@ fn moved(
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    if let Some(inside) = supervised_agent() {
-        return Err(refused(
-            format!(
-                "this runs inside a supervised agent ({inside}), and agents do not choose what is spent on them"
-            ),
-            "run it in your own terminal",
-        ));
-    }
     let now = clock::now().at;
     let meant = runtime::block_on(Meant::find(id, session.store))?;
     let to = match (&args.to, args.back) {

@@ -207,10 +207,16 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             "unstuck exec -- COMMAND; an empty variable in a script often is the reason",
         ));
     }
-    let agents = config.agents();
+    let agents = config.recognized_agents();
     if let Some(name) = &args.agent
         && agents.get(name).is_none()
     {
+        if config.agents().get(name).is_some() {
+            return Err(hinted(
+                format!("the agent `{name}` is the project's own, and counts for its roles only"),
+                "move [agents] to ~/.config/unstuck/config.toml, or leave --agent out",
+            ));
+        }
         let known: Vec<_> = agents.iter().map(|agent| agent.id()).collect();
         return Err(hinted(
             format!("there is no agent `{name}`"),
@@ -261,6 +267,7 @@ fn request(args: &ExecArgs, config: &Config) -> Result<Request> {
             nested,
             escaped,
             parks: agent.is_some() && !environment::is_ci(),
+            project_settings: None,
         },
     })
 }

@@ -63,6 +63,13 @@ pub(crate) struct RepairArgs {
     check: Vec<String>,
 }
 
+impl RepairArgs {
+    /// Whether a repair is undone.
+    pub(crate) fn undoes(&self) -> bool {
+        self.undo.is_some()
+    }
+}
+
 pub(crate) fn run(
     args: &RepairArgs,
     config: &Config,

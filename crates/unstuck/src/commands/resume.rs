@@ -12,6 +12,7 @@ use unstuck_core::episode::{RunView, Status};
 use unstuck_core::event::PipelineStarted;
 use unstuck_core::pipeline::{GONE, RoleChange};
 use unstuck_core::question::Answer;
+use unstuck_core::settings::ProjectSettings;
 use unstuck_run::drive::pipeline::{Again, Plan};
 use unstuck_run::drive::{Finished, Options, RunError, why_not_resumable};
 use unstuck_store::{QuestionFilter, RunFilter};
@@ -24,13 +25,16 @@ use crate::gateway::Wish;
 use crate::history::History;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
-use crate::place::{current_project, project_of};
+use crate::place::current_project;
+use crate::project_changes::{self, OnChanges};
 use crate::repairs;
 use crate::report::refused;
 use crate::run_words::{is_clients, what};
 use crate::session::Session;
 use crate::show_text::cut;
-use crate::supervise::{self, Before, Conducted, Pipelined, Supervised, Told, state_folder};
+use crate::supervise::{
+    self, Before, Conducted, Pipelined, Resumed, Supervised, Told, state_folder,
+};
 use crate::{answering, clock, completion, runtime};
 
 /// Where there is something to take up again; of those that failed only pipelines.
@@ -77,9 +81,13 @@ pub(crate) struct ResumeArgs {
     #[arg(long, value_name = "ROLE")]
     restart: Vec<String>,
 
-    /// Reuse outputs although what they were made from was changed since
+    /// Go on although the project's configuration, or what outputs were made from, was changed since
     #[arg(long)]
     accept_changes: bool,
+
+    /// Go on with the project's configuration as it was when the run began, and ask about what was changed since
+    #[arg(long, hide = true, conflicts_with = "accept_changes")]
+    hold_changes: bool,
 
     /// How long what passes by itself is tried again without progress from now on, such as 8h
     #[arg(long, value_name = "TIME", value_parser = duration::parse)]
@@ -100,7 +108,10 @@ pub(crate) struct ResumeArgs {
 
 /// How a person wants it to be taken up.
 pub(crate) struct Taken<'a> {
+    /// Whether outputs are reused although what they were made from was changed.
     pub(crate) accept_changes: bool,
+    /// How changes of the project's configuration are met.
+    pub(crate) on_changes: OnChanges,
     pub(crate) restart: &'a [String],
     pub(crate) wanted: Wanted,
     pub(crate) told: Told,
@@ -120,6 +131,7 @@ pub(crate) fn run(
     let candidates = runtime::block_on(find(args, session))?;
     let taken = Taken {
         accept_changes: args.accept_changes,
+        on_changes: OnChanges::of_flags(args.accept_changes, args.hold_changes),
         restart: &args.restart,
         wanted: Wanted {
             keep_trying: args.keep_trying,
@@ -186,17 +198,7 @@ fn resumed(
 ) -> Result<ExitCode> {
     let done = match run.roles {
         Some(_) => conducted(run, taken, session).map(Supervised::from),
-        None => {
-            let before = before(run, config, session)?;
-            supervise::resume(
-                session,
-                config,
-                (run.id.clone(), taken.wanted.keep_trying),
-                taken.told,
-                before,
-                taken.gateway,
-            )
-        }
+        None => again(run, taken, session),
     };
     match done {
         Err(error) if is_driven(&error) && runtime::block_on(still_asks(session, run))? => {
@@ -216,48 +218,55 @@ fn resumed(
     }
 }
 
-/// How a run was begun: what may be repaired in its project, and whether it has a terminal.
-fn before(run: &RunView, config: &Config, session: &Session<'_>) -> Result<Before> {
-    let timeline = runtime::block_on(async {
+/// Takes up a single command, with what its project's configuration said when it began.
+fn again(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<Supervised> {
+    let (events, options) = runtime::block_on(async {
         let history = History::open(session.store).await?;
-        history.timeline(&run.id).await
+        let timeline = history.timeline(&run.id).await?;
+        let spec = timeline.run.sole_session();
+        let options = spec.map(|spec| serde_json::from_value::<Options>(spec.options.clone()));
+        let options = options.and_then(Result::ok).unwrap_or_default();
+        Ok((history.events(&run.id).await?, options))
     })?;
-    let spec = timeline.run.sole_session();
-    let options = spec.map(|spec| serde_json::from_value::<Options>(spec.options.clone()));
-    let options = options.and_then(Result::ok).unwrap_or_default();
-    let wish = options.repair;
+    let config =
+        &project_changes::settle(run, &events, session.sources(), &taken.on_changes, session)?;
     let project = PathBuf::from(&run.project);
-    let here = std::env::current_dir().unwrap_or_default();
-    let repairs = match project_of(&here) == project {
-        true => repairs::terms(config, &project, wish)?,
-        // What counts is what the project itself says.
-        false => repairs::terms(
-            &crate::config::load_in(&project, session.sources())?,
-            &project,
-            wish,
-        )?,
-    };
-    Ok(Before {
+    let mut repairs = repairs::terms(config, &project, options.repair)?;
+    let held = project_changes::lines(config.held_changes());
+    if !held.is_empty() {
+        repairs.notes.push(format!(
+            "the project's configuration was changed since the run began, which does not count for it:\n{}",
+            held.join("\n")
+        ));
+    }
+    let before = Before {
         repairs,
         project,
         tty: options.tty,
-    })
+    };
+    let resumed = Resumed {
+        run: run.id.clone(),
+        keep_trying: taken.wanted.keep_trying,
+    };
+    supervise::resume(session, config, resumed, taken.told, before, taken.gateway)
 }
 
-/// Takes up a pipeline with the configuration that it was run by, as it is now.
+/// Takes up a pipeline with the configuration that it was run by, as far as that counts for it.
 fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<Finished> {
-    let timeline = runtime::block_on(async {
+    let (timeline, events) = runtime::block_on(async {
         let history = History::open(session.store).await?;
-        history.timeline(&run.id).await
+        let timeline = history.timeline(&run.id).await?;
+        Ok((timeline, history.events(&run.id).await?))
     })?;
     let then = timeline.run.pipeline();
     let path = then.and_then(|then| then.config_path.as_deref());
-    let config = pipeline_plan::config_of(path, session.sources())?;
+    let project = Path::new(&run.project);
+    let sources = pipeline_plan::sources_of(path, session.sources())?;
+    let config = project_changes::settle(run, &events, sources, &taken.on_changes, session)?;
     let wanted = Wanted {
         task: task(taken, then, &config),
         ..taken.wanted.clone()
     };
-    let project = Path::new(&run.project);
     let left_out = then.map_or(&[][..], |then| &then.left_out);
     let planned = |config: &Config| -> Result<Plan> {
         let mut plan = pipeline_plan::plan(config, &wanted, project)?;
@@ -266,7 +275,10 @@ fn conducted(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<
         pipeline_plan::has_task(&plan)?;
         Ok(plan)
     };
-    let reload = || planned(&pipeline_plan::config_of(path, session.sources())?);
+    let reload = |accepted: Option<&ProjectSettings>| {
+        let sources = pipeline_plan::sources_of(path, session.sources())?;
+        planned(&project_changes::load(project, sources, accepted)?)
+    };
     let again = Again {
         restart: taken.restart.to_vec(),
         accept_changes: taken.accept_changes,
@@ -395,6 +407,8 @@ fn answer(config: &Config, session: &Session<'_>, run: &RunView) -> Result<()> {
         ..QuestionFilter::default()
     };
     let open = answering::open(&filter, session)?.into_iter();
+    // What lets the run go on is no reason for it to wait.
+    let open = open.filter(|one| !one.asked.is_about_settings());
     // A budget is raised by an answer to its own question only.
     let (money, others): (Vec<_>, Vec<_>) = open.partition(|one| one.asked.is_about_budget());
     for question in &others {

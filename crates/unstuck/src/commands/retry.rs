@@ -20,6 +20,7 @@ use crate::gateway::Wish;
 use crate::history::History;
 use crate::output::{DIM, Output};
 use crate::pipeline_plan::Wanted;
+use crate::project_changes::{self, OnChanges};
 use crate::report::refused;
 use crate::retrying::{Different, Follows, Subject};
 use crate::session::Session;
@@ -72,9 +73,20 @@ pub(crate) struct RetryArgs {
     #[arg(long)]
     show: bool,
 
+    /// Go on although the project's configuration was changed since the run began
+    #[arg(long)]
+    accept_changes: bool,
+
     /// Say nothing but what the command says
     #[arg(long, short)]
     quiet: bool,
+}
+
+impl RetryArgs {
+    /// Whether something is tried again, and not only shown.
+    pub(crate) fn retries(&self) -> bool {
+        !self.show
+    }
 }
 
 pub(crate) fn run(
@@ -97,6 +109,10 @@ pub(crate) fn run(
         ));
     }
     let run = subject.run.clone();
+    let mut on_changes = OnChanges::of_flags(args.accept_changes, false);
+    if !subject.is_driven() {
+        on_changes = project_changes::ask_before(&run, subject.events(), on_changes, session)?;
+    }
     let follows = subject.retry(&different, &answering::user(), session)?;
     if !args.quiet {
         let id = subject.session.id.as_str();
@@ -110,32 +126,34 @@ pub(crate) fn run(
             writeln!(out, "run {id} continues in the process that waits for it")?;
             Ok(ExitCode::SUCCESS)
         }
-        Follows::Waits { restart } => go_on(run, &restart, args.quiet, config, session, out),
+        Follows::Waits { restart } => {
+            let taken = Taken {
+                accept_changes: args.accept_changes,
+                on_changes,
+                restart: &restart,
+                wanted: Wanted::default(),
+                told: if args.quiet { Told::Nothing } else { Told::All },
+                json: false,
+                gateway: Wish::Configured,
+            };
+            go_on(&run, &taken, config, session, out)
+        }
     }
 }
 
 /// The run is taken up here.
 fn go_on(
-    run: RunView,
-    restart: &[String],
-    quiet: bool,
+    run: &RunView,
+    taken: &Taken<'_>,
     config: &Config,
     session: &Session<'_>,
     out: &mut Output,
 ) -> Result<ExitCode> {
-    let taken = Taken {
-        accept_changes: false,
-        restart,
-        wanted: Wanted::default(),
-        told: if quiet { Told::Nothing } else { Told::All },
-        json: false,
-        gateway: Wish::Configured,
-    };
     let run = runtime::block_on(async {
         let history = History::open(session.store).await?;
         history.find(Some(run.id.as_str())).await
     })?;
-    resume::first_of(vec![run], &taken, config, session, out)
+    resume::first_of(vec![run], taken, config, session, out)
 }
 
 impl RetryArgs {

@@ -7,16 +7,18 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use unstuck_core::duration;
+use unstuck_core::settings::ProjectSettings;
 use unstuck_run::drive::RunError;
 use unstuck_run::drive::pipeline::{Plan, Selection};
 
 use super::ended::tell_with_roles;
 use super::resume;
-use crate::config::{self, Config};
+use crate::config::Config;
 use crate::gateway::Wish;
 use crate::output::Output;
 use crate::pipeline_plan::{self, Wanted};
 use crate::place::project_of;
+use crate::project_changes::{self, OnChanges};
 use crate::repairs::{self, Repair};
 use crate::report::{hinted, refused};
 use crate::session::Session;
@@ -95,7 +97,7 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with_all = ["only", "from"])]
     resume_from_failure: bool,
 
-    /// With --resume-from-failure: reuse outputs although what they were made from was changed
+    /// With --resume-from-failure: go on although the project's configuration, or what outputs were made from, was changed
     #[arg(long, requires = "resume_from_failure")]
     accept_changes: bool,
 
@@ -117,6 +119,11 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Whether a run is resumed.
+    pub(crate) fn resumes(&self) -> bool {
+        self.resume_from_failure
+    }
+
     fn told(&self) -> Told {
         match (self.quiet, self.verbose) {
             (true, _) => Told::Nothing,
@@ -146,6 +153,7 @@ pub(crate) fn run(
     if args.resume_from_failure {
         let again = resume::Taken {
             accept_changes: args.accept_changes,
+            on_changes: OnChanges::of_flags(args.accept_changes, false),
             restart: &args.restart,
             wanted: args.wanted(),
             told: args.told(),
@@ -162,8 +170,8 @@ pub(crate) fn run(
         !args.quiet,
     )?;
     let (plan, selection) = selected(args, config, &here)?;
-    let reload = || {
-        let config = config::load(session.sources())?;
+    let reload = |accepted: Option<&ProjectSettings>| {
+        let config = project_changes::load(&here, session.sources(), accepted)?;
         selected(args, &config, &here).map(|(plan, _)| plan)
     };
     let pipeline = Pipelined {

@@ -13,12 +13,12 @@ use crate::choosing::Candidates;
 use crate::history::History;
 use crate::output::Output;
 use crate::place::current_project;
-use crate::report::{forbidden, hinted, refused};
+use crate::report::{hinted, refused};
 use crate::run_words::{is_clients, what};
 use crate::session::Session;
 use crate::show_text::cut;
 use crate::stopping::{self, StopError};
-use crate::{clock, completion, runtime, trusting};
+use crate::{clock, completion, runtime};
 
 /// How long is waited for the run to end: its processes get time to end by themselves.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -50,12 +50,6 @@ pub(crate) struct StopArgs {
 }
 
 pub(crate) fn run(args: &StopArgs, session: &Session<'_>, out: &mut Output) -> Result<ExitCode> {
-    if let Some(why) = trusting::inside_an_agent() {
-        return Err(forbidden(
-            format!("only a person can stop a run: {why}"),
-            "do it in a terminal of your own",
-        ));
-    }
     let runs = runtime::block_on(find(args, session))?;
     let mut still_ending = 0;
     for run in &runs {

@@ -22,7 +22,7 @@ use crate::place::project_named;
 use crate::report::{hinted, refused};
 use crate::store::explained as told;
 use crate::supervise::state_folder;
-use crate::{clock, completion, runtime};
+use crate::{clock, completion, project_changes, runtime};
 
 /// Look after the history of all runs: where it is, whether it is sound, and how large it is
 ///
@@ -99,6 +99,16 @@ struct PruneArgs {
     older_than: Duration,
 }
 
+impl StoreArgs {
+    /// Whether something is removed.
+    pub(crate) fn removes(&self) -> bool {
+        match self.command {
+            StoreCommand::Vacuum | StoreCommand::Prune(_) => true,
+            StoreCommand::Check(_) | StoreCommand::Path | StoreCommand::Export(_) => false,
+        }
+    }
+}
+
 pub(crate) fn run(args: &StoreArgs, location: &Location, out: &mut Output) -> Result<()> {
     if let StoreCommand::Path = args.command {
         writeln!(out, "{location}")?;
@@ -171,7 +181,10 @@ async fn prune(store: &Store, location: &Location, before: Timestamp) -> Result<
         }
     }
     let mut used = BTreeSet::new();
-    for run in left.iter().filter(|run| run.roles.is_some()) {
+    for run in left
+        .iter()
+        .filter(|run| run.roles.is_some() || !run.status.is_final())
+    {
         let events = store.load(&run.id).await.map_err(told)?;
         used.extend(
             events
@@ -179,7 +192,7 @@ async fn prune(store: &Store, location: &Location, before: Timestamp) -> Result<
                 .filter_map(|recorded| match recorded.event {
                     Event::SessionFinished(end) => end.output,
                     Event::OutputReused(reused) => Some(reused.output),
-                    _ => None,
+                    event => project_changes::named_in(&event),
                 }),
         );
     }

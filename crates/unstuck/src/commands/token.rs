@@ -10,9 +10,9 @@ use unstuck_store::Location;
 use unstuck_web::guard::{Scope, Token, TokenError, Tokens};
 
 use crate::output::{BOLD, DIM, Output};
-use crate::report::{forbidden, hinted, refused};
+use crate::report::{hinted, refused};
 use crate::servers::{self, Server};
-use crate::{address, answering, clock, trusting, web};
+use crate::{address, answering, clock, web};
 
 /// Make, list and take back the tokens by which the REST API is used
 ///
@@ -95,13 +95,19 @@ impl From<Allows> for Scope {
     }
 }
 
-pub(crate) fn run(args: &TokenArgs, store: Option<&Location>, out: &mut Output) -> Result<()> {
-    if let Some(why) = trusting::inside_an_agent() {
-        return Err(forbidden(
-            format!("only a person has tokens: {why}"),
-            "run it in a terminal of your own",
-        ));
+impl TokenArgs {
+    /// Whether tokens are made or revoked, and not only listed.
+    pub(crate) fn changes(&self) -> bool {
+        match &self.command {
+            None | Some(TokenCommand::List { .. }) => false,
+            Some(
+                TokenCommand::Create(_) | TokenCommand::Link { .. } | TokenCommand::Revoke { .. },
+            ) => true,
+        }
     }
+}
+
+pub(crate) fn run(args: &TokenArgs, store: Option<&Location>, out: &mut Output) -> Result<()> {
     let tokens = web::tokens()?;
     match &args.command {
         None => {

@@ -5,15 +5,15 @@ use std::io::Write;
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
+use unstuck_core::guard::show;
 use unstuck_repair::trust::Standing;
-use unstuck_run::inside::supervised_agent;
 
 use crate::config::Config;
 use crate::output::{BOLD, DIM, GREEN, Output, YELLOW};
 use crate::place::{homely, project_of};
-use crate::report::{hinted, refused};
+use crate::report::hinted;
 use crate::trusting::{Project, Shown, Word, allowed};
-use crate::{clock, place};
+use crate::{clock, place, trusting};
 
 /// Trust what this project says about repairs, as it is now
 ///
@@ -53,27 +53,27 @@ struct Row<'a> {
     shown: &'a Shown,
 }
 
+impl TrustArgs {
+    /// Whether something is trusted or forgotten, and not only shown.
+    pub(crate) fn trusts(&self) -> bool {
+        !self.show
+    }
+}
+
 pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result<()> {
     let here = std::env::current_dir().context("cannot tell the current folder")?;
     let root = project_of(&here.canonicalize().unwrap_or(here));
     let project = Project::new(config, &root);
-    if !args.show
-        && let Some(inside) = supervised_agent()
-    {
-        return Err(refused(
-            format!(
-                "this runs inside a supervised agent ({inside}), and agents do not decide what they may do"
-            ),
-            "run it in a terminal of your own",
-        ));
-    }
     if args.forget {
         return forget(&project, args.json, out);
     }
-    let shown = Shown::of(&project)?.ok_or_else(|| nothing(&root))?;
+    let Some(shown) = Shown::of(&project)? else {
+        return settings_only(&project, args, out);
+    };
     let mut word = project.word();
     if !args.show {
         project.accept(shown.baseline.clone())?;
+        project.accept_settings()?;
         word = project.word();
     }
     if args.json {
@@ -90,6 +90,51 @@ pub(crate) fn run(args: &TrustArgs, config: &Config, out: &mut Output) -> Result
         true => stands(&project, &word, out),
         false => done(&project, &shown, out),
     }
+}
+
+/// The project says nothing about repairs, but what its roles and checks run.
+fn settings_only(project: &Project<'_>, args: &TrustArgs, out: &mut Output) -> Result<()> {
+    if project.config.project_commands().is_empty() {
+        return Err(nothing(&project.root));
+    }
+    if !args.show {
+        project.accept_settings()?;
+    }
+    let is_trusted = trusting::trusts_settings(project.config, &project.root);
+    let commands = project.config.project_commands();
+    if args.json {
+        return out.json(&serde_json::json!({
+            "project": project.root.display().to_string(),
+            "standing": if is_trusted { "trusted" } else { "unknown" },
+            "commands": commands,
+        }));
+    }
+    let root = homely(&project.root.display().to_string());
+    writeln!(
+        out,
+        "{BOLD}{root}{BOLD:#}: no [recovery], so no repair runs without asking"
+    )?;
+    commands_told(project, out)?;
+    match is_trusted {
+        true => writeln!(
+            out,
+            "{GREEN}trusted{GREEN:#}: runs that are under way use it as it is now"
+        )?,
+        false => writeln!(
+            out,
+            "{YELLOW}not trusted{YELLOW:#}: runs that are under way ask before they use what was changed"
+        )?,
+    }
+    Ok(())
+}
+
+/// What the project's files let run beside repairs.
+fn commands_told(project: &Project<'_>, out: &mut Output) -> Result<()> {
+    for command in project.config.project_commands() {
+        let value = show(&command.value.to_string());
+        writeln!(out, "  {}: {value}", show(&command.path))?;
+    }
+    Ok(())
 }
 
 /// There is nothing that could be trusted.
@@ -134,6 +179,7 @@ fn tell(project: &Project<'_>, shown: &Shown, out: &mut Output) -> Result<()> {
     {
         writeln!(out, "  {line}")?;
     }
+    commands_told(project, out)?;
     for warning in &shown.warnings {
         writeln!(out, "{YELLOW}note{YELLOW:#}: {warning}")?;
     }
@@ -170,7 +216,7 @@ fn stands(project: &Project<'_>, word: &Word, out: &mut Output) -> Result<()> {
     if let Word::Not(standing) = word {
         for change in project.changes(standing) {
             let mark = if change.widens { '+' } else { '-' };
-            writeln!(out, "  {mark} {}", unstuck_core::guard::show(&change.what))?;
+            writeln!(out, "  {mark} {}", show(&change.what))?;
         }
     }
     Ok(())

@@ -112,6 +112,16 @@ impl From<On> for Occasion {
     }
 }
 
+impl WebhookArgs {
+    /// Whether messages are sent, and not only listed.
+    pub(crate) fn sends(&self) -> bool {
+        match self.command {
+            WebhookCommand::Test(_) | WebhookCommand::Flush(_) => true,
+            WebhookCommand::List(_) => false,
+        }
+    }
+}
+
 pub(crate) fn run(
     args: &WebhookArgs,
     config: &Config,

@@ -29,8 +29,9 @@ use unstuck_core::knowledge::Playbook;
 use unstuck_core::question::Patience;
 use unstuck_core::redact::Redactor;
 use unstuck_core::repair::Book;
+use unstuck_core::settings::ProjectSettings;
 use unstuck_core::{Classifier, RunId};
-use unstuck_run::blobs::BlobError;
+use unstuck_run::blobs::{BlobError, hash};
 use unstuck_run::clock::Clock;
 use unstuck_run::drive::pipeline::{Again, Conductor, Plan, Selection};
 use unstuck_run::drive::{
@@ -46,6 +47,7 @@ use crate::config::Config;
 use crate::environment;
 use crate::gateway::{Private, Wish};
 use crate::notifying::{AtWork, Notifying};
+use crate::project_changes;
 use crate::repairs::Repairs;
 use crate::report::hinted;
 use crate::session::Session;
@@ -55,7 +57,7 @@ use crate::unrecorded;
 /// What is to be driven.
 enum Task<'a> {
     Start(Box<Request>, &'a mut dyn Reporter),
-    Resume(RunId, Option<Duration>, &'a mut dyn Reporter),
+    Resume(Resumed, &'a mut dyn Reporter),
     Conduct(Box<Pipelined<'a>>, &'a mut dyn RunReporter),
 }
 
@@ -63,7 +65,7 @@ impl Task<'_> {
     /// Removes a request to stop that belongs to an earlier process of the same run.
     fn forget_stop_request(&self, state: &Path) {
         match self {
-            Self::Resume(run, ..) => forget_stop_request(state, run),
+            Self::Resume(resumed, _) => forget_stop_request(state, &resumed.run),
             Self::Conduct(pipeline, _) => {
                 if let Conducted::Again(run, _) = &pipeline.how {
                     forget_stop_request(state, run);
@@ -92,7 +94,7 @@ impl Task<'_> {
             ),
         };
         match self {
-            Self::Start(_, reporter) | Self::Resume(_, _, reporter) => reporter.warn(&told),
+            Self::Start(_, reporter) | Self::Resume(_, reporter) => reporter.warn(&told),
             Self::Conduct(_, reporter) => reporter.warn(&told),
         }
     }
@@ -109,12 +111,19 @@ impl Task<'_> {
     }
 }
 
+/// A single command that is resumed.
+pub(crate) struct Resumed {
+    pub(crate) run: RunId,
+    /// How long it is tried from now on.
+    pub(crate) keep_trying: Option<Duration>,
+}
+
 /// A pipeline that is to be conducted.
 pub(crate) struct Pipelined<'a> {
     pub(crate) plan: Plan,
     pub(crate) how: Conducted,
     /// Reads its configuration again.
-    pub(crate) reload: &'a dyn Fn() -> Result<Plan>,
+    pub(crate) reload: &'a dyn Fn(Option<&ProjectSettings>) -> Result<Plan>,
     /// What is told before anything runs.
     pub(crate) notes: Vec<String>,
     /// Whether the agents get a gateway.
@@ -137,6 +146,8 @@ struct Setting<'a> {
     repair: Option<(RepairTerms, PathBuf)>,
     /// Whether the agents get a gateway.
     gateway: Wish,
+    /// What a single command goes by of the project's files.
+    project_settings: Option<String>,
 }
 
 /// What is known, with the user's own additions.
@@ -212,20 +223,23 @@ impl From<Finished> for Supervised {
 pub(crate) fn start(
     session: &Session<'_>,
     config: &Config,
-    request: Request,
+    mut request: Request,
     told: Told,
     repairs: Repairs,
     gateway: Wish,
 ) -> Result<Supervised> {
+    let project_settings = project_changes::of_command(config);
+    request.options.project_settings = Some(hash(project_settings.as_bytes()));
     let mut screen = Screen::new(session, told, request.options.tty);
     for note in &repairs.notes {
         screen.say(note);
     }
     let setting = Setting {
-        known: ConfiguredKnown::new(config, config.agents()),
+        known: ConfiguredKnown::new(config, config.recognized_agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
         repair: repairs.terms.map(|terms| (terms, request.project.clone())),
         gateway,
+        project_settings: Some(project_settings),
     };
     let task = Task::Start(Box::new(request), &mut screen);
     let finished = drive(session, setting, 1, task)?;
@@ -249,6 +263,7 @@ pub(crate) fn stage(
         stdin: Stdin::null(),
         repair: None,
         gateway: Wish::Never,
+        project_settings: None,
     };
     drive(
         session,
@@ -270,29 +285,24 @@ pub(crate) struct Before {
 pub(crate) fn resume(
     session: &Session<'_>,
     config: &Config,
-    run: (RunId, Option<Duration>),
+    resumed: Resumed,
     told: Told,
     before: Before,
     gateway: Wish,
 ) -> Result<Supervised> {
-    let (run, keep_trying) = run;
     let mut screen = Screen::new(session, told, before.tty);
     let (repairs, project) = (before.repairs, before.project);
     for note in &repairs.notes {
         screen.say(note);
     }
     let setting = Setting {
-        known: ConfiguredKnown::new(config, config.agents()),
+        known: ConfiguredKnown::new(config, config.recognized_agents()),
         stdin: Stdin::inherited().map_err(RunError::from)?,
         repair: repairs.terms.map(|terms| (terms, project)),
         gateway,
+        project_settings: Some(project_changes::of_command(config)),
     };
-    let finished = drive(
-        session,
-        setting,
-        1,
-        Task::Resume(run, keep_trying, &mut screen),
-    )?;
+    let finished = drive(session, setting, 1, Task::Resume(resumed, &mut screen))?;
     Ok(Supervised {
         finished,
         is_line_open: screen.is_line_open(),
@@ -316,6 +326,8 @@ pub(crate) fn conduct(
         // The plan tells what may be repaired.
         repair: None,
         gateway: pipeline.gateway,
+        // The conductor keeps it.
+        project_settings: None,
     };
     let parallel = pipeline.plan.parallel;
     let task = Task::Conduct(Box::new(pipeline), &mut screen);
@@ -380,6 +392,9 @@ fn drive_in(
         let (environment, newest) = (environment::whole(), Cell::new(None));
         let surveyed = OnceCell::new();
         let state = state_folder(session.store);
+        if let Some(settings) = &setting.project_settings {
+            project_changes::keep(settings, &state);
+        }
         task.forget_stop_request(&state);
         let project = setting.repair.as_ref().map(|(_, project)| project.clone());
         let project = project.or_else(|| task.project());
@@ -430,7 +445,13 @@ fn drive_in(
             heartbeat: config.run().heartbeat,
         };
         let awake = config.run().keep_awake.then(KeepAwake::start);
-        let finished = around.perform(task, &mut setting.stdin).await;
+        let finished = around
+            .perform(
+                task,
+                &mut setting.stdin,
+                setting.project_settings.as_deref(),
+            )
+            .await;
         drop(awake);
         if let Ok(finished) = &finished {
             forget_stop_request(&state, &finished.run);
@@ -467,19 +488,29 @@ struct Around<'a> {
 
 impl<'a> Around<'a> {
     /// Drives what is to be driven, to its end or to a stop.
-    async fn perform(&self, task: &mut Task<'_>, stdin: &mut Stdin) -> Result<Finished, RunError> {
+    async fn perform(
+        &self,
+        task: &mut Task<'_>,
+        stdin: &mut Stdin,
+        project_settings: Option<&str>,
+    ) -> Result<Finished, RunError> {
         let mut draw = chance::draw;
         match task {
             Task::Start(request, reporter) => {
                 let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
                 engine.start((**request).clone()).await
             }
-            Task::Resume(run, keep_trying, reporter) => {
+            Task::Resume(resumed, reporter) => {
                 let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
-                engine.resume(run, *keep_trying).await
+                let settings = project_settings.map(|settings| hash(settings.as_bytes()));
+                engine
+                    .resume(&resumed.run, resumed.keep_trying, settings)
+                    .await
             }
             Task::Conduct(pipeline, reporter) => {
-                let reload = || (pipeline.reload)().map_err(|error| format!("{error:#}"));
+                let reload = |accepted: Option<&ProjectSettings>| {
+                    (pipeline.reload)(accepted).map_err(|error| format!("{error:#}"))
+                };
                 let plan = pipeline.plan.clone();
                 let conductor = self.conductor(&mut **reporter, plan, &reload, &mut draw);
                 match &pipeline.how {
@@ -530,7 +561,7 @@ impl<'a> Around<'a> {
         &self,
         reporter: &'a mut dyn RunReporter,
         plan: Plan,
-        reload: &'a dyn Fn() -> Result<Plan, String>,
+        reload: &'a dyn Fn(Option<&ProjectSettings>) -> Result<Plan, String>,
         draws: &'a mut dyn FnMut() -> Draw,
     ) -> Conductor<'a> {
         Conductor {

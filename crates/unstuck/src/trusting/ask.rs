@@ -30,12 +30,20 @@ pub(crate) fn ask_trust(config: &Config, root: &Path) -> Result<()> {
         && let Some(shown) = Shown::of(&project)?
     {
         let text = question(&project, &standing, &shown);
-        match asked(terminal, &text)? {
+        match ask(terminal, &text, "Trust it as it is now?")? {
             true => project.accept(shown.baseline)?,
             false => project.decline()?,
         }
     }
     Ok(())
+}
+
+/// Shows something to the person at the terminal, and asks whether they agree; none where nobody can be asked.
+pub(crate) fn confirmed(text: &str, question: &str) -> Option<bool> {
+    if supervised_agent().is_some() {
+        return None;
+    }
+    ask(terminal()?, text, question).ok()
 }
 
 /// The terminal that a person sits at, if this program may talk to it now.
@@ -79,9 +87,9 @@ fn question(project: &Project<'_>, standing: &Standing, shown: &Shown) -> String
     lines.join("\n")
 }
 
-fn asked(mut terminal: File, text: &str) -> Result<bool> {
+fn ask(mut terminal: File, text: &str, question: &str) -> Result<bool> {
     let mut to = AutoStream::new(terminal.try_clone()?, ColorChoice::Auto);
-    write!(to, "{text}\nTrust it as it is now? [y/N] ")?;
+    write!(to, "{text}\n{question} [y/N] ")?;
     to.flush()?;
     Ok(is_yes(&line(&mut terminal)))
 }

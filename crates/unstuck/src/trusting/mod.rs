@@ -4,7 +4,7 @@ mod ask;
 mod project;
 mod view;
 
-pub(crate) use ask::ask_trust;
+pub(crate) use ask::{ask_trust, confirmed};
 pub(crate) use project::{Project, Word};
 pub(crate) use view::{Shown, allowed};
 
@@ -15,6 +15,7 @@ use unstuck_core::guard_files::Baseline;
 use unstuck_repair::guard_files::{Committed, GuardFiles, NothingCommitted};
 use unstuck_repair::place::Root;
 use unstuck_repair::trust::Trust;
+use unstuck_run::blobs::hash;
 use unstuck_run::inside::supervised_agent;
 use unstuck_run::worktree::Head;
 
@@ -24,6 +25,17 @@ use crate::environment;
 /// Whether what the project says about repairs counts.
 pub(crate) fn standing(config: &Config, project: &Path) -> ProjectTrust {
     Project::new(config, project).word().trust()
+}
+
+/// Whether what the project's files say beside `[recovery]` is trusted as it is now.
+pub(crate) fn trusts_settings(config: &Config, project: &Path) -> bool {
+    let hash = settings_hash(config);
+    config.trusts_projects() || store().is_some_and(|trust| trust.trusts_settings(project, &hash))
+}
+
+/// The hash of what the project's files say beside `[recovery]`.
+fn settings_hash(config: &Config) -> String {
+    hash(config.written_settings().content().as_bytes())
 }
 
 /// What does not count because nobody has trusted it, why, and what to do; none if all of it counts.

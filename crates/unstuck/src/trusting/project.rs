@@ -130,6 +130,13 @@ impl<'c> Project<'c> {
         accepted.context("nothing was trusted")
     }
 
+    /// Remembers that what else the project's files say is trusted as it is now.
+    pub(crate) fn accept_settings(&self) -> Result<()> {
+        let hash = super::settings_hash(self.config);
+        let accepted = memory()?.accept_settings(&self.root, &hash);
+        accepted.context("nothing was trusted")
+    }
+
     /// Remembers that the project's word is not wanted.
     pub(super) fn decline(&self) -> Result<()> {
         if let Some(said) = self.config.project_recovery() {

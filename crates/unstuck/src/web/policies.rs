@@ -50,7 +50,7 @@ async fn everybodys(doer: &Doer) -> Result<PolicyKept, DeedError> {
     doer.beside(|desk| {
         let files = Sources {
             named: desk.config.as_deref(),
-            store: None,
+            ..Sources::default()
         };
         let config = config::load_nowhere(files)?;
         Ok(kept(config.policy(), PolicyOrigin::Configured))

@@ -66,7 +66,7 @@ fn project(text: &str) -> Place {
         }
     }
     // What only the user may say stands in the user's own file.
-    match text.contains("[gateway]") {
+    match text.contains("[gateway]") || text.contains("_env = ") {
         true => {
             let folder = place.folder.path().join(".config/unstuck");
             fs::create_dir_all(&folder).unwrap();

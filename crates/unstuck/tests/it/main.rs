@@ -23,6 +23,7 @@ mod kinds;
 mod plan;
 mod policy;
 mod preview;
+mod project_file;
 mod repair;
 mod run;
 mod scope;

@@ -20,7 +20,7 @@ pub(crate) struct Got {
 }
 
 impl Got {
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let mut headers = self.headers.iter();
         let found = headers.find_map(|line| line.strip_prefix(&format!("{name}: ")));
         found.unwrap_or_default()
@@ -64,7 +64,7 @@ impl Server {
     }
 
     /// All that has come; whoever sent it has ended.
-    fn all(&self) -> Vec<Got> {
+    pub(crate) fn all(&self) -> Vec<Got> {
         self.got.try_iter().collect()
     }
 }

@@ -49,8 +49,6 @@ pub struct GatewaySection {
 }
 
 impl GatewaySection {
-    /// What a project may say: it can only narrow, and choose its patience.
-    pub(crate) const OF_PROJECTS: [&str; 3] = ["on_circles", "budgets", "timeouts"];
     /// Where `unstuck serve` listens unless something else is said.
     pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 4141);
 }

@@ -12,7 +12,7 @@ mod reload;
 mod resume;
 mod reuse;
 
-pub use plan::{LoopPlan, Plan, Promise, RolePlan, Until};
+pub use plan::{AcceptedSettings, LoopPlan, Plan, Promise, RolePlan, Until};
 pub use resume::Again;
 pub use reuse::Selection;
 
@@ -36,6 +36,7 @@ use unstuck_core::event::{
 use unstuck_core::pipeline::{LoopTrouble, Step};
 use unstuck_core::question::Circumstances;
 use unstuck_core::redact::Redactor;
+use unstuck_core::settings::ProjectSettings;
 use unstuck_core::{Event, Kind, Pipeline, Recorded, RunId};
 use unstuck_store::Store;
 
@@ -94,8 +95,8 @@ pub struct Conductor<'a> {
     pub state: &'a Path,
     /// What is to be run; a changed configuration may replace it between two iterations.
     pub plan: RefCell<Rc<Plan>>,
-    /// Reads the configuration again, or tells why it cannot be taken over.
-    pub reload: &'a dyn Fn() -> Result<Plan, String>,
+    /// Reads the configuration again and compares it with what was accepted, or tells why it cannot be taken over.
+    pub reload: &'a dyn Fn(Option<&ProjectSettings>) -> Result<Plan, String>,
     /// What repairs need beside what the plan allows.
     pub workshop: Workshop<'a>,
     /// Knows what people are to be told; none where nobody is.
@@ -148,6 +149,7 @@ impl Conductor<'_> {
     pub async fn start(&self, selection: &Selection) -> Result<Finished, RunError> {
         let run = RunId::drawn((self.draws.borrow_mut())());
         let reused = self.reused(selection).await?;
+        self.keep_settings(&self.plan());
         let held = Held::begin(self.store, &run, self.clock).await?;
         let started = RunStarted {
             head: Some(self.workshop.committed.commit().unwrap_or_default()),

@@ -10,8 +10,10 @@ use unstuck_core::budget::{Budget, lower_limit};
 use unstuck_core::event::{LoopStarted, OnStuck, PipelineStarted, RoleStarted};
 use unstuck_core::knowledge::Playbook;
 use unstuck_core::question::Patience;
+use unstuck_core::settings::{ProjectSettings, SettingChange};
 use unstuck_core::stuck::StuckLimits;
 
+use crate::blobs::hash;
 use crate::drive::repair::RepairTerms;
 use crate::drive::request::Options;
 use crate::prompt::PromptSource;
@@ -55,6 +57,29 @@ pub struct Plan {
     pub patience: Patience,
     /// What the project would allow beyond that if its owner trusted it, in words.
     pub untrusted: Vec<String>,
+    /// What of the project's own files it goes by, and how they differ from that.
+    pub project_settings: AcceptedSettings,
+}
+
+/// What of the project's own files a run goes by, and how they differ from that.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AcceptedSettings {
+    /// What it goes by; none for a run of an older version, which does not know.
+    pub in_effect: Option<ProjectSettings>,
+    /// What the files say, which counts once a person approves it.
+    pub written: ProjectSettings,
+    /// What is different, and does not count yet.
+    pub held: Vec<SettingChange>,
+    /// The roles as the files name them now, also where that does not count yet.
+    pub written_roles: Vec<String>,
+}
+
+impl AcceptedSettings {
+    /// The hash of what it goes by.
+    pub(super) fn hash(&self) -> Option<String> {
+        let content = self.in_effect.as_ref()?.content();
+        Some(hash(content.as_bytes()))
+    }
 }
 
 /// A role with all that is needed to call it.
@@ -191,6 +216,7 @@ impl Plan {
             checkpoint: self.checkpoint,
             looping: self.looping.as_ref().map(LoopPlan::described),
             budget: Some(self.budget),
+            project_settings: self.project_settings.hash(),
             knowledge: knowledge.to_owned(),
         }
     }

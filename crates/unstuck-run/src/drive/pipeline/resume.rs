@@ -27,13 +27,13 @@ impl Conductor<'_> {
     /// Takes a pipeline up again and brings it to its end.
     pub async fn resume(&self, run: &RunId, again: &Again) -> Result<Finished, RunError> {
         let held = Held::claim(self.store, run, self.clock).await?;
-        let mut events = self.store.load(run).await?;
+        let mut past = self.store.load(run).await?;
         let refuse = |why: String| RunError::NotResumable {
             run: run.clone(),
             why,
         };
-        leftovers_ended(&events).await;
-        let pipeline = Pipeline::fold(&events).ok_or_else(|| nothing(run))?;
+        leftovers_ended(&past).await;
+        let pipeline = Pipeline::fold(&past).ok_or_else(|| nothing(run))?;
         if let Some(why) = self.why_not(&pipeline, again) {
             return Err(refuse(why));
         }
@@ -46,6 +46,7 @@ impl Conductor<'_> {
         if !raised.is_empty() {
             self.tell(|reporter| reporter.note(&kept_budgets(&raised)));
         }
+        self.keep_settings(&plan);
         self.plan.replace(Rc::new(plan));
         let mut now = self.plan().described(self.knowledge.version);
         now.command.clone_from(&pipeline.plan().command);
@@ -57,7 +58,7 @@ impl Conductor<'_> {
                 changes: in_the_way,
             });
         }
-        let journal = Journal::again(self.place(), &events, held);
+        let journal = Journal::again(self.place(), &past, held);
         let journal = journal.ok_or_else(|| nothing(run))?;
         let journal = journal.announcing(self.announcer);
         let resumed = RunResumed {
@@ -69,10 +70,14 @@ impl Conductor<'_> {
             pipeline: (now != *pipeline.plan()).then(|| Box::new(now)),
             restarted,
             keep_trying_ms: None,
+            project_settings: None,
         };
-        let written = self.write(&journal, vec![resumed.into()]).await?;
-        events.extend(written);
-        self.conduct(journal, events).await
+        let question = self.about_changes(&journal, None, &self.plan());
+        let events = [Event::from(resumed)].into_iter();
+        let events: Vec<_> = events.chain(question).collect();
+        let written = self.write(&journal, events).await?;
+        past.extend(written);
+        self.conduct(journal, past).await
     }
 
     /// Why there is nothing to take up again, if there is nothing.

@@ -21,6 +21,11 @@ pub(in crate::drive) fn path_in(attempt: &Path) -> PathBuf {
     attempt.join(FILE)
 }
 
+/// Whether an agent has put something where it may propose a repair.
+pub(in crate::drive) fn is_there(attempt: &DirHandle) -> bool {
+    attempt.kind(Path::new(FILE)).is_some()
+}
+
 /// What the agent has proposed in the attempt of this folder, judged; none where there is nothing new.
 pub(in crate::drive) fn read(
     repairer: Repairer<'_>,

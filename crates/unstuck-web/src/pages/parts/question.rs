@@ -6,7 +6,9 @@ use unstuck_core::Timestamp;
 use super::controls::{May, opener};
 use super::icon::Icon;
 use super::{evidence, money, pill, text, time};
-use crate::model::{Answer, Conditions, Escalation, Offered, Preview, PreviewedFile};
+use crate::model::{
+    Answer, ChangedSetting, Conditions, Escalation, Offered, Preview, PreviewedFile,
+};
 
 /// A question in short: what happened, who asks, and a way to answer.
 pub(crate) fn short(asked: &Escalation, now: Timestamp) -> Markup {
@@ -70,7 +72,30 @@ pub(crate) fn whole(asked: &Escalation, now: Timestamp) -> Markup {
                 }
             }
             (evidence::evidence(&asked.evidence, None))
+            (settings(&asked.settings))
             (evidence::tried(&asked.tried))
+        }
+    }
+}
+
+/// What the project's files say differently than when the run began, key by key.
+fn settings(changed: &[ChangedSetting]) -> Markup {
+    let value = |text: &Option<String>| {
+        text.as_deref()
+            .map_or("not set".to_owned(), |text| text::one_line(text, 1_000))
+    };
+    html! {
+        @if !changed.is_empty() {
+            h3 { "Changed in the project's configuration" }
+            dl class="kv" {
+                @for one in changed {
+                    dt { code { (text::one_line(&one.key, 200)) } }
+                    dd {
+                        div { "before: " code { (value(&one.before)) } }
+                        div { "now: " code { (value(&one.now)) } }
+                    }
+                }
+            }
         }
     }
 }

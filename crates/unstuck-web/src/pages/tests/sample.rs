@@ -183,6 +183,7 @@ impl<F: Fn(&str) -> String> Sample<F> {
             evidence: self.s("npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync"),
             reason: self.s("The lockfile is out of date; installing would change it, and nobody has allowed that yet."),
             tried: vec![Tried { what: self.s("the same again after 2 s"), why: self.s("failed the same way") }],
+            settings: vec![ChangedSetting { key: self.s("role.builder.command"), before: self.o("[\"make\"]"), now: self.o("[\"make\", \"-B\"]") }],
             command: self.o("npm install --package-lock-only"),
             conditions: Some(Conditions {
                 sandbox: self.s("partial"),

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use unstuck_core::decision::{CostEstimate, RereadCost};
 use unstuck_core::question::{Answer, Deadline, Tried, offered};
+use unstuck_core::settings::SettingChange;
 use unstuck_core::{Kind, Timestamp};
 use unstuck_store::Question;
 
@@ -25,6 +26,9 @@ pub(super) struct Told<'a> {
     evidence: &'a str,
     reason: &'a str,
     tried: &'a [Tried],
+    /// What the project's files say differently than when the run began.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    settings: &'a [SettingChange],
     proposal: Value,
     cost: Option<Cost<'a>>,
     /// What it costs to wake the conversation, where an answer continues one.
@@ -68,6 +72,7 @@ impl<'a> Told<'a> {
             evidence: &shown.evidence,
             reason: &asked.reason,
             tried: &shown.tried,
+            settings: &shown.settings,
             proposal: match &shown.command {
                 Some(command) => json!({ "command": command }),
                 None => json!(asked.proposed),

@@ -86,6 +86,12 @@ pub(super) fn facts(question: &Question, now: Timestamp, columns: usize) -> Vec<
         };
         facts.text(name, &format!("{}. {}{why}", at + 1, show(&tried.what)));
     }
+    for (at, change) in shown.settings.iter().enumerate() {
+        let value = |text: &Option<String>| text.as_deref().map_or("not set".to_owned(), show);
+        facts.text(if at == 0 { "changed" } else { "" }, &show(&change.key));
+        facts.exact("", &format!("- {}", value(&change.before)));
+        facts.exact("", &format!("+ {}", value(&change.now)));
+    }
     match &shown.command {
         Some(command) => facts.exact("proposed", &show_command(command)),
         None => facts.text("proposed", &proposal(question).unwrap_or_default()),

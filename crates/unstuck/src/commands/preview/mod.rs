@@ -20,9 +20,10 @@ use unstuck_run::inside::supervised_agent;
 use self::ask::Choice;
 use crate::clock;
 use crate::config::Config;
+use crate::inside::only_a_person;
 use crate::output::{Output, YELLOW};
 use crate::place::homely;
-use crate::report::{hinted, refused};
+use crate::report::hinted;
 use crate::session::Session;
 use crate::supervise::state_folder;
 
@@ -215,17 +216,17 @@ fn fulfil(
 /// Applying is a person's decision.
 fn only_for_people() -> Result<()> {
     match supervised_agent() {
-        Some(inside) => Err(refused(
-            format!(
-                "only a person can apply a preview, and this runs inside a supervised agent ({inside})"
-            ),
-            "leave it to the person: the preview is kept",
-        )),
+        Some(inside) => Err(only_a_person("apply a preview", &inside.to_string())),
         None => Ok(()),
     }
 }
 
 impl PreviewArgs {
+    /// Whether a preview is applied, or one that is kept is dropped.
+    pub(crate) fn decides(&self) -> bool {
+        self.apply.is_some() || self.drop.is_some() && self.target.is_none()
+    }
+
     fn wish(&self) -> Result<Wish<'_>> {
         let (apply, drop) = (self.apply.as_deref(), self.drop.as_deref());
         let wish = match (self.target.as_deref(), self.show.as_deref(), apply, drop) {

@@ -1,6 +1,6 @@
 //! What was changed between a run and its resume: in what is done it is refused, in what is to be done it counts.
 
-use super::{configure, project, role};
+use super::{configure_trusted, project, role};
 use crate::Place;
 
 const RAN: &str = "cat > got-$UNSTUCK_ROLE; echo $UNSTUCK_ROLE >> ran; echo by $UNSTUCK_ROLE;";
@@ -40,7 +40,7 @@ fn failed() -> Place {
 #[test]
 fn a_changed_prompt_of_what_is_done_is_refused_and_told() {
     let place = failed();
-    configure(&place, &roles("prompt = \"Plan it well.\"", RAN));
+    configure_trusted(&place, &roles("prompt = \"Plan it well.\"", RAN));
     let refused = place.run(&["resume"], "");
     refused.told(
         1,
@@ -62,7 +62,7 @@ fn a_changed_prompt_of_what_is_done_is_refused_and_told() {
 #[test]
 fn changes_can_be_accepted() {
     let place = failed();
-    configure(&place, &roles("prompt = \"Plan it well.\"", RAN));
+    configure_trusted(&place, &roles("prompt = \"Plan it well.\"", RAN));
     let resumed = place.run(&["run", "--resume-from-failure", "--accept-changes"], "");
     resumed.told(
         0,
@@ -75,7 +75,7 @@ fn changes_can_be_accepted() {
 #[test]
 fn a_role_can_be_run_again_with_all_that_build_on_it() {
     let place = failed();
-    configure(&place, &roles("prompt = \"Plan it well.\"", RAN));
+    configure_trusted(&place, &roles("prompt = \"Plan it well.\"", RAN));
     let resumed = place.run(&["resume", "--restart", "architect"], "");
     resumed.told(0, &["Reusing: other. Starting: architect\n"]);
     assert_eq!(place.lines("ran"), ["architect", "implementer", "tester"]);
@@ -106,7 +106,7 @@ fn what_is_still_to_run_may_change_freely() {
     let place = failed();
     let more = roles("prompt = \"Plan.\"\ntimeout = \"5m\"", RAN)
         .replace("prompt = \"{{ task }}\"", "prompt = \"Now {{ task }}.\"");
-    configure(
+    configure_trusted(
         &place,
         &format!("[error_recovery]\nmax_auto_retries = 1\n{more}"),
     );
@@ -134,7 +134,7 @@ fn roles_that_came_or_went_are_told() {
     let place = failed();
     let without = roles("prompt = \"Plan.\"", RAN).replace("id = \"other\"", "id = \"another\"");
     let without = without.replace("\"implementer\", \"other\"", "\"implementer\", \"another\"");
-    configure(&place, &without);
+    configure_trusted(&place, &without);
     place
         .run(&["resume"], "")
         .told(1, &["  other: it is not there any more\n"]);
@@ -147,7 +147,7 @@ fn several_changes_are_all_told() {
         "prompt = \"Plan.\"\nargs = [\"--large\"]\ninstances = 2",
         RAN,
     );
-    configure(&place, &changed);
+    configure_trusted(&place, &changed);
     let refused = place.run(&["resume"], "");
     refused.told(
         1,
@@ -170,7 +170,13 @@ fn a_config_that_is_gone_is_told() {
         &["unstuck.toml", "is not there any more", "--config FILE"],
     );
     place.write("other.toml", &text);
-    let resumed = place.run(&["resume", "--config", "other.toml"], "");
+    place
+        .run(&["resume", "--config", "other.toml"], "")
+        .told(1, &["role.tester.command", "--accept-changes"]);
+    let resumed = place.run(
+        &["resume", "--config", "other.toml", "--accept-changes"],
+        "",
+    );
     resumed.told(0, &["Starting: tester"]);
 }
 
@@ -182,7 +188,7 @@ fn a_role_that_was_added_is_run() {
         "prompt = \"{{ outputs.fixer }}\"\nneeds = [\"implementer\", \"other\", \"fixer\"]";
     let before = "prompt = \"{{ task }}\"\nneeds = [\"implementer\", \"other\"]";
     let roles = roles("prompt = \"Plan.\"", RAN).replace(before, tester);
-    configure(
+    configure_trusted(
         &place,
         &[roles, role("fixer", "prompt = \"Fix.\"", RAN)].concat(),
     );
@@ -202,7 +208,7 @@ fn a_run_of_a_part_of_the_roles_stays_one() {
     place.run(&["run", "--task", "the shop"], "").told(0, &[]);
     let checked = "outputs.architect }}\"\nexpect.check = \"test -f go\"";
     let roles = roles("prompt = \"Plan.\"", RAN).replace("outputs.architect }}\"", checked);
-    configure(&place, &roles);
+    configure_trusted(&place, &roles);
     place
         .run(&["run", "--task", "the shop", "--only", "implementer"], "")
         .told(3, &["implementer needs a person"]);

@@ -267,7 +267,11 @@ fn a_budget_that_is_raised_in_the_file_is_not_that_of_a_run_that_continues() {
         running.end();
         place.write("go", "");
         configure(&place, &with_budget(changed));
-        let ended = place.run(&["resume"], "");
+        if changed == "50" {
+            let told = ["budget.per_run.usd", "- 0.5", "+ 50", "--accept-changes"];
+            place.run(&["resume"], "").told(1, &told);
+        }
+        let ended = place.run(&["resume", "--accept-changes"], "");
         ended.told(3, &[spent]);
         assert_eq!(
             ended.stderr.contains("only an answer"),

@@ -1,5 +1,6 @@
 //! `unstuck run`: roles that build on each other, kept going.
 
+mod attacks;
 mod changes;
 mod circles;
 mod effects;
@@ -36,6 +37,12 @@ fn project(config: &str) -> Place {
     let place = Place::new();
     configure(&place, config);
     place
+}
+
+/// Changes the configuration, and trusts it as the owner of the project.
+fn configure_trusted(place: &Place, text: &str) {
+    configure(place, text);
+    place.run(&["trust"], "").told(0, &[]);
 }
 
 fn configure(place: &Place, config: &str) {

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::{Running, configure, project, role};
+use super::{Running, configure_trusted, project, role};
 use crate::Place;
 
 /// Writes down who ran, and says so.
@@ -140,7 +140,7 @@ fn attempts_that_were_used_stay_used() {
 fn the_failed_role_goes_on_with_what_was_changed_about_it() {
     let place = Place::new();
     let with_tester = |script: &str| {
-        configure(
+        configure_trusted(
             &place,
             &[
                 role("architect", "prompt = \"Plan.\"", RAN),

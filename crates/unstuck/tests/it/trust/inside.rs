@@ -98,3 +98,112 @@ fn a_person_trusts_while_an_agent_works() {
     assert!(agent.wait().unwrap().success());
     assert_eq!(place.standing(), "trusted");
 }
+
+/// Runs command lines of unstuck inside a supervised agent, plainly and as hidden as an agent can make it.
+fn given_by_agent(place: &Place, args: &str) -> String {
+    let own = env!("CARGO_BIN_EXE_unstuck");
+    let home = place.folder.path().display();
+    let plain = format!("{own} {args}");
+    let hidden = format!("env -i HOME={home} PATH=$PATH setsid -w {own} {args}");
+    let line = format!("{plain} 2>&1; echo code $?; {hidden} 2>&1; echo code $?");
+    let nested = [
+        "exec", "--quiet", "--policy", "off", "--", "sh", "-c", &line,
+    ];
+    let ended = place.run(&nested, "");
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    ended.stdout
+}
+
+/// M3: `resume` counts as an answer, so an agent that resumed confirmed what is spent.
+#[test]
+fn an_agent_cannot_confirm_what_is_spent() {
+    let place = Place::new();
+    let role = |id: &str, needs: &str| {
+        format!(
+            "[[role]]\nid = \"{id}\"\nagent = \"claude\"\nprompt = \"Do it.\"\nneeds = [{needs}]\n"
+        )
+    };
+    let roles = [role("a", ""), role("b", "\"a\""), role("c", "\"b\"")];
+    place.write(
+        "unstuck.toml",
+        &format!("[budget]\nper_run.usd = 0.5\n{}", roles.concat()),
+    );
+    place.tool(
+        "claude",
+        "#!/bin/sh\ncat >/dev/null; echo ran >> ran\necho '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"result\":\"All is done.\",\"session_id\":\"11-22\",\"total_cost_usd\":0.3,\"usage\":{\"input_tokens\":100,\"output_tokens\":50}}'\n",
+    );
+    place.run(&["run"], "").told(3, &["the budget is used up"]);
+    let asked = place.json(&["inbox", "--json"], "")[0].clone();
+    let (id, run) = (
+        asked["id"].as_str().unwrap(),
+        asked["run"].as_str().unwrap(),
+    );
+    for args in [
+        format!("resume {run}"),
+        format!("resume {run} --accept-changes"),
+        "run --resume-from-failure".to_owned(),
+        format!("retry {id} --say cheaper"),
+        format!("approve {id}"),
+        format!("skip {id}"),
+        format!("abort {id}"),
+        format!("escalate {run} --yes"),
+        format!("stop {run}"),
+        "store prune --older-than 0s".to_owned(),
+        "store vacuum".to_owned(),
+        "token create".to_owned(),
+        "webhook test".to_owned(),
+        "webhook flush".to_owned(),
+    ] {
+        let said = given_by_agent(&place, &args);
+        assert_eq!(
+            said.matches("only a person can").count(),
+            2,
+            "{args}: {said}"
+        );
+        assert_eq!(said.matches(TOLD).count(), 2, "{args}: {said}");
+        assert_eq!(said.matches("code 1").count(), 2, "{args}: {said}");
+    }
+    assert_eq!(place.lines("ran").len(), 2, "nothing was spent");
+    let open = place.json(&["inbox", "--json"], "");
+    assert_eq!(open[0]["id"], id, "and nothing was answered");
+}
+
+/// M3: an agent made the question about a repair disappear.
+#[test]
+fn an_agent_cannot_make_a_question_disappear() {
+    let place = Place::new();
+    place.write(".env.example", "SHOP_PORT=3000\n");
+    let check = "test -f .env || { echo 'SHOP_PORT is not set' >&2; exit 1; }";
+    place
+        .run(&["repair", "--", "sh", "-c", check], "")
+        .told(3, &[]);
+    let asked = place.json(&["inbox", "--json"], "");
+    let run = asked[0]["run"].as_str().unwrap();
+    let said = given_by_agent(&place, &format!("resume {run}"));
+    assert_eq!(
+        said.matches("only a person can resume a run").count(),
+        2,
+        "{said}"
+    );
+    assert_eq!(
+        place.json(&["inbox", "--json"], "")[0]["id"],
+        asked[0]["id"]
+    );
+}
+
+/// Running something and looking is what agents are for.
+#[test]
+fn an_agent_may_run_and_look() {
+    let place = Place::new();
+    for args in [
+        "exec -- true",
+        "runs",
+        "inbox",
+        "store check",
+        "token list",
+        "config show",
+    ] {
+        let said = given_by_agent(&place, args);
+        assert_eq!(said.matches("code 0").count(), 2, "{args}: {said}");
+    }
+}

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Client;
-use crate::Place;
+use crate::{Place, eventually};
 
 /// An agent whose work fails until a file is there, and that says what went wrong.
 const CLAUDE: &str = "#!/bin/sh\necho \"$@\" >> calls; [ -f fixed ] && echo done && exit 0\n\
@@ -204,4 +204,39 @@ fn of_three_retries_at_once_one_is_taken() {
     place.write("fixed", "");
     client.run_that("recovered");
     assert_eq!(place.lines("calls").len(), 2, "one attempt was made");
+}
+
+/// H4 over REST: a retry goes on with what the run began with, and shows what was changed since.
+#[test]
+fn a_retry_compares_the_projects_configuration_before_it_obeys() {
+    let place = Place::new();
+    let script = "cat >/dev/null; echo ran >> ran; [ -f login ] || { echo 'Not logged in · Please run /login'; exit 1; }; while [ ! -e go ]; do sleep 0.01; done; echo ok";
+    let config = |check: &str| {
+        format!(
+            "[[role]]\nid = \"worker\"\ncommand = [\"sh\", \"-c\", '''{script}''']\nexpect.check = \"{check}\"\n"
+        )
+    };
+    place.write("unstuck.toml", &config("test -e ran"));
+    place.run(&["run"], "").told(3, &[]);
+    place.write("login", "");
+    place.write("unstuck.toml", &config("touch pwned"));
+    let client = Client::of(&place, "answer");
+    let session = format!("/api/sessions/{}-1", client.run()["id"].as_str().unwrap());
+    client.post(&format!("{session}/retry"), &json!({})).is(202);
+    let mut open = json!([]);
+    eventually(|| {
+        open = client.get("/api/escalations").is(200).json();
+        open.to_string().contains("role.worker.expect.check")
+    });
+    let asked = open["items"].as_array().unwrap();
+    assert_eq!(
+        asked[0]["settings"][0],
+        json!({"key": "role.worker.expect.check", "before": "\"test -e ran\"", "now": "\"touch pwned\""})
+    );
+    let page = client.get(&format!("/inbox/{}", asked[0]["id"].as_str().unwrap()));
+    assert!(page.is(200).body.contains("touch pwned"));
+    place.write("go", "");
+    client.run_that("recovered");
+    assert_eq!(place.lines("ran").len(), 2);
+    assert!(!place.project().join("pwned").exists());
 }

@@ -48,7 +48,7 @@ fn an_agent_gets_no_token() {
         .unwrap();
     assert_eq!((inside.status.code(), inside.stdout.len()), (Some(1), 0));
     let said = String::from_utf8_lossy(&inside.stderr);
-    assert!(said.contains("only a person has tokens"), "{said}");
+    assert!(said.contains("only a person can make"), "{said}");
     let unstuck = env!("CARGO_BIN_EXE_unstuck");
     let line = format!("env -u UNSTUCK_RUN -u UNSTUCK_SESSION {unstuck} token create > stolen");
     place.run(&["exec", "--policy", "off", "--", "sh", "-c", &line], "");

@@ -50,6 +50,7 @@ impl Told {
                 stuck_after: 3,
                 on_stuck: OnStuck::Escalate,
             }),
+            project_settings: None,
             knowledge: "1".into(),
             budget: None,
         }));

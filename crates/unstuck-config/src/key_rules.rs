@@ -1,0 +1,428 @@
+//! Who may set each key of the configuration, and what a change of it does to a run that is under way.
+//!
+//! Whatever is in a project's folder can have been written by an agent or by whoever the project was cloned from. So each
+//! key has a decision here, and a test goes through the schema: a new key without a decision fails it.
+
+use crate::tree::{At, Entry, Node, Table, Value};
+
+/// Who may set a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetBy {
+    /// The owner and projects.
+    Anyone,
+    /// The owner only: in a project's file it is an error.
+    Owner,
+    /// Projects too, but they can only make stricter what the owner has set, or count once they are trusted.
+    Stricter,
+    /// Projects too, as the path of a file inside the project.
+    ProjectFile,
+}
+
+/// What a changed value of a project's file does to a run that has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnChange {
+    /// It applies at once: nothing is executed or allowed by it.
+    Applies,
+    /// A lower value applies at once, a higher one asks; a missing one is no limit.
+    Limit,
+    /// A lower value applies at once, a higher one asks; a missing one is the built-in value.
+    LimitWithDefault,
+    /// It asks.
+    Asks,
+    /// It is compared elsewhere: `[recovery]` counts by trust.
+    Elsewhere,
+}
+
+/// The decision about the keys of one pattern.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyRule {
+    /// The path; `*` stands for one part of it, `**` at the end for one or more.
+    pub(crate) pattern: &'static str,
+    pub(crate) set_by: SetBy,
+    pub(crate) on_change: OnChange,
+}
+
+const fn rule(pattern: &'static str, set_by: SetBy, on_change: OnChange) -> KeyRule {
+    KeyRule {
+        pattern,
+        set_by,
+        on_change,
+    }
+}
+
+/// The decisions; the first one that fits counts.
+pub(crate) const KEY_RULES: &[KeyRule] = {
+    use OnChange::{Applies, Asks, Elsewhere, Limit, LimitWithDefault};
+    use SetBy::{Anyone, Owner, ProjectFile, Stricter};
+    &[
+        rule("run.task", Anyone, Applies),
+        rule("run.parallel", Anyone, LimitWithDefault),
+        rule("run.keep_awake", Anyone, Applies),
+        rule("run.heartbeat", Anyone, Applies),
+        rule("run.wait_for_human", Anyone, Applies),
+        rule("run.snapshots", Anyone, Asks),
+        rule("run.on_failed_attempt", Anyone, Asks),
+        // What an agent is told is no more than what other agents can tell it.
+        rule("role.*.prompt", Anyone, Applies),
+        rule("role.*.prompt_file", ProjectFile, Applies),
+        rule("role.*.expect.json", ProjectFile, Asks),
+        rule("role.*.expect.**", Anyone, Asks),
+        rule("role.*.instances", Anyone, Asks),
+        rule("role.*.timeout", Anyone, Limit),
+        rule("role.*.idle_timeout", Anyone, Limit),
+        rule("role.*.max_output", Anyone, Limit),
+        rule("role.*.error_recovery.*.**", Anyone, Asks),
+        rule("role.*.policy.**", Anyone, Asks),
+        rule("role.*.env.**", Anyone, Asks),
+        rule("role.*.id", Anyone, Asks),
+        rule("role.*.agent", Anyone, Asks),
+        rule("role.*.model", Anyone, Asks),
+        rule("role.*.command", Anyone, Asks),
+        rule("role.*.args", Anyone, Asks),
+        rule("role.*.needs", Anyone, Asks),
+        rule("role.*.allowed_tools", Anyone, Asks),
+        rule("role.*.optional", Anyone, Asks),
+        rule("error_recovery.enabled", Anyone, Asks),
+        rule("error_recovery.max_auto_retries", Anyone, Asks),
+        rule("error_recovery.save_checkpoint_on_failure", Anyone, Applies),
+        rule("error_recovery.strategies.**", Anyone, Asks),
+        rule("loop.max_iterations", Anyone, LimitWithDefault),
+        rule("loop.stuck_after", Anyone, LimitWithDefault),
+        rule("loop.on_stuck", Anyone, Asks),
+        rule("loop.until.**", Anyone, Asks),
+        rule("budget.per_run.usd", Stricter, Limit),
+        rule("budget.per_run.tokens", Stricter, Limit),
+        rule("budget.per_day.usd", Stricter, Limit),
+        rule("budget.per_day.tokens", Stricter, Limit),
+        rule("escalations.**", Anyone, Asks),
+        rule("stuck.enabled", Anyone, Asks),
+        rule("stuck.**", Anyone, LimitWithDefault),
+        rule("prompts.*.file", ProjectFile, Applies),
+        rule("prompts.**", Anyone, Applies),
+        // They count for the project's own roles, see `Config::recognized_agents`.
+        rule("agents.**", Anyone, Asks),
+        rule("models.**", Anyone, Asks),
+        rule("kinds.**", Anyone, Asks),
+        rule("strategies.**", Anyone, Asks),
+        rule("policy.**", Anyone, Asks),
+        rule("policies.**", Anyone, Asks),
+        rule("recovery.**", Stricter, Elsewhere),
+        rule("repairs.**", Anyone, Asks),
+        rule("webhooks.allow_private", Owner, Asks),
+        rule("webhooks.notify_command", Owner, Asks),
+        rule("webhooks.desktop", Owner, Asks),
+        // The variables of the owner's environment go nowhere that a project names.
+        rule("webhooks.*.*.url_env", Owner, Asks),
+        rule("webhooks.*.*.secret_env", Owner, Asks),
+        rule("webhooks.*.*.token_env", Owner, Asks),
+        rule("webhooks.*.*.url", Anyone, Asks),
+        rule("webhooks.*.*.format", Anyone, Asks),
+        rule("webhooks.*.*.template", Anyone, Asks),
+        rule("webhooks.*.*.content_type", Anyone, Asks),
+        rule("webhooks.*.*.timeout", Anyone, Asks),
+        rule("webhooks.*.*.digest", Anyone, Asks),
+        rule("gateway.on_circles", Stricter, Asks),
+        rule("gateway.budgets.session", Stricter, Limit),
+        rule("gateway.budgets.day", Stricter, Limit),
+        rule("gateway.budgets.on_reached", Stricter, Asks),
+        rule("gateway.timeouts.*", Anyone, Asks),
+        // The owner's API keys go where the gateway is told.
+        rule("gateway.**", Owner, Asks),
+        rule("trust_project_config", Owner, Asks),
+        rule("safe_directories", Owner, Asks),
+    ]
+};
+
+/// How a path stands to a pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    No,
+    /// The path leads to what the pattern means.
+    Above,
+    Whole,
+}
+
+fn fit(pattern: &str, path: &[String]) -> Fit {
+    let mut parts = path.iter();
+    let mut wanted = pattern.split('.');
+    loop {
+        match (wanted.next(), parts.next()) {
+            (None, None) => return Fit::Whole,
+            (None, Some(_)) => return Fit::No,
+            (Some(_), None) => return Fit::Above,
+            (Some("**"), Some(_)) => return Fit::Whole,
+            (Some("*"), Some(_)) => {}
+            (Some(wanted), Some(part)) if wanted == part => {}
+            (Some(_), Some(_)) => return Fit::No,
+        }
+    }
+}
+
+/// The decision about a value; none for a key that there is not, or for a table whose keys have decisions of their own.
+pub(crate) fn rule_of(path: &[String]) -> Option<&'static KeyRule> {
+    for rule in KEY_RULES {
+        match fit(rule.pattern, path) {
+            Fit::Whole => return Some(rule),
+            Fit::Above => return None,
+            Fit::No => {}
+        }
+    }
+    None
+}
+
+/// A value that is not a project's to set.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Taken {
+    /// Its path.
+    pub(crate) path: Vec<String>,
+    /// Where its key stands.
+    pub(crate) at: At,
+    /// The value.
+    pub(crate) node: Node,
+}
+
+impl Taken {
+    /// The path as people write it.
+    pub(crate) fn shown(&self) -> String {
+        self.path.join(".")
+    }
+}
+
+/// Takes out what only the owner may set; what is built in anyway says nothing.
+pub(crate) fn take_owner_only(tree: &mut Table, built_in: &Table) -> Vec<Taken> {
+    let mut taken = Vec::new();
+    take_from(tree, &mut Vec::new(), &mut taken);
+    taken.retain(|one| !is_built_in(one, built_in));
+    taken
+}
+
+fn take_from(table: &mut Table, path: &mut Vec<String>, taken: &mut Vec<Taken>) {
+    let mut left = Vec::new();
+    for mut entry in std::mem::take(&mut table.0) {
+        path.push(entry.key.clone());
+        let is_owners = rule_of(path).is_some_and(|rule| rule.set_by == SetBy::Owner);
+        if is_owners {
+            taken.push(Taken {
+                path: path.clone(),
+                at: entry.key_at,
+                node: entry.node,
+            });
+        } else {
+            take_inside(&mut entry.node, path, taken);
+            left.push(entry);
+        }
+        path.pop();
+    }
+    table.0 = left;
+}
+
+fn take_inside(node: &mut Node, path: &mut Vec<String>, taken: &mut Vec<Taken>) {
+    match &mut node.value {
+        Value::Table(table) => take_from(table, path, taken),
+        Value::List(list) => {
+            for (at, one) in list.iter_mut().enumerate() {
+                path.push(part_of(one, at));
+                take_inside(one, path, taken);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What an item of a list is called in a path: its id, or its number.
+fn part_of(item: &Node, at: usize) -> String {
+    let number = || (at + 1).to_string();
+    item.id().map_or_else(number, str::to_owned)
+}
+
+fn is_built_in(taken: &Taken, built_in: &Table) -> bool {
+    let Some((first, rest)) = taken.path.split_first() else {
+        return false;
+    };
+    let known = rest.iter().fold(built_in.get(first), |node, part| {
+        node.and_then(Node::table).and_then(|table| table.get(part))
+    });
+    let value = taken.node.to_json();
+    known.is_some_and(|known| says_less(&value, &known.to_json()))
+}
+
+/// Whether a value says nothing that the other does not say.
+fn says_less(value: &serde_json::Value, other: &serde_json::Value) -> bool {
+    use serde_json::Value as Json;
+    match (value, other) {
+        (Json::Object(values), Json::Object(others)) => values.iter().all(|(key, value)| {
+            let other = others.get(key);
+            other.is_some_and(|other| says_less(value, other))
+        }),
+        _ => value == other,
+    }
+}
+
+/// Every text that a project's file may set only as the path of a file inside the project, with its path.
+pub(crate) fn project_paths(tree: &Table) -> Vec<(String, At, String)> {
+    let mut found = Vec::new();
+    paths_in(tree, &mut Vec::new(), &mut found);
+    found
+}
+
+fn paths_in(table: &Table, path: &mut Vec<String>, found: &mut Vec<(String, At, String)>) {
+    for Entry { key, node, .. } in &table.0 {
+        path.push(key.clone());
+        let is_path = rule_of(path).is_some_and(|rule| rule.set_by == SetBy::ProjectFile);
+        match &node.value {
+            Value::Text(text) if is_path => found.push((path.join("."), node.at, text.clone())),
+            Value::Table(table) => paths_in(table, path, found),
+            Value::List(list) => {
+                for (at, one) in list.iter().enumerate() {
+                    path.push(part_of(one, at));
+                    if let Some(table) = one.table() {
+                        paths_in(table, path, found);
+                    }
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+        path.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value as Json;
+
+    use super::*;
+    use crate::schema;
+
+    /// Keys that are other names of keys, and are renamed before anything is decided.
+    const OTHER_NAMES: [&str; 9] = [
+        "$schema",
+        "roles",
+        "depends_on",
+        "max_output_chars",
+        "timeout_seconds",
+        "timeout_sec",
+        "idle_timeout_seconds",
+        "idle_timeout_sec",
+        "max_attempts",
+    ];
+
+    /// The paths of all values of the schema; `*` stands for any name, id or number.
+    fn all_paths() -> BTreeSet<Vec<String>> {
+        let schema = schema();
+        let mut paths = BTreeSet::new();
+        collect(&schema, &schema, &mut Vec::new(), &mut paths);
+        paths
+    }
+
+    fn collect(
+        root: &Json,
+        schema: &Json,
+        path: &mut Vec<String>,
+        paths: &mut BTreeSet<Vec<String>>,
+    ) {
+        if let Some(name) = schema.get("$ref").and_then(Json::as_str) {
+            let target = root.pointer(name.trim_start_matches('#'));
+            return collect(root, target.expect(name), path, paths);
+        }
+        let mut is_leaf = true;
+        for several in ["anyOf", "allOf", "oneOf"] {
+            for one in schema
+                .get(several)
+                .and_then(Json::as_array)
+                .into_iter()
+                .flatten()
+            {
+                // A list of required keys is no shape of its own.
+                if one.get("required").is_none() || one.get("properties").is_some() {
+                    collect(root, one, path, paths);
+                    is_leaf = false;
+                }
+            }
+        }
+        let keys = schema.get("properties").and_then(Json::as_object);
+        for (key, inner) in keys.into_iter().flatten() {
+            if OTHER_NAMES.contains(&key.as_str()) {
+                continue;
+            }
+            path.push(key.clone());
+            collect(root, inner, path, paths);
+            path.pop();
+            is_leaf = false;
+        }
+        for any in ["additionalProperties", "items"] {
+            let inner = schema.get(any).filter(|inner| inner.is_object());
+            if let Some(inner) = inner.filter(|inner| any != "items" || holds_keys(root, inner)) {
+                path.push("*".to_owned());
+                collect(root, inner, path, paths);
+                path.pop();
+                is_leaf = false;
+            }
+        }
+        if is_leaf && !path.is_empty() {
+            paths.insert(path.clone());
+        }
+    }
+
+    fn holds_keys(root: &Json, schema: &Json) -> bool {
+        if let Some(name) = schema.get("$ref").and_then(Json::as_str) {
+            let target = root.pointer(name.trim_start_matches('#'));
+            return holds_keys(root, target.expect(name));
+        }
+        let any = schema.get("anyOf").and_then(Json::as_array);
+        let mut any = any.into_iter().flatten();
+        schema.get("properties").is_some()
+            || schema.get("type").is_some_and(|kind| kind == "object")
+            || any.any(|one| holds_keys(root, one))
+    }
+
+    /// H3: nobody can add a key and forget to decide who may set it.
+    #[test]
+    fn every_key_of_the_schema_has_a_decision() {
+        let paths = all_paths();
+        assert!(paths.len() > 150, "{}", paths.len());
+        let decided = |path: &Vec<String>| {
+            // A short form, such as one address alone, is the same as the whole.
+            let is_above = |rule: &KeyRule| fit(rule.pattern, path) == Fit::Above;
+            rule_of(path).is_some() || KEY_RULES.iter().any(is_above)
+        };
+        let without: Vec<_> = paths.iter().filter(|path| !decided(path)).collect();
+        assert!(without.is_empty(), "decide who may set: {without:?}");
+    }
+
+    /// What stands for a secret, or is executed outside of roles, is the owner's, also in keys to come.
+    #[test]
+    fn keys_that_name_variables_belong_to_the_owner() {
+        let paths = all_paths();
+        let names_a_variable = |path: &&Vec<String>| {
+            let last = path.last().map_or("", String::as_str);
+            last.ends_with("_env") || last.ends_with("_command") || last.ends_with("_token")
+        };
+        let found: Vec<_> = paths.iter().filter(names_a_variable).collect();
+        assert!(found.len() >= 8, "{found:?}");
+        for path in found {
+            // One address alone is the same as a list of one.
+            let mut listed = path.clone();
+            listed.insert(path.len() - 1, "*".to_owned());
+            let rule = rule_of(path).or(rule_of(&listed));
+            assert_eq!(rule.map(|rule| rule.set_by), Some(SetBy::Owner), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn every_rule_is_about_a_key_that_there_is() {
+        let paths = all_paths();
+        for rule in KEY_RULES {
+            let is_meant = |path: &Vec<String>| {
+                let pattern = rule.pattern.trim_end_matches(".**");
+                matches!(fit(rule.pattern, path), Fit::Whole)
+                    // A section that the schema leaves open ends above its keys.
+                    || pattern.starts_with(&path.join(".").replace(".*", ""))
+            };
+            assert!(paths.iter().any(is_meant), "{}", rule.pattern);
+        }
+    }
+}

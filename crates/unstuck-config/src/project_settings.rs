@@ -1,0 +1,102 @@
+//! What the project's own files say, so that a run can go by what they said when it began.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value as Json};
+use unstuck_core::settings::{ProjectSettings, SettingChange};
+
+use crate::config::Config;
+use crate::held::hold_back;
+use crate::problem::ConfigError;
+use crate::tree::{At, Table};
+
+/// What is compared by trust, and not with what a run began with.
+const BY_TRUST: &str = "recovery";
+
+/// What the project's files say, what counts of it, and what is held back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Compared {
+    /// What counts.
+    pub(crate) in_effect: ProjectSettings,
+    /// What the files say.
+    pub(crate) written: ProjectSettings,
+    /// What is different, and does not count until a person agrees.
+    pub(crate) held: Vec<SettingChange>,
+    /// The roles of all files, as they are written.
+    pub(crate) roles: Vec<String>,
+}
+
+impl Compared {
+    /// Takes in a file of the project; what needs a person is put back to what was accepted.
+    pub(crate) fn take(
+        &mut self,
+        path: &Path,
+        tree: &mut Table,
+        at: At,
+        accepted: Option<&ProjectSettings>,
+    ) {
+        let name = name_of(path);
+        self.written.files.insert(name.clone(), content(tree));
+        if let Some(accepted) = accepted {
+            let none = Map::new();
+            let known = accepted.files.get(&name).and_then(Json::as_object);
+            let recovery = tree.remove(BY_TRUST);
+            let held = hold_back(tree, known.unwrap_or(&none), &accepted.ignored, at);
+            tree.0.extend(recovery);
+            self.held.extend(held);
+        }
+        self.in_effect.files.insert(name, content(tree));
+    }
+
+    /// A file of those that were accepted which is not there any more.
+    pub(crate) fn gone(&self, accepted: &ProjectSettings) -> Option<ConfigError> {
+        let is_there = |name: &&String| self.written.files.contains_key(*name);
+        let gone = accepted.files.keys().find(|name| !is_there(name))?;
+        let path = PathBuf::from(gone);
+        Some(ConfigError::Gone { path })
+    }
+}
+
+fn content(tree: &Table) -> Json {
+    let mut json = tree.to_json();
+    if let Some(sections) = json.as_object_mut() {
+        sections.remove(BY_TRUST);
+    }
+    json
+}
+
+/// The same file has the same name from wherever it is looked at.
+fn name_of(path: &Path) -> String {
+    let folder = path.parent().and_then(|folder| {
+        let folder = match folder == Path::new("") {
+            true => Path::new("."),
+            false => folder,
+        };
+        folder.canonicalize().ok()
+    });
+    let named = folder.zip(path.file_name());
+    let path = named.map_or(path.to_owned(), |(folder, name)| folder.join(name));
+    path.display().to_string()
+}
+
+impl Config {
+    /// What counts of the project's own files.
+    pub fn project_settings(&self) -> &ProjectSettings {
+        &self.compared.in_effect
+    }
+
+    /// What the project's own files say, also where it is held back.
+    pub fn written_settings(&self) -> &ProjectSettings {
+        &self.compared.written
+    }
+
+    /// What the project's own files say differently than what was accepted, and what does not count until a person agrees.
+    pub fn held_changes(&self) -> &[SettingChange] {
+        &self.compared.held
+    }
+
+    /// The roles as the files name them now, also where that is held back.
+    pub fn written_roles(&self) -> &[String] {
+        &self.compared.roles
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether a project's configuration can have been put there by somebody else, and the folders where that is fine.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::de::{Error, Unexpected};
+use serde::{Deserialize, Deserializer};
+
+use crate::tree::source::Format;
+use crate::tree::{Node, SourceId, Value, parse};
+
+/// Everybody may write.
+const EVERYBODY_WRITES: u32 = 0o002;
+/// What stands for everything below a folder.
+const BELOW: &str = "/*";
+
+/// The folders that the owner has declared safe.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct SafeDirectories(Vec<String>);
+
+impl SafeDirectories {
+    /// Those that the user's own file names; none where it cannot be read, which is told elsewhere.
+    pub(crate) fn in_file(path: &Path, text: &str) -> Self {
+        let tree = parse(Format::of(path), text, SourceId(0)).unwrap_or_default();
+        let list = tree.get("safe_directories").map(|node| &node.value);
+        let Some(Value::List(list)) = list else {
+            return Self::default();
+        };
+        let texts = list.iter().filter_map(Node::text);
+        let absolute = texts.filter(|text| text.starts_with('/'));
+        Self(absolute.map(str::to_owned).collect())
+    }
+
+    /// Whether the folder of a file is among them.
+    pub(crate) fn holds(&self, file: &Path) -> bool {
+        let folder = file.parent().unwrap_or(file);
+        let real = folder.canonicalize().unwrap_or(folder.to_owned());
+        self.0.iter().any(|one| match one.strip_suffix(BELOW) {
+            Some(above) => real != resolved(above) && real.starts_with(resolved(above)),
+            None => real == resolved(one),
+        })
+    }
+}
+
+fn resolved(folder: &str) -> PathBuf {
+    let folder = if folder.is_empty() { "/" } else { folder };
+    let path = Path::new(folder);
+    path.canonicalize().unwrap_or(path.to_owned())
+}
+
+/// Reads the list; a path that is not absolute would mean another folder everywhere.
+pub(crate) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    struct Folder(String);
+
+    impl<'de> Deserialize<'de> for Folder {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            let text = String::deserialize(from)?;
+            let is_one = text.starts_with('/') && !text.trim_end_matches(BELOW).contains('*');
+            if !is_one {
+                let expected = "an absolute path, also with `/*` at its end";
+                return Err(D::Error::invalid_value(Unexpected::Str(&text), &expected));
+            }
+            Ok(Self(text))
+        }
+    }
+
+    let folders = Vec::<Folder>::deserialize(from)?;
+    Ok(folders.into_iter().map(|folder| folder.0).collect())
+}
+
+/// Why others than the user can have put a project's file where it is; none if they cannot.
+///
+/// The data of the file are those of the handle that it was read from. As with git, root takes nobody's files for its own
+/// but those of the user who called `sudo`. The folder counts that holds the file, not what is above it.
+pub(crate) fn danger(
+    path: &Path,
+    file: &Metadata,
+    sudo_user: Option<u32>,
+) -> io::Result<Option<String>> {
+    let is_ours = |uid: u32| {
+        let own = rustix::process::geteuid().as_raw();
+        uid == own || uid == 0 || own == 0 && sudo_user == Some(uid)
+    };
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    let shown = folder.display();
+    let around = std::fs::metadata(folder)?;
+    let mode = |data: &Metadata| data.permissions().mode();
+    Ok(if !is_ours(file.uid()) {
+        Some(format!("it belongs to another user ({})", file.uid()))
+    } else if !is_ours(around.uid()) {
+        let owner = around.uid();
+        Some(format!("{shown} belongs to another user ({owner})"))
+    } else if mode(&around) & EVERYBODY_WRITES != 0 {
+        Some(format!("everybody can write in {shown}"))
+    } else if mode(file) & EVERYBODY_WRITES != 0 {
+        Some("everybody can write it".to_owned())
+    } else {
+        None
+    })
+}

@@ -1,0 +1,249 @@
+//! A run goes by what the project's files said when it began: how changes of them are met when it is resumed.
+
+use std::path::Path;
+
+use anyhow::Result;
+use unstuck_core::Pipeline;
+use unstuck_core::episode::RunView;
+use unstuck_core::event::{Event, Recorded, RunStarted};
+use unstuck_core::guard::show;
+use unstuck_core::settings::{ProjectSettings, SettingChange};
+use unstuck_run::blobs::Blobs;
+use unstuck_run::drive::Options;
+
+use crate::config::{self, Config, Sources};
+use crate::output::{BOLD, DIM};
+use crate::pipeline_plan;
+use crate::report::refused;
+use crate::session::Session;
+use crate::supervise::state_folder;
+use crate::trusting;
+
+/// The sections that do not concern a single command.
+const OF_PIPELINES: [&str; 3] = ["role", "loop", "run"];
+/// A value that is longer is cut where a person reads it.
+const LONGEST: usize = 400;
+
+/// How changes of the project's files are met when a run is resumed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OnChanges {
+    /// The person at the terminal is asked; without one it is refused.
+    Ask,
+    /// They count.
+    Accept,
+    /// These count, which a person has seen.
+    Confirmed(ProjectSettings),
+    /// They do not count; the run goes on with what it began with, and asks about them.
+    Hold,
+}
+
+impl OnChanges {
+    pub(crate) fn of_flags(accept: bool, hold: bool) -> Self {
+        match (accept, hold) {
+            (true, _) => Self::Accept,
+            (false, true) => Self::Hold,
+            (false, false) => Self::Ask,
+        }
+    }
+}
+
+/// What a single command goes by of the project's files, as it is kept.
+pub(crate) fn of_command(config: &Config) -> String {
+    let settings = config.project_settings().clone();
+    settings.ignoring(&OF_PIPELINES).content()
+}
+
+/// Keeps what a single command goes by. Where that is not possible it cannot be compared later, which is told then.
+pub(crate) fn keep(content: &str, state: &Path) {
+    let _ = Blobs::at(state).put(content.as_bytes());
+}
+
+/// Reads the configuration of a run that is under way; what the project's files say differently counts where it is
+/// trusted, and otherwise stays as it was accepted.
+pub(crate) fn load(
+    project: &Path,
+    sources: Sources<'_>,
+    accepted: Option<&ProjectSettings>,
+) -> Result<Config> {
+    let config = config::load_in(project, sources.accepting(accepted))?;
+    if config.held_changes().is_empty() || !trusting::trusts_settings(&config, project) {
+        return Ok(config);
+    }
+    let written = config.written_settings().clone();
+    config::load_in(project, sources.accepting(Some(&written)))
+}
+
+/// Reads the configuration by which a run is resumed; an error if it was changed, and nobody accepts that.
+pub(crate) fn settle(
+    run: &RunView,
+    events: &[Recorded],
+    sources: Sources<'_>,
+    on_changes: &OnChanges,
+    session: &Session<'_>,
+) -> Result<Config> {
+    let project = Path::new(&run.project);
+    let known = match on_changes {
+        OnChanges::Confirmed(settings) => Some(settings.clone()),
+        _ => begun_with(run, events, on_changes, session)?,
+    };
+    let ignored = known.as_ref().map(|known| known.ignored.clone());
+    let config = load(project, sources, known.as_ref())?;
+    let is_confirmed = matches!(on_changes, OnChanges::Confirmed(_));
+    if config.held_changes().is_empty() || is_confirmed || *on_changes == OnChanges::Hold {
+        return Ok(config);
+    }
+    if *on_changes == OnChanges::Ask {
+        confirm(run, config.held_changes())?;
+    }
+    let shown = ProjectSettings {
+        ignored: ignored.unwrap_or_default(),
+        ..config.written_settings().clone()
+    };
+    // What is written after the person has looked does not count.
+    load(project, sources, Some(&shown))
+}
+
+/// Asks about what was changed before anything is done; gives how it is met from then on.
+pub(crate) fn ask_before(
+    run: &RunView,
+    events: &[Recorded],
+    on_changes: OnChanges,
+    session: &Session<'_>,
+) -> Result<OnChanges> {
+    if on_changes != OnChanges::Ask {
+        return Ok(on_changes);
+    }
+    let known = begun_with(run, events, &on_changes, session)?;
+    let pipeline = Pipeline::fold(events);
+    let path = pipeline
+        .as_ref()
+        .and_then(|one| one.plan().config_path.as_deref());
+    let sources = pipeline_plan::sources_of(path, session.sources())?;
+    let config = load(Path::new(&run.project), sources, known.as_ref())?;
+    if config.held_changes().is_empty() {
+        return Ok(on_changes);
+    }
+    confirm(run, config.held_changes())?;
+    let ignored = known.map(|known| known.ignored).unwrap_or_default();
+    Ok(OnChanges::Confirmed(ProjectSettings {
+        ignored,
+        ..config.written_settings().clone()
+    }))
+}
+
+/// What the project's files said when a run began, or when a person last accepted them; none where that is not known.
+fn begun_with(
+    run: &RunView,
+    events: &[Recorded],
+    on_changes: &OnChanges,
+    session: &Session<'_>,
+) -> Result<Option<ProjectSettings>> {
+    let Some(name) = accepted_name(events) else {
+        return Ok(None);
+    };
+    let content = Blobs::at(&state_folder(session.store)).get(&name).ok();
+    match content.and_then(|content| ProjectSettings::from_content(&content)) {
+        Some(settings) => Ok(Some(in_named(settings, session.config))),
+        None if *on_changes == OnChanges::Accept => Ok(None),
+        None => Err(refused(
+            format!(
+                "run {} cannot be compared with the project's configuration: what that said when the run began is lost",
+                run.id.short()
+            ),
+            "--accept-changes goes on with the configuration as it is now",
+        )),
+    }
+}
+
+/// Where a person names another file for one that is gone, that one is compared with it.
+fn in_named(mut settings: ProjectSettings, named: Option<&Path>) -> ProjectSettings {
+    let named = named.and_then(|named| named.canonicalize().ok());
+    let Some(named) = named.map(|named| named.display().to_string()) else {
+        return settings;
+    };
+    let is_gone = |file: &&String| !Path::new(file.as_str()).is_file();
+    let gone: Vec<_> = settings.files.keys().filter(is_gone).cloned().collect();
+    for file in gone {
+        if let Some(said) = settings.files.remove(&file) {
+            settings.files.entry(named.clone()).or_insert(said);
+        }
+    }
+    settings
+}
+
+/// The name of what a run goes by of the project's files; none in a log of an older version.
+fn accepted_name(events: &[Recorded]) -> Option<String> {
+    if let Some(pipeline) = Pipeline::fold(events) {
+        let newest = pipeline.approved_settings().map(str::to_owned);
+        return newest.or(pipeline.plan().project_settings.clone());
+    }
+    let mut newest_first = events.iter().rev();
+    newest_first.find_map(|recorded| match &recorded.event {
+        event @ (Event::RunStarted(_) | Event::RunResumed(_)) => named_in(event),
+        _ => None,
+    })
+}
+
+/// The name of what a run goes by, or may go by, of the project's files, where an event says one.
+pub(crate) fn named_in(event: &Event) -> Option<String> {
+    match event {
+        Event::RunStarted(started) => match started.pipeline() {
+            Some(pipeline) => pipeline.project_settings.clone(),
+            None => of_options(started),
+        },
+        Event::RunResumed(resumed) => {
+            let pipeline = resumed.pipeline.as_ref();
+            let of_pipeline = pipeline.and_then(|plan| plan.project_settings.clone());
+            resumed.project_settings.clone().or(of_pipeline)
+        }
+        Event::ConfigReloaded(reloaded) => reloaded.pipeline.as_ref()?.project_settings.clone(),
+        Event::RecoveryEscalated(asked) => asked.shown.accepts.clone(),
+        _ => None,
+    }
+}
+
+fn of_options(started: &RunStarted) -> Option<String> {
+    let options = started.sole_session()?.options.clone();
+    let options: Options = serde_json::from_value(options).ok()?;
+    options.project_settings
+}
+
+/// Shows what was changed to the person at the terminal, and goes on only if they agree.
+fn confirm(run: &RunView, changes: &[SettingChange]) -> Result<()> {
+    let what = format!(
+        "The project's configuration was changed since run {} began:",
+        run.id.short()
+    );
+    let lines = lines(changes);
+    let text = format!(
+        "{BOLD}{what}{BOLD:#}\n{}\n{DIM}Whatever works in the project can have written that.{DIM:#}",
+        lines.join("\n")
+    );
+    match trusting::confirmed(&text, "Go on with it as it is now?") {
+        Some(true) => Ok(()),
+        Some(false) => Err(refused(
+            "nothing was resumed",
+            "undo the changes to go on as it was, or accept them with --accept-changes",
+        )),
+        None => Err(refused(
+            format!("{what}\n{}", lines.join("\n")),
+            "undo them to go on as it was; --accept-changes goes on with them",
+        )),
+    }
+}
+
+/// What was changed, one line for what it was and one for what it is.
+pub(crate) fn lines(changes: &[SettingChange]) -> Vec<String> {
+    let value = |text: &Option<String>| match text {
+        None => "not set".to_owned(),
+        Some(text) => crate::show_text::cut(&show(text), LONGEST),
+    };
+    let lines = changes.iter().flat_map(|change| {
+        [
+            format!("  {}", show(&change.key)),
+            format!("    - {}", value(&change.before)),
+            format!("    + {}", value(&change.now)),
+        ]
+    });
+    lines.collect()
+}

@@ -1,0 +1,343 @@
+//! An agent that changes the project's configuration changes neither what is executed nor how much may be spent, in the run
+//! that it works for and in those that are resumed or retried.
+
+use serde_json::Value;
+
+use super::{Running, project, role};
+use crate::Place;
+
+/// The line by which an attack shows that it was executed.
+const PWNED: &str = "touch pwned; true";
+
+/// A loop whose role changes the configuration by this line of a shell in its first iteration.
+fn looping(config: &str, more: &str, edit: &str) -> Place {
+    let script =
+        "cat >/dev/null; echo $UNSTUCK_ITERATION $MODE $0 $@ >> ran; sh edit.sh; echo worked";
+    let place = project(&format!("{config}\n{}", role("worker", more, script)));
+    place.write(
+        "edit.sh",
+        &format!("[ $UNSTUCK_ITERATION = 1 ] || exit 0\n{edit}\n"),
+    );
+    place
+}
+
+/// The differences that a question shows, by key.
+fn differences(place: &Place) -> Vec<Value> {
+    let asked = place.events("recovery_escalated");
+    let about: Vec<_> = asked.iter().filter(|one| one["why"] == "trust").collect();
+    assert_eq!(about.len(), 1, "one question for all: {asked:?}");
+    about[0]["settings"].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn differs(place: &Place, key: &str, before: &str, now: &str) {
+    let all = differences(place);
+    let one = all.iter().find(|one| one["key"] == key);
+    let one = one.unwrap_or_else(|| panic!("{key} in {all:?}"));
+    let holds = |name: &str, part: &str| one[name].as_str().is_some_and(|text| text.contains(part));
+    assert!(holds("before", before) && holds("now", now), "{one}");
+}
+
+/// H4: `until = { check = "…" }` is executed outside of any sandbox.
+#[test]
+fn a_changed_until_check_is_not_executed() {
+    let place = looping(
+        "[loop]\nmax_iterations = 2\nuntil = { check = \"test -e done\" }",
+        "",
+        &format!("sed -i \"s/test -e done/{PWNED}/\" unstuck.toml"),
+    );
+    place.run(&["run"], "").told(3, &[]);
+    assert!(!place.project().join("pwned").exists());
+    assert_eq!(place.lines("ran").len(), 2, "it goes on as it was");
+    differs(&place, "loop.until.check", "test -e done", "touch pwned");
+}
+
+#[test]
+fn a_changed_check_of_a_role_is_not_executed() {
+    let place = looping(
+        "[loop]\nmax_iterations = 2",
+        "expect.check = \"test -e ran\"",
+        &format!("sed -i \"s/test -e ran/{PWNED}/\" unstuck.toml"),
+    );
+    place.run(&["run"], "").told(0, &[]);
+    assert!(!place.project().join("pwned").exists());
+    differs(
+        &place,
+        "role.worker.expect.check",
+        "test -e ran",
+        "touch pwned",
+    );
+}
+
+#[test]
+fn a_changed_command_is_not_executed() {
+    let place = looping(
+        "[loop]\nmax_iterations = 2",
+        "",
+        &format!("sed -i \"s/echo worked/{PWNED}/\" unstuck.toml"),
+    );
+    place.run(&["run"], "").told(0, &[]);
+    assert!(!place.project().join("pwned").exists());
+    differs(&place, "role.worker.command", "echo worked", "touch pwned");
+}
+
+/// Arguments and variables decide as much as the program does.
+#[test]
+fn changed_arguments_and_variables_are_not_used() {
+    let place = looping(
+        "[loop]\nmax_iterations = 2",
+        "args = [\"careful\"]\nenv = { MODE = \"safe\" }",
+        "sed -i -e \"s/careful/reckless/\" -e \"s/MODE = .safe./MODE = 'wild', LD_PRELOAD = '.\\/evil.so'/\" unstuck.toml",
+    );
+    place.run(&["run"], "").told(0, &[]);
+    let ran = place.lines("ran");
+    assert_eq!(ran.len(), 2, "{ran:?}");
+    for line in &ran {
+        assert!(
+            line.contains("safe") && !line.contains("reckless"),
+            "{line}"
+        );
+    }
+    differs(&place, "role.worker.args", "careful", "reckless");
+    differs(&place, "role.worker.env.MODE", "safe", "wild");
+}
+
+#[test]
+fn raised_limits_do_not_count() {
+    let place = looping(
+        "[loop]\nmax_iterations = 2\nuntil = { check = \"test -e done\" }\n[budget]\nper_run.usd = 0.05",
+        "timeout = \"10s\"",
+        "sed -i -e \"s/max_iterations = 2/max_iterations = 7/\" -e \"s/0.05/500/\" -e \"s/10s/10h/\" unstuck.toml",
+    );
+    place.run(&["run"], "").told(3, &["2 iterations"]);
+    assert_eq!(place.lines("ran").len(), 2);
+    differs(&place, "loop.max_iterations", "2", "7");
+    differs(&place, "budget.per_run.usd", "0.05", "500");
+    differs(&place, "role.worker.timeout", "10s", "10h");
+}
+
+/// What makes it stricter counts at once, and nobody is asked.
+#[test]
+fn lowered_limits_count_at_once() {
+    let place = looping(
+        "[loop]\nmax_iterations = 5\nuntil = { check = \"test -e done\" }",
+        "",
+        "sed -i \"s/max_iterations = 5/max_iterations = 2/\" unstuck.toml",
+    );
+    place.run(&["run"], "").told(3, &["2 iterations"]);
+    assert_eq!(place.lines("ran").len(), 2);
+    let asked = place.events("recovery_escalated");
+    assert!(asked.iter().all(|one| one["why"] != "trust"), "{asked:?}");
+}
+
+/// The question is shown with its difference wherever people look, and its answer makes the change count.
+#[test]
+fn an_approved_change_counts_from_the_next_iteration_on() {
+    let place = looping(
+        "[loop]\nmax_iterations = 3",
+        "expect.check = \"test -e ran\"",
+        "sed -i \"s/test -e ran/touch approved/\" unstuck.toml",
+    );
+    let script = "cat >/dev/null; echo $UNSTUCK_ITERATION >> seen; while [ $UNSTUCK_ITERATION = 2 ] && [ ! -e go ]; do sleep 0.01; done; echo seen";
+    let config = place.text("unstuck.toml");
+    place.write(
+        "unstuck.toml",
+        &format!("{}{config}", role("waits", "", script)),
+    );
+    let mut running = Running::start(&place, &["run", "-v"]);
+    running.until("does not count until it is approved");
+    let listed = place.json(&["inbox", "--json"], "");
+    let change = &listed[0]["settings"][0];
+    assert_eq!(change["key"], "role.worker.expect.check");
+    assert_eq!(change["before"], "\"test -e ran\"");
+    assert_eq!(change["now"], "\"touch approved\"");
+    let id = listed[0]["id"].as_str().unwrap();
+    let shown = place.run(&["inbox", id], "").stdout;
+    assert!(shown.contains("role.worker.expect.check"), "{shown}");
+    assert!(shown.contains("touch approved"), "{shown}");
+    assert!(!place.project().join("approved").exists());
+    place.run(&["approve", id], "").told(0, &[]);
+    place.write("go", "");
+    running.end().told(0, &["3 iterations"]);
+    assert!(place.project().join("approved").exists());
+}
+
+/// What is not in the file any more is not asked about any more.
+#[test]
+fn a_change_that_is_undone_is_not_asked_about_any_more() {
+    let place = looping(
+        "[loop]\nmax_iterations = 3",
+        "expect.check = \"test -e ran\"",
+        "",
+    );
+    place.write(
+        "edit.sh",
+        "case $UNSTUCK_ITERATION in\n1) sed -i 's/test -e ran/touch pwned/' unstuck.toml;;\n2) sed -i 's/touch pwned/test -e ran/' unstuck.toml;;\nesac\n",
+    );
+    place.run(&["run"], "").told(0, &["3 iterations"]);
+    assert!(!place.project().join("pwned").exists());
+    differs(
+        &place,
+        "role.worker.expect.check",
+        "test -e ran",
+        "touch pwned",
+    );
+    let settled = place.events("recovery_resolved");
+    assert!(
+        settled.iter().any(|one| one["by"] == "withdrawn"),
+        "{settled:?}"
+    );
+}
+
+/// A run that waits for a login, whose configuration an agent changes before it is resumed.
+fn waiting() -> Place {
+    let script = "cat >/dev/null; echo $0 $@ >> ran; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
+    let place = project(&role("worker", "expect.check = \"test -e ran\"", script));
+    place.run(&["run"], "").told(3, &["worker needs a person"]);
+    place.write("login", "");
+    let changed = place
+        .text("unstuck.toml")
+        .replace("test -e ran", PWNED)
+        .replace("echo ok", "touch pwned2; echo ok");
+    place.write("unstuck.toml", &changed);
+    place
+}
+
+/// H4 on `resume`: without a terminal and without a word nothing runs, and the difference is told.
+#[test]
+fn a_resume_compares_before_it_obeys() {
+    for command in [
+        &["resume"][..],
+        &["run", "--resume-from-failure"],
+        &["retry"],
+    ] {
+        let place = waiting();
+        let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
+        let session = format!("{}-1", run.as_str().unwrap());
+        let line = match command {
+            ["retry"] => vec!["retry", &session, "--say", "go"],
+            other => other.to_vec(),
+        };
+        let refused = place.run(&line, "");
+        refused.told(
+            1,
+            &[
+                "role.worker.expect.check",
+                "- \"test -e ran\"",
+                "+ \"touch pwned; true\"",
+                "role.worker.command",
+                "--accept-changes",
+            ],
+        );
+        assert_eq!(place.lines("ran").len(), 1, "nothing was run: {line:?}");
+        assert_eq!(
+            place
+                .json(&["inbox", "--json"], "")
+                .as_array()
+                .unwrap()
+                .len(),
+            1,
+            "nothing was answered: {line:?}"
+        );
+        let accepted = place.run(&[&line[..], &["--accept-changes"]].concat(), "");
+        accepted.told(0, &[]);
+        assert!(place.project().join("pwned").exists(), "{line:?}");
+        assert!(place.project().join("pwned2").exists(), "{line:?}");
+    }
+}
+
+/// A person at a terminal sees the difference, and confirms it once; anything but a clear yes runs nothing.
+#[test]
+fn a_person_at_a_terminal_sees_the_difference_and_confirms_it() {
+    for (typed, is_run) in [("y", true), ("", false), ("n", false)] {
+        let place = waiting();
+        let line = format!("echo '{typed}' | script -qec \"$UNSTUCK resume\" /dev/null");
+        let output = place.shell(&line).output().unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        for part in [
+            "role.worker.expect.check",
+            "test -e ran",
+            "touch pwned; true",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        assert_eq!(shown.matches("[y/N]").count(), 1, "{shown}");
+        assert_eq!(place.project().join("pwned").exists(), is_run, "{shown}");
+        assert_eq!(place.lines("ran").len(), 1 + usize::from(is_run), "{shown}");
+    }
+}
+
+/// An answer to another question is no word about what was changed: it goes on with what it began with, and asks.
+#[test]
+fn an_answer_goes_on_with_what_the_run_began_with() {
+    let place = waiting();
+    place.run(&["resolve"], "").told(0, &[]);
+    assert_eq!(place.lines("ran").len(), 2);
+    assert!(!place.project().join("pwned").exists());
+    assert!(!place.project().join("pwned2").exists());
+    differs(
+        &place,
+        "role.worker.expect.check",
+        "test -e ran",
+        "touch pwned",
+    );
+}
+
+/// What a run began with is known in another process after kill -9, and after what it accepted since.
+#[test]
+fn a_killed_run_is_compared_with_what_it_began_with() {
+    let script =
+        "cat >/dev/null; echo x >> ran; [ -e go ] || { echo ready >&2; sleep 60; }; echo ok";
+    let place = project(&role("worker", "expect.check = \"test -e ran\"", script));
+    let mut running = Running::start(&place, &["run", "-v"]);
+    running.until("ready");
+    running.kill();
+    place.write("go", "");
+    let changed = place.text("unstuck.toml").replace("test -e ran", PWNED);
+    place.write("unstuck.toml", &changed);
+    place
+        .run(&["resume"], "")
+        .told(1, &["role.worker.expect.check", "--accept-changes"]);
+    assert!(!place.project().join("pwned").exists());
+    // As it was, it goes on without a word.
+    let undone = changed.replace(PWNED, "test -e ran");
+    place.write("unstuck.toml", &undone);
+    place.run(&["resume"], "").told(0, &[]);
+}
+
+/// A single command that is resumed goes by the agents, budgets and webhooks that the project had.
+#[test]
+fn a_single_command_is_compared_as_well() {
+    let place = Place::new();
+    let line = "[ -f login ] && exit 0; echo 'Not logged in · Please run /login'; exit 1";
+    place
+        .run(&["exec", "--", "sh", "-c", line], "")
+        .told(3, &[]);
+    place.write("login", "");
+    place.write(
+        "unstuck.toml",
+        "[webhooks]\non_run_finished = \"https://evil.example/\"\n[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt = \"x\"\n",
+    );
+    let refused = place.run(&["resume"], "");
+    refused.told(1, &["webhooks", "evil.example", "--accept-changes"]);
+    assert!(!refused.stderr.contains("role"), "{}", refused.stderr);
+    std::fs::remove_file(place.project().join("unstuck.toml")).unwrap();
+    place.run(&["resume"], "").told(0, &[]);
+}
+
+/// A change of the owner's own file counts at the next iteration, and nobody is asked.
+#[test]
+fn the_owners_own_file_counts_at_the_next_iteration() {
+    let script = "cat >/dev/null; echo $UNSTUCK_ITERATION >> ran; [ $UNSTUCK_ITERATION = 1 ] && sed -i \"s/test -e ran/touch checked/\" $HOME/.config/unstuck/config.toml; echo worked";
+    let place = Place::new();
+    let folder = place.folder.path().join(".config/unstuck");
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = format!(
+        "[loop]\nmax_iterations = 2\n{}",
+        role("worker", "expect.check = \"test -e ran\"", script)
+    );
+    std::fs::write(folder.join("config.toml"), config).unwrap();
+    place.run(&["run"], "").told(0, &[]);
+    assert!(place.project().join("checked").exists());
+    assert!(place.events("recovery_escalated").is_empty());
+}
