@@ -69,6 +69,7 @@ fn events(tree: &Tree) -> Vec<Recorded> {
         knowledge: "1".to_owned(),
     };
     let started = RunStarted {
+        head: None,
         project: tree.project.display().to_string(),
         work: Work::Command(Box::new(spec)),
     };
