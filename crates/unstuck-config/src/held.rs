@@ -237,7 +237,7 @@ fn amount(value: &Json) -> Option<f64> {
         Json::Number(number) => number.as_f64().filter(|number| number.is_finite()),
         Json::String(text) => {
             let time = duration::parse(text).ok()?;
-            (!time.is_zero()).then(|| time.as_secs_f64())
+            (!time.is_zero()).then_some(time.as_secs_f64())
         }
         _ => None,
     }

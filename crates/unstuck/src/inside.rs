@@ -109,7 +109,7 @@ mod tests {
         ("approve-recovery", false),
         ("reject-recovery", false),
         ("resolve-recovery", false),
-        ("propose", true),
+        ("propose -", true),
         ("runs", true),
         ("show", true),
         ("logs", true),
@@ -144,7 +144,7 @@ mod tests {
         ("webhook test", false),
         ("webhook list", true),
         ("webhook flush", false),
-        ("faults", true),
+        ("faults list", true),
     ];
 
     /// M3: every command says whether an agent may give it, and so does every subcommand of those that decide.

@@ -244,10 +244,7 @@ fn again(run: &RunView, taken: &Taken<'_>, session: &Session<'_>) -> Result<Supe
         project,
         tty: options.tty,
     };
-    let resumed = Resumed {
-        run: run.id.clone(),
-        keep_trying: taken.wanted.keep_trying,
-    };
+    let resumed = Resumed::new(&run.id, taken.wanted.keep_trying, config);
     supervise::resume(session, config, resumed, taken.told, before, taken.gateway)
 }
 

@@ -116,6 +116,19 @@ pub(crate) struct Resumed {
     pub(crate) run: RunId,
     /// How long it is tried from now on.
     pub(crate) keep_trying: Option<Duration>,
+    /// The hash of what it goes by of the project's files.
+    project_settings: String,
+}
+
+impl Resumed {
+    pub(crate) fn new(run: &RunId, keep_trying: Option<Duration>, config: &Config) -> Self {
+        let settings = project_changes::of_command(config);
+        Self {
+            run: run.clone(),
+            keep_trying,
+            project_settings: hash(settings.as_bytes()),
+        }
+    }
 }
 
 /// A pipeline that is to be conducted.
@@ -148,6 +161,15 @@ struct Setting<'a> {
     gateway: Wish,
     /// What a single command goes by of the project's files.
     project_settings: Option<String>,
+}
+
+impl Setting<'_> {
+    /// Keeps what a single command goes by of the project's files.
+    fn keep_project_settings(&self, state: &Path) {
+        if let Some(settings) = &self.project_settings {
+            project_changes::keep(settings, state);
+        }
+    }
 }
 
 /// What is known, with the user's own additions.
@@ -392,9 +414,7 @@ fn drive_in(
         let (environment, newest) = (environment::whole(), Cell::new(None));
         let surveyed = OnceCell::new();
         let state = state_folder(session.store);
-        if let Some(settings) = &setting.project_settings {
-            project_changes::keep(settings, &state);
-        }
+        setting.keep_project_settings(&state);
         task.forget_stop_request(&state);
         let project = setting.repair.as_ref().map(|(_, project)| project.clone());
         let project = project.or_else(|| task.project());
@@ -445,13 +465,7 @@ fn drive_in(
             heartbeat: config.run().heartbeat,
         };
         let awake = config.run().keep_awake.then(KeepAwake::start);
-        let finished = around
-            .perform(
-                task,
-                &mut setting.stdin,
-                setting.project_settings.as_deref(),
-            )
-            .await;
+        let finished = around.perform(task, &mut setting.stdin).await;
         drop(awake);
         if let Ok(finished) = &finished {
             forget_stop_request(&state, &finished.run);
@@ -488,24 +502,17 @@ struct Around<'a> {
 
 impl<'a> Around<'a> {
     /// Drives what is to be driven, to its end or to a stop.
-    async fn perform(
-        &self,
-        task: &mut Task<'_>,
-        stdin: &mut Stdin,
-        project_settings: Option<&str>,
-    ) -> Result<Finished, RunError> {
+    async fn perform(&self, task: &mut Task<'_>, stdin: &mut Stdin) -> Result<Finished, RunError> {
         let mut draw = chance::draw;
         match task {
             Task::Start(request, reporter) => {
                 let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
-                engine.start((**request).clone()).await
+                Box::pin(engine.start((**request).clone())).await
             }
             Task::Resume(resumed, reporter) => {
                 let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
-                let settings = project_settings.map(|settings| hash(settings.as_bytes()));
-                engine
-                    .resume(&resumed.run, resumed.keep_trying, settings)
-                    .await
+                let settings = Some(resumed.project_settings.clone());
+                Box::pin(engine.resume(&resumed.run, resumed.keep_trying, settings)).await
             }
             Task::Conduct(pipeline, reporter) => {
                 let reload = |accepted: Option<&ProjectSettings>| {
