@@ -31,12 +31,14 @@ impl RunFold {
         let Event::RunStarted(run) = &first.event else {
             return None;
         };
+        let mut repairs = Repairs::default();
+        repairs.record(first);
         Some(Self {
             run: (**run).clone(),
             view: RunView::begin(first)?,
             sessions: SessionView::all(std::slice::from_ref(first)),
             pipeline: Pipeline::begin(first),
-            repairs: Repairs::default(),
+            repairs,
             questions: OpenQuestions::default(),
         })
     }

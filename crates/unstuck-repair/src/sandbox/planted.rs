@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
 
 use super::git::{
     self, GitEffects, GitFolder, GitFolders, GitKind, MODULES, hook_is_harmless, is_repository,
@@ -42,7 +42,7 @@ enum Item {
     Folder,
     File {
         bytes: Vec<u8>,
-        mode: u32,
+        mode: RawMode,
     },
     Link(PathBuf),
     /// Too large, or nothing that could be written again.
@@ -249,7 +249,7 @@ fn item(folder: &OwnedFd, name: &OsStr) -> Option<Item> {
         FileType::RegularFile => match contents(folder, name) {
             Ok(Some(bytes)) => Item::File {
                 bytes,
-                mode: u32::from(stat.st_mode) & 0o777,
+                mode: stat.st_mode & 0o777,
             },
             _ => Item::Other,
         },
@@ -466,9 +466,8 @@ fn put_back(project: &impl AsFd, path: &Path, before: Option<&Item>) {
 }
 
 /// Writes a file that must not be there yet.
-fn write_new(folder: &OwnedFd, name: &OsStr, bytes: &[u8], mode: u32) -> io::Result<()> {
+fn write_new(folder: &OwnedFd, name: &OsStr, bytes: &[u8], mode: RawMode) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mode = rustix::fs::RawMode::try_from(mode).unwrap_or(0o644);
     let mode = Mode::from_raw_mode(mode);
     let mut file = File::from(rustix::fs::openat(folder, name, flags, mode)?);
     file.write_all(bytes)?;

@@ -139,7 +139,6 @@ pub struct PrivateCopy {
 
 impl Order {
     /// What of the project the command may neither change nor make, beside what is in git's folders.
-    #[expect(clippy::unused_self, reason = "what is kept belongs to the order")]
     pub fn kept(&self) -> impl Iterator<Item = &'static PathBuf> {
         guarded().iter()
     }

@@ -15,7 +15,8 @@ use unstuck_repair::lock::ProjectLock;
 use unstuck_repair::place::Root;
 use unstuck_repair::sandbox::wire::{CheckedFile, End, Order, RunAs};
 use unstuck_repair::sandbox::{
-    Before, Demand, Effective, GitEffects, GitFolders, SANDBOX, Scratch, surroundings, user_of,
+    Before, Demand, Effective, GitEffects, GitFolders, Rights, SANDBOX, Scratch, surroundings,
+    user_of,
 };
 
 use crate::process::{
@@ -117,6 +118,8 @@ impl Executor {
         let nothing = Approved::by_person("true").map_err(|error| system(&error))?;
         let mut job = Job::new(&nothing, &root, &folder, environment.clone());
         job.profile.demand = Demand::BestEffort;
+        // Not what root may do with entries that only work on files.
+        job.profile.rights = Rights::Own;
         let (_keep, stop) = watch::channel(Stop::No);
         Ok(self.run(&job, stop).await?.sandbox)
     }

@@ -338,7 +338,7 @@ fn is_folder(parent: &OwnedFd, name: &[u8]) -> bool {
 /// Whether something changed after a moment; the kernel's clock for this may be a few milliseconds late.
 fn is_newer(data: &Stat, since: Timespec) -> bool {
     let changed = (data.st_ctime, data.st_ctime_nsec as i64);
-    changed > (since.tv_sec, since.tv_nsec as i64)
+    changed > (since.tv_sec, since.tv_nsec)
 }
 
 /// Whether two files have the same contents.

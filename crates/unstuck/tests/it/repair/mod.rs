@@ -4,6 +4,7 @@ mod answers;
 mod binding;
 mod environments;
 mod exec;
+mod hardening;
 mod limits;
 mod of_roles;
 mod proposals;

@@ -1,0 +1,184 @@
+//! What an approval binds to: the files as they were when the run began, and the conditions that were shown.
+
+use super::proposals::document;
+use super::{NEEDS_FOLDER, project};
+use crate::{Ended, Place};
+
+/// An agent that proposes what stands in a file.
+const PROPOSES: &str = "test -e healed && exit 0; cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo 'zork: boom' >&2; exit 9";
+
+fn git(place: &Place, line: &str) {
+    let line = format!("git -c user.name=me -c user.email=me@example.com {line}");
+    assert!(place.shell(&line).status().unwrap().success(), "{line}");
+}
+
+/// Everything that is there is committed.
+fn committed(place: &Place) {
+    git(place, "init -q");
+    git(place, "add -A");
+    git(place, "commit -q -m first");
+}
+
+#[test]
+fn a_question_states_sandbox_network_and_variables() {
+    let place = project("");
+    place.write(
+        "recovery.json",
+        &document("git submodule update --init", None),
+    );
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
+    place.go(&exec).told(
+        3,
+        &[
+            "sandbox: full",
+            "network: on",
+            "sees: ",
+            "HOME",
+            "git: sets up submodules",
+        ],
+    );
+    let asked = &place.events("recovery_escalated")[0];
+    let conditions = &asked["conditions"];
+    assert_eq!(conditions["sandbox"], "full", "{asked}");
+    assert_eq!(conditions["network"], true);
+    let variables = conditions["variables"].as_array().unwrap();
+    assert!(variables.contains(&"PATH".into()), "{asked}");
+    let id = asked["id"].as_str().unwrap();
+    let shown = place.go(&["inbox", id]);
+    for fact in ["sandbox", "full", "network", "sees", "submodules"] {
+        assert!(shown.stdout.contains(fact), "{}", shown.stdout);
+    }
+}
+
+/// Runs unstuck where no user namespace can be made, as in many containers.
+fn without_namespaces(place: &Place, line: &str) -> Ended {
+    let line = format!(
+        "unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces && exec \"$UNSTUCK\" {line}'"
+    );
+    let output = place.shell(&line).output().unwrap();
+    Ended {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// M2: what is approved in advance was meant for a complete sandbox, unless the owner's own file says otherwise.
+#[test]
+fn an_incomplete_sandbox_makes_an_approved_repair_ask() {
+    let exec = format!("exec --repair auto -- {NEEDS_FOLDER}");
+    for projects_word in ["", "sandbox = 'best-effort'"] {
+        let place = project(&format!(
+            "auto_approve = ['mkdir -p out/reports']\n{projects_word}"
+        ));
+        let ended = without_namespaces(&place, &exec);
+        ended.told(3, &["sandbox is not complete", "sandbox: partial"]);
+        assert!(!place.project().join("out").exists());
+        let conditions = &place.events("recovery_escalated")[0]["conditions"];
+        assert_eq!(conditions["sandbox"], "partial");
+    }
+    let place = project("auto_approve = ['mkdir -p out/reports']");
+    place.write(
+        "../.config/unstuck/config.toml",
+        "[recovery]\nsandbox = \"best-effort\"\n",
+    );
+    let ended = without_namespaces(&place, &exec);
+    ended.told(
+        0,
+        &["in a partial sandbox", "sandbox lacks: user namespaces"],
+    );
+    let executed = &place.events("recovery_executed")[0];
+    assert_eq!(executed["sandbox"], "partial");
+    let missing = executed["traces"]["missing"].as_array().unwrap();
+    assert!(!missing.is_empty(), "{executed}");
+}
+
+/// M4: the commit of the run's beginning counts, also after `resume`: what an agent committed, nobody has accepted.
+#[test]
+fn what_an_agent_committed_is_not_accepted_on_resume() {
+    let place = project("auto_approve = ['make fix']");
+    place.write("Makefile", "fix:\n\ttouch healed\n");
+    place.write("recovery.json", &document("make fix", None));
+    committed(&place);
+    let agent = "if test -e second; then cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo 'zork: boom' >&2; exit 9; fi; \
+                 printf 'fix:\\n\\ttouch evil\\n' > Makefile; touch second; \
+                 git -c user.name=a -c user.email=a@example.com commit -q -a -m evil; \
+                 echo '401 Unauthorized: invalid x-api-key' >&2; exit 1";
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", agent];
+    place.go(&exec).told(3, &[]);
+    assert!(place.events("recovery_proposed").is_empty());
+    let resumed = place.go(&["resume"]);
+    resumed.told(3, &["Makefile decides what it does"]);
+    assert!(!place.project().join("evil").exists());
+    assert!(!place.project().join("healed").exists());
+}
+
+/// M4: a lockfile says where packages come from.
+#[test]
+fn a_lockfile_that_names_another_source_asks() {
+    let lock = |resolved: &str| {
+        format!(
+            "{{\n  \"lockfileVersion\": 3,\n  \"packages\": {{\n    \"node_modules/a\": {{\n      \"version\": \"1.0.0\",\n      \"resolved\": \"{resolved}\",\n      \"integrity\": \"sha512-x==\"\n    }}\n  }}\n}}\n"
+        )
+    };
+    for (resolved, asks) in [
+        ("https://registry.npmjs.org/b/-/b-2.0.0.tgz", false),
+        ("file:vendor.tgz", true),
+        ("git+ssh://git@github.com/x/y.git#1", true),
+        ("http://registry.npmjs.org/a/-/a-1.0.0.tgz", true),
+        ("https://evil.example/a.tgz", true),
+    ] {
+        let place = project("auto_approve = ['npm ci']");
+        place.tool("npm", "#!/bin/sh\ntouch healed\n");
+        place.write("package.json", "{ \"name\": \"x\" }");
+        place.write(
+            "package-lock.json",
+            &lock("https://registry.npmjs.org/a/-/a-1.0.0.tgz"),
+        );
+        committed(&place);
+        place.write("package-lock.json", &lock(resolved));
+        place.write("recovery.json", &document("npm ci", None));
+        let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
+        let ended = place.go(&exec);
+        match asks {
+            true => drop(ended.told(3, &["package-lock.json decides what it does"])),
+            false => drop(ended.told(0, &["repairing: npm ci"])),
+        }
+    }
+}
+
+#[test]
+fn what_nobody_listed_is_not_told_as_listed() {
+    let place = project("require_human = []\non_unknown = 'allow'");
+    place.write("recovery.json", &document("touch healed", None));
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
+    let ended = place.go(&exec);
+    ended.told(0, &["repairing: touch healed", "on_unknown is allow"]);
+    assert!(!ended.stderr.contains("auto_approve"), "{}", ended.stderr);
+    for runner in ["make fix", "git grep -O./evil.sh needle", "npm run build"] {
+        let place = project("require_human = []\non_unknown = 'allow'");
+        place.write("recovery.json", &document(runner, None));
+        place.go(&exec).told(3, &[runner]);
+    }
+}
+
+/// What was planted is gone, recorded and shown.
+#[test]
+fn what_a_repair_planted_is_told_everywhere() {
+    let place = project("auto_approve = ['sh plant.sh']");
+    place.write(
+        "plant.sh",
+        "echo ../evil > .git/commondir; echo x > ~/.profile; touch healed\n",
+    );
+    place.write("recovery.json", &document("sh plant.sh", None));
+    committed(&place);
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", PROPOSES];
+    place
+        .go(&exec)
+        .told(0, &["would obey it: .git/commondir", ".profile"]);
+    assert!(!place.project().join(".git/commondir").exists());
+    let executed = &place.events("recovery_executed")[0];
+    assert_eq!(executed["traces"]["planted"][0], ".git/commondir");
+    let shown = place.go(&["show"]);
+    assert!(shown.stdout.contains(".git/commondir"), "{}", shown.stdout);
+}
