@@ -85,7 +85,10 @@ fn read(answer: &[u8], own: SocketAddr, other: SocketAddr) -> io::Result<Option<
     };
     let kind = half(4).map(u16::from_ne_bytes).ok_or_else(short)?;
     if kind == ERROR {
-        let code = word(MESSAGE).ok_or_else(short)?.cast_signed().wrapping_neg();
+        let code = word(MESSAGE)
+            .ok_or_else(short)?
+            .cast_signed()
+            .wrapping_neg();
         return match code {
             NO_ENTRY => Ok(None),
             code => Err(io::Error::from_raw_os_error(code)),

@@ -65,7 +65,13 @@ mod tests {
              1: 0100007F:C000 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  6666        0 12 1 0 20 4\n";
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let found = listed(text, address(0xC000), address(0x1F90));
-        assert_eq!(found, Some(Socket { uid: 6666, inode: 12 }));
+        assert_eq!(
+            found,
+            Some(Socket {
+                uid: 6666,
+                inode: 12
+            })
+        );
         assert_eq!(listed(text, address(0xC001), address(0x1F90)), None);
     }
 }

@@ -18,6 +18,7 @@ mod history;
 mod inbox;
 mod kill_run;
 mod kinds;
+mod other_users;
 mod plan;
 mod policy;
 mod preview;
