@@ -48,7 +48,7 @@ pub(crate) fn admit(
     let mut origins = request.headers().get_all(ORIGIN).iter();
     let is_own = |origin: &HeaderValue| {
         let uri = origin.to_str().ok().and_then(|text| text.parse().ok());
-        let uri = uri.unwrap_or_else(Uri::default);
+        let uri: Uri = uri.unwrap_or_default();
         uri.authority()
             .is_some_and(|one| is_this_machine(one.as_str()))
     };

@@ -14,6 +14,7 @@ mod exec;
 mod faults;
 mod gateway;
 mod guard;
+mod hardening;
 mod history;
 mod inbox;
 mod kill_run;

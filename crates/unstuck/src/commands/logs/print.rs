@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
 use super::Kept;
+use crate::messages;
 use crate::output::Output;
+use crate::terminal_text::TerminalText;
 
 /// How much of each file was printed.
 pub(super) type Printed = BTreeMap<PathBuf, u64>;
@@ -20,6 +22,7 @@ const LONGEST: u64 = 64 * 1024;
 pub(super) fn print(
     file: &Kept,
     name: Option<&str>,
+    raw: bool,
     printed: &mut Printed,
     out: &mut Output,
 ) -> Result<()> {
@@ -35,15 +38,38 @@ pub(super) fn print(
     let mut source = opened.with_context(|| format!("cannot read {}", file.path.display()))?;
     source.seek(SeekFrom::Start(*from))?;
     let mut source = source.take(file.bytes - *from);
-    let to: &mut dyn Write = match file.stream {
-        "stdout" => out,
-        _ => &mut io::stderr().lock(),
+    let (is_terminal, to): (_, &mut dyn Write) = match file.stream {
+        "stdout" => (io::stdout().is_terminal(), out),
+        _ => (messages::is_terminal(), &mut stderr()),
     };
-    *from += match name {
-        None => io::copy(&mut source, to)?,
-        Some(name) => prefixed(&mut BufReader::new(source), name, file.open, to)?,
-    };
+    if raw || !is_terminal {
+        *from += written(&mut source, name, file.open, to)?;
+    } else {
+        let mut text = TerminalText::new(to);
+        *from += written(&mut source, name, file.open, &mut text)?;
+        text.finish()?;
+    }
     Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the output of the command was redacted when it was kept"
+)]
+fn stderr() -> io::Stderr {
+    io::stderr()
+}
+
+fn written(
+    source: &mut impl Read,
+    name: Option<&str>,
+    open: bool,
+    to: &mut (impl Write + ?Sized),
+) -> io::Result<u64> {
+    match name {
+        None => io::copy(source, to),
+        Some(name) => prefixed(&mut BufReader::new(source), name, open, to),
+    }
 }
 
 /// Prints whole lines, each with a name in front, and tells how much of the source that was.

@@ -20,6 +20,7 @@ use unstuck_run::inside::supervised_agent;
 use self::ask::Choice;
 use crate::clock;
 use crate::config::Config;
+use crate::messages::Messages;
 use crate::output::{Output, YELLOW};
 use crate::place::homely;
 use crate::report::{hinted, refused};
@@ -171,7 +172,7 @@ fn tell_tried(
         Then::Apply if failed => {
             let code = report.ran.exit_code;
             let told = format!("it failed with exit code {code}, so it was not applied");
-            writeln!(anstream::stderr(), "{YELLOW}{told}{YELLOW:#}")?;
+            writeln!(Messages::auto(), "{YELLOW}{told}{YELLOW:#}")?;
             Choice::Keep
         }
         Then::Apply => Choice::Apply,
@@ -269,7 +270,7 @@ fn settle(previews: &Previews) -> Result<()> {
                 left.join(", ")
             ),
         };
-        writeln!(anstream::stderr(), "{YELLOW}{told}{YELLOW:#}")?;
+        writeln!(Messages::auto(), "{YELLOW}{told}{YELLOW:#}")?;
     }
     Ok(())
 }
@@ -279,7 +280,7 @@ fn list(reports: &[Report], json: bool, out: &mut Output) -> Result<()> {
         return out.json(&reports);
     }
     if reports.is_empty() {
-        writeln!(anstream::stderr(), "no previews are kept")?;
+        writeln!(Messages::auto(), "no previews are kept")?;
     }
     print::list(reports, clock::now().at, out)
 }
