@@ -238,7 +238,7 @@ impl Shown {
         if !out.is_read_by_a_person() {
             return match self.diff(Reader::Program)?.as_slice() {
                 [] => self.nothing(),
-                patch => out.exactly(patch),
+                patch => Ok(out.exactly(patch)?),
             };
         }
         let patch = self.diff(Reader::Person)?;

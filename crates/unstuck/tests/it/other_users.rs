@@ -117,7 +117,7 @@ sys.stdout.write(got.decode(errors="replace"))
             "/api/runs",
             "/api/escalations",
             "/api/events?after=0",
-            "/api/policies",
+            "/api/projects",
             "/api/health",
             "/",
             "/runs",

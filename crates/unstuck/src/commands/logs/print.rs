@@ -38,11 +38,17 @@ pub(super) fn print(
     let mut source = opened.with_context(|| format!("cannot read {}", file.path.display()))?;
     source.seek(SeekFrom::Start(*from))?;
     let mut source = source.take(file.bytes - *from);
-    let (is_terminal, to): (_, &mut dyn Write) = match file.stream {
-        "stdout" => (io::stdout().is_terminal(), out),
-        _ => (messages::is_terminal(), &mut stderr()),
+    let is_terminal = match file.stream {
+        "stdout" => io::stdout().is_terminal(),
+        _ => messages::is_terminal(),
     };
-    if raw || !is_terminal {
+    let is_exact = raw || !is_terminal;
+    let to: &mut dyn Write = match file.stream {
+        "stdout" if is_exact => &mut Exact(out),
+        "stdout" => out,
+        _ => &mut stderr(),
+    };
+    if is_exact {
         *from += written(&mut source, name, file.open, to)?;
     } else {
         let mut text = TerminalText::new(to);
@@ -50,6 +56,20 @@ pub(super) fn print(
         text.finish()?;
     }
     Ok(())
+}
+
+/// Standard output as it is, also where colours are not wanted.
+struct Exact<'a>(&'a mut Output);
+
+impl Write for Exact<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.exactly(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 #[expect(
