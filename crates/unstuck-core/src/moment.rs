@@ -16,14 +16,26 @@ pub struct Timestamp(i64);
 pub struct NotATimestamp(String);
 
 impl Timestamp {
+    /// The first moment that can be written: the year -9999.
+    pub const MIN: Self = Self(-377_705_023_201_000);
+    /// The last moment that can be written: the end of the year 9999. A clock that is beyond counts as this, so that what is
+    /// recorded with it can be read again.
+    pub const MAX: Self = Self(253_402_207_200_999);
+
     /// The moment that is this many milliseconds after the Unix epoch.
     pub const fn from_millis(millis: i64) -> Self {
-        Self(millis)
+        if millis > Self::MAX.0 {
+            Self::MAX
+        } else if millis < Self::MIN.0 {
+            Self::MIN
+        } else {
+            Self(millis)
+        }
     }
 
     /// The moment that is this many seconds after the Unix epoch.
     pub const fn from_seconds(seconds: i64) -> Self {
-        Self(seconds.saturating_mul(1000))
+        Self::from_millis(seconds.saturating_mul(1000))
     }
 
     /// Milliseconds since the Unix epoch.
@@ -34,19 +46,15 @@ impl Timestamp {
     /// The moment this much later.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
-        )
+        let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_add(wait))
     }
 
     /// The moment this much earlier.
     #[must_use]
     pub fn before(self, time: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_sub(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)),
-        )
+        let time = i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_sub(time))
     }
 
     /// How long it is from `earlier` to here; nothing if it is not later.
@@ -139,5 +147,28 @@ impl Now {
 
     pub(crate) fn zone(&self) -> &TimeZone {
         &self.zone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L9: a clock that is beyond what can be written gives a moment that can be read again.
+    #[test]
+    fn every_moment_is_read_as_it_was_written() {
+        assert_eq!(Timestamp::MAX, jiff::Timestamp::MAX.into());
+        assert_eq!(Timestamp::MIN, jiff::Timestamp::MIN.into());
+        for millis in [i64::MIN, -1, 0, 9_000_000_000_000_000, i64::MAX] {
+            let moment = Timestamp::from_millis(millis);
+            for moment in [
+                moment,
+                moment.after(Duration::MAX),
+                moment.before(Duration::MAX),
+            ] {
+                let text = serde_json::to_string(&moment).unwrap();
+                assert_eq!(serde_json::from_str::<Timestamp>(&text).unwrap(), moment);
+            }
+        }
     }
 }

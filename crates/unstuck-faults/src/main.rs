@@ -52,7 +52,7 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 // There is nobody left to tell when the terminal is gone.
-                let _ = writeln!(std::io::stderr(), "error: {error}");
+                let _ = writeln!(stderr(), "error: {error}");
                 ExitCode::from(2)
             }
         },
@@ -67,7 +67,12 @@ fn serve(args: &ServeArgs) -> Result<(), FaultsError> {
     };
     let script = Script::read(&args.script)?;
     unstuck_faults::serve(script, &options, args.port_file.as_deref(), |server| {
-        let _ = writeln!(std::io::stderr(), "listening on {}", server.url());
+        let _ = writeln!(stderr(), "listening on {}", server.url());
     })?;
     Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "it is a program of its own")]
+fn stderr() -> std::io::Stderr {
+    std::io::stderr()
 }

@@ -7,6 +7,16 @@ use std::pin::Pin;
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};
+use unstuck_network::PeerOwner;
+
+/// The other end of a connection, as it was when the connection came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// Its address.
+    pub address: SocketAddr,
+    /// Its owner.
+    pub owner: PeerOwner,
+}
 
 /// Why an answer broke off.
 pub type PageError = Box<dyn std::error::Error + Send + Sync>;
@@ -17,6 +27,6 @@ pub type Answering = Pin<Box<dyn Future<Output = Response<Page>> + Send>>;
 
 /// Answers what is not meant for LLM APIs. Who may ask for what is its own business: the gateway has not looked.
 pub trait Elsewhere: fmt::Debug + Send + Sync {
-    /// Answers a request that came from this address.
-    fn answer(&self, request: Request<Incoming>, from: SocketAddr) -> Answering;
+    /// Answers a request of this peer.
+    fn answer(&self, request: Request<Incoming>, from: Peer) -> Answering;
 }

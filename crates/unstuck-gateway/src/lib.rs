@@ -49,7 +49,7 @@ pub mod watch;
 
 pub use books::{Announce, BooksOptions, StoreLedger};
 pub use counted::Counted;
-pub use elsewhere::{Answering, Elsewhere, Page, PageError};
+pub use elsewhere::{Answering, Elsewhere, Page, PageError, Peer};
 pub use error::GatewayError;
 pub use gateway::{Gateway, Handle};
 pub use ledger::{Forgetful, Ledger, Lookup, Notice, Noticed};

@@ -25,6 +25,9 @@ pub struct Settings {
     pub listen: SocketAddr,
     /// What every request must bring along; needed where others than this machine can reach it.
     pub token: Option<Secret>,
+    /// Whether only the agents of one run are to use it: where the owner of a connection cannot be known, it must then name a
+    /// session that there is.
+    pub is_private: bool,
     /// Whom it asks; of one protocol the first that can serve a request counts, the others stand in for it.
     pub upstreams: Vec<Upstream>,
     /// How it gets there.
@@ -63,6 +66,7 @@ impl Settings {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             token: None,
+            is_private: false,
             upstreams,
             network: Network::default(),
             network_probe: NetworkProbe::System { has_proxy: false },
@@ -79,6 +83,18 @@ impl Settings {
             budgets: Budgets::default(),
             elsewhere: None,
         }
+    }
+}
+
+/// Keeps the keys of clients from upstreams that they are not meant for.
+pub(crate) fn keep_client_keys(upstreams: &mut [Upstream]) {
+    for at in 0..upstreams.len() {
+        let (before, rest) = upstreams.split_at_mut(at);
+        let Some(one) = rest.first_mut() else {
+            continue;
+        };
+        let first = before.iter().find(|first| first.protocol == one.protocol);
+        one.takes_client_key &= first.is_none_or(|first| one.is_at_same_address(first));
     }
 }
 
@@ -119,6 +135,9 @@ pub struct Upstream {
     pub base: Uri,
     /// The key that is used instead of the client's.
     pub key: Option<Secret>,
+    /// Whether the client's own key is passed on where there is no other. A gateway takes this back for all but the first
+    /// upstream of a protocol and those at the same address: a client's key is for whom the client would ask.
+    pub takes_client_key: bool,
     /// What models are called there: the client's name and its own.
     pub models: BTreeMap<String, String>,
     /// What it cannot do.
@@ -181,6 +200,7 @@ impl Upstream {
             protocol,
             base,
             key: None,
+            takes_client_key: true,
             models: BTreeMap::new(),
             lacks: Lacks::default(),
             context: None,
@@ -201,12 +221,27 @@ impl Upstream {
             protocol,
             base,
             key: None,
+            takes_client_key: true,
             models: BTreeMap::new(),
             lacks: Lacks::default(),
             context: None,
             stream: None,
             is_nearby: false,
         }
+    }
+
+    /// Whether both are at the same host and port, and asked in the same way.
+    fn is_at_same_address(&self, other: &Self) -> bool {
+        let address = |one: &Self| {
+            let host = one.base.host().unwrap_or_default().to_ascii_lowercase();
+            let usual = if one.base.scheme_str() == Some("http") {
+                80
+            } else {
+                443
+            };
+            (host, one.base.port_u16().unwrap_or(usual))
+        };
+        self.base.scheme() == other.base.scheme() && address(self) == address(other)
     }
 
     /// What a model is called there.
@@ -366,6 +401,27 @@ impl fmt::Debug for Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// L3: by address, whatever the names are.
+    #[test]
+    fn a_clients_key_is_for_the_first_upstream_and_its_address_only() {
+        let one = |protocol, url: &str| Upstream::new("same", protocol, url).unwrap();
+        let mut upstreams = [
+            one(Protocol::Anthropic, "https://api.anthropic.com"),
+            one(Protocol::OpenAi, "https://api.openai.com/v1"),
+            one(Protocol::Anthropic, "https://API.anthropic.com:443/other"),
+            one(Protocol::Anthropic, "http://api.anthropic.com"),
+            one(
+                Protocol::Anthropic,
+                "https://api.anthropic.com.evil.example",
+            ),
+            one(Protocol::OpenAi, "https://openrouter.ai/api/v1"),
+            one(Protocol::OpenAi, "https://api.openai.com:8443/v1"),
+        ];
+        keep_client_keys(&mut upstreams);
+        let takes = upstreams.map(|one| one.takes_client_key);
+        assert_eq!(takes, [true, true, true, false, false, false, false]);
+    }
 
     #[test]
     fn hosts_of_this_machine_and_of_private_networks_are_nearby() {

@@ -18,7 +18,7 @@ use crate::ledger::{Crier, Ledger};
 use crate::offline::Offline;
 use crate::protocol::Said;
 use crate::session::{Session, Sessions};
-use crate::settings::Settings;
+use crate::settings::{Settings, keep_client_keys};
 use crate::spending::{Left, Spending, Whose, day_of};
 use crate::upstream::Sender;
 
@@ -79,12 +79,13 @@ pub(crate) struct Shared {
 impl Shared {
     /// What the calls of a new gateway share.
     pub(crate) fn new(
-        settings: Settings,
+        mut settings: Settings,
         knowledge: Arc<dyn Knows>,
         ledger: Arc<dyn Ledger>,
     ) -> Result<Self, GatewayError> {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(GatewayError::Chance)?;
+        keep_client_keys(&mut settings.upstreams);
         Ok(Self {
             lanes: Lanes::new(settings.lanes.clone()),
             sender: Sender::new(settings.limits.connect, &settings.network)?,

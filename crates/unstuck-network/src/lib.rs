@@ -1,4 +1,11 @@
-//! Whether there is a network at all: a route out of the machine, and names that can be resolved.
+//! What unstuck asks the machine about its network: whether there is one at all (a route out of the machine, and names that can
+//! be resolved), which user is at the other end of a connection, and which host a request was sent to.
+
+mod host;
+mod peer;
+
+pub use host::{host_name, is_loopback_name, only_host};
+pub use peer::PeerOwner;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -53,10 +53,30 @@ impl Store {
         location: &Location,
         options: Options,
     ) -> Result<Option<Self>, StoreError> {
-        match location.path().try_exists() {
-            Ok(false) => Ok(None),
-            _ => Self::open(location, options).await.map(Some),
+        if let Ok(false) = location.path().try_exists() {
+            return Ok(None);
         }
+        let error = match Self::open(location, options.clone()).await {
+            Ok(store) => return Ok(Some(store)),
+            Err(error) => error,
+        };
+        if !matches!(
+            error,
+            StoreError::ReadOnly { .. } | StoreError::Unreachable { .. }
+        ) {
+            return Err(error);
+        }
+        // What cannot be written can be read all the same.
+        let read_only = Sqlite::open_read_only(location.path(), options).await;
+        read_only
+            .map(|store| Some(Self::Sqlite(store)))
+            .map_err(|_| error)
+    }
+
+    /// Returns why nothing more could be written at present: a full or read-only disk. It waits for the disk.
+    pub fn probe_room(&self) -> Result<(), StoreError> {
+        let Self::Sqlite(sqlite) = self;
+        sqlite.probe_room()
     }
 
     /// Writes events, and returns when they are on disk: all of them, or none.

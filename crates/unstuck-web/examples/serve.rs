@@ -60,7 +60,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     fs::write(folder.join("token"), secret)?;
     fs::write(folder.join("port"), address.port().to_string())?;
     writeln!(std::io::stdout(), "{}", web.link(Scope::Admin)?)?;
-    let service = router(web).into_make_service_with_connect_info::<SocketAddr>();
+    let service = router(web)
+        .layer(axum::Extension(unstuck_network::PeerOwner::SameUser))
+        .into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(listener, service).await?;
     Ok(())
 }

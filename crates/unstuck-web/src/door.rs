@@ -1,6 +1,5 @@
 //! The door: lets requests in or not, and sees to what leaves.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +8,9 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use unstuck_network::PeerOwner;
 
-use crate::guard::{self, Asker, Papers, Scope, Who, address, headers};
+use crate::guard::{self, Asker, Papers, Peer, Scope, Who, address, headers};
 use crate::leaving;
 use crate::model::Problem;
 use crate::pages;
@@ -28,7 +28,7 @@ pub(crate) async fn keep(State(web): State<Arc<Web>>, request: Request, next: Ne
     let path = request.uri().path().to_owned();
     let (mut parts, body) = request.into_parts();
     let is_login = path == LOGIN;
-    let peer = guard::peer(&parts);
+    let peer = Peer::of(&parts);
     let admitted = admit(&web, &parts);
     let mut response = match admitted {
         Ok(who) => {
@@ -64,8 +64,11 @@ impl From<Problem> for Refusal {
 }
 
 fn admit(web: &Web, parts: &Parts) -> Result<Who, Refusal> {
-    let peer = guard::peer(parts);
-    let host = address::host(parts).unwrap_or_default();
+    let peer = Peer::of(parts);
+    let Some(host) = address::host(parts) else {
+        let detail = "the header Host must name one host, with or without a port";
+        return Err(Problem::new(StatusCode::BAD_REQUEST, detail).into());
+    };
     if address::is_foreign(parts, host) {
         return Err(forbidden("pages of other origins may not use this server").into());
     }
@@ -89,15 +92,15 @@ fn admit(web: &Web, parts: &Parts) -> Result<Who, Refusal> {
 }
 
 /// Counts a wrong token or code; how long to wait if there were too many.
-fn was_wrong(web: &Web, peer: Option<IpAddr>) -> Result<(), Duration> {
+fn was_wrong(web: &Web, peer: Peer) -> Result<(), Duration> {
     let now = web.now();
-    web.rejected.count(peer, now);
+    web.rejected.count(peer.address, now);
     web.rates.was_wrong(peer, now)
 }
 
 /// Counts a request, but for those that only look from this machine.
 fn ask(web: &Web, parts: &Parts, who: &Who) -> Result<(), Problem> {
-    let (peer, here) = (guard::peer(parts), is_here(parts));
+    let (peer, here) = (Peer::of(parts), is_here(parts));
     let asker = match who.scope {
         Some(_) => Asker::Known(who.credential.clone().unwrap_or_default()),
         None if here => return Ok(()),
@@ -107,10 +110,11 @@ fn ask(web: &Web, parts: &Parts, who: &Who) -> Result<(), Problem> {
     counted.map_err(|wait| too_often("too many requests", wait))
 }
 
-/// Whether somebody is on this machine, and not passed on by a proxy on it.
+/// Whether somebody is a program of the same user on this machine, and not passed on by a proxy on it.
 fn is_here(parts: &Parts) -> bool {
-    let is_here = guard::peer(parts).is_some_and(|peer| peer.is_loopback());
-    is_here && !address::is_passed_on(&parts.headers)
+    let peer = Peer::of(parts);
+    let is_same_user = peer.is_local() && peer.owner == PeerOwner::SameUser;
+    is_same_user && !address::is_passed_on(&parts.headers)
 }
 
 /// Whether somebody who was let in would be let in once more: tokens are taken back, and logins end.
@@ -190,8 +194,23 @@ fn login_first(parts: &Parts) -> Response {
         let to_login = to_login.unwrap_or_else(|_| HeaderValue::from_static("/login"));
         return (StatusCode::SEE_OTHER, [(header::LOCATION, to_login)]).into_response();
     }
-    guard::wrong("from another machine everything needs a token: Authorization: Bearer …")
-        .into_response()
+    guard::wrong(not_here(parts)).into_response()
+}
+
+/// Why even looking needs a token.
+fn not_here(parts: &Parts) -> &'static str {
+    let peer = Peer::of(parts);
+    match peer.owner {
+        _ if !peer.is_local() || address::is_passed_on(&parts.headers) => {
+            "from another machine everything needs a token: Authorization: Bearer …"
+        }
+        PeerOwner::OtherUser(_) => {
+            "this server belongs to another user of this machine: everything needs a token: Authorization: Bearer …"
+        }
+        PeerOwner::SameUser | PeerOwner::Unknown => {
+            "the user at the other end of this connection cannot be determined, so everything needs a token: Authorization: Bearer …"
+        }
+    }
 }
 
 /// What is wrong: a page for people, and a problem for programs.

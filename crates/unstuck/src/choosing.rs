@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use anyhow::Result;
 use unstuck_run::inside::supervised_agent;
 
+use crate::messages;
 use crate::report::refused;
 
 /// More lines than this nobody reads.
@@ -63,7 +64,7 @@ impl Candidates<'_> {
 
 /// The terminal that a person sits at, if they can be asked.
 fn terminal() -> Option<File> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() || supervised_agent().is_some() {
+    if !io::stdin().is_terminal() || !messages::is_terminal() || supervised_agent().is_some() {
         return None;
     }
     let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty");

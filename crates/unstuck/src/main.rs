@@ -14,6 +14,7 @@ mod gateway;
 mod history;
 mod inside;
 mod installed;
+mod messages;
 mod moving;
 mod named;
 mod notifying;
@@ -35,6 +36,7 @@ mod state_text;
 mod stopping;
 mod store;
 mod supervise;
+mod terminal_text;
 mod trusting;
 mod unrecorded;
 mod web;
@@ -185,15 +187,16 @@ fn main() -> ExitCode {
 fn refused_usage(error: &clap::Error) -> ExitCode {
     let text = error.render();
     let longest = text.to_string().split_whitespace().map(str::len).max();
-    if longest.is_none_or(|longest| longest < 1000) {
+    let is_short = longest.is_none_or(|longest| longest < 1000);
+    if is_short && !error.use_stderr() {
         error.exit();
     }
+    let mut to = messages::Messages::auto();
     // Nothing can be done if not even this can be written.
-    let _ = writeln!(
-        std::io::stderr(),
-        "{}",
-        report::shortened(&text.to_string())
-    );
+    let _ = match is_short {
+        true => write!(to, "{}", text.ansi()),
+        false => writeln!(to, "{}", report::shortened(&text.to_string())),
+    };
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 

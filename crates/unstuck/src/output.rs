@@ -115,11 +115,10 @@ impl Output {
     }
 
     /// Writes bytes exactly as they are, also what looks like a colour.
-    pub(crate) fn exactly(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn exactly(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.flush()?;
         self.has_written = true;
-        io::stdout().write_all(bytes)?;
-        Ok(())
+        io::stdout().write_all(bytes)
     }
 
     /// Writes all that is still to be written.

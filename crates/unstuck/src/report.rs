@@ -1,10 +1,12 @@
 //! How errors are shown: what went wrong, where, and what to do next.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
 
+use crate::messages::{Messages, redacted};
 use crate::output::{self, Color};
 
 /// The exit code of errors that are our own: usage, configuration, files.
@@ -91,7 +93,7 @@ struct JsonError<'a> {
 #[derive(Debug, Serialize)]
 struct JsonErrorBody<'a> {
     message: String,
-    hint: Option<&'a str>,
+    hint: Option<Cow<'a, str>>,
     exit_code: u8,
 }
 
@@ -102,8 +104,8 @@ pub(crate) fn show_json(error: &anyhow::Error) {
         .find_map(|cause| cause.downcast_ref::<Hinted>());
     let line = JsonError {
         error: JsonErrorBody {
-            message: format!("{error:#}"),
-            hint: hinted.map(|hinted| hinted.hint.as_str()),
+            message: redacted(&format!("{error:#}")).into_owned(),
+            hint: hinted.map(|hinted| redacted(&hinted.hint)),
             exit_code: hinted.map_or(OUR_ERROR, |hinted| hinted.code),
         },
     };
@@ -130,16 +132,16 @@ pub(crate) fn shortened(text: &str) -> String {
 
 /// Writes an error to standard error.
 pub(crate) fn show(error: &anyhow::Error, color: Color) -> ExitCode {
-    let mut to = anstream::AutoStream::new(io::stderr(), color.choice());
+    let mut to = Messages::new(color);
     let (red, bold) = (output::RED, output::BOLD);
     // Nothing can be done if not even this can be written.
-    let text = shortened(&format!("{error:#}"));
+    let text = shortened(&redacted(&format!("{error:#}")));
     let _ = writeln!(to, "{red}error{red:#}: {text}");
     let hinted = error
         .chain()
         .find_map(|cause| cause.downcast_ref::<Hinted>());
     if let Some(hinted) = hinted {
-        let hint = shortened(&hinted.hint);
+        let hint = shortened(&redacted(&hinted.hint));
         let _ = writeln!(to, "{bold}hint{bold:#}: {hint}");
     }
     ExitCode::from(hinted.map_or(OUR_ERROR, |hinted| hinted.code))

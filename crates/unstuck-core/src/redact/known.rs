@@ -1,6 +1,7 @@
 //! Values that the caller knows to be secret, in every way in which they may be written.
 
 use super::Secret;
+use super::base64;
 use super::looks::Looks;
 use crate::needles::Needles;
 
@@ -41,10 +42,16 @@ impl Known {
     }
 }
 
-/// A value as it is, in JSON, in an address, and line by line.
+/// Shorter values would be found everywhere in base64.
+const SHORTEST_IN_BASE64: usize = 8;
+
+/// A value as it is, in JSON, in an address, in base64, and line by line.
 fn written(value: &str) -> Vec<String> {
     let value = value.trim();
     let mut written = vec![value.to_owned(), in_json(value), in_address(value)];
+    if value.len() >= SHORTEST_IN_BASE64 {
+        written.extend(base64::inside(value));
+    }
     if value.contains('\n') {
         let lines = value.lines().map(str::trim);
         let secret = |line: &&str| line.len() >= 16 && Looks::built_in().random(line);

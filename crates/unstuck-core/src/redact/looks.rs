@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use super::base64::decoded;
 use super::secrets_file::{Innocent, SecretsFile, Value};
 
 /// Knows what secrets look like.
@@ -23,6 +24,7 @@ impl Looks {
         match value {
             Value::Any => true,
             Value::Random => self.random(&text),
+            Value::Mixed => is_mixed(bytes) && self.word(&text),
             Value::Word => self.word(&text),
             Value::Password => self.password(&text),
             Value::Login => !self.is_placeholder(&text),
@@ -67,6 +69,13 @@ impl Looks {
     }
 }
 
+/// Capitals, small letters and digits, more than a hash in hexadecimal digits or a name has.
+fn is_mixed(bytes: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| bytes.iter().any(is);
+    let is_hex = bytes.iter().all(u8::is_ascii_hexdigit);
+    !is_hex && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_digit)
+}
+
 fn is_number(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_digit() || b"_,.%:+-".contains(&byte);
     text.parse::<f64>().is_ok() || text.bytes().all(is_part)
@@ -86,32 +95,6 @@ fn is_pair(base64: &[u8]) -> bool {
     decoded(base64).is_some_and(|text| {
         text.contains(&b':') && text.iter().all(|byte| *byte >= b' ' && *byte != 0x7f)
     })
-}
-
-fn decoded(base64: &[u8]) -> Option<Vec<u8>> {
-    let digits = base64.iter().filter(|byte| **byte != b'=');
-    let (mut out, mut bits, mut count) = (Vec::new(), 0_u32, 0);
-    for digit in digits {
-        bits = bits << 6 | u32::from(base64_digit(*digit)?);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            out.push((bits >> count) as u8);
-            bits &= (1 << count) - 1;
-        }
-    }
-    Some(out)
-}
-
-fn base64_digit(byte: u8) -> Option<u8> {
-    match byte {
-        b'A'..=b'Z' => Some(byte - b'A'),
-        b'a'..=b'z' => Some(byte - b'a' + 26),
-        b'0'..=b'9' => Some(byte - b'0' + 52),
-        b'+' | b'-' => Some(62),
-        b'/' | b'_' => Some(63),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Takes secrets out of texts before anything is stored or shown.
 //!
 //! A secret is a value that the caller [knows](secret_values) to be one, or what one of the patterns in `data/secrets.toml` describes:
-//! provider keys, bearer tokens, passwords in addresses and arguments, private keys. Each is replaced by `[redacted:<pattern>]`.
+//! provider keys, bearer tokens, passwords in addresses and arguments, private keys. Each is replaced by `[redacted:<pattern>]`,
+//! also where it is written in base64, wrapped over several lines, or comes in pieces.
 //! Redacting twice changes nothing, and JSON text stays JSON. A text without secrets is handed back as it is.
 //!
 //! ```
@@ -14,6 +15,7 @@
 //! assert_eq!(redactor.redact("max_tokens: 4096"), "max_tokens: 4096");
 //! ```
 
+mod base64;
 mod escapes;
 mod json;
 mod known;
@@ -24,6 +26,7 @@ mod patterns;
 mod pem;
 mod secrets_file;
 mod stream;
+mod wrapped;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -34,6 +37,7 @@ use patterns::Patterns;
 use pem::Pem;
 use secrets_file::SecretsFile;
 pub use stream::Stream;
+use wrapped::Joined;
 
 /// The name under which values that the caller knows are hidden.
 const KNOWN: &str = "environment";
@@ -106,11 +110,26 @@ impl Redactor {
         }
     }
 
+    /// Adds the secrets that go on on the next line.
+    fn find_wrapped(&self, text: &[u8], found: &mut Vec<Secret>) {
+        let joined = Joined::of(text);
+        if joined.text.is_empty() {
+            return;
+        }
+        let mut wrapped = Vec::new();
+        self.known.find(&joined.text, &mut wrapped);
+        Patterns::built_in().find_unnamed(&joined.text, &mut wrapped);
+        for secret in &wrapped {
+            joined.add_to(secret, text, found);
+        }
+    }
+
     /// All secrets, in order, none overlapping another.
     fn secrets(&self, text: &[u8], pem: &mut Pem) -> Vec<Secret> {
         let mut found = Vec::new();
         self.known.find(text, &mut found);
         Patterns::built_in().find(text, pem, &mut found);
+        self.find_wrapped(text, &mut found);
         if found.is_empty() {
             return found;
         }

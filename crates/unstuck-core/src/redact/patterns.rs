@@ -1,10 +1,12 @@
 //! The patterns of `data/secrets.toml`, each compiled when one of its literals is first seen.
 
+use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::Secret;
+use super::base64;
 use super::looks::Looks;
 use super::pem::Pem;
 use super::secrets_file::{PatternSpec, SecretsFile};
@@ -15,8 +17,8 @@ use crate::needles::Needles;
 pub(super) struct Patterns {
     patterns: Vec<Pattern>,
     needles: Needles,
-    /// For each literal the pattern that it belongs to.
-    owners: Vec<usize>,
+    /// For each literal what it is.
+    literals: Vec<Literal>,
 }
 
 #[derive(Debug)]
@@ -24,6 +26,17 @@ struct Pattern {
     spec: &'static PatternSpec,
     compiled: OnceLock<Vec<Regex>>,
 }
+
+/// A literal of a pattern.
+#[derive(Debug)]
+struct Literal {
+    pattern: usize,
+    /// How a secret that begins with it begins in base64; none for the literal itself.
+    base64: Option<String>,
+}
+
+/// Shorter beginnings in base64 are found everywhere.
+const SHORTEST_IN_BASE64: usize = 4;
 
 impl Patterns {
     pub(super) fn built_in() -> &'static Self {
@@ -33,52 +46,118 @@ impl Patterns {
     }
 
     fn new(specs: &'static [PatternSpec]) -> Self {
-        let literals = || {
-            let numbered = specs.iter().enumerate();
-            numbered.flat_map(|(owner, spec)| spec.literals.iter().map(move |one| (owner, one)))
-        };
-        let compiled = OnceLock::new;
+        let (mut literals, mut texts) = (Vec::new(), Vec::new());
+        for (pattern, spec) in specs.iter().enumerate() {
+            for text in spec.each_literal() {
+                let base64 = None;
+                literals.push(Literal { pattern, base64 });
+                texts.push(text);
+            }
+            let plain = spec.literals.iter().filter(|text| !text.contains('['));
+            for text in plain.filter(|_| !spec.named) {
+                let begin = base64::beginning(text);
+                if begin.len() >= SHORTEST_IN_BASE64 {
+                    let base64 = Some(begin.clone());
+                    literals.push(Literal { pattern, base64 });
+                    texts.push(begin);
+                }
+            }
+        }
+        let patterns = specs.iter().map(|spec| Pattern {
+            spec,
+            compiled: OnceLock::new(),
+        });
         Self {
-            needles: Needles::new(literals().map(|(_, literal)| literal.as_str())),
-            owners: literals().map(|(owner, _)| owner).collect(),
-            patterns: specs
-                .iter()
-                .map(|spec| Pattern {
-                    spec,
-                    compiled: compiled(),
-                })
-                .collect(),
+            needles: Needles::new(texts.iter().map(String::as_str)),
+            literals,
+            patterns: patterns.collect(),
         }
     }
 
     /// Adds every place at which a pattern matches.
     pub(super) fn find(&self, text: &[u8], pem: &mut Pem, found: &mut Vec<Secret>) {
-        let mut seen = vec![false; self.patterns.len()];
-        self.needles
-            .each(text, |place| seen[self.owners[place.needle]] = true);
-        for (at, pattern) in self.patterns.iter().enumerate().filter(|(at, _)| seen[*at]) {
-            pattern.find(text, at + 1, found);
-        }
+        let seen = self.find_if(text, found, |_| true);
         // The first pattern is the one for private keys, which go on over many lines.
         if pem.is_inside() || seen.first() == Some(&true) {
             pem.walk(text, found);
         }
     }
+
+    /// The same for secrets that are known by themselves.
+    pub(super) fn find_unnamed(&self, text: &[u8], found: &mut Vec<Secret>) {
+        self.find_if(text, found, |spec| !spec.named);
+    }
+
+    /// Adds what the patterns find that are wanted. Gives which have been seen.
+    fn find_if(
+        &self,
+        text: &[u8],
+        found: &mut Vec<Secret>,
+        is_wanted: impl Fn(&PatternSpec) -> bool,
+    ) -> Vec<bool> {
+        let mut seen = vec![false; self.patterns.len()];
+        self.needles.each(text, |place| {
+            let Some(literal) = self.literals.get(place.needle) else {
+                return;
+            };
+            match &literal.base64 {
+                None => seen[literal.pattern] = true,
+                // The search ignores letter case, base64 does not.
+                Some(begin) if text[place.start..place.end] == *begin.as_bytes() => {
+                    self.patterns[literal.pattern].decode(
+                        text,
+                        place.start,
+                        literal.pattern + 1,
+                        found,
+                    );
+                }
+                Some(_) => {}
+            }
+        });
+        for (at, pattern) in self.patterns.iter().enumerate().filter(|(at, _)| seen[*at]) {
+            if is_wanted(pattern.spec) {
+                pattern.find(text, at + 1, found);
+            }
+        }
+        seen
+    }
 }
 
 impl Pattern {
     fn find(&self, text: &[u8], rank: usize, found: &mut Vec<Secret>) {
-        for regex in self.compiled() {
-            for captures in regex.captures_iter(text) {
-                let Some(secret) = captures.name("secret").or_else(|| captures.get(0)) else {
-                    continue;
-                };
-                if Looks::built_in().like(self.spec.value, secret.as_bytes()) {
-                    let range = secret.range();
-                    found.push(Secret { range, rank });
-                }
-            }
+        found.extend(self.places(text).map(|range| Secret { range, rank }));
+    }
+
+    /// Adds the base64 that begins here, if it is that of a secret.
+    fn decode(&self, text: &[u8], start: usize, rank: usize, found: &mut Vec<Secret>) {
+        let before = text[..start].iter().rev();
+        let mut before = before.copied();
+        let (last, second) = (before.next(), before.next());
+        let is_begin = !last.is_some_and(|byte| byte.is_ascii_alphanumeric())
+            || second == Some(b'\\') && matches!(last, Some(b'n' | b'r' | b't'));
+        if !is_begin {
+            return;
         }
+        let digits = text[start..].iter();
+        let length = digits
+            .take_while(|byte| base64::is_digit(**byte) || **byte == b'=')
+            .count();
+        let end = start + length;
+        let plain = base64::decoded(&text[start..end]).unwrap_or_default();
+        if self.places(&plain).any(|place| place.start == 0) {
+            let range = start..end;
+            found.push(Secret { range, rank });
+        }
+    }
+
+    fn places(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+        self.compiled().iter().flat_map(move |regex| {
+            regex.captures_iter(text).filter_map(|captures| {
+                let secret = captures.name("secret").or_else(|| captures.get(0))?;
+                let is_secret = Looks::built_in().like(self.spec.value, secret.as_bytes());
+                is_secret.then(|| secret.range())
+            })
+        })
     }
 
     fn compiled(&self) -> &[Regex] {

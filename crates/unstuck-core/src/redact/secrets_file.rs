@@ -28,6 +28,34 @@ pub(super) struct PatternSpec {
     pub(super) regex: Vec<String>,
     #[serde(default)]
     pub(super) value: Value,
+    /// Whether only what stands before a secret tells that it is one.
+    #[serde(default)]
+    pub(super) named: bool,
+}
+
+impl PatternSpec {
+    /// The literals, one for each character that a class in them stands for.
+    pub(super) fn each_literal(&self) -> impl Iterator<Item = String> {
+        self.literals.iter().flat_map(|literal| expanded(literal))
+    }
+}
+
+/// The literals that one with classes such as `[a-f0-9]` stands for.
+fn expanded(literal: &str) -> Vec<String> {
+    let Some((before, rest)) = literal.split_once('[') else {
+        return vec![literal.to_owned()];
+    };
+    let (class, after) = rest.split_once(']').unwrap_or((rest, ""));
+    let mut letters = Vec::new();
+    let mut chars = class.chars().peekable();
+    while let Some(first) = chars.next() {
+        let last = chars.next_if_eq(&'-').and_then(|_| chars.next());
+        letters.extend(first..=last.unwrap_or(first));
+    }
+    let ends = expanded(after);
+    let each = letters.iter();
+    each.flat_map(|letter| ends.iter().map(move |end| format!("{before}{letter}{end}")))
+        .collect()
 }
 
 /// What a secret must look like besides what its pattern says.
@@ -37,6 +65,7 @@ pub(super) enum Value {
     #[default]
     Any,
     Random,
+    Mixed,
     Word,
     Password,
     Login,
@@ -102,5 +131,17 @@ impl SecretsFile {
     pub(super) fn rank(&self, id: &str) -> usize {
         let at = self.pattern.iter().position(|pattern| pattern.id == id);
         at.unwrap_or(self.pattern.len()) + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_in_a_literal_stands_for_each_of_its_characters() {
+        assert_eq!(expanded("plain-"), ["plain-"]);
+        assert_eq!(expanded("a[xy0-2]b"), ["axb", "ayb", "a0b", "a1b", "a2b"]);
+        assert_eq!(expanded("[ab][cd]"), ["ac", "ad", "bc", "bd"]);
     }
 }

@@ -1,7 +1,7 @@
 //! A text that comes in pieces: a secret that is split over two of them is found all the same.
 
 use super::pem::Pem;
-use super::{Redactor, Secret, masked};
+use super::{Redactor, Secret, masked, wrapped};
 
 /// So much of an unfinished line is kept before a part of it is let through.
 const LONGEST: usize = 64 << 10;
@@ -44,7 +44,8 @@ impl<'r> Stream<'r> {
         }
     }
 
-    /// Takes in the next piece and returns what may be shown by now: all finished lines.
+    /// Takes in the next piece and returns what may be shown by now: all finished lines, but for those at the end that may be
+    /// wrapped.
     pub fn push(&mut self, chunk: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         for piece in chunk.chunks(LONGEST) {
@@ -53,8 +54,8 @@ impl<'r> Stream<'r> {
             let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
             if let Some(end) = self.pending.iter().rposition(is_end) {
                 let rest = self.pending.split_off(end + 1);
-                out.extend(self.let_through());
-                self.pending = rest;
+                out.extend(self.let_lines_through());
+                self.pending.extend(rest);
             }
             if self.pending.len() > LONGEST {
                 out.extend(self.cut());
@@ -66,6 +67,31 @@ impl<'r> Stream<'r> {
     /// The unfinished last line, when no more comes.
     pub fn finish(mut self) -> Vec<u8> {
         self.let_through()
+    }
+
+    /// Lets finished lines through, but for the last ones if a secret may be wrapped from there to the next line. They stay
+    /// without what is known of them to be secret.
+    fn let_lines_through(&mut self) -> Vec<u8> {
+        let open = wrapped::open_end(&self.pending).filter(|_| self.shown == 0);
+        let is_short = |open: &wrapped::Open| self.pending.len() - open.line < AHEAD;
+        let Some(open) = open.filter(is_short) else {
+            return self.let_through();
+        };
+        let mut secrets = self.redactor.secrets(&self.pending, &mut self.pem.clone());
+        let is_cut =
+            |secret: &Secret| secret.range.start < open.line && secret.range.end > open.line;
+        if secrets.iter().any(is_cut) {
+            return self.let_through();
+        }
+        // What may go on is looked at again, with its continuation.
+        secrets.retain(|secret| secret.range.end <= open.start);
+        let first = secrets.partition_point(|secret| secret.range.end <= open.line);
+        let shown = masked(&self.pending[..open.line], &secrets[..first]);
+        let held = after(open.line, &secrets[first..]);
+        self.pending = masked(&self.pending[open.line..], &held);
+        self.redactor
+            .redact_after(&shown, &mut self.pem)
+            .into_owned()
     }
 
     /// Lets finished lines through.

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use unstuck_core::redact::{Redactor, secret_values};
 
+mod corpus;
 mod samples;
 
 fn redactor() -> Redactor {
@@ -33,6 +34,128 @@ fn known_values_are_hidden_wherever_they_are_and_however_they_are_written() {
     assert_eq!(redactor.redact(r#"xa\"b/c d1éy"#), hidden);
     assert_eq!(redactor.redact("xa%22b%2Fc%20d1%C3%A9y"), hidden);
     assert_eq!(redactor.redact("xA\"B/C D1éy"), "xA\"B/C D1éy");
+}
+
+/// M6: plain base64 of a value, alone or behind a user's name.
+#[test]
+fn known_values_are_hidden_in_base64() {
+    let env = [("APP_SECRET".to_owned(), "hunter2-hunter2!?".to_owned())];
+    let redactor = Redactor::new(secret_values(env.into_iter()));
+    for around in ["", "u:", "a-longer-user:"] {
+        let text = format!("{around}hunter2-hunter2!?");
+        let line = format!("data: {}", base64(text.as_bytes()));
+        let shown = redactor.redact(&line);
+        assert!(shown.contains("[redacted:environment]"), "{shown}");
+    }
+}
+
+/// M6: plain base64 of every key that begins like one.
+#[test]
+fn keys_are_hidden_in_base64() {
+    let keys: Vec<_> = samples::unnamed()
+        .into_iter()
+        .filter(samples::Unnamed::begins_with_literal)
+        .collect();
+    assert!(keys.len() > 120, "{}", keys.len());
+    for key in keys {
+        for end in ["", "\n"] {
+            let encoded = base64(format!("{}{end}", key.secret).as_bytes());
+            let line = format!("value: {encoded} and more");
+            let shown = redactor().redact(&line).into_owned();
+            assert!(!shown.contains(&encoded[4..20]), "{}: {shown}", key.secret);
+            assert!(shown.ends_with(" and more"), "{shown}");
+        }
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let number = three
+            .iter()
+            .chain([&0, &0])
+            .take(3)
+            .fold(0_usize, |number, byte| number << 8 | usize::from(*byte));
+        for place in 0..4 {
+            let digit = char::from(DIGITS[number >> (18 - 6 * place) & 63]);
+            text.push(if place > three.len() { '=' } else { digit });
+        }
+    }
+    text
+}
+
+/// What a terminal of 80 columns makes of a key at the end of a line: no part of it is left that is worth anything.
+#[test]
+fn a_key_that_is_wrapped_anywhere_is_hidden() {
+    for key in samples::unnamed() {
+        let secret = &key.secret;
+        for cut in (1..secret.len()).filter(|cut| secret.is_char_boundary(*cut)) {
+            let before = "a long line of a log that goes on until it is at the end of the screen: ";
+            let (left, right) = secret.split_at(cut);
+            for end in ["\n", "\r\n", "\n    "] {
+                let text = format!("{before}{left}{end}{right} and more\n");
+                let whole = redactor().redact(&text).into_owned();
+                for part in [left, right] {
+                    let is_left = part.len() >= 16 && whole.contains(part);
+                    assert!(!is_left, "{secret} cut at {cut}: {whole}");
+                }
+                assert!(whole.starts_with(before) && whole.ends_with(" and more\n"));
+                let streamed = streamed(&redactor(), text.as_bytes(), &[cut, 80, 3, 7]);
+                assert_eq!(String::from_utf8(streamed).unwrap(), whole, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_known_value_that_is_wrapped_is_hidden() {
+    let redactor = Redactor::new(["Kn0wn-value-of-some-length".to_owned()]);
+    let before = "x".repeat(70);
+    let text = format!("{before} Kn0wn-value-\nof-some-length\nnext\n");
+    let hidden = format!("{before} [redacted:environment]\n[redacted:environment]\nnext\n");
+    assert_eq!(redactor.redact(&text), hidden);
+    let pieces = streamed(&redactor, text.as_bytes(), &[75, 9, 4]);
+    assert_eq!(String::from_utf8(pieces).unwrap(), hidden);
+}
+
+/// A key at the end of a line does not take the first word of the next one along.
+#[test]
+fn what_follows_a_key_on_the_next_line_stays() {
+    let key = "sk-ant-api03-Zx9_q8-W7vutsrq";
+    let text = format!("Incorrect API key provided: {key}\nPlease check it.\n");
+    let shown = redactor().redact(&text).into_owned();
+    assert!(shown.ends_with("\nPlease check it.\n"), "{shown}");
+}
+
+/// Lock files, hashes and ids in masses: not one of them is taken for a key.
+#[test]
+fn hashes_and_ids_in_masses_stay() {
+    let lock = include_str!("../../../../Cargo.lock");
+    assert_eq!(redactor().redact(lock), lock);
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut draw = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut text = String::new();
+    for _ in 0..3000 {
+        let mut hex = |length: usize| -> String {
+            let digits: String = (0..4).map(|_| format!("{:016x}", draw())).collect();
+            digits[..length].to_owned()
+        };
+        let (sha1, sha256) = (hex(40), hex(64));
+        let uuid = format!("{}-{}-4{}-8{}-{}", hex(8), hex(4), hex(3), hex(3), hex(12));
+        let bytes: Vec<u8> = (0..8).flat_map(|_| draw().to_le_bytes()).collect();
+        text.push_str(&format!(
+            "commit {sha1}\n  id {uuid} sha256:{sha256}\n    \"integrity\": \"sha512-{}\",\nh1:{}\n",
+            base64(&bytes),
+            base64(&bytes[..32]),
+        ));
+    }
+    assert_eq!(redactor().redact(&text), text);
 }
 
 #[test]

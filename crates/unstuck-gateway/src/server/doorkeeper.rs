@@ -1,67 +1,103 @@
-//! Who may come in: only programs of this machine, or whoever brings the token.
+//! Who may come in: programs of the user who runs the gateway, and whoever brings the token.
 
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
+use hyper::http::uri::Authority;
 use hyper::{Request, Response, StatusCode, Uri};
+use unstuck_network::{PeerOwner, host_name, is_loopback_name, only_host};
 
+use super::route::Route;
 use crate::answer::Answer;
+use crate::elsewhere::Peer;
+use crate::settings::Secret;
 use crate::shared::Shared;
 use crate::upstream::TOKEN;
 
-/// The answer to whoever may not come in.
-pub(crate) fn refused(shared: &Shared, request: &Request<Incoming>) -> Option<Response<Answer>> {
+const NEEDS_TOKEN: &str = "unstuck: this gateway needs its token in the header x-unstuck-token\n";
+const OTHER_USER: &str = "unstuck: this gateway serves only the user who runs it; other users of this machine need a token \
+     (unstuck serve --token-file FILE)\n";
+const UNKNOWN_USER: &str = "unstuck: the user at the other end of this connection cannot be determined, and this gateway holds API \
+     keys; start it with a token (unstuck serve --token-file FILE)\n";
+
+/// Lets a request in, or gives the answer to whoever may not come in. The token is taken out: it is nobody else's business.
+pub(crate) fn admit(
+    shared: &Shared,
+    request: &mut Request<Incoming>,
+    from: Peer,
+) -> Result<(), Box<Response<Answer>>> {
+    let refused = |status, text| Err(Box::new(plain(status, text)));
     if let Some(token) = &shared.settings.token {
-        return match brings(request, token.reveal()) {
-            true => None,
-            false => Some(plain(
-                StatusCode::UNAUTHORIZED,
-                "unstuck: this gateway needs its token in the header x-unstuck-token\n",
-            )),
+        return match take_token(request, token) {
+            true => Ok(()),
+            false => refused(StatusCode::UNAUTHORIZED, NEEDS_TOKEN),
         };
     }
-    // Without a token only this machine is listened to. A web page must not reach it under a name of its own.
-    let host = request
-        .headers()
-        .get(HOST)
-        .and_then(|host| host.to_str().ok());
-    let host = host.or_else(|| {
-        request
-            .uri()
-            .authority()
-            .map(|authority| authority.as_str())
-    });
-    if !host.is_some_and(is_this_machine) {
-        return Some(plain(
+    match from.owner {
+        PeerOwner::SameUser => {}
+        PeerOwner::OtherUser(_) => return refused(StatusCode::FORBIDDEN, OTHER_USER),
+        PeerOwner::Unknown if may_be_anybody(shared, request) => {}
+        PeerOwner::Unknown => return refused(StatusCode::UNAUTHORIZED, UNKNOWN_USER),
+    }
+    // A web page must not reach this machine under a name of its own.
+    if !host(request).is_some_and(is_this_machine) {
+        return refused(
             StatusCode::FORBIDDEN,
             "unstuck: the host of this address is not this machine\n",
-        ));
+        );
     }
-    let origin = request
-        .headers()
-        .get(ORIGIN)
-        .map(|origin| origin.to_str().unwrap_or_default());
-    let is_own = |origin: &str| {
-        let uri = origin.parse::<Uri>().ok();
-        uri.and_then(|uri| uri.authority().map(|one| is_this_machine(one.as_str())))
-            .unwrap_or(false)
+    let mut origins = request.headers().get_all(ORIGIN).iter();
+    let is_own = |origin: &HeaderValue| {
+        let uri = origin.to_str().ok().and_then(|text| text.parse().ok());
+        let uri: Uri = uri.unwrap_or_default();
+        uri.authority()
+            .is_some_and(|one| is_this_machine(one.as_str()))
     };
-    match origin.is_none_or(is_own) {
-        true => None,
-        false => Some(plain(
+    match origins.all(is_own) {
+        true => Ok(()),
+        false => refused(
             StatusCode::FORBIDDEN,
             "unstuck: web pages may not use this gateway\n",
-        )),
+        ),
     }
 }
 
-fn brings(request: &Request<Incoming>, token: &str) -> bool {
-    let own = request.headers().get(TOKEN).map(HeaderValue::as_bytes);
-    let bearer = || {
-        let value = request.headers().get(AUTHORIZATION)?.to_str().ok()?;
-        Some(value.strip_prefix("Bearer ")?.as_bytes())
-    };
-    own.is_some_and(|own| same(own, token.as_bytes()))
-        || own.is_none() && bearer().is_some_and(|bearer| same(bearer, token.as_bytes()))
+/// Whether a request may come from anybody on this machine: it names a session of a private gateway, whose name only its agent
+/// knows, or there is no key here that it could spend.
+fn may_be_anybody(shared: &Shared, request: &Request<Incoming>) -> bool {
+    if shared.settings.is_private {
+        let route = Route::of(request.uri().path());
+        let session = route.and_then(|route| shared.sessions.get(route.session?));
+        return session.is_some();
+    }
+    shared
+        .settings
+        .upstreams
+        .iter()
+        .all(|one| one.key.is_none())
+}
+
+fn host(request: &Request<Incoming>) -> Option<&str> {
+    let hosts = request.headers().get_all(HOST).iter();
+    let hosts = hosts.map(|host| host.to_str().ok());
+    only_host(hosts, request.uri().authority().map(Authority::as_str))
+}
+
+/// Whether a request brings the token; then it has it no more.
+fn take_token(request: &mut Request<Incoming>, token: &Secret) -> bool {
+    let is_token = |given: &[u8]| same(given, token.reveal().as_bytes());
+    let headers = request.headers_mut();
+    if let Some(own) = headers.remove(TOKEN) {
+        return is_token(own.as_bytes());
+    }
+    let bearer = headers.get(AUTHORIZATION).and_then(|value| {
+        let value = value.to_str().ok()?;
+        Some(is_token(value.strip_prefix("Bearer ")?.as_bytes()))
+    });
+    let brings = bearer.unwrap_or(false);
+    if brings {
+        headers.remove(AUTHORIZATION);
+    }
+    brings
 }
 
 /// Compares without telling by its time where a difference is.
@@ -72,14 +108,7 @@ fn same(a: &[u8], b: &[u8]) -> bool {
 
 /// Whether a host, with or without a port, is this machine.
 fn is_this_machine(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
+    host_name(host).is_some_and(is_loopback_name)
 }
 
 /// A short answer of our own.
@@ -112,6 +141,8 @@ mod tests {
             "localhost.evil:80",
             "10.0.0.1",
             "",
+            "[::1].evil.example",
+            "127.0.0.1:1@evil.example",
         ] {
             assert!(!is_this_machine(host), "{host}");
         }

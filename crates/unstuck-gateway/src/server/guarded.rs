@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::doorkeeper::plain;
 use super::pass::{self, trouble};
+use super::path;
 use super::route::Route;
 use crate::answer::Answer;
 use crate::call::{Call, agent_of, version_of};
@@ -40,7 +41,13 @@ const RETRIES: HeaderName = HeaderName::from_static("x-stainless-retry-count");
 
 /// Answers a request.
 pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Answer> {
-    let path = request.uri().path().to_owned();
+    let Some(path) = path::contained(request.uri().path()) else {
+        return plain(
+            StatusCode::BAD_REQUEST,
+            "unstuck: the path leads above the base URL, or holds characters that it may not\n",
+        );
+    };
+    let path = path.into_owned();
     let Some(route) = Route::of(&path) else {
         return elsewhere(&request);
     };

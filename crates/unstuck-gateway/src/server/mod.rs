@@ -3,6 +3,7 @@
 mod doorkeeper;
 mod guarded;
 mod pass;
+mod path;
 mod route;
 
 use std::convert::Infallible;
@@ -21,8 +22,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
+use unstuck_network::PeerOwner;
 
 use crate::answer::Answer;
+use crate::elsewhere::Peer;
 use crate::error::GatewayError;
 use crate::quiet::Quiet;
 use crate::shared::Shared;
@@ -99,6 +102,9 @@ async fn connection(
 ) {
     // Without it small pieces of a stream wait for each other.
     let _ = stream.set_nodelay(true);
+    let Some(from) = peer(&stream, from) else {
+        return;
+    };
     let limit = shared.settings.limits.request;
     let Ok(is_http2) = tokio::time::timeout(limit, speaks_http2(&stream)).await else {
         return;
@@ -124,6 +130,16 @@ async fn connection(
         })
         .await;
     }
+}
+
+/// Who is at the other end, asked once for each connection and before anything of it is read; none if it is gone.
+fn peer(stream: &TcpStream, address: SocketAddr) -> Option<Peer> {
+    let owner = match stream.local_addr() {
+        Ok(local) => PeerOwner::of(local, address),
+        Err(_) => PeerOwner::Unknown,
+    };
+    // Once a connection is cut off, somebody else may have its address. What it had sent must not pass for theirs.
+    matches!(stream.take_error(), Ok(None)).then_some(Peer { address, owner })
 }
 
 /// Whether a client begins as one of HTTP/2 does that knows whom it speaks to. Nothing is taken from the stream.
@@ -180,8 +196,8 @@ async fn until_stopped<C: Future>(
 
 async fn answered(
     shared: Arc<Shared>,
-    request: Request<Incoming>,
-    from: SocketAddr,
+    mut request: Request<Incoming>,
+    from: Peer,
 ) -> Result<Response<Answer>, Infallible> {
     if let Some(elsewhere) = &shared.settings.elsewhere
         && !route::is_gateways(request.uri().path())
@@ -189,8 +205,8 @@ async fn answered(
         let answer = elsewhere.answer(request, from).await;
         return Ok(answer.map(Answer::Elsewhere));
     }
-    if let Some(refused) = doorkeeper::refused(&shared, &request) {
-        return Ok(refused);
+    if let Err(refused) = doorkeeper::admit(&shared, &mut request, from) {
+        return Ok(*refused);
     }
     Ok(guarded::answer(shared, request).await)
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hyper::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName,
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderName,
     HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::{HeaderMap, Method, Request, Uri};
@@ -59,8 +59,11 @@ impl Sending<'_> {
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         let mut query = self.query.map(str::to_owned);
+        if upstream.key.is_some() || !upstream.takes_client_key {
+            query = without_client_key(&mut headers, query.as_deref());
+        }
         if let Some(key) = &upstream.key {
-            query = with_key(upstream.protocol, key, &mut headers, query.as_deref());
+            add_key(upstream.protocol, key, &mut headers);
         }
         let mut request = Request::new(body);
         *request.method_mut() = self.method.clone();
@@ -107,37 +110,60 @@ fn address(base: &Uri, path: &str, query: Option<&str>) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// Puts an upstream's own key where its protocol has it, and takes the client's out.
-fn with_key(
-    protocol: Protocol,
-    key: &Secret,
-    headers: &mut HeaderMap,
-    query: Option<&str>,
-) -> Option<String> {
-    const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-    const GOOGLE: HeaderName = HeaderName::from_static("x-goog-api-key");
-    let sensitive = |text: &str| {
-        let mut value = HeaderValue::from_str(text).ok()?;
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const GOOGLE_KEY: HeaderName = HeaderName::from_static("x-goog-api-key");
+/// Headers by which clients show who they are.
+const CREDENTIALS: [HeaderName; 6] = [
+    AUTHORIZATION,
+    API_KEY,
+    GOOGLE_KEY,
+    HeaderName::from_static("api-key"),
+    HeaderName::from_static("x-goog-iam-authorization-token"),
+    COOKIE,
+];
+
+/// Takes out the client's key, wherever a protocol may have it; what is left of the query.
+fn without_client_key(headers: &mut HeaderMap, query: Option<&str>) -> Option<String> {
+    for name in CREDENTIALS {
+        headers.remove(name);
+    }
+    let is_key = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        ["key", "api_key", "api-key", "access_token"]
+            .iter()
+            .any(|key| name.eq_ignore_ascii_case(key))
+    };
+    let kept: Vec<_> = query?.split('&').filter(|pair| !is_key(pair)).collect();
+    (!kept.is_empty()).then(|| kept.join("&"))
+}
+
+/// Puts an upstream's own key where its protocol has it.
+fn add_key(protocol: Protocol, key: &Secret, headers: &mut HeaderMap) {
+    let (name, text) = match protocol {
+        Protocol::Anthropic => (API_KEY, key.reveal().to_owned()),
+        Protocol::OpenAi => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
+        Protocol::Gemini => (GOOGLE_KEY, key.reveal().to_owned()),
+    };
+    if let Ok(mut value) = HeaderValue::from_str(&text) {
         value.set_sensitive(true);
-        Some(value)
-    };
-    headers.remove(AUTHORIZATION);
-    headers.remove(API_KEY);
-    headers.remove(GOOGLE);
-    let (name, value) = match protocol {
-        Protocol::Anthropic => (API_KEY, sensitive(key.reveal())),
-        Protocol::OpenAi => (
-            AUTHORIZATION,
-            sensitive(&format!("Bearer {}", key.reveal())),
-        ),
-        Protocol::Gemini => (GOOGLE, sensitive(key.reveal())),
-    };
-    if let Some(value) = value {
         headers.insert(name, value);
     }
-    let kept: Vec<_> = query?
-        .split('&')
-        .filter(|pair| !(protocol == Protocol::Gemini && pair.starts_with("key=")))
-        .collect();
-    (!kept.is_empty()).then(|| kept.join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clients_key_is_taken_out_wherever_it_is() {
+        let mut headers = HeaderMap::new();
+        for name in CREDENTIALS {
+            headers.insert(name, HeaderValue::from_static("key-1"));
+        }
+        headers.insert(HOST, HeaderValue::from_static("a"));
+        let left = without_client_key(&mut headers, Some("key=key-1&a=b&API_KEY=key-1&monkey=1"));
+        assert_eq!(left.as_deref(), Some("a=b&monkey=1"));
+        assert_eq!(headers.len(), 1);
+        assert_eq!(without_client_key(&mut headers, Some("key=key-1")), None);
+    }
 }

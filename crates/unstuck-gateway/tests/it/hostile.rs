@@ -124,6 +124,110 @@ async fn web_pages_and_foreign_names_are_refused() {
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
 }
 
+/// L6: hosts that one reader takes for this machine, and another for somebody else's name.
+#[tokio::test]
+async fn a_host_that_can_be_read_in_two_ways_is_refused() {
+    let ground = Ground::new(OpenAi, &[GOOD]).await;
+    for host in [
+        "[::1].evil.example",
+        "127.0.0.1:1@evil.example",
+        "127.0.0.1:80:80",
+        "localhost\r\nhost: localhost",
+        "localhost\r\nhost: evil.example",
+    ] {
+        let text = raw(&ground, &[&asked(host, "")]).await;
+        assert!(text.starts_with("HTTP/1.1 403"), "{host}: {text}");
+    }
+    let elsewhere = asked("localhost", "").replace("POST /", "POST http://evil.example/");
+    let text = raw(&ground, &[&elsewhere]).await;
+    assert!(text.starts_with("HTTP/1.1 403"), "{text}");
+    assert_eq!(ground.asked(), [0]);
+}
+
+/// L4: with the injected key, a path must not reach anything above the base URL of the upstream.
+#[tokio::test]
+async fn no_path_leads_above_the_base_url_of_an_upstream() {
+    let ground = Ground::with(OpenAi, &[GOOD], |settings| {
+        settings.upstreams[0].key = Some(Secret::new("0wners-key"));
+    })
+    .await;
+    for path in [
+        "/openai/v1/../../admin",
+        "/openai/v1/..",
+        "/openai/v1/%2e%2e/%2e%2e/admin",
+        "/openai/v1/..%2f..%2fadmin",
+        "/openai/v1/%252e%252e/admin",
+        "/openai/v1/..\\..\\admin",
+        "/openai/v1/..%5cadmin",
+        "/s/a/openai/v1/../../../admin",
+        "/openai/v1/..;/admin",
+    ] {
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let text = raw(&ground, &[&request]).await;
+        assert!(text.starts_with("HTTP/1.1 400"), "{path}: {text}");
+    }
+    assert_eq!(ground.asked(), [0]);
+    let twice = ground.post("/openai/v1//chat/completions", BODY).await;
+    assert_eq!(twice.status.as_u16(), 200, "{twice:?}");
+    let path = ground.upstreams[0].requests()[0].path.clone();
+    assert_eq!(path, "/v1/chat/completions");
+}
+
+/// L3: the client's key is for whom the client would ask, not for who stands in.
+#[tokio::test]
+async fn a_fallback_without_a_key_gets_no_key_of_the_client() {
+    let down = "[[step]]\nserver_error = {}\ntimes = \"always\"\n";
+    for protocol in [OpenAi, Anthropic] {
+        let ground = Ground::new(protocol, &[down, GOOD]).await;
+        let path = match protocol {
+            OpenAi => "/openai/v1/chat/completions",
+            _ => "/anthropic/v1/messages",
+        };
+        let more = [
+            ("content-type", "application/json"),
+            ("x-goog-api-key", "key-1"),
+            ("api-key", "key-1"),
+            ("cookie", "session=key-1"),
+        ];
+        let reply = ground.send(hyper::Method::POST, path, &more, BODY).await;
+        assert_eq!(reply.status.as_u16(), 200, "{reply:?}");
+        let (first, second) = (
+            &ground.upstreams[0].requests()[0],
+            &ground.upstreams[1].requests()[0],
+        );
+        for name in [
+            "authorization",
+            "x-api-key",
+            "x-goog-api-key",
+            "api-key",
+            "cookie",
+        ] {
+            assert!(
+                first.header(name).is_some(),
+                "{name} is passed on: {first:?}"
+            );
+            assert!(
+                second.header(name).is_none(),
+                "{name} stays here: {second:?}"
+            );
+        }
+    }
+}
+
+/// The token for the gateway is not sent to the provider, wherever a client puts it.
+#[tokio::test]
+async fn the_gateways_own_token_stays_here() {
+    let ground = Ground::with(OpenAi, &[GOOD], |settings| {
+        settings.token = Some(Secret::new("t0ken"));
+    })
+    .await;
+    let text = raw(&ground, &[&asked("a", "authorization: Bearer t0ken\r\n")]).await;
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    let request = &ground.upstreams[0].requests()[0];
+    assert!(request.header("authorization").is_none(), "{request:?}");
+}
+
 #[tokio::test]
 async fn beyond_this_machine_a_token_is_needed() {
     let ground = Ground::with(OpenAi, &[GOOD], |settings| {

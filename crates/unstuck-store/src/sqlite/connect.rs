@@ -2,8 +2,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -23,6 +24,21 @@ pub(super) fn writer(path: &Path) -> Result<Connection, StoreError> {
 /// A connection that only reads.
 pub(super) fn reader(path: &Path, patience: Duration) -> Result<Connection, StoreError> {
     connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY, patience)
+}
+
+/// The name of a file that nobody can change, so that it is read without the files beside it.
+pub(super) fn unchanging(path: &Path) -> PathBuf {
+    let mut name = String::from("file:");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' => {
+                name.push(char::from(*byte));
+            }
+            other => name.push_str(&format!("%{other:02X}")),
+        }
+    }
+    name.push_str("?immutable=1");
+    PathBuf::from(name)
 }
 
 /// Does something again for as long as others are in the way.
@@ -54,7 +70,10 @@ pub(super) fn waiting<T>(
 
 fn connect(path: &Path, mode: OpenFlags, wait: Duration) -> Result<Connection, StoreError> {
     let open = || {
-        let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        let connection = Connection::open_with_flags(
+            path,
+            mode | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI,
+        )?;
         connection.busy_timeout(wait)?;
         connection.set_prepared_statement_cache_capacity(64);
         Ok(connection)

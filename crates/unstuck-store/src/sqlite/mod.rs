@@ -19,6 +19,7 @@ mod questions;
 mod read;
 mod readers;
 mod recount;
+mod room;
 pub(crate) mod settings;
 mod spending;
 mod told;
@@ -72,7 +73,8 @@ pub struct Sqlite {
 struct Shared {
     path: PathBuf,
     redact: Option<Redact>,
-    writer: Sender<Job>,
+    /// None where it cannot be written.
+    writer: Option<Sender<Job>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     readers: Readers,
     watch: Watch,
@@ -105,10 +107,44 @@ impl Sqlite {
                 watch: Watch::new(path.clone(), patience, bell),
                 path,
                 redact: options.redact,
-                writer,
+                writer: Some(writer),
                 thread: Mutex::new(Some(thread)),
             }),
         })
+    }
+
+    /// Opens a store that cannot be written: what is to be written is refused.
+    pub(crate) async fn open_read_only(path: &Path, options: Options) -> Result<Self, StoreError> {
+        let (given, patience) = (path.to_owned(), options.patience);
+        let (reply, opened) = oneshot::channel();
+        let open = move || {
+            // Nobody may be waiting any more.
+            let _ = reply.send(open::read_only(&given, patience));
+        };
+        thread::Builder::new()
+            .name("unstuck-store".into())
+            .spawn(open)
+            .map_err(StoreError::database)?;
+        let name = opened.await.map_err(|_| StoreError::closed())??;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                readers: Readers::new(name.clone(), patience),
+                watch: Watch::new(name, patience, Arc::default()),
+                path: path.to_owned(),
+                redact: options.redact,
+                writer: None,
+                thread: Mutex::new(None),
+            }),
+        })
+    }
+
+    /// Whether there is room for more beside the store, and it may be written there.
+    pub(crate) fn probe_room(&self) -> Result<(), StoreError> {
+        let path = &self.shared.path;
+        if self.shared.writer.is_none() {
+            return Err(StoreError::ReadOnly { path: path.clone() });
+        }
+        room::probe(path)
     }
 
     pub(crate) fn redact(&self) -> Option<&Redact> {
@@ -346,6 +382,9 @@ impl Sqlite {
     pub(crate) async fn close(self) -> Result<(), StoreError> {
         self.shared.watch.close();
         self.shared.readers.close();
+        if self.shared.writer.is_none() {
+            return Ok(());
+        }
         self.write(Job::Close).await?;
         let mut thread = self
             .shared
@@ -359,8 +398,12 @@ impl Sqlite {
     }
 
     async fn write<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, StoreError> {
+        let Some(writer) = &self.shared.writer else {
+            let path = self.shared.path.clone();
+            return Err(StoreError::ReadOnly { path });
+        };
         let (reply, answer) = oneshot::channel();
-        let sent = self.shared.writer.send(job(reply));
+        let sent = writer.send(job(reply));
         sent.map_err(|_| StoreError::closed())?;
         answer.await.map_err(|_| StoreError::closed())?
     }

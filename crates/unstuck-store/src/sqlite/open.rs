@@ -30,6 +30,48 @@ pub(super) fn writer(path: &Path, patience: Duration) -> Result<(Connection, Pat
     Ok((connection, path))
 }
 
+/// The path of a store that cannot be written, by which it can be read.
+///
+/// Beside a file in WAL mode others are needed, which cannot be made in a folder that is read-only. Where nobody has written
+/// anything that is not in the file yet, it is read without them.
+pub(super) fn read_only(path: &Path, patience: Duration) -> Result<PathBuf, StoreError> {
+    let path = path
+        .canonicalize()
+        .map_err(|error| StoreError::unreachable("open", path, error))?;
+    let has_log = beside(&path)
+        .metadata()
+        .is_ok_and(|metadata| metadata.len() > 0);
+    let mut readable = Err(StoreError::ReadOnly { path: path.clone() });
+    let unchanging = (!has_log).then(|| connect::unchanging(&path));
+    for name in [Some(path.clone()), unchanging].into_iter().flatten() {
+        readable = is_known(&path, &name, patience).map(|()| name);
+        if readable.is_ok() {
+            break;
+        }
+    }
+    readable
+}
+
+/// The log of a store.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+/// Whether a store can be read by this name and has the schema that is known here.
+fn is_known(path: &Path, name: &Path, patience: Duration) -> Result<(), StoreError> {
+    let connection = connect::reader(name, patience)?;
+    let version = identify(&connection).map_err(|error| failure::told(path, error))?;
+    match version {
+        None => Err(StoreError::NotAStore { path: path.into() }),
+        Some(version) if version < migrate::KNOWN => {
+            Err(StoreError::ReadOnly { path: path.into() })
+        }
+        Some(version) => migrate::refuse_newer(path, version),
+    }
+}
+
 /// The version of the store's schema, 0 if the file is empty; none if the file is something else.
 ///
 /// All is read in one transaction: another process may be making the store at this very moment.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use unstuck_store::RunFilter;
+use unstuck_store::{RunFilter, StoreError};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -41,7 +41,7 @@ async fn health(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
     get,
     path = "/api/ready",
     tag = "server",
-    responses((status = OK, description = "The store can be read.", body = Ready))
+    responses((status = OK, description = "The store can be read and written.", body = Ready))
 )]
 async fn ready(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
     let one = RunFilter {
@@ -49,7 +49,20 @@ async fn ready(State(web): State<Arc<Web>>) -> Result<Response, Problem> {
         ..RunFilter::default()
     };
     let read = web.store().runs(&one).await;
-    read.map_err(|error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()))?;
+    let not_ready =
+        |error: StoreError| Problem::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string());
+    read.map_err(not_ready)?;
+    let store = web.store().clone();
+    let probed = tokio::task::spawn_blocking(move || store.probe_room()).await;
+    match probed {
+        Ok(room) => room.map_err(not_ready)?,
+        Err(error) => {
+            return Err(Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                error.to_string(),
+            ));
+        }
+    }
     web.told(&Ready {
         status: "ready".to_owned(),
     })

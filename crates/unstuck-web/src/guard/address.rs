@@ -5,33 +5,27 @@ use std::net::IpAddr;
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, Uri, header};
+use unstuck_network::{host_name, only_host};
 
 /// What shows that a request came through somebody else, so that its address tells nothing.
 const PASSED_ON: [&str; 4] = ["forwarded", "x-forwarded-for", "x-real-ip", "via"];
 
-/// The host, with its port, that was asked for.
+/// The host, with its port, that was asked for; none where it is not exactly one.
 pub(crate) fn host(parts: &Parts) -> Option<&str> {
-    let named = parts.headers.get(header::HOST);
-    match named {
-        Some(named) => named.to_str().ok(),
-        None => parts.uri.authority().map(Authority::as_str),
-    }
+    let hosts = parts.headers.get_all(header::HOST).iter();
+    let hosts = hosts.map(|host| host.to_str().ok());
+    let host = only_host(hosts, parts.uri.authority().map(Authority::as_str));
+    host.filter(|host| host_name(host).is_some())
 }
 
 /// Whether a host cannot be a name that somebody else has pointed here: an address, or a name that is ours.
 pub(crate) fn is_ours(host: &str, names: &[String]) -> bool {
-    let name = name_of(host);
+    let Some(name) = host_name(host) else {
+        return false;
+    };
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok()
         || names.iter().any(|ours| ours.eq_ignore_ascii_case(name))
-}
-
-/// The name in a host, without its port.
-fn name_of(host: &str) -> &str {
-    match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    }
 }
 
 /// Whether a request was passed on by somebody else.
@@ -92,6 +86,8 @@ mod tests {
             "localhost.evil:80",
             "",
             ":80",
+            "[::1].evil.example",
+            "127.0.0.1:1@evil.example",
         ] {
             assert!(!is_ours(host, &names), "{host}");
         }

@@ -1,7 +1,8 @@
 //! Who may come in, how often, and what leaves with every answer.
 //!
 //! - A host that is a name of somebody else's is refused (DNS rebinding), and so is every page of another origin.
-//! - From this machine everybody may look; from elsewhere only who brings a token or has logged in.
+//! - From this machine programs of the same user may look; anybody else only with a token or a login: other users of this
+//!   machine, other machines, and whoever cannot be told apart from them.
 //! - Whatever changes something needs a token or a login with the key that only our own pages have, wherever it comes
 //!   from: agents live on this machine, too.
 
@@ -24,6 +25,6 @@ pub use who::Who;
 pub(crate) use logins::{Logins, Opened};
 pub(crate) use rates::{Asker, Rates};
 pub(crate) use rejected::Rejected;
-pub(crate) use who::{Admin, Papers, cookie, needs, peer, wrong};
+pub(crate) use who::{Admin, Papers, Peer, cookie, needs, wrong};
 
 pub use crate::model::Scope;

@@ -12,6 +12,8 @@ use std::time::Duration;
 use unstuck_core::Timestamp;
 use unstuck_core::decision::{Budget, BudgetSettings};
 
+use super::who::Peer;
+
 /// So many askers are remembered; those that have not asked for long go first.
 const MOST: usize = 10_000;
 
@@ -42,8 +44,8 @@ pub struct RateLimits {
     pub here: Rate,
     /// Of each token or login from elsewhere, and of each other address; 200 at once and 50 in a second by default.
     pub elsewhere: Rate,
-    /// How often an address is told that its token or code is wrong; 20 at once and one in ten seconds by default. Right
-    /// ones of the same address are not held up by it.
+    /// How often an address, or one user of this machine, is told that a token or code is wrong; 20 at once and one in ten
+    /// seconds by default. Right ones of the same address are not held up by it.
     pub wrong: Rate,
 }
 
@@ -63,8 +65,8 @@ impl Default for RateLimits {
 pub(crate) enum Asker {
     /// Whoever has this token or login, by its hash.
     Known(String),
-    /// Whoever is at this address; none where that is not known.
-    At(Option<IpAddr>),
+    /// Whoever is at this address, and of this user where that is known.
+    At(Peer),
 }
 
 /// The buckets of all askers.
@@ -95,8 +97,8 @@ impl Rates {
         spend(&self.asked, asker, rate, now)
     }
 
-    /// Counts a wrong token or code from an address; how long to wait if there were too many.
-    pub(crate) fn was_wrong(&self, peer: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
+    /// Counts a wrong token or code of a peer; how long to wait if there were too many.
+    pub(crate) fn was_wrong(&self, peer: Peer, now: Timestamp) -> Result<(), Duration> {
         spend(&self.wrong, Asker::At(peer), self.limits.wrong, now)
     }
 }
@@ -104,7 +106,10 @@ impl Rates {
 fn spend(buckets: &Buckets, asker: Asker, rate: Rate, now: Timestamp) -> Result<(), Duration> {
     let mut buckets = buckets.lock().unwrap_or_else(PoisonError::into_inner);
     let asker = match asker {
-        Asker::At(peer) => Asker::At(peer.map(neighbourhood)),
+        Asker::At(peer) => Asker::At(Peer {
+            address: peer.address.map(neighbourhood),
+            ..peer
+        }),
         known => known,
     };
     if buckets.len() >= MOST && !buckets.contains_key(&asker) {
@@ -137,6 +142,8 @@ fn neighbourhood(address: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
+    use unstuck_network::PeerOwner;
+
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_seconds(1_794_777_000);
@@ -150,8 +157,15 @@ mod tests {
         })
     }
 
+    fn peer(text: &str) -> Peer {
+        Peer {
+            address: text.parse().ok(),
+            owner: PeerOwner::Unknown,
+        }
+    }
+
     fn at(text: &str) -> Asker {
-        Asker::At(text.parse().ok())
+        Asker::At(peer(text))
     }
 
     #[test]
@@ -182,11 +196,16 @@ mod tests {
     #[test]
     fn who_guesses_tokens_is_only_kept_from_guessing() {
         let rates = rates();
-        let guesser = "192.0.2.7".parse().ok();
+        let guesser = peer("192.0.2.7");
         assert!((0..2).all(|_| rates.was_wrong(guesser, NOW).is_ok()));
         let wait = rates.was_wrong(guesser, NOW).unwrap_err();
         assert!(wait > Duration::from_secs(5), "{wait:?}");
         assert!(rates.asked(at("192.0.2.7"), false, NOW).is_ok());
-        assert!(rates.was_wrong("192.0.2.8".parse().ok(), NOW).is_ok());
+        assert!(rates.was_wrong(peer("192.0.2.8"), NOW).is_ok());
+        let other_user = Peer {
+            owner: PeerOwner::OtherUser(6666),
+            ..guesser
+        };
+        assert!(rates.was_wrong(other_user, NOW).is_ok());
     }
 }

@@ -6,6 +6,7 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use unstuck_core::Timestamp;
+use unstuck_network::PeerOwner;
 
 use super::address;
 use super::logins::Logins;
@@ -154,10 +155,28 @@ pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     found.map(|(_, value)| value.to_owned())
 }
 
-/// The address that a request came from; none where the listener does not tell.
-pub(crate) fn peer(parts: &Parts) -> Option<IpAddr> {
-    let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
-    info.map(|ConnectInfo(peer)| peer.ip().to_canonical())
+/// Where a request came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Peer {
+    /// The address; none where the listener does not tell.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) owner: PeerOwner,
+}
+
+impl Peer {
+    pub(crate) fn of(parts: &Parts) -> Self {
+        let info = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+        let owner = parts.extensions.get::<PeerOwner>();
+        Self {
+            address: info.map(|ConnectInfo(peer)| peer.ip().to_canonical()),
+            owner: owner.copied().unwrap_or(PeerOwner::Unknown),
+        }
+    }
+
+    /// Whether it is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        self.address.is_some_and(|address| address.is_loopback())
+    }
 }
 
 impl<S: Sync> FromRequestParts<S> for Who {

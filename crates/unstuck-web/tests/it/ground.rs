@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use unstuck_core::redact::Redactor;
+use unstuck_network::PeerOwner;
 use unstuck_run::clock::Clock;
 use unstuck_store::{Location, Options, Store};
 use unstuck_web::guard::{RateLimits, Scope, Tokens};
@@ -84,7 +86,9 @@ impl Ground {
         };
         change(&mut options);
         let web = Web::new(options);
-        let service = router(Arc::clone(&web)).into_make_service_with_connect_info::<SocketAddr>();
+        let service = router(Arc::clone(&web))
+            .layer(Extension(PeerOwner::SameUser))
+            .into_make_service_with_connect_info::<SocketAddr>();
         let serving = tokio::spawn(async move {
             axum::serve(listener, service).await.unwrap();
         });

@@ -3,7 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::Extension;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use unstuck_network::PeerOwner;
 use unstuck_web::guard::{Rate, RateLimits, Scope};
 
 use crate::ground::Ground;
@@ -186,6 +190,56 @@ async fn a_client_of_unknown_address_needs_a_token() {
         200
     );
     serving.abort();
+}
+
+/// M7: other users of this machine, and whoever cannot be told apart from them, need a token also to look.
+#[tokio::test]
+async fn loopback_is_not_one_user() {
+    let ground = Ground::filled().await;
+    let token = ground.token(Scope::Read);
+    for owner in [PeerOwner::OtherUser(6666), PeerOwner::Unknown] {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address: SocketAddr = listener.local_addr().unwrap();
+        let service = unstuck_web::router(Arc::clone(&ground.web))
+            .layer(Extension(owner))
+            .into_make_service_with_connect_info::<SocketAddr>();
+        let serving = tokio::spawn(async move { axum::serve(listener, service).await });
+        for path in ["/api/runs", "/api/escalations", "/api/events", "/runs"] {
+            let url = format!("http://{address}{path}");
+            let reply = ground.ask_url("GET", &url).send().await;
+            assert_eq!(reply.status, 401, "{owner:?} {path}");
+            let reply = ground.ask_url("GET", &url).token(&token).begin().await;
+            assert_eq!(reply.status(), 200, "{owner:?} {path}");
+        }
+        let page = ground.ask_url("GET", &format!("http://{address}/"));
+        let page = page.header("accept", "text/html").send().await;
+        assert_eq!(page.header("location"), "/login", "{owner:?}");
+        serving.abort();
+    }
+}
+
+/// L6: a host that is written so that one reader takes it for this machine and another for somebody else's name.
+#[tokio::test]
+async fn a_host_that_can_be_read_in_two_ways_is_refused() {
+    let ground = Ground::filled().await;
+    let token = ground.token(Scope::Admin);
+    for hosts in [
+        "host: [::1].evil.example\r\n",
+        "host: 127.0.0.1:1@evil.example\r\n",
+        "host: 127.0.0.1:80:80\r\n",
+        "host: 127.0.0.1\r\nhost: 127.0.0.1\r\n",
+        "host: localhost\r\nhost: evil.example\r\n",
+    ] {
+        for signed in ["", &format!("authorization: Bearer {token}\r\n")] {
+            let request =
+                format!("GET /api/runs HTTP/1.1\r\n{hosts}{signed}connection: close\r\n\r\n");
+            let mut stream = TcpStream::connect(ground.address).await.unwrap();
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply).await.unwrap();
+            assert!(reply.starts_with("HTTP/1.1 400 "), "{hosts}: {reply}");
+        }
+    }
 }
 
 fn rate(burst: u32) -> Rate {

@@ -11,6 +11,7 @@ use unstuck_core::episode::{AttemptOutcome, AttemptStory, Timeline};
 use unstuck_run::worktree::{ChangedFile, Reader, Snapshots, WorktreeError};
 
 use crate::history::History;
+use crate::messages::Messages;
 use crate::named::Named;
 use crate::output::{BOLD, DIM, GREEN, Output, RED};
 use crate::report::{hinted, refused};
@@ -78,11 +79,7 @@ pub(crate) fn run(args: &DiffArgs, session: &Session<'_>, out: &mut Output) -> R
         To::Now(note) => (snapshots.now().map_err(explained)?.tree, Some(note)),
     };
     if let Some(note) = note {
-        writeln!(
-            anstream::stderr(),
-            "{DIM}{}: {note}{DIM:#}",
-            compared.subject
-        )?;
+        writeln!(Messages::auto(), "{DIM}{}: {note}{DIM:#}", compared.subject)?;
     }
     let shown = Shown {
         snapshots,
@@ -241,7 +238,7 @@ impl Shown {
         if !out.is_read_by_a_person() {
             return match self.diff(Reader::Program)?.as_slice() {
                 [] => self.nothing(),
-                patch => out.exactly(patch),
+                patch => Ok(out.exactly(patch)?),
             };
         }
         let patch = self.diff(Reader::Person)?;
@@ -254,7 +251,7 @@ impl Shown {
     fn nothing(&self) -> Result<()> {
         let subject = &self.compared.subject;
         writeln!(
-            anstream::stderr(),
+            Messages::auto(),
             "{subject} changed nothing in the work tree"
         )?;
         Ok(())

@@ -11,6 +11,7 @@ use unstuck_faults::examples::Example;
 use unstuck_faults::{FaultServer, FaultsError, Options, Script, Stats, catalog, examples};
 
 use crate::address;
+use crate::messages::Messages;
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
 
@@ -126,7 +127,7 @@ fn serve(args: &ServeArgs, out: &mut Output) -> Result<()> {
 /// Tells where the server is; to standard error, since standard output is for what was counted.
 fn announce(server: &FaultServer) {
     // There is nobody left to tell when the terminal is gone.
-    let mut to = std::io::stderr();
+    let mut to = Messages::auto();
     let _ = writeln!(to, "listening on {}; Ctrl-C ends it", server.url());
     if let Some(url) = server.tls_url() {
         let _ = writeln!(to, "by TLS: {url}");

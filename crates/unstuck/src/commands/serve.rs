@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anstream::AutoStream;
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::sync::broadcast::Receiver;
@@ -28,6 +27,7 @@ use crate::environment;
 use crate::gateway::{
     Configured, Counting, books, count_spent, follow, name_of, of_config, of_flag, said, settings,
 };
+use crate::messages::Messages;
 use crate::notifying::{AtWork, Notifying};
 use crate::output::{BOLD, DIM, Output};
 use crate::report::hinted;
@@ -337,14 +337,14 @@ fn welcome(gateway: &Gateway, web: &Web, needs_token: bool, out: &mut Output) ->
 
 /// One line for each thing that happens.
 struct Teller {
-    stderr: AutoStream<io::Stderr>,
+    stderr: Messages,
     quiet: bool,
 }
 
 impl Teller {
     fn new(session: &Session<'_>, quiet: bool) -> Self {
         Self {
-            stderr: AutoStream::new(io::stderr(), session.color.choice()),
+            stderr: Messages::new(session.color),
             quiet,
         }
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 use unstuck_store::Location;
 use unstuck_web::guard::{Scope, Token, TokenError, Tokens};
 
+use crate::messages::Messages;
 use crate::output::{BOLD, DIM, Output};
 use crate::report::{hinted, refused};
 use crate::servers::{self, Server};
@@ -114,7 +115,7 @@ pub(crate) fn run(args: &TokenArgs, store: Option<&Location>, out: &mut Output) 
             list(false, &tokens, out)?;
             out.finish()?;
             writeln!(
-                anstream::stderr(),
+                Messages::auto(),
                 "{DIM}`unstuck token create` makes one, `unstuck token --help` tells more{DIM:#}"
             )?;
             Ok(())
@@ -181,7 +182,7 @@ fn create(args: &CreateArgs, tokens: &Tokens, out: &mut Output) -> Result<()> {
     writeln!(out, "{secret}")?;
     out.finish()?;
     writeln!(
-        anstream::stderr(),
+        Messages::auto(),
         "{DIM}token {} of {name} ({}); it is shown only now, keep it. `unstuck token revoke {}` takes it back.{DIM:#}",
         token.id,
         token.scope,

@@ -18,13 +18,14 @@ pub(crate) use settings::settings;
 pub(crate) use upstreams::{of_config, of_flag};
 pub(crate) use words::{name_of, said};
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 use unstuck_gateway::{Announce, BooksOptions, StoreLedger};
 use unstuck_run::drive::{Announcer, ourselves};
 use unstuck_store::Store;
 
+use crate::messages::Messages;
 use crate::notifying::Notifying;
 
 /// Where a gateway writes down what it does, and who is told of the questions that it asks; on the runtime of the caller.
@@ -43,7 +44,7 @@ pub(crate) fn books(
         owner: Some(ourselves()),
         tell: Box::new(|why| {
             // Nothing can be done if nobody reads it.
-            let _ = writeln!(io::stderr(), "unstuck: warning: {why}");
+            let _ = writeln!(Messages::auto(), "unstuck: warning: {why}");
         }),
     };
     Arc::new(StoreLedger::start(store, options))

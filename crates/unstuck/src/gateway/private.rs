@@ -193,7 +193,8 @@ impl<'a> Private<'a> {
             let variables = AddressVariable::all(Some(agent), self.agents);
             let section = self.config.gateway();
             let upstreams = of_environment(section, &variables, &self.env)?;
-            let settings = settings(section, upstreams, errand.policy.clone());
+            let mut settings = settings(section, upstreams, errand.policy.clone());
+            settings.is_private = true;
             let project = errand.project.to_owned();
             let knowledge = Configured::new(self.config)?;
             Running::start(settings, knowledge, self.store.clone(), project)

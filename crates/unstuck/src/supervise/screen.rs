@@ -4,7 +4,6 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use anstream::AutoStream;
 use unstuck_core::duration::Human;
 use unstuck_core::{Recorded, Recovery, Timestamp};
 use unstuck_run::drive::{Channel, Reporter};
@@ -12,6 +11,7 @@ use unstuck_run::drive::{Channel, Reporter};
 use super::passthrough::Passthrough;
 use super::{story, wait_words};
 use crate::environment;
+use crate::messages::{self, Messages, redacted};
 use crate::output::{DIM, columns};
 use crate::session::Session;
 use crate::show_text::wrapped;
@@ -36,7 +36,7 @@ pub(crate) struct Screen {
     /// What is put behind every command that is proposed, so that it finds the run.
     store_option: String,
     output: Passthrough,
-    stderr: AutoStream<io::Stderr>,
+    stderr: Messages,
     /// Whether the live line can be drawn at all.
     live: bool,
     /// Whether it stands below the output now.
@@ -47,12 +47,12 @@ pub(crate) struct Screen {
 
 impl Screen {
     pub(crate) fn new(session: &Session<'_>, told: Told, tty: bool) -> Self {
-        let on_terminal = io::stderr().is_terminal() && can_redraw(environment::all());
+        let on_terminal = messages::is_terminal() && can_redraw(environment::all());
         Self {
             told,
             store_option: session.store_option(),
             output: Passthrough::default(),
-            stderr: AutoStream::new(io::stderr(), session.color.choice()),
+            stderr: Messages::new(session.color),
             live: on_terminal && told != Told::Nothing && !tty,
             drawn: false,
             open_line: false,
@@ -74,8 +74,9 @@ impl Screen {
     fn line(&mut self, line: &str) {
         self.clear();
         self.end_line();
-        let mut line = format!("{DIM}unstuck:{DIM:#} {line}");
-        if let Some(columns) = columns(io::stderr()) {
+        // A secret would be hard to find in what is wrapped.
+        let mut line = format!("{DIM}unstuck:{DIM:#} {}", redacted(line));
+        if let Some(columns) = columns(rustix::stdio::stderr()) {
             line = wrapped(&line, columns, INDENT);
         }
         // Nothing can be done if nobody reads it.
@@ -91,7 +92,7 @@ impl Screen {
 
     fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
-            let _ = write!(self.stderr.as_inner(), "\r\x1b[K");
+            let _ = write!(Messages::exact(), "\r\x1b[K");
         }
     }
 
@@ -100,7 +101,9 @@ impl Screen {
         if self.open_line || !self.output.is_open() {
             return;
         }
-        let width = columns(io::stderr()).unwrap_or(80).saturating_sub(1);
+        let width = columns(rustix::stdio::stderr())
+            .unwrap_or(80)
+            .saturating_sub(1);
         let text: String = text.chars().take(width).collect();
         let shown =
             write!(self.stderr, "\r\x1b[K{DIM}{text}{DIM:#}").and_then(|()| self.stderr.flush());

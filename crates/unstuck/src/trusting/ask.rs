@@ -1,7 +1,7 @@
 //! Asks the person at the terminal once whether they trust what the project says about repairs.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
@@ -13,6 +13,7 @@ use super::view::{self, Shown};
 use super::{Project, Word};
 use crate::clock;
 use crate::config::Config;
+use crate::messages;
 use crate::output::{BOLD, DIM, YELLOW};
 
 /// More than this nobody answers.
@@ -48,7 +49,7 @@ pub(crate) fn confirmed(text: &str, question: &str) -> Option<bool> {
 
 /// The terminal that a person sits at, if this program may talk to it now.
 fn terminal() -> Option<File> {
-    if !io::stderr().is_terminal() {
+    if !messages::is_terminal() {
         return None;
     }
     // Standard input is for the command that is run.
@@ -114,6 +115,8 @@ fn is_yes(answer: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,6 @@
 //! The way from the address of the gateway to the API and the pages.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use axum::Router;
@@ -10,7 +9,7 @@ use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
 use hyper::{Request, Response};
 use tower_service::Service;
-use unstuck_gateway::{Answering, Elsewhere, Page, PageError};
+use unstuck_gateway::{Answering, Elsewhere, Page, PageError, Peer};
 
 /// Leads to the API and the pages once there are some: where they are reached is known only when the gateway listens.
 #[derive(Default)]
@@ -31,14 +30,15 @@ impl fmt::Debug for Door {
 }
 
 impl Elsewhere for Door {
-    fn answer(&self, request: Request<Incoming>, from: SocketAddr) -> Answering {
+    fn answer(&self, request: Request<Incoming>, from: Peer) -> Answering {
         let router = self.0.get().cloned();
         Box::pin(async move {
             let Some(mut router) = router else {
                 return not_yet();
             };
             let mut request = request.map(Body::new);
-            request.extensions_mut().insert(ConnectInfo(from));
+            request.extensions_mut().insert(ConnectInfo(from.address));
+            request.extensions_mut().insert(from.owner);
             let response = match router.call(request).await {
                 Ok(response) => response,
                 Err(never) => match never {},

@@ -17,6 +17,9 @@ struct Samples {
 #[derive(Debug, Deserialize)]
 struct Pattern {
     id: String,
+    literals: Vec<String>,
+    #[serde(default)]
+    named: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -39,6 +42,41 @@ fn samples() -> Samples {
 pub(super) struct AnySecret {
     pub(super) text: String,
     pub(super) hidden: String,
+}
+
+/// A secret that is known by itself, and the literals that such begin with.
+#[derive(Debug, Clone)]
+pub(super) struct Unnamed {
+    pub(super) secret: String,
+    literals: Vec<String>,
+}
+
+impl Unnamed {
+    /// Whether it begins with a literal of its pattern.
+    pub(super) fn begins_with_literal(&self) -> bool {
+        self.literals
+            .iter()
+            .any(|literal| self.secret.starts_with(literal.as_str()))
+    }
+}
+
+/// All secrets that are known by themselves.
+pub(super) fn unnamed() -> Vec<Unnamed> {
+    let samples = samples();
+    let patterns = samples.pattern.iter().filter(|pattern| !pattern.named);
+    let secrets = patterns.flat_map(|pattern| {
+        let texts = &samples.sample[&pattern.id].text;
+        texts.iter().filter_map(|text| {
+            // What stands before it may be needed.
+            let rest = text.strip_prefix('«')?;
+            let (secret, _) = rest.split_once('»')?;
+            Some(Unnamed {
+                secret: plain(secret),
+                literals: pattern.literals.clone(),
+            })
+        })
+    });
+    secrets.collect()
 }
 
 /// One of the samples that stand on one line.
@@ -107,7 +145,7 @@ fn every_sample_is_hidden_by_its_pattern_and_no_decoy_is() {
 #[test]
 fn every_pattern_has_a_sample_and_a_decoy() {
     let samples = samples();
-    for Pattern { id } in &samples.pattern {
+    for Pattern { id, .. } in &samples.pattern {
         let sample = samples
             .sample
             .get(id)

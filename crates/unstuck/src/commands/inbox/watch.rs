@@ -14,6 +14,7 @@ use super::list::gist;
 use super::told::Told;
 use crate::answering::{self, Which};
 use crate::columns::cut;
+use crate::messages::Messages;
 use crate::output::{Output, YELLOW};
 use crate::place::homely;
 use crate::session::Session;
@@ -62,10 +63,7 @@ pub(super) fn run(json: bool, session: &Session<'_>, out: &mut Output) -> Result
             }
             // A store that is busy now can be read later.
             Err(why) if !in_trouble => {
-                writeln!(
-                    anstream::stderr(),
-                    "{YELLOW}{why:#}{YELLOW:#}; trying again"
-                )?;
+                writeln!(Messages::auto(), "{YELLOW}{why:#}{YELLOW:#}; trying again")?;
                 in_trouble = true;
             }
             Err(_) => {}

@@ -17,6 +17,7 @@ use unstuck_run::folder;
 
 use self::print::{Printed, print};
 use crate::history::History;
+use crate::messages::Messages;
 use crate::named::{Named, attempt_name, part_name};
 use crate::output::{DIM, Output};
 use crate::report::refused;
@@ -31,7 +32,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Show what the attempts of a run wrote
 ///
 /// Standard output goes to standard output, standard error to standard error. Of a pipeline, each line has the name of
-/// its role in front, unless only one role or attempt is shown.
+/// its role in front, unless only one role or attempt is shown. On a terminal only text and colours are shown; `--raw`, a file
+/// or a pipe gets every byte.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   unstuck logs                     (all attempts of the newest run)
@@ -59,6 +61,10 @@ pub(crate) struct LogsArgs {
     /// Go on until the run ends
     #[arg(long, short)]
     follow: bool,
+
+    /// Print the exact bytes also on a terminal, with all that it obeys
+    #[arg(long)]
+    raw: bool,
 
     /// Print the list of the files as a JSON array
     #[arg(long, conflicts_with = "follow")]
@@ -183,7 +189,7 @@ async fn follow(
                     head(&attempt_name(attempt, &timeline.run))?;
                 }
                 file.open &= goes_on;
-                print(&file, name.as_deref(), &mut printed, out)?;
+                print(&file, name.as_deref(), args.raw, &mut printed, out)?;
             }
         }
         out.flush()?;
@@ -202,7 +208,7 @@ fn prefix(attempt: &AttemptStory, timeline: &Timeline, named: Named<'_>) -> Opti
 }
 
 fn head(attempt: &str) -> Result<()> {
-    let mut to = anstream::stderr();
+    let mut to = Messages::auto();
     writeln!(to, "{DIM}── {attempt} ──{DIM:#}")?;
     Ok(())
 }

@@ -1,13 +1,15 @@
 //! How what an attempt wrote is printed: as it is, or in whole lines with a name in front.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
 use super::Kept;
+use crate::messages;
 use crate::output::Output;
+use crate::terminal_text::TerminalText;
 
 /// How much of each file was printed.
 pub(super) type Printed = BTreeMap<PathBuf, u64>;
@@ -19,6 +21,7 @@ const LONGEST: u64 = 64 * 1024;
 pub(super) fn print(
     file: &Kept,
     name: Option<&str>,
+    raw: bool,
     printed: &mut Printed,
     out: &mut Output,
 ) -> Result<()> {
@@ -34,15 +37,58 @@ pub(super) fn print(
     let mut source = opened.with_context(|| format!("cannot read {}", file.path.display()))?;
     source.seek(SeekFrom::Start(*from))?;
     let mut source = source.take(file.bytes - *from);
+    let is_terminal = match file.stream {
+        "stdout" => io::stdout().is_terminal(),
+        _ => messages::is_terminal(),
+    };
+    let is_exact = raw || !is_terminal;
     let to: &mut dyn Write = match file.stream {
+        "stdout" if is_exact => &mut Exact(out),
         "stdout" => out,
-        _ => &mut io::stderr().lock(),
+        _ => &mut stderr(),
     };
-    *from += match name {
-        None => io::copy(&mut source, to)?,
-        Some(name) => prefixed(&mut BufReader::new(source), name, file.open, to)?,
-    };
+    if is_exact {
+        *from += written(&mut source, name, file.open, to)?;
+    } else {
+        let mut text = TerminalText::new(to);
+        *from += written(&mut source, name, file.open, &mut text)?;
+        text.finish()?;
+    }
     Ok(())
+}
+
+/// Standard output as it is, also where colours are not wanted.
+struct Exact<'a>(&'a mut Output);
+
+impl Write for Exact<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.exactly(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the output of the command was redacted when it was kept"
+)]
+fn stderr() -> io::Stderr {
+    io::stderr()
+}
+
+fn written(
+    source: &mut impl Read,
+    name: Option<&str>,
+    open: bool,
+    to: &mut (impl Write + ?Sized),
+) -> io::Result<u64> {
+    match name {
+        None => io::copy(source, to),
+        Some(name) => prefixed(&mut BufReader::new(source), name, open, to),
+    }
 }
 
 /// Prints whole lines, each with a name in front, and tells how much of the source that was.

@@ -6,6 +6,7 @@ use anyhow::Result;
 use unstuck_core::repair::needs_network;
 use unstuck_repair::preview::Report;
 
+use crate::messages::{self, Messages};
 use crate::output::{BOLD, Output, YELLOW};
 
 /// What is to be done with a preview.
@@ -45,12 +46,12 @@ pub(super) fn for_network(command: &str, json: bool) -> Result<bool> {
     if json || !needs_network(command) {
         return Ok(false);
     }
-    let mut stderr = anstream::stderr();
+    let mut stderr = Messages::auto();
     writeln!(
         stderr,
         "{YELLOW}This command fetches from the network, and a preview has none: it will probably fail.{YELLOW:#}"
     )?;
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !io::stdin().is_terminal() || !messages::is_terminal() {
         writeln!(
             stderr,
             "hint: --network lets it; what it does there is real"

@@ -21,6 +21,7 @@ use self::ask::Choice;
 use crate::clock;
 use crate::config::Config;
 use crate::inside::only_a_person;
+use crate::messages::Messages;
 use crate::output::{Output, YELLOW};
 use crate::place::homely;
 use crate::report::hinted;
@@ -172,7 +173,7 @@ fn tell_tried(
         Then::Apply if failed => {
             let code = report.ran.exit_code;
             let told = format!("it failed with exit code {code}, so it was not applied");
-            writeln!(anstream::stderr(), "{YELLOW}{told}{YELLOW:#}")?;
+            writeln!(Messages::auto(), "{YELLOW}{told}{YELLOW:#}")?;
             Choice::Keep
         }
         Then::Apply => Choice::Apply,
@@ -270,7 +271,7 @@ fn settle(previews: &Previews) -> Result<()> {
                 left.join(", ")
             ),
         };
-        writeln!(anstream::stderr(), "{YELLOW}{told}{YELLOW:#}")?;
+        writeln!(Messages::auto(), "{YELLOW}{told}{YELLOW:#}")?;
     }
     Ok(())
 }
@@ -280,7 +281,7 @@ fn list(reports: &[Report], json: bool, out: &mut Output) -> Result<()> {
         return out.json(&reports);
     }
     if reports.is_empty() {
-        writeln!(anstream::stderr(), "no previews are kept")?;
+        writeln!(Messages::auto(), "no previews are kept")?;
     }
     print::list(reports, clock::now().at, out)
 }

@@ -1,13 +1,14 @@
 //! Tells on standard error that a preview is being made, for how long, and how to cancel it.
 
 use std::future::Future;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use unstuck_core::duration::Human;
 use unstuck_repair::sandbox::Network;
 
+use crate::messages::{self, Messages};
 use crate::output::DIM;
 
 /// How long a preview may take before anything is said.
@@ -27,8 +28,8 @@ pub(super) async fn told<T>(
         "running it on an overlay {network}, for at most {}; Ctrl-C cancels",
         Human(limit)
     );
-    let is_terminal = io::stderr().is_terminal();
-    let mut stderr = anstream::stderr();
+    let is_terminal = messages::is_terminal();
+    let mut stderr = Messages::auto();
     let begun = Instant::now();
     let mut seconds = interval_at(begun + SILENT, Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -1,11 +1,12 @@
 //! Some lines at the bottom of a terminal that are written over in place, and lines that stay above them.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::Write;
 
 use anstream::adapter::strip_str;
-use anstream::{AutoStream, ColorChoice};
 
+use crate::messages::{Messages, redacted};
+use crate::output::Color;
 use crate::show_text::plain_width;
 
 /// Writes lines that stay, and below them a block that is drawn anew.
@@ -17,10 +18,9 @@ pub(super) struct Canvas<W: Write> {
     drawn: Vec<usize>,
 }
 
-impl Canvas<io::Stderr> {
-    pub(super) fn stderr(choice: ColorChoice) -> Self {
-        let chosen = AutoStream::new(io::stderr(), choice).current_choice();
-        Self::new(io::stderr(), chosen != ColorChoice::Never)
+impl Canvas<Messages> {
+    pub(super) fn stderr(color: Color) -> Self {
+        Self::new(Messages::exact(), Messages::new(color).has_colors())
     }
 }
 
@@ -38,7 +38,7 @@ impl<W: Write> Canvas<W> {
         let mut text = self.to_top(columns);
         let erase = if self.drawn.is_empty() { "" } else { "\x1b[K" };
         for line in lines.iter().flat_map(|line| line.lines()) {
-            let _ = writeln!(text, "{}{erase}", self.styled(line));
+            let _ = writeln!(text, "{}{erase}", self.styled(&redacted(line)));
         }
         for line in block {
             let _ = writeln!(text, "{}\x1b[K", self.styled(line));

@@ -7,7 +7,6 @@ mod change_words;
 mod passed;
 mod story;
 
-use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use unstuck_core::action::Prompts;
@@ -23,6 +22,7 @@ use super::Told;
 use super::screen::can_redraw;
 use super::wait_words;
 use crate::environment;
+use crate::messages::{self, Messages};
 use crate::output::{DIM, Size, columns, size};
 use crate::session::Session;
 use crate::show_text::wrapped;
@@ -39,7 +39,7 @@ const UNKNOWN_SIZE: Size = Size {
 /// Tells what happens in a pipeline, on standard error.
 pub(crate) struct PipelineScreen {
     told: Told,
-    canvas: Canvas<io::Stderr>,
+    canvas: Canvas<Messages>,
     story: Story,
     passed: Passed,
     /// Whether the live block can be drawn at all.
@@ -53,10 +53,10 @@ pub(crate) struct PipelineScreen {
 impl PipelineScreen {
     pub(crate) fn new(session: &Session<'_>, told: Told) -> Self {
         let here = std::env::current_dir().unwrap_or_default();
-        let on_terminal = io::stderr().is_terminal() && can_redraw(environment::all());
+        let on_terminal = messages::is_terminal() && can_redraw(environment::all());
         Self {
             told,
-            canvas: Canvas::stderr(session.color.choice()),
+            canvas: Canvas::stderr(session.color),
             story: Story::new(session.store_option(), here, Prompts::embedded())
                 .telling_starts(!on_terminal),
             passed: Passed::default(),
@@ -78,7 +78,7 @@ impl PipelineScreen {
         let since = *self.since.get_or_insert(now);
         let over = run.view.finished.is_some();
         self.block = if self.live && !over {
-            let size = size(io::stderr()).unwrap_or(UNKNOWN_SIZE);
+            let size = size(rustix::stdio::stderr()).unwrap_or(UNKNOWN_SIZE);
             block::lines(run, &self.story, now, since, size)
         } else {
             Vec::new()
@@ -94,12 +94,12 @@ impl Drop for PipelineScreen {
 
 /// How many columns the terminal has.
 fn width() -> usize {
-    columns(io::stderr()).unwrap_or(UNKNOWN_SIZE.columns)
+    columns(rustix::stdio::stderr()).unwrap_or(UNKNOWN_SIZE.columns)
 }
 
 /// Lines that fit the terminal, broken where it ends.
 fn fitted(lines: Vec<String>) -> Vec<String> {
-    let Some(columns) = columns(io::stderr()) else {
+    let Some(columns) = columns(rustix::stdio::stderr()) else {
         return lines;
     };
     let fit = |line: String| wrapped(&line, columns, INDENT);
@@ -125,7 +125,9 @@ impl RunReporter for PipelineScreen {
             let part = session.and_then(|session| session.part.as_ref());
             lines.extend(part.map(|part| self.passed.rest(part)).unwrap_or_default());
         }
-        let told = self.story.lines(events, run, columns(io::stderr()));
+        let told = self
+            .story
+            .lines(events, run, columns(rustix::stdio::stderr()));
         if self.told != Told::Nothing {
             lines.extend(fitted(told));
         }

@@ -105,13 +105,24 @@ impl Client {
     }
 
     fn send(&self, method: &str, path: &str, body: &str, headers: &[(&str, &str)]) -> TcpStream {
+        self.send_as(self.token.as_deref(), method, path, body, headers)
+    }
+
+    fn send_as(
+        &self,
+        token: Option<&str>,
+        method: &str,
+        path: &str,
+        body: &str,
+        headers: &[(&str, &str)],
+    ) -> TcpStream {
         let port = &self.serving.port;
         let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
         let mut lines: Vec<String> = headers
             .iter()
             .map(|(name, value)| format!("{name}: {value}\r\n"))
             .collect();
-        if let Some(token) = &self.token {
+        if let Some(token) = token {
             lines.push(format!("authorization: Bearer {token}\r\n"));
         }
         if !body.is_empty() {

@@ -1,9 +1,11 @@
 //! Tokens: made by people, kept as hashes, taken back.
 
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::{Client, token};
-use crate::gateway::Serving;
+use crate::gateway::{Serving, until};
 use crate::{Place, anywhere};
 
 /// A token is told once, kept outside of projects for its owner alone, and counts until it is taken back.
@@ -116,4 +118,55 @@ fn wrong_tokens_are_told_on_the_terminal_and_right_ones_still_work() {
     {
         assert!(line.contains(&format!("rejected {count} with")), "{line}");
     }
+}
+
+/// M8: 25 wrong tokens at once, and wrong ones all the while: tokens, logins and the dashboard of the owner are served.
+#[test]
+fn wrong_tokens_lock_nobody_out_while_they_keep_coming() {
+    let place = Place::new();
+    let right = token(&place, "admin");
+    let mut client = Client {
+        serving: Serving::start(&place, &[]),
+        token: Some("unstuck_guessed".to_owned()),
+    };
+    let link = client.serving.link();
+    for _ in 0..25 {
+        client.get("/api/runs");
+    }
+    assert_eq!(client.get("/api/runs").status, 429, "wrong ones wait");
+    client.token = Some(right);
+    let is_over = AtomicBool::new(false);
+    let wrong = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        let (client, is_over, wrong) = (&client, &is_over, &wrong);
+        scope.spawn(move || {
+            let guessed = [("authorization", "Bearer unstuck_guessed")];
+            while !is_over.load(Ordering::Relaxed) {
+                let mut stream = client.send_as(None, "GET", "/api/runs", "", &guessed);
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).unwrap();
+                assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+                wrong.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        until("wrong tokens come", || {
+            (wrong.load(Ordering::Relaxed) > 0).then_some(())
+        });
+        let served = || {
+            for _ in 0..30 {
+                client.get("/api/runs").is(200);
+                client.get("/").is(200);
+            }
+            let code = link.split_once('#').unwrap().1;
+            let opened = client.post("/api/login", &serde_json::json!({ "code": code }));
+            let cookie = opened.is(200).header("set-cookie").unwrap().to_owned();
+            let cookie = cookie.split(';').next().unwrap().to_owned();
+            let page = client.send_as(None, "GET", "/inbox", "", &[("cookie", &cookie)]);
+            let first = BufReader::new(page).lines().next().unwrap().unwrap();
+            assert_eq!(first, "HTTP/1.1 200 OK");
+        };
+        let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(served));
+        is_over.store(true, Ordering::Relaxed);
+        served.unwrap();
+    });
 }

@@ -1,0 +1,189 @@
+//! Which user owns the other end of a connection on this machine.
+//!
+//! Loopback is shared by all users of a machine. The kernel knows who opened a socket: Linux answers for the exact pair of
+//! addresses over netlink (`sock_diag`), and lists all sockets in `/proc/net/tcp`. Other systems tell only privileged programs,
+//! so there the owner stays unknown, and whoever asks has to bring a token.
+
+#[cfg(target_os = "linux")]
+mod diag;
+#[cfg(target_os = "linux")]
+mod table;
+
+use std::net::SocketAddr;
+
+/// The owner of the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PeerOwner {
+    /// The user that this process runs as, or root, who may do anything here anyway.
+    SameUser,
+    /// Another user of this machine, by number.
+    OtherUser(u32),
+    /// Not known: another machine, a connection that is closed already, or a system that does not tell.
+    Unknown,
+}
+
+impl PeerOwner {
+    /// Finds the owner of `peer`, the other end of a connection to our own `local` address.
+    #[cfg(target_os = "linux")]
+    pub fn of(local: SocketAddr, peer: SocketAddr) -> Self {
+        let canonical =
+            |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+        let (local, peer) = (canonical(local), canonical(peer));
+        if !peer.ip().is_loopback() {
+            return Self::Unknown;
+        }
+        let found = diag::find(peer, local).unwrap_or_else(|_| table::find(peer, local));
+        let viewer = Viewer::of_this_process();
+        found.map_or(Self::Unknown, |socket| viewer.owner(socket))
+    }
+
+    /// Not known on this system.
+    #[cfg(not(target_os = "linux"))]
+    pub fn of(_local: SocketAddr, _peer: SocketAddr) -> Self {
+        Self::Unknown
+    }
+}
+
+/// A socket as the kernel lists it.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Socket {
+    uid: u32,
+    /// Zero once no process has it open any more; the kernel then calls root its owner.
+    inode: u32,
+}
+
+/// The circumstances under which this process sees the numbers of users.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone, Copy)]
+struct Viewer {
+    uid: u32,
+    /// Stands for every user who has no number in this user namespace; none where all have one.
+    unmapped: Option<u32>,
+    /// Programs of the Windows around WSL come in through a relay of root's.
+    root_relays: bool,
+}
+
+#[cfg(target_os = "linux")]
+impl Viewer {
+    fn of_this_process() -> Self {
+        use std::sync::OnceLock;
+        static VIEWER: OnceLock<Viewer> = OnceLock::new();
+        *VIEWER.get_or_init(|| {
+            let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+            let map = read("/proc/self/uid_map");
+            let map: Vec<_> = map.split_whitespace().collect();
+            let overflow = read("/proc/sys/kernel/overflowuid");
+            let release = read("/proc/sys/kernel/osrelease").to_ascii_lowercase();
+            Self {
+                uid: rustix::process::geteuid().as_raw(),
+                unmapped: (map != ["0", "0", "4294967295"])
+                    .then(|| overflow.trim().parse().unwrap_or(65_534)),
+                root_relays: release.contains("microsoft") || release.contains("wsl"),
+            }
+        })
+    }
+
+    fn owner(self, socket: Socket) -> PeerOwner {
+        match socket {
+            Socket { inode: 0, .. } => PeerOwner::Unknown,
+            Socket { uid, .. } if Some(uid) == self.unmapped => PeerOwner::Unknown,
+            Socket { uid: 0, .. } if self.root_relays => PeerOwner::Unknown,
+            Socket { uid, .. } if uid == self.uid || uid == 0 => PeerOwner::SameUser,
+            Socket { uid, .. } => PeerOwner::OtherUser(uid),
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn connected(address: &str) -> (TcpStream, SocketAddr, TcpStream) {
+        let listener = TcpListener::bind(address).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, from) = listener.accept().unwrap();
+        (server, from, client)
+    }
+
+    fn own() -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+
+    #[test]
+    fn our_own_connections_are_ours_by_either_way_of_finding_out() {
+        for address in ["127.0.0.1:0", "[::1]:0", "127.5.6.7:0"] {
+            let (server, from, _client) = connected(address);
+            let local = server.local_addr().unwrap();
+            assert_eq!(PeerOwner::of(local, from), PeerOwner::SameUser, "{address}");
+            let asked = diag::find(from, local).unwrap().unwrap();
+            let listed = table::find(from, local).unwrap();
+            assert_eq!(asked, listed, "{address}");
+            assert_eq!(asked.uid, own(), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_client_of_ipv6_that_asks_for_ipv4_is_found() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let _client = TcpStream::connect(("::ffff:127.0.0.1", port)).unwrap();
+        let (server, from) = listener.accept().unwrap();
+        let local = server.local_addr().unwrap();
+        assert_eq!(PeerOwner::of(local, from), PeerOwner::SameUser);
+        assert!(table::find(from, local).is_some());
+    }
+
+    /// The kernel calls root the owner of a socket that nobody has open any more: a request that is sent and left behind must
+    /// not pass for one of root.
+    #[test]
+    fn who_has_hung_up_already_is_unknown() {
+        let (server, from, mut client) = connected("127.0.0.1:0");
+        client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        drop(client);
+        let local = server.local_addr().unwrap();
+        assert_eq!(PeerOwner::of(local, from), PeerOwner::Unknown);
+    }
+
+    #[test]
+    fn a_connection_that_does_not_exist_is_unknown_also_where_somebody_listens() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listening = listener.local_addr().unwrap();
+        let nobody: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        assert_eq!(PeerOwner::of(nobody, listening), PeerOwner::Unknown);
+        assert_eq!(table::find(listening, nobody), None);
+        let elsewhere = "192.0.2.7:80".parse().unwrap();
+        assert_eq!(PeerOwner::of(listening, elsewhere), PeerOwner::Unknown);
+    }
+
+    #[test]
+    fn numbers_of_users_are_read_as_far_as_they_mean_something() {
+        let socket = |uid| Socket { uid, inode: 7 };
+        let plain = Viewer {
+            uid: 1000,
+            unmapped: None,
+            root_relays: false,
+        };
+        assert_eq!(plain.owner(socket(1000)), PeerOwner::SameUser);
+        assert_eq!(plain.owner(socket(0)), PeerOwner::SameUser);
+        assert_eq!(plain.owner(socket(1001)), PeerOwner::OtherUser(1001));
+        assert_eq!(plain.owner(socket(65_534)), PeerOwner::OtherUser(65_534));
+        let orphan = Socket { uid: 0, inode: 0 };
+        assert_eq!(plain.owner(orphan), PeerOwner::Unknown);
+        let contained = Viewer {
+            uid: 65_534,
+            unmapped: Some(65_534),
+            ..plain
+        };
+        assert_eq!(contained.owner(socket(65_534)), PeerOwner::Unknown);
+        let in_wsl = Viewer {
+            root_relays: true,
+            ..plain
+        };
+        assert_eq!(in_wsl.owner(socket(0)), PeerOwner::Unknown);
+        assert_eq!(in_wsl.owner(socket(1000)), PeerOwner::SameUser);
+    }
+}

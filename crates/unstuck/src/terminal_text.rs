@@ -1,0 +1,203 @@
+//! Stored output on a terminal: its text and its colours, and nothing else that a terminal would obey.
+//!
+//! What an agent has printed must not set titles, write to the clipboard (OSC 52), make links, move the cursor or clear the screen
+//! of whoever reads it later.
+
+use std::io::{self, Write};
+
+/// Longer sequences are no colours.
+const LONGEST: usize = 64;
+
+/// Passes text on without control sequences, but for plain colours; also where they come in pieces.
+pub(crate) struct TerminalText<W: Write> {
+    to: W,
+    state: State,
+    /// Whether a colour was begun that nobody has ended.
+    is_coloured: bool,
+}
+
+/// What the bytes that came last are a part of.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    Text,
+    /// Behind a carriage return, which counts only before a line end.
+    Return,
+    /// The first of the two bytes of a character beyond ASCII that may be a control character.
+    Latin,
+    Escape,
+    /// Behind an escape that one more byte belongs to.
+    Intermediate,
+    /// `ESC [` and what followed.
+    Sequence(Vec<u8>),
+    /// A string for the terminal, up to a bell or `ESC \`.
+    String,
+    EscapeInString,
+}
+
+impl<W: Write> TerminalText<W> {
+    pub(crate) fn new(to: W) -> Self {
+        Self {
+            to,
+            state: State::Text,
+            is_coloured: false,
+        }
+    }
+
+    /// Ends what is still coloured.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_coloured) {
+            self.to.write_all(b"\x1b[0m")?;
+        }
+        self.to.flush()
+    }
+
+    fn step(&mut self, byte: u8, out: &mut Vec<u8>) {
+        self.state = match (std::mem::replace(&mut self.state, State::Text), byte) {
+            (State::String, 0x07) => State::Text,
+            (State::String, 0x1b) => State::EscapeInString,
+            (State::EscapeInString, b'\\') => State::Text,
+            (State::EscapeInString, 0x1b) => State::EscapeInString,
+            (State::String | State::EscapeInString, _) => State::String,
+            (State::Sequence(mut sequence), byte) => {
+                sequence.push(byte);
+                match byte {
+                    0x20..=0x3f if sequence.len() < LONGEST => State::Sequence(sequence),
+                    b'm' if is_colour(&sequence) => {
+                        self.is_coloured = !matches!(sequence.as_slice(), b"m" | b"0m");
+                        out.extend_from_slice(b"\x1b[");
+                        out.extend_from_slice(&sequence);
+                        State::Text
+                    }
+                    0x1b => State::Escape,
+                    // A line that ends is more than a sequence that does not.
+                    b'\n' => {
+                        out.push(b'\n');
+                        State::Text
+                    }
+                    _ => State::Text,
+                }
+            }
+            (State::Escape, b'[') => State::Sequence(Vec::new()),
+            (State::Escape, b']' | b'P' | b'X' | b'^' | b'_') => State::String,
+            (State::Escape | State::Intermediate, 0x20..=0x2f) => State::Intermediate,
+            (State::Escape, 0x1b) => State::Escape,
+            (State::Escape | State::Intermediate, _) => State::Text,
+            (State::Latin, 0x80..=0x9f) => State::Text,
+            (State::Latin, byte) => {
+                out.push(0xc2);
+                self.plain(byte, out)
+            }
+            (State::Return, b'\n') => {
+                out.extend_from_slice(b"\r\n");
+                State::Text
+            }
+            (State::Return, byte) => {
+                // What was written over is shown above what it was written over with.
+                out.push(b'\n');
+                self.plain(byte, out)
+            }
+            (State::Text, byte) => self.plain(byte, out),
+        };
+    }
+
+    fn plain(&mut self, byte: u8, out: &mut Vec<u8>) -> State {
+        match byte {
+            0x1b => return State::Escape,
+            b'\r' => return State::Return,
+            0xc2 => return State::Latin,
+            b'\n' | b'\t' => out.push(byte),
+            0x00..=0x1f | 0x7f => {}
+            _ => out.push(byte),
+        }
+        State::Text
+    }
+}
+
+/// Whether a sequence, without its `ESC [`, sets colours and nothing else.
+fn is_colour(sequence: &[u8]) -> bool {
+    let numbers = sequence.strip_suffix(b"m").unwrap_or_default();
+    let fits = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b';' | b':');
+    // What cannot be seen is not shown: 8 hides the text.
+    let hides = |number: &[u8]| matches!(number, b"8" | b"08");
+    let mut all = numbers.split(|byte| matches!(byte, b';' | b':'));
+    numbers.iter().all(fits) && !all.any(hides)
+}
+
+impl<W: Write> Write for TerminalText<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut out = Vec::with_capacity(bytes.len());
+        for byte in bytes {
+            self.step(*byte, &mut out);
+        }
+        self.to.write_all(&out)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shown(pieces: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut text = TerminalText::new(&mut out);
+        for piece in pieces {
+            text.write_all(piece).unwrap();
+        }
+        text.finish().unwrap();
+        out
+    }
+
+    #[test]
+    fn colours_and_text_stay_and_nothing_else_does() {
+        for (text, expected) in [
+            ("plain\ttext\r\nGröße €\n", "plain\ttext\r\nGröße €\n"),
+            ("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m"),
+            ("\x1b[38:5:1mred", "\x1b[38:5:1mred\x1b[0m"),
+            ("\x1b]0;title\x07x", "x"),
+            ("\x1b]52;c;cm0gLXJmIC8=\x1b\\x", "x"),
+            ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+            ("a\x1b[2J\x1b[H\x1b[3Ab", "ab"),
+            ("a\x1b[?1049hb\x1bcd\x1b(0e", "abde"),
+            ("\x1bPq#0\x1b\\x\x1b_apc\x1b\\y", "xy"),
+            ("a\u{9b}2Jb\u{9d}0;t\u{9c}c", "a2Jb0;tc"),
+            ("10%\r20%\rdone\n", "10%\n20%\ndone\n"),
+            ("a\x08\x00\x7f\x05b", "ab"),
+            ("\x1b[8mhidden\x1b[0m", "hidden\x1b[0m"),
+            ("\x1b[31", ""),
+            ("\x1b[>4;1mx", "x"),
+        ] {
+            assert_eq!(
+                String::from_utf8(shown(&[text.as_bytes()])).unwrap(),
+                expected
+            );
+        }
+    }
+
+    proptest! {
+        /// However it is cut, and whatever it is: the terminal gets colours only.
+        #[test]
+        fn nothing_but_colours_passes(
+            text in "(\x1b|\\[|\\]|[0-9;:?]|m|J|52|\u{9b}|\u{9d}|\x07|\\\\|\r|\n|é|x|P|\x08){0,60}",
+            cut in 0_usize..60,
+        ) {
+            let bytes = text.as_bytes();
+            let (left, right) = bytes.split_at(cut.min(bytes.len()));
+            let out = shown(&[left, right]);
+            prop_assert_eq!(&out, &shown(&[bytes]));
+            let out = String::from_utf8_lossy(&out).into_owned();
+            for part in out.split('\x1b').skip(1) {
+                let end = part.find(|c: char| !"[0123456789;:".contains(c));
+                prop_assert!(part.starts_with('[') && part.get(end.unwrap_or(0)..).is_some_and(|rest| rest.starts_with('m')), "{:?}", out);
+            }
+            let is_odd = |c: char| c.is_control() && !"\x1b\n\r\t".contains(c);
+            prop_assert!(!out.contains(is_odd), "{:?}", out);
+        }
+    }
+}
