@@ -40,7 +40,7 @@ pub(crate) fn work(tree: &Tree, chance: &mut Chance) {
             14..17 => answered(tree),
             17..22 => handled(tree, chance),
             22 => drop(fingerprint(&tree.project, &tree.state)),
-            _ if chance.below(8) == 0 => snapshots(tree, chance),
+            _ if chance.below(25) == 0 => snapshots(tree, chance),
             _ => {}
         }
     }
