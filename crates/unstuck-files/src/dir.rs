@@ -419,6 +419,9 @@ impl DirHandle {
     }
 
     /// Opens a file to append to it; it is made if it is not there. One that has a second name is refused.
+    ///
+    /// Only for folders that nobody else can write: a second name that comes and goes can be missed. Elsewhere [`Self::create`] a file
+    /// and keep the handle.
     pub fn append(&self, path: &Path) -> Result<File, FileError> {
         self.in_parent(path, |folder, name| {
             let made = APPEND.union(OFlags::CREATE).union(OFlags::EXCL);

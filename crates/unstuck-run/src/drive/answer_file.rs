@@ -208,6 +208,7 @@ pub fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 mod tests {
     use std::fs;
 

@@ -131,7 +131,7 @@ fn run_files(tree: &Tree) {
 fn included(tree: &Tree, chance: &mut Chance) {
     let files = ProjectFiles::new(&tree.project);
     for _ in 0..4 {
-        if let Ok(text) = files.read(*chance.one(NAMES)) {
+        if let Ok(text) = files.read(chance.one::<&str>(NAMES)) {
             expect_own(text.as_bytes());
         }
     }
@@ -181,9 +181,8 @@ fn handled(tree: &Tree, chance: &mut Chance) {
             ),
             3 => drop(project.replace(name, b"ours\n")),
             4 => {
-                if let Ok(mut file) = project.append(name) {
-                    file.write_all(b"ours\n").unwrap();
-                }
+                let data = project.metadata(name);
+                drop(data.map(|_| project.permission_bits(name)));
             }
             5 => {
                 if let Ok(mut file) = project.create(name) {
