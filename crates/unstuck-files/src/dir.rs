@@ -1,16 +1,16 @@
 //! A directory that is held open, and all that is done with files below it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fchmod, fstat, linkat, mkdirat, openat,
-    readlinkat, renameat, statat, symlinkat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, linkat, mkdirat, openat, readlinkat, renameat,
+    statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -251,24 +251,19 @@ impl DirHandle {
         Ok((bytes, start > 0))
     }
 
-    /// Returns the permission bits of a regular file; none if there is none.
-    pub fn permissions(&self, path: &Path) -> Result<Option<u32>, FileError> {
-        match self.open_file(path) {
-            Ok(file) => {
-                let data = file.metadata();
-                let data = data.map_err(|error| FileError::new(path, error))?;
-                Ok(Some(data.mode() & 0o777))
-            }
-            Err(error) if error.is_missing() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Looks at what is there, without following a link.
     pub fn metadata(&self, path: &Path) -> Result<Stat, FileError> {
         self.in_parent(path, |folder, name| {
             Ok(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)
         })
+    }
+
+    /// Returns the permission bits of whatever regular file is there; none if there is none.
+    pub fn permission_bits(&self, path: &Path) -> Option<u32> {
+        let data = self.metadata(path).ok()?;
+        let is_file = FileType::from_raw_mode(data.st_mode).is_file();
+        let bits = u32::try_from(u64::from(data.st_mode) & 0o777).ok();
+        bits.filter(|_| is_file)
     }
 
     /// What is there: none if there is nothing, or nothing that can be looked at.
@@ -359,10 +354,10 @@ impl DirHandle {
             let (mut file, beside) = self.create_beside(folder)?;
             let mut write = || -> Result<(), FileProblem> {
                 file.write_all(bytes)?;
-                let usual = u32::from(fstat(&file)?.st_mode) & 0o777;
+                let usual = file.metadata()?.mode() & 0o777;
                 let bits = permissions(usual) & 0o777;
                 if bits != usual {
-                    fchmod(&file, Mode::from_raw_mode(bits as _))?;
+                    file.set_permissions(Permissions::from_mode(bits))?;
                 }
                 if durability == Durability::Synced {
                     file.sync_all()?;
@@ -424,6 +419,9 @@ impl DirHandle {
     }
 
     /// Opens a file to append to it; it is made if it is not there. One that has a second name is refused.
+    ///
+    /// Only for folders that nobody else can write: a second name that comes and goes can be missed. Elsewhere [`Self::create`] a file
+    /// and keep the handle.
     pub fn append(&self, path: &Path) -> Result<File, FileError> {
         self.in_parent(path, |folder, name| {
             let made = APPEND.union(OFlags::CREATE).union(OFlags::EXCL);

@@ -1,4 +1,8 @@
 //! Texts that are kept by the hash of their content, out of the agents' reach.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files in the state folder, out of the agents' reach"
+)]
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};

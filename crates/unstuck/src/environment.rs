@@ -1,4 +1,8 @@
 //! The one place that reads the environment.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files of the system, which no agent can put there"
+)]
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -3,8 +3,9 @@
 //! Agents may write beside it, and in its place. So its path is resolved before anything runs ([`resolve_target`]), no link
 //! is followed afterwards, and a new file takes its name.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -101,8 +102,8 @@ impl AnswerFile {
             } => {
                 let (file, beside) = folder.create_temporary()?;
                 *draft = beside;
-                if let Ok(Some(bits)) = folder.permissions(name) {
-                    rustix::fs::fchmod(&file, Mode::from_raw_mode(bits))?;
+                if let Some(bits) = folder.permission_bits(name) {
+                    file.set_permissions(Permissions::from_mode(bits))?;
                 }
                 file
             }
@@ -151,12 +152,15 @@ impl AnswerFile {
                 self.file.sync_all()?;
                 return Ok(folder.rename(draft, name)?);
             }
-            Target::Fifo { folder, name } => File::from(openat(
-                folder,
-                name,
-                WRITE | OFlags::NOFOLLOW,
-                Mode::empty(),
-            )?),
+            Target::Fifo { folder, name } => {
+                let flags = WRITE | OFlags::NOFOLLOW;
+                let file = File::from(openat(folder, name, flags, Mode::empty())?);
+                // A file may be in its place by now, which has another name elsewhere.
+                if !file.metadata()?.file_type().is_fifo() {
+                    return Err(io::Error::other("another file took its place"));
+                }
+                file
+            }
             Target::Device(path) => File::from(openat(CWD, path, WRITE, Mode::empty())?),
         };
         self.file.seek(SeekFrom::Start(0))?;
@@ -204,6 +208,7 @@ pub fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 mod tests {
     use std::fs;
 

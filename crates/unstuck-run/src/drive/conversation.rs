@@ -1,4 +1,8 @@
 //! One revival of a conversation at a time, and none while somebody else continues it.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files in the state folder, out of the agents' reach"
+)]
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::{self, File, TryLockError};

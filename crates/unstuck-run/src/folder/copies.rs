@@ -1,5 +1,6 @@
 //! The copies of a run's files in its project, for people and other programs: written as far as that is possible, never read.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ pub(super) struct Copies {
     path: PathBuf,
     /// None where it could not be made.
     folder: Option<DirHandle>,
-    events: Option<File>,
+    /// The files that lines are added to, as far as this process has made them.
+    lines: BTreeMap<&'static str, File>,
     /// Whether something could not be written: then nothing more is.
     is_given_up: bool,
     /// Why, until somebody is told.
@@ -28,7 +30,7 @@ impl Copies {
         let mut copies = Self {
             path: copies_of(project, run),
             folder: None,
-            events: None,
+            lines: BTreeMap::new(),
             is_given_up: false,
             failure: None,
         };
@@ -41,7 +43,7 @@ impl Copies {
 
     fn give_up(&mut self, error: FileError) {
         self.is_given_up = true;
-        self.events = None;
+        self.lines.clear();
         self.failure.get_or_insert(error.below(&self.path));
     }
 
@@ -65,22 +67,29 @@ impl Copies {
         }
     }
 
-    /// Adds to a file.
-    pub(super) fn append(&mut self, name: &Path, bytes: &[u8]) {
-        self.write(|folder| {
-            let mut file = folder.append(name)?;
-            file.write_all(bytes).map_err(|error| failed(name, error))
-        });
-    }
-
-    /// Adds to the file of events, which is held open.
-    pub(super) fn append_events(&mut self, name: &Path, lines: &[u8]) {
-        if self.events.is_none() {
-            self.events = self.write(|folder| folder.append(name));
-        }
-        let written = self.events.as_mut().map(|events| events.write_all(lines));
-        if let Some(Err(error)) = written {
-            self.give_up(failed(name, error));
+    /// Adds lines to a file. `whole` gives all that is in it with these lines.
+    ///
+    /// Only a file that this process has made is added to: one that is there may be a second name of a file elsewhere, and whether
+    /// it is cannot be told for sure while somebody makes and removes such names.
+    pub(super) fn append(
+        &mut self,
+        name: &'static str,
+        lines: &[u8],
+        whole: impl FnOnce() -> Result<Vec<u8>, FileError>,
+    ) {
+        let Some(mut file) = self.lines.remove(name) else {
+            let begun = self.write(|folder| {
+                let mut file = folder.create(Path::new(name))?;
+                let written = file.write_all(&whole()?);
+                written.map_err(|error| failed(name, error))?;
+                Ok(file)
+            });
+            self.lines.extend(begun.map(|file| (name, file)));
+            return;
+        };
+        match file.write_all(lines) {
+            Ok(()) => drop(self.lines.insert(name, file)),
+            Err(error) => self.give_up(failed(name, error)),
         }
     }
 
@@ -91,9 +100,9 @@ impl Copies {
     }
 }
 
-fn failed(name: &Path, error: io::Error) -> FileError {
+fn failed(name: &str, error: io::Error) -> FileError {
     FileError {
-        path: name.to_owned(),
+        path: name.into(),
         problem: FileProblem::System(error),
     }
 }

@@ -43,9 +43,6 @@ const LONGEST: u64 = LOG_LIMIT + (1 << 20);
 /// The file of all events.
 const EVENTS: &str = "events.jsonl";
 
-/// The files that lines are added to.
-const LINES: [&str; 3] = [EVENTS, "usage.jsonl", "episodes.jsonl"];
-
 /// Where the copies of a run's files are, in its project.
 pub fn copies_of(project: &Path, run: &RunId) -> PathBuf {
     project.join(PROJECT_FOLDER).join("runs").join(run.as_str())
@@ -154,16 +151,7 @@ impl RunFolder {
         let own = DirHandle::open_private(state)?.create_dirs(&below_state(run))?;
         let events = own.append(Path::new(EVENTS))?;
         let newest = newest_in(&own, &events)?;
-        let mut copies = Copies::open(project, run);
-        if newest > 0 {
-            // Whoever was killed may not have copied all that it wrote.
-            for name in LINES {
-                let name = Path::new(name);
-                if let Ok(bytes) = own.read(name, LONGEST) {
-                    copies.write(|copies| copies.replace(name, &bytes));
-                }
-            }
-        }
+        let copies = Copies::open(project, run);
         Ok(Self {
             path,
             own,
@@ -252,9 +240,10 @@ impl RunFolder {
             self.newest = one.recorded.seq;
         }
         self.events.write_all(&lines)?;
-        self.copies
-            .get_mut()
-            .append_events(Path::new(EVENTS), &lines);
+        let whole = || self.own.read(Path::new(EVENTS), LONGEST);
+        if !lines.is_empty() {
+            self.copies.get_mut().append(EVENTS, &lines, whole);
+        }
         for one in events {
             self.follow(&one.recorded, &Clean { run, redactor })?;
         }
@@ -441,12 +430,12 @@ impl RunFolder {
         Ok(())
     }
 
-    fn add_line(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
+    fn add_line(&self, name: &'static str, value: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
-        let name = Path::new(name);
-        self.own.append(name)?.write_all(&line)?;
-        self.copies.borrow_mut().append(name, &line);
+        self.own.append(Path::new(name))?.write_all(&line)?;
+        let whole = || self.own.read(Path::new(name), LONGEST);
+        self.copies.borrow_mut().append(name, &line, whole);
         Ok(())
     }
 

@@ -1,4 +1,8 @@
 //! Which signals whoever started this process wants it to ignore, as `nohup` and background jobs of `sh` do.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files of the system, which no agent can put there"
+)]
 
 /// The signals that are ignored at this moment.
 ///

@@ -1,4 +1,5 @@
 //! What a prompt may use, and what is told about the rest.
+#![expect(clippy::disallowed_methods, reason = "a test makes files")]
 
 use std::fs;
 

@@ -20,7 +20,7 @@ use super::repository::GitFolder;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// How often it is looked whether git waits for something that will never come.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Configuration that takes the repository's say away. An agent may have written the repository's own.
 const SETTINGS: &[&str] = &[

@@ -59,6 +59,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 mod tests {
     use super::*;
     use std::fs;

@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FileType;
 use serde::Serialize;
 use unstuck_files::{DirHandle, EntryKind, FileError};
 
@@ -318,9 +317,7 @@ impl Back<'_> {
             return self.root.symlink(OsStr::from_bytes(contents), name);
         }
         // Who may read a file that is there stays as it is.
-        let before = self.root.metadata(name).ok();
-        let before = before.filter(|data| FileType::from_raw_mode(data.st_mode).is_file());
-        let before = before.map(|data| data.st_mode & 0o777);
+        let before = self.root.permission_bits(name);
         self.root
             .replace_with_permissions(name, contents, &|usual| {
                 let bits = before.unwrap_or(usual);

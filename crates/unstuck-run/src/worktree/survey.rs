@@ -114,6 +114,7 @@ impl Survey<'_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 mod tests {
     use std::fs;
 

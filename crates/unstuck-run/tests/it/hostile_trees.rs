@@ -82,7 +82,9 @@ fn try_case(place: &Path, outside: &Path, case: u64) {
 
 #[test]
 fn nothing_that_an_agent_plants_leads_out_of_its_project() {
-    let place = tempfile::tempdir().unwrap();
+    // In memory it takes a tenth of the time, where the system has that.
+    let place = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+    let place = place.unwrap();
     let place = place.path().canonicalize().unwrap();
     let outside = place.join("outside");
     planting::make_outside(&outside);

@@ -1,5 +1,5 @@
 //! Real processes under supervision.
-
+#![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cleanup;

@@ -1,4 +1,8 @@
 //! Reads failures from flags, files and standard input, the same way for every command that takes one.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a file that a person names on the command line"
+)]
 
 use std::fs;
 use std::io::{self, IsTerminal, Read};

@@ -1,4 +1,8 @@
 //! `unstuck propose`: an agent proposes a repair, without writing JSON by hand.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a file that a person names on the command line"
+)]
 
 use std::fs;
 use std::io::{Read, Write};

@@ -1,4 +1,8 @@
 //! `unstuck retry`: again, with what a person says about it, for a run that waits or has failed.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a file that a person names on the command line"
+)]
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,4 +1,8 @@
 //! A gateway for the agents of one run: started when the first of them needs it, gone with the run.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files in the state folder, out of the agents' reach"
+)]
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;

@@ -465,7 +465,7 @@ fn drive_in(
             heartbeat: config.run().heartbeat,
         };
         let awake = config.run().keep_awake.then(KeepAwake::start);
-        let finished = around.perform(task, &mut setting.stdin).await;
+        let finished = Box::pin(around.perform(task, &mut setting.stdin)).await;
         drop(awake);
         if let Ok(finished) = &finished {
             forget_stop_request(&state, &finished.run);

@@ -1,5 +1,5 @@
 //! What a user of the commands relies on, tried on the real program.
-
+#![expect(clippy::disallowed_methods, reason = "a test makes and looks at files")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agents;

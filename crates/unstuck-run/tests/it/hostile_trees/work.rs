@@ -40,7 +40,7 @@ pub(crate) fn work(tree: &Tree, chance: &mut Chance) {
             14..17 => answered(tree),
             17..22 => handled(tree, chance),
             22 => drop(fingerprint(&tree.project, &tree.state)),
-            _ if chance.below(8) == 0 => snapshots(tree, chance),
+            _ if chance.below(25) == 0 => snapshots(tree, chance),
             _ => {}
         }
     }
@@ -132,7 +132,7 @@ fn run_files(tree: &Tree) {
 fn included(tree: &Tree, chance: &mut Chance) {
     let files = ProjectFiles::new(&tree.project);
     for _ in 0..4 {
-        if let Ok(text) = files.read(*chance.one(NAMES)) {
+        if let Ok(text) = files.read(chance.one::<&str>(NAMES)) {
             expect_own(text.as_bytes());
         }
     }
@@ -182,9 +182,8 @@ fn handled(tree: &Tree, chance: &mut Chance) {
             ),
             3 => drop(project.replace(name, b"ours\n")),
             4 => {
-                if let Ok(mut file) = project.append(name) {
-                    file.write_all(b"ours\n").unwrap();
-                }
+                let data = project.metadata(name);
+                drop(data.map(|_| project.permission_bits(name)));
             }
             5 => {
                 if let Ok(mut file) = project.create(name) {

@@ -2,6 +2,10 @@
 //!
 //! Only the agent and the API are simulated: the agent is this program started again, the API a server on the
 //! loopback interface that answers as the scenes say. What is printed is what `unstuck exec` prints.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files in the state folder, out of the agents' reach"
+)]
 
 mod agent;
 mod closing;
