@@ -102,3 +102,19 @@ fn what_narrows_while_it_runs_counts_at_once() {
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     assert!(!place.project().join("healed").exists());
 }
+
+/// From wherever a run is resumed, the project's file stays the project's word: it approves nothing until it is trusted.
+#[test]
+fn a_resume_from_elsewhere_does_not_make_it_the_owners_word() {
+    let script = "echo $UNSTUCK_ITERATION >> ran; test -e healed || cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo tested";
+    let place = looping("auto_approve = ['touch healed']", "test -e healed", script);
+    place.go(&["trust", "--forget"]).told(0, &[]);
+    place.write("recovery.json", &document("touch healed", None));
+    place.go(&["run"]).told(3, &["touch healed"]);
+    let run = place.json(&["runs", "--json"], "")[0]["id"].clone();
+    let mut command = place.command(&["resume", run.as_str().unwrap()]);
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = command.current_dir(folder.path()).output().unwrap();
+    assert_eq!(elsewhere.status.code(), Some(3), "{elsewhere:?}");
+    assert!(!place.project().join("healed").exists());
+}
