@@ -78,7 +78,7 @@ impl Repairer<'_> {
         }
         let found = match self.terms.sandbox {
             Demand::Off => Effective::none("it is switched off"),
-            Demand::Required | Demand::BestEffort => self.surveyed().await,
+            Demand::Required | Demand::BestEffort => Box::pin(self.surveyed()).await,
         };
         // Whoever was faster has found the same.
         let _ = self.workshop.surveyed.set(found);

@@ -212,7 +212,7 @@ fn repair_of(repair: &Repair) -> Markup {
             p { (pill::pill(said.0, said.1, said.2)) " " code { (text::one_line(&repair.command, 300)) } }
             p class="small dim" { (text::one_line(&repair.root_cause, 300)) " " (text::one_line(&repair.reason, 300))
                 @if let Some(failed) = &repair.failed { " " (text::one_line(failed, 300)) } }
-            @if let Some(level) = repair.sandbox.as_deref().filter(|level| *level != "full") { p class="small strong" { "Sandbox: " (level) } }
+            @if let Some(level) = repair.sandbox.as_deref().filter(|level| *level != "full") { p class="small strong" { "Sandbox: " (text::one_line(level, 20)) } }
             @for trace in &repair.traces { p class="small" { (text::one_line(trace, 600)) } }
             @if !repair.output.trim().is_empty() {
                 details data-key={ "repair-" (repair.id) } { summary { "What the repair wrote" } (text::output("What the repair wrote", &format!("repair-{}", repair.id), &repair.output)) }

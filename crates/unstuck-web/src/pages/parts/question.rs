@@ -282,7 +282,7 @@ fn runs_with(conditions: &Conditions) -> Markup {
         "strong"
     };
     html! {
-        dt { "Sandbox" } dd class=(class) { (conditions.sandbox)
+        dt { "Sandbox" } dd class=(class) { (text::one_line(&conditions.sandbox, 20))
             @for missing in &conditions.missing { div class="small" { (text::one_line(missing, 400)) } } }
         dt { "Network" } dd { (if conditions.network { "on" } else { "off" }) }
         dt { "Variables it sees" } dd class="small" { (text::one_line(&conditions.variables.join(", "), 2_000)) }

@@ -1,7 +1,7 @@
 //! What an approval binds to: the files as they were when the run began, and the conditions that were shown.
 
+use super::project;
 use super::proposals::document;
-use super::{NEEDS_FOLDER, project};
 use crate::{Ended, Place};
 
 /// An agent that proposes what stands in a file.
@@ -63,26 +63,32 @@ fn without_namespaces(place: &Place, line: &str) -> Ended {
     }
 }
 
+/// A project with an agent that proposes what its owner has listed.
+fn proposing(recovery: &str) -> Place {
+    let place = project(&format!("auto_approve = ['touch healed']\n{recovery}"));
+    place.write("agent.sh", PROPOSES);
+    place.write("recovery.json", &document("touch healed", None));
+    place
+}
+
 /// M2: what is approved in advance was meant for a complete sandbox, unless the owner's own file says otherwise.
 #[test]
 fn an_incomplete_sandbox_makes_an_approved_repair_ask() {
-    let exec = format!("exec --repair auto -- {NEEDS_FOLDER}");
+    let exec = "exec --repair auto -- sh agent.sh";
     for projects_word in ["", "sandbox = 'best-effort'"] {
-        let place = project(&format!(
-            "auto_approve = ['mkdir -p out/reports']\n{projects_word}"
-        ));
-        let ended = without_namespaces(&place, &exec);
+        let place = proposing(projects_word);
+        let ended = without_namespaces(&place, exec);
         ended.told(3, &["sandbox is not complete", "sandbox: partial"]);
-        assert!(!place.project().join("out").exists());
+        assert!(!place.project().join("healed").exists());
         let conditions = &place.events("recovery_escalated")[0]["conditions"];
         assert_eq!(conditions["sandbox"], "partial");
     }
-    let place = project("auto_approve = ['mkdir -p out/reports']");
+    let place = proposing("");
     place.write(
         "../.config/unstuck/config.toml",
         "[recovery]\nsandbox = \"best-effort\"\n",
     );
-    let ended = without_namespaces(&place, &exec);
+    let ended = without_namespaces(&place, exec);
     ended.told(
         0,
         &["in a partial sandbox", "sandbox lacks: user namespaces"],
