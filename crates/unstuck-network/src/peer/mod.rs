@@ -95,7 +95,8 @@ impl Viewer {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
