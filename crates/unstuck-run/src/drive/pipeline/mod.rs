@@ -173,7 +173,7 @@ impl Conductor<'_> {
             events.extend(reused.into_iter().map(Event::from));
         }
         self.write(&journal, events).await?;
-        self.conduct(journal, Vec::new()).await
+        Box::pin(self.conduct(journal, Vec::new())).await
     }
 
     /// The loop: what is to be done next, until there is nothing more.

@@ -77,7 +77,7 @@ impl Conductor<'_> {
         let events: Vec<_> = events.chain(question).collect();
         let written = self.write(&journal, events).await?;
         past.extend(written);
-        self.conduct(journal, past).await
+        Box::pin(self.conduct(journal, past)).await
     }
 
     /// Why there is nothing to take up again, if there is nothing.

@@ -2,6 +2,10 @@
 //!
 //! Only a complete one is remembered, until the machine starts again: what is taken for complete is asked for in full
 //! when something runs, so a mistake here lets nothing run with less.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the file is in the state folder, which no project reaches"
+)]
 
 use std::path::{Path, PathBuf};
 
