@@ -430,7 +430,7 @@ fn drive_in(
             heartbeat: config.run().heartbeat,
         };
         let awake = config.run().keep_awake.then(KeepAwake::start);
-        let finished = around.perform(task, &mut setting.stdin).await;
+        let finished = Box::pin(around.perform(task, &mut setting.stdin)).await;
         drop(awake);
         if let Ok(finished) = &finished {
             forget_stop_request(&state, &finished.run);
@@ -472,7 +472,7 @@ impl<'a> Around<'a> {
         match task {
             Task::Start(request, reporter) => {
                 let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
-                engine.start((**request).clone()).await
+                Box::pin(engine.start((**request).clone())).await
             }
             Task::Resume(run, keep_trying, reporter) => {
                 let mut engine = self.engine(&mut **reporter, stdin, &mut draw);
