@@ -31,7 +31,9 @@ async fn repairs(table: &mut Table) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let place = Place::new(folder.path())?;
     let mut executor = place.executor()?;
-    let what = executor.survey(folder.path(), &place.environment).await?;
+    let what = executor
+        .survey(place.root.path(), &place.environment)
+        .await?;
     table.note(&format!("the sandbox of this machine is {}", what.line()))?;
     let [mut bare, mut off, mut whole] = [(); 3].map(|()| Samples::default());
     for _ in 0..ROUNDS {
