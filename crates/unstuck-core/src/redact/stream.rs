@@ -77,7 +77,12 @@ impl<'r> Stream<'r> {
         let Some(open) = open.filter(is_short) else {
             return self.let_through();
         };
-        let mut secrets = self.redactor.secrets(&self.pending, &mut self.pem.clone());
+        let mut pem = self.pem.clone();
+        let mut secrets = self.redactor.secrets(&self.pending, &mut pem);
+        if secrets.is_empty() && !self.pem.is_inside() && !pem.is_inside() {
+            let held = self.pending.split_off(open.line);
+            return std::mem::replace(&mut self.pending, held);
+        }
         let is_cut =
             |secret: &Secret| secret.range.start < open.line && secret.range.end > open.line;
         if secrets.iter().any(is_cut) {

@@ -12,6 +12,8 @@ const LONG_LINE: usize = 60;
 const LONG_END: usize = 16;
 /// Fewer characters on both sides are no secret.
 const SHORTEST: usize = 16;
+/// As many without a digit are no two words.
+const NO_WORDS: usize = 24;
 /// More are not looked at.
 const LONGEST: usize = 16 << 10;
 /// Deeper lines are not taken for the continuation of another.
@@ -36,6 +38,11 @@ impl Joined {
     fn add(&mut self, text: &[u8], chain: &[Range<usize>]) {
         let length: usize = chain.iter().map(Range::len).sum();
         if chain.len() < 2 || !(SHORTEST..=LONGEST).contains(&length) {
+            return;
+        }
+        // Two words of a text that was wrapped are most of what touches.
+        let has_digit = |part: &Range<usize>| text[part.clone()].iter().any(u8::is_ascii_digit);
+        if length < NO_WORDS && !chain.iter().any(has_digit) {
             return;
         }
         for part in chain {
