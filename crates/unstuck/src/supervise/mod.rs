@@ -436,13 +436,8 @@ fn drive_in(
             surveyed: &surveyed,
             newest: &newest,
         };
-        let private = Private::new(
-            setting.gateway,
-            config,
-            setting.known.agents,
-            &state,
-            &store,
-        );
+        let agents = setting.known.agents;
+        let private = Private::new(setting.gateway, config, agents, &state, &store);
         let repair = setting.repair.as_ref();
         let home = environment::variable("HOME").map(PathBuf::from);
         let around = Around {
