@@ -42,9 +42,7 @@ fn a_prompt_file_that_is_no_file_is_refused_at_once() {
 /// H1, M9: a file outside of the project is not read into a prompt, which goes to the agent and into the project.
 #[test]
 fn a_prompt_file_does_not_lead_out_of_the_project() {
-    let link = ("prompt.md", true, "outside of the project");
-    let path = ("../outside/private.txt", false, "is not in the project");
-    for (file, is_link, reason) in [link, path] {
+    for (file, is_link) in [("prompt.md", true), ("../outside/private.txt", false)] {
         let place = Place::new();
         let outside = place.outside();
         place.write("unstuck.toml", &role(&format!("prompt_file = \"{file}\"")));
@@ -53,7 +51,11 @@ fn a_prompt_file_does_not_lead_out_of_the_project() {
         }
         let ended = place.run_in_time(&["run"]);
         assert_eq!(ended.code, 2, "{}", ended.stderr);
-        assert!(ended.stderr.contains(reason), "{}", ended.stderr);
+        assert!(
+            ended.stderr.contains("is not in the project"),
+            "{}",
+            ended.stderr
+        );
         assert!(!place.project().join("got").exists());
     }
 }
