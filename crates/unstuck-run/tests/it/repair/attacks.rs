@@ -222,7 +222,7 @@ async fn declared_effects_are_kept_if_they_are_harmless() {
     assert!(place.path("project/.git/config").exists());
 
     let place = Place::new();
-    let library = place.path("outside/library").display().to_string();
+    let library = place.path("project/origin").display().to_string();
     place.repository();
     place.git(&["init", "-q", "-b", "main", &library]);
     place.git(&[
