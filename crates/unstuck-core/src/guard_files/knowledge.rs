@@ -120,7 +120,9 @@ impl GuardKnowledge {
                 let has = |words: &[String]| step.words.iter().any(|word| words.contains(word));
                 let names = |word: &String| {
                     let name = word.rsplit('/').next().unwrap_or(word);
-                    is_one_of(&one.programs, name)
+                    // `npx pnpm@9.15.0` is pnpm.
+                    let bare = name.split('@').next().filter(|bare| !bare.is_empty());
+                    is_one_of(&one.programs, bare.unwrap_or(name))
                 };
                 step.words.iter().any(names)
                     && !has(&one.unless)

@@ -168,13 +168,25 @@ pub fn git_effects_shown(steps: &Steps) -> Vec<String> {
 }
 
 fn effects(words: &[String]) -> impl Iterator<Item = &'static super::lists::GitEffect> {
-    let begins = |command: &String| {
+    let words = without_settings(words);
+    let begins = move |command: &String| {
         let mut known = command.split(' ');
-        let mut words = words.iter().map(String::as_str);
+        let mut words = words.iter().copied();
         known.all(|word| words.next() == Some(word))
     };
     let all = Lists::built_in().git.effect.iter();
-    all.filter(move |effect| effect.commands.iter().any(begins))
+    all.filter(move |effect| effect.commands.iter().any(&begins))
+}
+
+/// The words of a command without `-c name=value` of git, which counts for this one call only.
+fn without_settings(words: &[String]) -> Vec<&str> {
+    let mut rest = words.iter().map(String::as_str).peekable();
+    let mut found: Vec<&str> = rest.next().into_iter().collect();
+    while found == ["git"] && rest.peek() == Some(&"-c") {
+        rest.nth(1);
+    }
+    found.extend(rest);
+    found
 }
 
 /// Whether git itself keeps changing what has this name in a repository.
@@ -390,6 +402,7 @@ mod tests {
         let of = |text: &str| GitEffects::of(&words(text));
         assert!(of("git submodule update --init --recursive").submodules);
         assert!(of("git init").repository && !of("git init").submodules);
+        assert!(of("git -c protocol.file.allow=always submodule update").submodules);
         assert_eq!(of("git status"), GitEffects::default());
         assert_eq!(of("npm ci"), GitEffects::default());
         assert_eq!(of("gitx init"), GitEffects::default());

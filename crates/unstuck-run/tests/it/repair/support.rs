@@ -169,6 +169,15 @@ impl Place {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Runs a line in the project as its owner would.
+    pub(crate) fn shell(&self, line: &str) {
+        #[expect(clippy::disallowed_methods, reason = "the owner sets the project up")]
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", line]).env("HOME", self.path("home"));
+        let status = command.current_dir(self.path("project")).status();
+        assert!(status.unwrap().success(), "{line}");
+    }
+
     pub(crate) fn repository(&self) {
         self.git(&["init", "-q", "-b", "main"]);
         self.write("project/file", "text\n");
