@@ -184,9 +184,21 @@ fn seen(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure>
                 planned.push(Planned::seen(home, tree));
                 arranged.writable.push(home.clone());
             }
-            Err(error) => arranged.missing.push(format!(
-                "the home folder is read-only and all of it but known secrets is seen, a private copy was not possible ({error})"
-            )),
+            // A folder in which something is mounted cannot be copied, for example.
+            Err(error) => {
+                let empty = Tree::empty("700").to_isolate("make an empty home folder")?;
+                planned.push(Planned::seen(home, empty));
+                arranged.writable.push(home.clone());
+                let needed = needed_of(home, order).into_iter();
+                for path in needed.filter(|path| *path != profile.root) {
+                    if let Ok(tree) = Tree::at(&path).and_then(Tree::read_only) {
+                        planned.push(Planned::seen(&path, tree));
+                    }
+                }
+                arranged.notes.push(format!(
+                    "what is needed of the home folder is read-only, a private copy was not possible ({error})"
+                ));
+            }
         }
     }
     planned.push(project(profile, arranged)?);
@@ -194,18 +206,26 @@ fn seen(order: &Order, arranged: &mut Arranged) -> Result<Vec<Planned>, Failure>
     Ok(planned)
 }
 
-/// A private copy of the home folder, with what the command needs of it and nothing else.
-fn private_home(order: &Order, home: &Path) -> io::Result<Tree> {
+/// What the command needs of the home folder.
+fn needed_of(home: &Path, order: &Order) -> Vec<PathBuf> {
     let (profile, around) = (&order.profile, &order.surroundings);
-    let scratch = &around.scratch;
     let caches = around.caches.iter().chain(&around.needed);
     let tools = around.adding.iter().map(|(path, _)| path);
-    let mut seen: Vec<PathBuf> = caches.chain(tools).cloned().collect();
-    seen.push(profile.root.clone());
-    seen.extend(profile.writable_outside());
+    let mut needed: Vec<PathBuf> = caches.chain(tools).cloned().collect();
+    needed.push(profile.root.clone());
+    needed.extend(profile.writable_outside());
+    needed.retain(|path| path.starts_with(home) && path != home);
+    needed
+}
+
+/// A private copy of the home folder, with what the command needs of it and nothing else.
+fn private_home(order: &Order, home: &Path) -> io::Result<Tree> {
+    let around = &order.surroundings;
+    let scratch = &around.scratch;
+    let mut seen = needed_of(home, order);
     // What is hidden by a mount needs a place where it is mounted.
-    seen.extend(around.private.iter().cloned());
-    seen.retain(|path| path.starts_with(home) && path != home);
+    let private = around.private.iter().filter(|path| path.starts_with(home));
+    seen.extend(private.cloned());
     let mask = mask::make(home, &seen, &scratch.join(scratch::MASK))?;
     let [upper, work] = [scratch::HOME, scratch::WORK].map(|name| scratch.join(name));
     let home = open(home)?;
