@@ -110,6 +110,11 @@ fn scan(text: &[u8], mut call: impl FnMut(&[Range<usize>])) -> Option<Open> {
         let rest = &text[start..];
         let length = memchr::memchr2(b'\n', b'\r', rest);
         let end = start + length.unwrap_or(rest.len());
+        // Most lines of most outputs: too short to be wrapped, and nothing goes on in them.
+        if chain.is_empty() && end - start < LONG_END {
+            start = end + 1;
+            continue;
+        }
         let tail = tail(text, start..end);
         let is_open = length.is_some() && is_open(start..end, &tail);
         let mut goes_on = false;
