@@ -13,7 +13,7 @@ class Anthropic {
   model = 'claude-sonnet-5';
 
   constructor(url, timeout) {
-    this.client = new AnthropicSdk({ baseURL: `${url}/anthropic`, apiKey: 'made-up', timeout });
+    this.client = new AnthropicSdk({ baseURL: url, apiKey: 'made-up', timeout });
   }
 
   request(messages, more = {}) {
@@ -66,7 +66,7 @@ class OpenAI {
 
   // This SDK tells the server of a limit only where it is set for the request.
   constructor(url, timeout) {
-    this.client = new OpenAISdk({ baseURL: `${url}/openai/v1`, apiKey: 'made-up' });
+    this.client = new OpenAISdk({ baseURL: url, apiKey: 'made-up' });
     this.options = timeout ? { timeout } : {};
   }
 
@@ -165,7 +165,7 @@ class Gemini {
   model = 'gemini-3-pro';
 
   constructor(url, timeout) {
-    this.client = new GoogleGenAI({ apiKey: 'made-up', httpOptions: { baseUrl: `${url}/gemini`, timeout } });
+    this.client = new GoogleGenAI({ apiKey: 'made-up', httpOptions: { baseUrl: url, timeout } });
   }
 
   async plain(prompt, seen) {

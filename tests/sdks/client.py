@@ -17,7 +17,7 @@ class Anthropic:
         import anthropic
 
         more = {"timeout": patience} if patience else {}
-        self.client = anthropic.Anthropic(base_url=f"{url}/anthropic", api_key="made-up", **more)
+        self.client = anthropic.Anthropic(base_url=url, api_key="made-up", **more)
 
     def ask(self, messages, **more):
         return self.client.messages.create(model=self.model, max_tokens=1000, messages=messages, **more)
@@ -68,7 +68,7 @@ class OpenAI:
         import openai
 
         more = {"timeout": patience} if patience else {}
-        self.client = openai.OpenAI(base_url=f"{url}/openai/v1", api_key="made-up", **more)
+        self.client = openai.OpenAI(base_url=url, api_key="made-up", **more)
 
     def side(self, seen):
         models = [model.id for model in self.client.models.list()]
@@ -152,7 +152,7 @@ class Gemini:
         from google import genai
 
         more = {"timeout": patience * 1000} if patience else {}
-        self.client = genai.Client(api_key="made-up", http_options={"base_url": f"{url}/gemini", **more})
+        self.client = genai.Client(api_key="made-up", http_options={"base_url": url, **more})
 
     def plain(self, prompt, seen):
         answer = self.client.models.generate_content(model=self.model, contents=prompt)

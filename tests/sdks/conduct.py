@@ -18,10 +18,16 @@ import time
 import urllib.request
 from pathlib import Path
 
-from cases import CASES, problems
+from cases import ALONE, CASES, problems
 
 PATIENCE = 60
-CLIENTS = ["anthropic", "chat", "responses", "gemini"]
+# Each client with the path of its base URL at the gateway and at the API itself.
+CLIENTS = {
+    "anthropic": ("/anthropic", ""),
+    "chat": ("/openai/v1", "/v1"),
+    "responses": ("/openai/v1", "/v1"),
+    "gemini": ("/gemini", ""),
+}
 LANGUAGES = {"py": "Python", "js": "JavaScript"}
 
 
@@ -91,6 +97,20 @@ def calls_of(store):
         return [outcome for (outcome,) in books.execute("SELECT outcome FROM calls ORDER BY id")]
 
 
+def requests_alone(case, client, sdk, args, env):
+    """How many requests the SDK sends to the same API without the gateway."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "script.toml").write_text(case.script)
+        api = Program(place, "api", [args.faults, "serve", "--script", place / "script.toml"], env)
+        sdk.wish(
+            client=client, what=case.what, url=api.url + CLIENTS[client][1], bytes=case.bytes, patience=case.patience
+        )
+        requests = settled(api.url, case)["requests"]
+        api.stop()
+        return requests
+
+
 def tried(case, client, language, sdk, args, env):
     """Plays one case and tells what each side saw."""
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +128,7 @@ def tried(case, client, language, sdk, args, env):
         gateway = Program(place, "gateway", command, env)
         begun = time.monotonic()
         seen = sdk.wish(
-            client=client, what=case.what, url=gateway.url, bytes=case.bytes, patience=case.patience
+            client=client, what=case.what, url=gateway.url + CLIENTS[client][0], bytes=case.bytes, patience=case.patience
         )
         seconds = time.monotonic() - begun
         stats = settled(api.url, case)
@@ -121,6 +141,8 @@ def tried(case, client, language, sdk, args, env):
             "bodies": len({request["body_sha256"] for request in requests}),
             "calls": calls_of(store),
         }
+        if case.requests == ALONE:
+            world["alone"] = requests_alone(case, client, sdk, args, env)
         found = problems(case, client, language, seen, world)
         if found:
             print(f"--- {client}, {LANGUAGES[language]}, {case.name}: {seen}\n{world}\n{gateway.told()}", file=sys.stderr)
@@ -165,7 +187,7 @@ def main():
         "py": Sdk([args.python, client], env),
         "js": Sdk(["node", args.js / "client.mjs"], env),
     }
-    head = ("API", "language", "case", "the SDK saw", "requests", "calls in the books", "time", "result")
+    head = ("API", "language", "case", "the SDK saw", "requests", "recorded calls", "time", "result")
     print(line(args.markdown, *head))
     if args.markdown:
         print("|---" * len(head) + "|")
