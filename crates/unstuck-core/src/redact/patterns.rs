@@ -31,8 +31,19 @@ struct Pattern {
 #[derive(Debug)]
 struct Literal {
     pattern: usize,
-    /// How a secret that begins with it begins in base64; none for the literal itself.
-    base64: Option<String>,
+    text: String,
+    meaning: Meaning,
+}
+
+/// What it means that a literal is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// The pattern may match.
+    MayMatch,
+    /// The pattern may match, if the letter case is the same.
+    MayMatchInThisCase,
+    /// A secret may begin here in base64.
+    BeginsInBase64,
 }
 
 /// Shorter beginnings in base64 are found everywhere.
@@ -46,29 +57,34 @@ impl Patterns {
     }
 
     fn new(specs: &'static [PatternSpec]) -> Self {
-        let (mut literals, mut texts) = (Vec::new(), Vec::new());
+        let mut literals = Vec::new();
         for (pattern, spec) in specs.iter().enumerate() {
-            for text in spec.each_literal() {
-                let base64 = None;
-                literals.push(Literal { pattern, base64 });
-                texts.push(text);
-            }
+            let meaning = match spec.ignores_case() {
+                true => Meaning::MayMatch,
+                false => Meaning::MayMatchInThisCase,
+            };
+            literals.extend(spec.each_literal().map(|text| Literal {
+                pattern,
+                text,
+                meaning,
+            }));
             let plain = spec.literals.iter().filter(|text| !text.contains('['));
-            for text in plain.filter(|_| !spec.named) {
-                let begin = base64::beginning(text);
-                if begin.len() >= SHORTEST_IN_BASE64 {
-                    let base64 = Some(begin.clone());
-                    literals.push(Literal { pattern, base64 });
-                    texts.push(begin);
-                }
-            }
+            let begins = plain
+                .filter(|_| !spec.named)
+                .map(|text| base64::beginning(text))
+                .filter(|begin| begin.len() >= SHORTEST_IN_BASE64);
+            literals.extend(begins.map(|text| Literal {
+                pattern,
+                text,
+                meaning: Meaning::BeginsInBase64,
+            }));
         }
         let patterns = specs.iter().map(|spec| Pattern {
             spec,
             compiled: OnceLock::new(),
         });
         Self {
-            needles: Needles::new(texts.iter().map(String::as_str)),
+            needles: Needles::new(literals.iter().map(|literal| literal.text.as_str())),
             literals,
             patterns: patterns.collect(),
         }
@@ -100,18 +116,18 @@ impl Patterns {
             let Some(literal) = self.literals.get(place.needle) else {
                 return;
             };
-            match &literal.base64 {
-                None => seen[literal.pattern] = true,
-                // The search ignores letter case, base64 does not.
-                Some(begin) if text[place.start..place.end] == *begin.as_bytes() => {
-                    self.patterns[literal.pattern].decode(
-                        text,
-                        place.start,
-                        literal.pattern + 1,
-                        found,
-                    );
-                }
-                Some(_) => {}
+            // The search ignores letter case, most secrets do not.
+            let is_same_case = text[place.start..place.end] == *literal.text.as_bytes();
+            match literal.meaning {
+                Meaning::MayMatch => seen[literal.pattern] = true,
+                _ if !is_same_case => {}
+                Meaning::MayMatchInThisCase => seen[literal.pattern] = true,
+                Meaning::BeginsInBase64 => self.patterns[literal.pattern].decode(
+                    text,
+                    place.start,
+                    literal.pattern + 1,
+                    found,
+                ),
             }
         });
         for (at, pattern) in self.patterns.iter().enumerate().filter(|(at, _)| seen[*at]) {

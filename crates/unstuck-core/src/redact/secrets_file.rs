@@ -34,6 +34,11 @@ pub(super) struct PatternSpec {
 }
 
 impl PatternSpec {
+    /// True if it finds secrets also where their letters have another case than its literals.
+    pub(super) fn ignores_case(&self) -> bool {
+        self.regex.iter().any(|regex| regex.contains("(?i"))
+    }
+
     /// The literals, one for each character that a class in them stands for.
     pub(super) fn each_literal(&self) -> impl Iterator<Item = String> {
         self.literals.iter().flat_map(|literal| expanded(literal))
