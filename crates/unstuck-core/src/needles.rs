@@ -11,9 +11,12 @@ pub(crate) struct Needles {
     /// In lower case.
     literals: Vec<Box<[u8]>>,
     shelves: Vec<Shelf>,
-    /// For each pair of bytes one bit a shelf: whether a key of it ends with them.
+    /// For each pair of bytes one bit a shelf, whether a key of it ends with them, and [`BEGINS`].
     pairs: Vec<u8>,
 }
+
+/// The bit of a pair of bytes with which a key of four bytes begins.
+const BEGINS: u8 = 1 << 7;
 
 /// A literal that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +46,9 @@ impl Needles {
                 } else {
                     pairs[last] |= 1 << number;
                 }
+                if shelf.mask == u32::MAX {
+                    pairs[entry.key as usize >> 16] |= BEGINS;
+                }
             }
         }
         Self {
@@ -59,11 +65,12 @@ impl Needles {
         for (at, byte) in text.iter().enumerate() {
             key = key << 8 | u32::from(*byte);
             let filed = self.pairs[key as usize & 0xffff];
-            if filed == 0 {
+            if filed & !BEGINS == 0 {
                 continue;
             }
+            let begins = self.pairs[key as usize >> 16] & BEGINS != 0;
             for (number, shelf) in self.shelves.iter().enumerate() {
-                if filed & 1 << number == 0 {
+                if filed & 1 << number == 0 || shelf.mask == u32::MAX && !begins {
                     continue;
                 }
                 for entry in shelf.under(key & shelf.mask) {
