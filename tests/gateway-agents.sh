@@ -151,9 +151,10 @@ between = \"200ms\"
 [[step]]
 answer = { text = \"$(yes 'Hello from the script' | head -n 300 | paste -sd' ' -)\" }
 times = \"always\""
-  # A job has a process group of its own, to which a terminal sends its Ctrl-C.
+  # A job has a process group of its own, to which a terminal sends its Ctrl-C. A shell in the background ignores Ctrl-C, and
+  # unstuck keeps that as it finds it.
   set -m
-  asked "${command[@]}" < /dev/null &
+  asked env --default-signal=INT "${command[@]}" < /dev/null &
   cli=$!
   set +m
   within 30 counts in_flight 1 || noticed="it was never asked"
