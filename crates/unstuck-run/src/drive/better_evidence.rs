@@ -68,7 +68,9 @@ fn says_more(seen: Kind, own: Kind) -> bool {
         (Some(own), Some(seen)) => seen > own,
         _ => false,
     };
-    let is_outage = OUTAGES.contains(&own) && OUTAGES.contains(&seen);
+    // An agent sees of a silent API only the error that ended its call: a 504, or a connection that closed. The other way
+    // round says nothing: an agent's own timeout may be that of its task.
+    let is_outage = OUTAGES.contains(&own) && (OUTAGES.contains(&seen) || seen == Kind::Timeout);
     seen == own || says_nothing || is_later || is_outage
 }
 
@@ -93,6 +95,8 @@ mod tests {
             (Kind::ServerError, Kind::ServerOverloaded),
             (Kind::AuthExpired, Kind::EmptyOutput),
             (Kind::RateLimit, Kind::RateLimit),
+            (Kind::Timeout, Kind::ServerError),
+            (Kind::Timeout, Kind::NetworkError),
         ] {
             assert!(says_more(seen, own), "{seen} {own}");
         }
@@ -100,6 +104,7 @@ mod tests {
             (Kind::RateLimit, Kind::RateLimitTimed),
             (Kind::ServerError, Kind::TestFailure),
             (Kind::RateLimit, Kind::ServerError),
+            (Kind::ServerError, Kind::Timeout),
         ] {
             assert!(!says_more(seen, own), "{seen} {own}");
         }
@@ -129,6 +134,29 @@ mod tests {
             (chosen.layer, chosen.level),
             (Layer::Api, Some(Level::Same))
         );
+    }
+
+    /// Agents tell of a silent API what their client made of it, also where the call is not known to have ended them.
+    #[test]
+    fn a_silent_api_is_no_server_error() {
+        let now = Now::utc(Timestamp::from_seconds(0));
+        let silent = Failure::api("openai").with_stderr("Request timed out: no answer within 8s");
+        let seen = classify(&silent, &now);
+        for screen in [
+            "ERROR: exceeded retry limit, last status: 504 Gateway Timeout",
+            "ERROR: stream disconnected before completion: stream closed before response.completed",
+        ] {
+            let own = of(screen);
+            assert!(OUTAGES.contains(&own.kind), "{screen}: {}", own.kind);
+            for is_cause in [true, false] {
+                let chosen = better(own.clone(), Some(&seen), is_cause);
+                assert_eq!(
+                    (chosen.kind, chosen.layer),
+                    (Kind::Timeout, Layer::Api),
+                    "{screen}"
+                );
+            }
+        }
     }
 
     /// A start-up warning, a missing model that reads like a missing program, a limit that reads like used-up credit.
