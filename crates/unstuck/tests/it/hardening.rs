@@ -278,7 +278,10 @@ fn what_is_told_of_a_pipeline_on_a_terminal_steers_nothing() {
         assert!(shown.trim().len() > 10, "{args:?}: {shown}");
     }
     let diff = on_a_terminal(&place, &["diff"]);
-    assert!(diff.contains("new file mode") && diff.contains("link"), "{diff:?}");
+    assert!(
+        diff.contains("new file mode") && diff.contains("link"),
+        "{diff:?}"
+    );
 }
 
 /// L9: a machine whose clock has gone mad once must not leave a store that is damaged for good.
