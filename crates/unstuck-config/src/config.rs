@@ -376,7 +376,7 @@ fn foundations_first<'f>(
 }
 
 /// A catalog with one model more, or one that is changed.
-fn with_model(catalog: Catalog, own: &ModelSection) -> Catalog {
+pub(crate) fn with_model(catalog: Catalog, own: &ModelSection) -> Catalog {
     let known = catalog.models.iter().find(|model| model.id == own.id);
     let mut model = known.cloned().unwrap_or_else(|| Model {
         id: own.id.clone(),

@@ -1,7 +1,7 @@
 //! What of `[gateway]` and `[budget]` counts, by whose word it is: a project, which agents can write, only narrows it.
 
 use crate::section::OnCircles;
-use crate::tree::{Node, Table, Value};
+use crate::tree::{Node, Table};
 
 /// Takes out what would widen what has been said before.
 pub(crate) fn narrow(before: &Table, tree: &mut Table) {
@@ -24,7 +24,7 @@ pub(crate) fn narrow(before: &Table, tree: &mut Table) {
         return;
     };
     for key in ["session", "day"] {
-        let amount = |table: &Table| table.get(key).and_then(number);
+        let amount = |table: &Table| table.get(key).and_then(Node::number);
         if let (Some(owners), Some(own)) = (amount(owners), amount(budgets))
             && own > owners
         {
@@ -50,7 +50,7 @@ fn narrow_budget(before: &Table, tree: &mut Table) {
             continue;
         };
         for key in ["usd", "tokens"] {
-            let amount = |table: &Table| table.get(key).and_then(number);
+            let amount = |table: &Table| table.get(key).and_then(Node::number);
             if let (Some(owners), Some(more)) = (amount(owners), amount(own))
                 && more > owners
             {
@@ -62,13 +62,4 @@ fn narrow_budget(before: &Table, tree: &mut Table) {
 
 fn circles(node: &Node) -> Option<OnCircles> {
     serde_json::from_value(node.to_json()).ok()
-}
-
-fn number(node: &Node) -> Option<f64> {
-    match node.value {
-        #[expect(clippy::cast_precision_loss, reason = "an amount of money")]
-        Value::Whole(number) => Some(number as f64),
-        Value::Number(number) => Some(number),
-        _ => None,
-    }
 }

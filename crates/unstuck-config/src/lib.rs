@@ -36,6 +36,7 @@ mod held;
 mod key_rules;
 mod layers;
 mod load;
+mod model_prices;
 mod policies;
 mod problem;
 mod project_commands;

@@ -13,6 +13,7 @@ use crate::file::File;
 use crate::gateway_words;
 use crate::key_rules;
 use crate::layers::{Layers, Owner, POLICY, SetFor, SetPolicy, Setting, Text};
+use crate::model_prices;
 use crate::policies::{Forced, Policies};
 use crate::problem::{ConfigError, Problem};
 use crate::project_settings::Compared;
@@ -222,6 +223,7 @@ impl<'l> Reader<'l> {
             let accepted = self.layers.accepted.as_ref();
             self.compared.take(&name, &mut tree, at, accepted);
             gateway_words::narrow(&self.tree, &mut tree);
+            self.no_cheaper_models((owner, &class), &name, &mut tree);
         }
         if class == Class::Owner
             && let Some(agents) = tree.entry("agents")
@@ -270,6 +272,27 @@ impl<'l> Reader<'l> {
             .any(|one| one.path.first().is_some_and(|first| first == "webhooks"))
         {
             drop_addressless(tree);
+        }
+    }
+
+    /// What a budget of the user's is spent by is not for others to lower.
+    fn no_cheaper_models(
+        &mut self,
+        (owner, class): (Owner, &Class),
+        file: &Path,
+        tree: &mut Table,
+    ) {
+        for one in model_prices::take_cheaper(&self.tree, tree) {
+            if owner == Owner::User {
+                self.ignored(class, file, &one.path);
+            } else {
+                let why = format!(
+                    "{}; only the user's own configuration may say this, because agents can write here and budgets are counted by it; move \
+                     it to {USERS_FILE}",
+                    one.why
+                );
+                self.tell(&one.path, one.at, why);
+            }
         }
     }
 

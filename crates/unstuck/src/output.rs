@@ -1,6 +1,6 @@
 //! Where results go: data to standard output, everything else to standard error.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use anstream::{AutoStream, ColorChoice};
@@ -106,7 +106,8 @@ impl Output {
 
     /// Whether a person reads it, as far as that can be known.
     pub(crate) fn is_read_by_a_person(&self) -> bool {
-        self.color == Color::Always || self.columns().is_some()
+        // A terminal that does not tell its size is one all the same.
+        self.color == Color::Always || io::stdout().is_terminal()
     }
 
     /// Returns whether a result was written, in part or whole.

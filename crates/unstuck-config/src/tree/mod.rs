@@ -98,6 +98,16 @@ impl Node {
         }
     }
 
+    /// The number that it is; none for anything else.
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self.value {
+            #[expect(clippy::cast_precision_loss, reason = "an amount of money")]
+            Value::Whole(number) => Some(number as f64),
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
     pub(crate) fn list_mut(&mut self) -> Option<&mut Vec<Self>> {
         match &mut self.value {
             Value::List(list) => Some(list),

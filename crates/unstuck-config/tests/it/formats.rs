@@ -215,8 +215,9 @@ fn an_empty_file_says_nothing() {
 
 #[test]
 fn agents_and_models_of_ones_own_are_added() {
-    let config = Place::with(
-        "unstuck.toml",
+    let place = Place::new();
+    place.user(
+        "config.toml",
         r#"
         [agents.mine]
         title = "Mine"
@@ -232,8 +233,8 @@ fn agents_and_models_of_ones_own_are_added() {
         id = "house"
         models = ["local-7b", "claude-opus-5-5"]
         "#,
-    )
-    .config();
+    );
+    let config = place.config();
     assert_eq!(config.agents().get("mine").unwrap().title(), "Mine");
     assert!(config.agents().get("claude").is_some());
     let catalog = config.catalog();

@@ -8,6 +8,7 @@ mod gateway;
 mod held;
 mod layering;
 mod mistakes;
+mod model_prices;
 mod recovery;
 mod schema;
 mod shown;

@@ -216,7 +216,7 @@ impl Shown {
                 out,
                 "{:<8}  {:<width$}  {lines}",
                 file.change.name(),
-                file.path
+                printable(&file.path)
             )?;
         }
         let sum =

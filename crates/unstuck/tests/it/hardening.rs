@@ -164,6 +164,126 @@ fn logs_on_a_terminal_show_text_and_colours_only() {
     assert!(exact.contains("\x1b]52;c;"), "{exact:?}");
 }
 
+/// What a command prints on a terminal, both of its outputs.
+fn on_a_terminal(place: &Place, args: &[&str]) -> String {
+    let unstuck = env!("CARGO_BIN_EXE_unstuck");
+    let line = format!("{unstuck} {}", args.join(" "));
+    let mut command = place.program("script", &["-qec", &line, "/dev/null"]);
+    let ended = ended(command.env("TERM", "xterm-256color"));
+    format!("{}{}", ended.stdout, ended.stderr)
+}
+
+/// A title, the clipboard, a cleared screen, a link, a control character of one byte, a bell and a mark of direction.
+const STEERS: &str = "\x1b]0;title\x07\x1b]52;c;cm0gLXJm\x1b\\\x1b[2J\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\\u{9b}2K\x07\u{202e}";
+
+/// L2: nothing in a text steers the terminal; styles are allowed.
+#[track_caller]
+fn steers_nothing(args: &[&str], shown: &str) {
+    for sequence in ["\x1b]", "\x1b[2J", "\u{9b}", "\x07", "\u{202e}"] {
+        assert!(
+            !shown.contains(sequence),
+            "{args:?}: {sequence:?} in {shown:?}"
+        );
+    }
+}
+
+/// L2: whatever an agent prints, proposes or is told is shown without commands to the terminal by everything that tells of
+/// a run.
+#[test]
+fn what_is_told_of_a_run_on_a_terminal_steers_nothing() {
+    let place = Place::new();
+    let document = serde_json::json!({
+        "version": 1,
+        "timestamp": "2026-11-16T05:36:33Z",
+        "category": "dependency",
+        "severity": "blocking",
+        "diagnosis": {
+            "error_pattern": format!("pattern{STEERS}"),
+            "root_cause": format!("cause{STEERS}"),
+            "evidence": [format!("evidence{STEERS}")],
+        },
+        "recovery": {
+            "command": "touch healed; id",
+            "expected_outcome": format!("outcome{STEERS}"),
+            "confidence": "high",
+        },
+    });
+    place.write("recovery.json", &document.to_string());
+    place.write("noise", STEERS);
+    let fails = "cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; cat noise; echo \"zork: boom$(cat noise)\" >&2; exit 9";
+    let args = ["exec", "--repair", "auto", "--", "sh", "-c", fails, STEERS];
+    let ended = place.run(&args, "");
+    ended.told(3, &["touch healed; id"]);
+    let id = place.events("recovery_escalated")[0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for args in [
+        &["show"][..],
+        &["explain"],
+        &["inbox", &id],
+        &["runs"],
+        &["status"],
+    ] {
+        let shown = on_a_terminal(&place, args);
+        steers_nothing(args, &shown);
+        assert!(shown.trim().len() > 10, "{args:?}: {shown}");
+    }
+    // The list of the inbox is a page on a terminal, and is looked at where it is printed.
+    let listed = place.run(&["inbox"], "");
+    steers_nothing(&["inbox"], &listed.stdout);
+    for told in [on_a_terminal(&place, &["show"]), listed.stdout] {
+        assert!(told.contains("zork"), "{told}");
+    }
+    assert!(on_a_terminal(&place, &["explain"]).contains("zork"));
+}
+
+/// L2: names and contents of files, outputs and ids of roles, tasks and prompts of a pipeline.
+#[test]
+fn what_is_told_of_a_pipeline_on_a_terminal_steers_nothing() {
+    let place = Place::new();
+    let escaped: String = STEERS.chars().flat_map(char::escape_unicode).collect();
+    let escaped = escaped.replace("\\u{", "\\U").replace('}', ";");
+    // TOML has eight digits.
+    let escaped: String = escaped
+        .split_inclusive(';')
+        .map(|one| {
+            let digits = one.trim_start_matches("\\U").trim_end_matches(';');
+            format!("\\U{digits:0>8}")
+        })
+        .collect();
+    place.write("noise", STEERS);
+    let script = "cat > /dev/null; cat noise > \\\"$(cat noise | tr / _)\\\"; cat noise >> noise; cat noise noise >&2; cat noise; exit 1";
+    place.write(
+        "unstuck.toml",
+        &format!(
+            "{QUICK}[run]\ntask = \"task{escaped}\"\nsnapshots = true\n[[role]]\nid = \"worker\"\ncommand = [\"sh\", \"-c\", \"{script}\"]\nprompt = \"do{escaped}\"\n"
+        ),
+    );
+    let git =
+        "git init -q && git add -A && git -c user.name=a -c user.email=a@b.c commit -q -m first";
+    assert_eq!(ended(&mut place.shell(git)).code, 0);
+    let ran = place.run(&["run"], "");
+    assert_ne!(ran.code, 0, "{}", ran.stderr);
+    for args in [
+        &["show"][..],
+        &["explain"],
+        &["runs"],
+        &["status"],
+        &["diff"],
+        &["diff", "--stat"],
+    ] {
+        let shown = on_a_terminal(&place, args);
+        steers_nothing(args, &shown);
+        assert!(shown.trim().len() > 10, "{args:?}: {shown}");
+    }
+    let diff = on_a_terminal(&place, &["diff"]);
+    assert!(
+        diff.contains("new file mode") && diff.contains("link"),
+        "{diff:?}"
+    );
+}
+
 /// L9: a machine whose clock has gone mad once must not leave a store that is damaged for good.
 #[test]
 fn a_clock_far_in_the_future_leaves_a_sound_store() {

@@ -58,6 +58,9 @@ impl Conductor<'_> {
                 changes: in_the_way,
             });
         }
+        if !changed.is_empty() {
+            self.tell(|reporter| reporter.note(&in_effect(&changed)));
+        }
         let journal = Journal::again(self.place(), &past, held);
         let journal = journal.ok_or_else(|| nothing(run))?;
         let journal = journal.announcing(self.announcer);
@@ -98,6 +101,19 @@ pub(super) fn kept_budgets(raised: &[String]) -> String {
         "{} was raised since the run began, which is in effect from the next run on: only an answer to its question \
          (`unstuck approve`) raises the budget of a run",
         raised.join(", ")
+    )
+}
+
+/// What is told of changes with which a run continues, contents of prompt files included.
+fn in_effect(changed: &[RoleChange]) -> String {
+    let lines = changed.iter().flat_map(|change| {
+        let who = change.role.as_deref().unwrap_or("all roles");
+        change.what.iter().map(move |what| format!("{who}: {what}"))
+    });
+    let lines: Vec<_> = lines.collect();
+    format!(
+        "changed since the run began, and in effect now: {}",
+        lines.join("; ")
     )
 }
 

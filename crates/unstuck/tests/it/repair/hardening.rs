@@ -99,6 +99,82 @@ fn an_incomplete_sandbox_makes_an_approved_repair_ask() {
     assert!(!missing.is_empty(), "{executed}");
 }
 
+/// A program that starts another one for which this kernel has no Landlock.
+fn without_landlock(place: &Place) -> String {
+    let source = place.write(
+        "../deny.c",
+        "#include <errno.h>\n#include <stddef.h>\n#include <unistd.h>\n#include <sys/prctl.h>\n#include <linux/filter.h>\n#include <linux/seccomp.h>\n\
+         int main(int n, char **words) {\n struct sock_filter code[] = {\n\
+         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),\n\
+         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 444, 0, 2),\n\
+         BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 446, 1, 0),\n\
+         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),\n\
+         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };\n\
+         struct sock_fprog program = { 5, code };\n\
+         if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 99;\n\
+         execvp(words[1], words + 1);\n return 98; }\n",
+    );
+    let program = place.folder.path().join("deny");
+    let line = format!("cc -o {} {}", program.display(), source.display());
+    assert!(place.shell(&line).status().unwrap().success(), "{line}");
+    program.display().to_string()
+}
+
+/// M2: where nothing can confine a command, it is called none, and what is approved in advance asks; the owner's
+/// `required` runs nothing, and only the owner's `best-effort` runs it, which is told and recorded.
+#[test]
+fn without_any_sandbox_an_approved_repair_asks_and_says_so() {
+    let exec = "exec --repair auto -- sh agent.sh";
+    let attacked = |place: &Place| {
+        let deny = without_landlock(place);
+        let line = format!(
+            "unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces && exec {deny} \"$UNSTUCK\" {exec}'"
+        );
+        let output = place.shell(&line).output().unwrap();
+        Ended {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    };
+    for projects_word in ["", "sandbox = 'best-effort'"] {
+        let place = proposing(projects_word);
+        let ended = attacked(&place);
+        ended.told(3, &["sandbox is not complete", "sandbox: none"]);
+        assert!(!place.project().join("healed").exists());
+        let asked = &place.events("recovery_escalated")[0];
+        assert_eq!(asked["conditions"]["sandbox"], "none");
+        let missing = asked["conditions"]["missing"].to_string();
+        assert!(missing.contains("Landlock"), "{missing}");
+        let inbox = place.go(&["inbox", asked["id"].as_str().unwrap()]);
+        assert!(inbox.stdout.contains("none"), "{}", inbox.stdout);
+    }
+    let place = proposing("");
+    place.write(
+        "../.config/unstuck/config.toml",
+        "[recovery]\nsandbox = \"required\"\n",
+    );
+    let ended = attacked(&place);
+    assert_ne!(ended.code, 0, "{}", ended.stderr);
+    assert!(!place.project().join("healed").exists());
+    let place = proposing("");
+    place.write(
+        "../.config/unstuck/config.toml",
+        "[recovery]\nsandbox = \"best-effort\"\n",
+    );
+    let ended = attacked(&place);
+    ended.told(0, &["without a sandbox", "Landlock"]);
+    assert!(place.project().join("healed").exists());
+    let executed = &place.events("recovery_executed")[0];
+    assert_eq!(executed["sandbox"], "none");
+    let shown = place.go(&["show"]);
+    assert!(
+        shown.stdout.contains("without a sandbox"),
+        "{}",
+        shown.stdout
+    );
+}
+
 /// M4: the commit of the run's beginning counts, also after `resume`: what an agent committed, nobody has accepted.
 #[test]
 fn what_an_agent_committed_is_not_accepted_on_resume() {

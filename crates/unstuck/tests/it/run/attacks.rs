@@ -283,6 +283,26 @@ fn an_answer_goes_on_with_what_the_run_began_with() {
     );
 }
 
+/// The content of a prompt file is compared like a prompt in the configuration: a change is told.
+#[test]
+fn a_changed_prompt_file_is_told_on_resume() {
+    let script = "cat > got; [ -f login ] && echo ok && exit 0; echo 'Not logged in · Please run /login'; exit 1";
+    let place = project(&role("worker", "prompt_file = \"p.md\"", script));
+    place.write("p.md", "do good");
+    place.run(&["run"], "").told(3, &[]);
+    place.write("login", "");
+    place.write("p.md", "do evil");
+    let resumed = place.run(&["resume"], "");
+    resumed.told(
+        0,
+        &[
+            "changed since the run began",
+            "worker: its prompt was changed",
+        ],
+    );
+    assert!(place.text("got").contains("do evil"));
+}
+
 /// What a run began with is known in another process after kill -9, and after what it accepted since.
 #[test]
 fn a_killed_run_is_compared_with_what_it_began_with() {

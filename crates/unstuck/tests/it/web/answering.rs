@@ -2,9 +2,10 @@
 
 use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Client, asking};
+use crate::Place;
 use crate::gateway::until;
 
 const EXEC: [&str; 5] = ["exec", "--", "claude", "-p", "x"];
@@ -58,6 +59,59 @@ fn an_answer_lets_a_run_go_on_that_nobody_holds() {
     let attempts = format!("/api/runs/{}/attempts", run["id"].as_str().unwrap());
     let attempts = client.get(&attempts).json();
     assert_eq!(attempts["items"].as_array().map(Vec::len), Some(2));
+}
+
+/// Whoever answers over REST sees under which conditions the command would run, the same as in the inbox, and their answer
+/// binds to that.
+#[test]
+fn a_question_about_a_repair_states_its_conditions() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "[policy]\njitter = \"none\"\nbackoffBase = 0.01\n",
+    );
+    let command = "git submodule update --init";
+    let proposal = json!({
+        "version": 1,
+        "timestamp": "2026-11-16T05:36:33Z",
+        "category": "dependency",
+        "severity": "blocking",
+        "diagnosis": { "error_pattern": "boom", "root_cause": "it is not there", "evidence": ["boom"] },
+        "recovery": { "command": command, "expected_outcome": "it works", "confidence": "high" },
+    });
+    place.write("recovery.json", &proposal.to_string());
+    let agent = "cp recovery.json \"$UNSTUCK_RECOVERY_FILE\"; echo 'zork: boom' >&2; exit 9";
+    let exec = ["exec", "--repair", "auto", "--", "sh", "-c", agent];
+    let mut asking = place.command(&exec);
+    asking.env("DEPLOY_TOKEN", "correct-horse-battery-9");
+    assert_eq!(asking.output().unwrap().status.code(), Some(3));
+    let recorded = &place.events("recovery_escalated")[0];
+    let client = Client::of(&place, "answer");
+    let asked = client.get("/api/escalations").is(200).json()["items"][0].clone();
+    assert_eq!(asked["command"], command);
+    let conditions = &asked["conditions"];
+    for key in ["sandbox", "missing", "network", "variables", "effects"] {
+        let known = match &recorded["conditions"][key] {
+            Value::Null => &json!([]),
+            known => known,
+        };
+        assert_eq!(&conditions[key], known, "{key}: {asked}");
+    }
+    assert_eq!(conditions["sandbox"], "full", "{asked}");
+    assert_eq!(conditions["network"], true);
+    let variables = conditions["variables"].as_array().unwrap();
+    assert!(variables.contains(&"PATH".into()), "{asked}");
+    assert!(!variables.contains(&"DEPLOY_TOKEN".into()), "{asked}");
+    assert!(conditions["effects"].to_string().contains("submodules"));
+    assert!(!asked.to_string().contains("correct-horse"), "{asked}");
+    // One question alone says the same, and one about something else has none.
+    let id = asked["id"].as_str().unwrap();
+    let one = client.get(&format!("/api/escalations/{id}")).is(200).json();
+    assert_eq!(one["conditions"], *conditions);
+    let stale = json!({"answer": "approve", "hash": "of other conditions"});
+    client
+        .post(&format!("/api/escalations/{id}/answer"), &stale)
+        .is(412);
 }
 
 /// A run that waits in another process hears the answer there.

@@ -1,0 +1,169 @@
+//! Keeps a project's `[models]` from making calls cheaper than they are: budgets in USD are the owner's.
+
+use serde::Deserialize;
+use unstuck_core::decision::{Catalog, Model};
+
+use crate::config::with_model;
+use crate::section::Models;
+use crate::tree::{At, Node, Table, Value, decode};
+
+/// Something that would make calls cost less than the owner or unstuck itself says.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cheaper {
+    /// The path of what was taken out.
+    pub(crate) path: String,
+    /// Where it stands.
+    pub(crate) at: At,
+    /// The reason, in words.
+    pub(crate) why: String,
+}
+
+/// The one section that prices are read from.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct OnlyModels {
+    models: Models,
+}
+
+/// Takes out of a project's file what makes a model cheaper than what was said before, or keeps its calls from being
+/// priced at all.
+pub(crate) fn take_cheaper(before: &Table, tree: &mut Table) -> Vec<Cheaper> {
+    let models = tree.get_mut("models").and_then(Node::table_mut);
+    let models = models.and_then(|models| models.get_mut("model"));
+    let Some(list) = models.and_then(Node::list_mut) else {
+        return Vec::new();
+    };
+    let known = catalog_of(before);
+    let mut taken = Vec::new();
+    list.retain_mut(|one| is_kept(one, &known, &mut taken));
+    taken
+}
+
+/// The models as they are known before a project says anything.
+fn catalog_of(before: &Table) -> Catalog {
+    let mut alone = Table(before.entry("models").cloned().into_iter().collect());
+    let (OnlyModels { models }, _) = decode::read(&mut alone);
+    models.model.iter().fold(Catalog::embedded(), with_model)
+}
+
+/// Returns whether anything of a model is left.
+fn is_kept(one: &mut Node, known: &Catalog, taken: &mut Vec<Cheaper>) -> bool {
+    let at = one.at;
+    let Some(id) = one.id().map(str::to_owned) else {
+        return true;
+    };
+    let Some(table) = one.table_mut() else {
+        return true;
+    };
+    let path = format!("models.model.{id}");
+    let is_dearer = |table: &Table, model: &Model| {
+        let price = table.get("price").and_then(Node::table);
+        price.is_some_and(|price| covers(price, model))
+    };
+    let same = known.models.iter().find(|model| model.id == id);
+    match (same, known.find(&id)) {
+        (Some(model), _) => {
+            if let Some(price) = table.entry("price").map(|entry| entry.key_at)
+                && model.price.is_some()
+                && !is_dearer(table, model)
+            {
+                table.remove("price");
+                taken.push(Cheaper {
+                    path: format!("{path}.price"),
+                    at: price,
+                    why: format!("makes `{id}` cheaper than {}", stated(model)),
+                });
+            }
+        }
+        // Another spelling of a known model would take its place.
+        (None, Some(model)) if model.price.is_some() && !is_dearer(table, model) => {
+            taken.push(Cheaper {
+                path,
+                at,
+                why: format!("makes `{}` cheaper than {}", model.id, stated(model)),
+            });
+            return false;
+        }
+        (None, _) => {}
+    }
+    let aliases = aliases_of(table);
+    let means_another = |alias: &String| {
+        let other = known.find(alias).filter(|other| other.id != id);
+        other.is_some_and(|other| other.price.is_some())
+    };
+    let lost = |aliases: &[String]| {
+        let same = same.filter(|model| model.price.is_some());
+        let mut wanted = same.into_iter().flat_map(|model| &model.aliases);
+        wanted.any(|alias| !aliases.contains(alias))
+    };
+    if let Some((entry, aliases)) = aliases
+        && (aliases.iter().any(means_another) || lost(&aliases))
+    {
+        table.remove("aliases");
+        taken.push(Cheaper {
+            path: format!("{path}.aliases"),
+            at: entry,
+            why: "gives the name of a known model to another one, or takes it away, and so changes what its calls cost"
+                .to_owned(),
+        });
+    }
+    true
+}
+
+fn aliases_of(table: &Table) -> Option<(At, Vec<String>)> {
+    let entry = table.entry("aliases")?;
+    let Value::List(list) = &entry.node.value else {
+        return None;
+    };
+    let texts = list.iter().filter_map(|one| match &one.value {
+        Value::Text(text) => Some(text.clone()),
+        _ => None,
+    });
+    Some((entry.key_at, texts.collect()))
+}
+
+/// Returns whether a price is at least that of a model, for prompts of every length; one that is left out is not.
+fn covers(price: &Table, model: &Model) -> bool {
+    let Some(base) = &model.price else {
+        return true;
+    };
+    let long = model.long.as_ref();
+    let most = |base: Option<f64>, long: Option<f64>| match (base, long) {
+        (Some(base), Some(long)) => Some(base.max(long)),
+        (one, other) => one.or(other),
+    };
+    let wanted = [
+        (
+            "input",
+            most(Some(base.input), long.and_then(|long| long.input)),
+        ),
+        (
+            "output",
+            most(Some(base.output), long.and_then(|long| long.output)),
+        ),
+        (
+            "cached",
+            most(base.cached, long.and_then(|long| long.cached)),
+        ),
+    ];
+    wanted.into_iter().all(|(key, wanted)| {
+        let said = price.get(key).and_then(Node::number);
+        wanted.is_none_or(|wanted| said.is_some_and(|said| said >= wanted))
+    })
+}
+
+/// The price of a model, as it is told.
+fn stated(model: &Model) -> String {
+    let Some(price) = &model.price else {
+        return "it is".to_owned();
+    };
+    let cached = price.cached.map(|cached| format!(", cached {cached}"));
+    let long = model.long.as_ref().map(|_| ", more for long prompts");
+    format!(
+        "it is known to be (input {}, output {}{}{})",
+        price.input,
+        price.output,
+        cached.unwrap_or_default(),
+        long.unwrap_or_default()
+    )
+}
