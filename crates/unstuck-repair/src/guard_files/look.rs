@@ -2,10 +2,10 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
 use unstuck_core::guard_files::{GuardKnowledge, Tool, fits, folder_fits, steps};
 
 use super::read::{Seen, joined, list, see};
@@ -273,7 +273,9 @@ impl<'r> Look<'r> {
     /// Settings and hooks of git, wherever it keeps them.
     fn of_git(&mut self, pattern: &str) {
         for folder in self.git {
-            let Ok(handle) = File::open(folder) else {
+            // Whatever else than a folder is there by now holds nobody up.
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let Ok(handle) = rustix::fs::open(folder, flags, Mode::empty()) else {
                 continue;
             };
             let names = match pattern.rsplit_once('/') {

@@ -1,9 +1,12 @@
 //! The files of a project, listed and read within bounds.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Dir, FileType};
+use unstuck_files::{DirHandle, EntryKind};
 
 /// So deep folders are listed.
 const DEEPEST: usize = 5;
@@ -41,6 +44,8 @@ const CLOSED: [&str; 22] = [
 /// The files and folders of a project, relative to its root.
 pub(super) struct Tree {
     root: PathBuf,
+    /// The root as it is opened once; none if it cannot be.
+    handle: Option<DirHandle>,
     /// Each with whether it is a plain file.
     entries: BTreeMap<String, bool>,
 }
@@ -49,6 +54,7 @@ impl Tree {
     pub(super) fn list(root: &Path) -> Self {
         let mut tree = Self {
             root: root.to_owned(),
+            handle: DirHandle::open(root).ok(),
             entries: BTreeMap::new(),
         };
         let mut waiting = VecDeque::from([(String::new(), 0)]);
@@ -68,22 +74,45 @@ impl Tree {
 
     /// Lists one folder; links are listed and not followed.
     fn list_folder(&mut self, folder: &str) -> Vec<(String, bool)> {
-        let Ok(entries) = fs::read_dir(self.root.join(folder)) else {
-            return Vec::new();
-        };
         let mut folders = Vec::new();
-        for entry in entries.flatten().take(MOST_OF_ONE) {
-            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
-                continue;
-            };
+        // A folder that became a link meanwhile leads nowhere.
+        let Some(entries) = self.entries_of(folder) else {
+            return folders;
+        };
+        let named = entries.flatten().filter_map(|entry| {
+            let name = entry.file_name().to_str().ok()?.to_owned();
+            (name != "." && name != "..").then(|| (name, entry.file_type()))
+        });
+        for (name, kind) in named.take(MOST_OF_ONE) {
             let path = match folder {
                 "" => name,
                 folder => format!("{folder}/{name}"),
             };
-            self.entries.insert(path.clone(), kind.is_file());
-            folders.push((path, kind.is_dir()));
+            let kind = match kind {
+                FileType::RegularFile => Some(EntryKind::File),
+                FileType::Directory => Some(EntryKind::Folder),
+                // Not every file system says it with the name.
+                FileType::Unknown => self.kind(&path),
+                _ => None,
+            };
+            self.entries
+                .insert(path.clone(), kind == Some(EntryKind::File));
+            folders.push((path, kind == Some(EntryKind::Folder)));
         }
         folders
+    }
+
+    fn entries_of(&self, folder: &str) -> Option<Dir> {
+        let root = self.handle.as_ref()?;
+        let folder = match folder {
+            "" => root.try_clone().ok()?,
+            folder => root.open_dir(Path::new(folder)).ok()?,
+        };
+        Dir::read_from(&folder).ok()
+    }
+
+    fn kind(&self, path: &str) -> Option<EntryKind> {
+        self.handle.as_ref()?.kind(Path::new(path))
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -121,26 +150,33 @@ impl Tree {
         is_text.then(|| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    #[cfg(target_os = "linux")]
     fn open(&self, path: &str) -> Option<File> {
-        use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
-        let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = open(&self.root, folder, Mode::empty()).ok()?;
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let inside = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        let file = File::from(openat2(&root, path, flags, Mode::empty(), inside).ok()?);
-        file.metadata().ok()?.is_file().then_some(file)
+        let root = self.handle.as_ref()?;
+        root.open_file_within(Path::new(path)).ok()
     }
+}
 
-    #[cfg(not(target_os = "linux"))]
-    fn open(&self, path: &str) -> Option<File> {
-        let real = self.root.join(path).canonicalize().ok()?;
-        let inside = real.starts_with(self.root.canonicalize().ok()?);
-        let is_file = real.metadata().ok()?.is_file();
-        if inside && is_file {
-            File::open(real).ok()
-        } else {
-            None
-        }
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// An agent swaps a folder for a link between two looks: no name outside of the project is listed.
+    #[test]
+    fn a_folder_that_became_a_link_is_not_listed() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("project");
+        fs::create_dir_all(root.join("src/inner")).unwrap();
+        fs::create_dir_all(place.path().join("private/plans")).unwrap();
+        let mut tree = Tree::list(&root);
+        assert!(tree.entries.contains_key("src/inner"));
+        fs::remove_dir_all(root.join("src")).unwrap();
+        symlink(place.path().join("private"), root.join("src")).unwrap();
+        assert_eq!(tree.list_folder("src"), []);
+        assert!(!tree.entries.contains_key("src/plans"));
+        fs::remove_file(root.join("src")).unwrap();
+        assert!(Tree::list(&root).entries.is_empty());
     }
 }
