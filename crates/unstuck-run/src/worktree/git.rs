@@ -2,14 +2,17 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::time::Instant;
 
 use super::error::WorktreeError;
 use super::parent_death::die_with_parent;
@@ -21,6 +24,12 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// How often it is looked whether git waits for something that will never come.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// So much fits into every pipe before anybody reads.
+const PIPE_BUF: usize = 4096;
+
+/// How much is read from git at once: as much as a pipe usually holds.
+const AT_ONCE: usize = 64 << 10;
 
 /// Configuration that takes the repository's say away. An agent may have written the repository's own.
 const SETTINGS: &[&str] = &[
@@ -60,13 +69,18 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 pub(super) struct Call<'i> {
     command: Command,
     doing: &'static str,
-    input: Input<'i>,
+    input: Option<Input<'i>>,
+    /// Whether it may open files of the work tree, of which one could be a FIFO.
+    enters_work_tree: bool,
     /// What has to hold before it is made.
     guard: Option<&'i GitFolder>,
 }
 
-/// What writes the standard input of a call.
-type Input<'i> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i>;
+/// The standard input of a call.
+enum Input<'i> {
+    Bytes(Vec<u8>),
+    Written(Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i>),
+}
 
 /// What a call gave.
 pub(super) struct Answer {
@@ -97,11 +111,11 @@ impl<'i> Call<'i> {
         }
         // In a group of its own no Ctrl-C cuts it off halfway.
         command.process_group(0);
-        die_with_parent(&mut command);
         Self {
             command,
             doing,
-            input: Box::new(|_| Ok(())),
+            input: None,
+            enters_work_tree: true,
             guard: None,
         }
     }
@@ -109,6 +123,13 @@ impl<'i> Call<'i> {
     /// Makes the call only if nothing in the folder of the repository leads elsewhere.
     pub(super) fn guarded(mut self, folder: &'i GitFolder) -> Self {
         self.guard = Some(folder);
+        self
+    }
+
+    /// Declares that it opens no file of the work tree: it cannot wait there, and ends by itself as soon as its input does. So it
+    /// needs no signal at the end of this process, which would take a fork of all its memory.
+    pub(super) fn outside_of_work_tree(mut self) -> Self {
+        self.enters_work_tree = false;
         self
     }
 
@@ -122,8 +143,9 @@ impl<'i> Call<'i> {
         self
     }
 
-    pub(super) fn input(self, input: Vec<u8>) -> Self {
-        self.input_from(move |to| to.write_all(&input))
+    pub(super) fn input(mut self, input: Vec<u8>) -> Self {
+        self.input = Some(Input::Bytes(input));
+        self
     }
 
     /// Has its standard input written bit by bit.
@@ -131,7 +153,7 @@ impl<'i> Call<'i> {
         mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i,
     ) -> Self {
-        self.input = Box::new(write);
+        self.input = Some(Input::Written(Box::new(write)));
         self
     }
 
@@ -156,8 +178,14 @@ impl<'i> Call<'i> {
         if let Some(folder) = self.guard {
             folder.verify()?;
         }
+        if self.enters_work_tree {
+            die_with_parent(&mut self.command);
+        }
         self.command
-            .stdin(Stdio::piped())
+            .stdin(match &self.input {
+                Some(_) => Stdio::piped(),
+                None => Stdio::null(),
+            })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let doing = self.doing;
@@ -178,28 +206,33 @@ impl<'i> Call<'i> {
 }
 
 /// Gives a child its input and waits for its end; none if that took too long, and the child was killed.
-fn wait(mut child: Child, input: Input<'_>, limit: Duration) -> io::Result<Option<Answer>> {
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (done, is_done) = mpsc::channel::<()>();
+fn wait(mut child: Child, input: Option<Input<'_>>, limit: Duration) -> io::Result<Option<Answer>> {
+    let stdin = child.stdin.take();
     thread::scope(|scope| {
-        scope.spawn(move || {
-            // A child that does not read to the end says why on its standard error.
-            stdin.map(|stdin| {
-                let mut stdin = BufWriter::with_capacity(64 << 10, stdin);
-                input(&mut stdin).and_then(|()| stdin.flush())
-            })
-        });
-        let closing = done.clone();
-        let stdout = scope.spawn(move || read(stdout, closing));
-        let stderr = scope.spawn(move || read(stderr, done));
-        let in_time = ends_in_time(&child, &is_done, limit);
+        // A child that does not read to the end says why on its standard error.
+        match (input, stdin) {
+            (Some(Input::Bytes(bytes)), Some(mut stdin)) if bytes.len() <= PIPE_BUF => {
+                let _ = stdin.write_all(&bytes);
+            }
+            (Some(Input::Bytes(bytes)), Some(mut stdin)) => {
+                scope.spawn(move || stdin.write_all(&bytes));
+            }
+            (Some(Input::Written(write)), Some(stdin)) => {
+                scope.spawn(move || {
+                    let mut stdin = BufWriter::with_capacity(AT_ONCE, stdin);
+                    write(&mut stdin).and_then(|()| stdin.flush())
+                });
+            }
+            (None, _) | (_, None) => {}
+        }
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let read = read_to_end(&mut child, &mut stdout, &mut stderr, limit);
+        let in_time = matches!(read, Ok(true));
         if !in_time {
             kill_process_group(Pid::from_child(&child), Signal::KILL)?;
         }
         let status = child.wait()?;
-        let gone = || io::Error::other("a thread of ours ended");
-        let stdout = stdout.join().map_err(|_| gone())??;
-        let stderr = stderr.join().map_err(|_| gone())??;
+        read?;
         Ok(in_time.then_some(Answer {
             status,
             stdout,
@@ -208,22 +241,66 @@ fn wait(mut child: Child, input: Input<'_>, limit: Duration) -> io::Result<Optio
     })
 }
 
-/// Waits for the end of a child; false if that takes too long, or will never come.
-fn ends_in_time(child: &Child, is_done: &mpsc::Receiver<()>, limit: Duration) -> bool {
-    let mut left = limit;
+/// Reads all that a child writes; false if that takes too long, or will never come to an end.
+fn read_to_end(
+    child: &mut Child,
+    stdout: &mut Vec<u8>,
+    stderr: &mut Vec<u8>,
+    limit: Duration,
+) -> io::Result<bool> {
+    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+    let look = Timespec::try_from(LOOK).map_err(io::Error::other)?;
+    let start = Instant::now();
     let mut was_waiting = false;
-    loop {
-        let step = LOOK.min(left);
-        if is_done.recv_timeout(step) == Err(RecvTimeoutError::Disconnected) {
-            return true;
+    while out.is_some() || err.is_some() {
+        let handles = [out.as_ref().map(AsFd::as_fd), err.as_ref().map(AsFd::as_fd)];
+        let handles = handles.into_iter().flatten();
+        let mut polled: Vec<_> = handles
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        let ready = match poll(&mut polled, Some(&look)) {
+            Err(Errno::INTR) => continue,
+            ready => ready?,
+        };
+        if start.elapsed() >= limit {
+            return Ok(false);
         }
-        left -= step;
-        let is_waiting = waits_for_fifo(child);
-        if left.is_zero() || (is_waiting && was_waiting) {
-            return false;
+        if ready == 0 {
+            let is_waiting = waits_for_fifo(child);
+            if is_waiting && was_waiting {
+                return Ok(false);
+            }
+            was_waiting = is_waiting;
+            continue;
         }
-        was_waiting = is_waiting;
+        was_waiting = false;
+        let mut is_ready = polled.iter().map(|one| !one.revents().is_empty());
+        let out_is_ready = out.is_some() && is_ready.next() == Some(true);
+        let err_is_ready = err.is_some() && is_ready.next() == Some(true);
+        if out_is_ready && read_some(&mut out, stdout)? == 0 {
+            out = None;
+        }
+        if err_is_ready && read_some(&mut err, stderr)? == 0 {
+            err = None;
+        }
     }
+    Ok(true)
+}
+
+/// Reads what is there, and tells how much that is.
+fn read_some(from: &mut Option<impl Read>, to: &mut Vec<u8>) -> io::Result<usize> {
+    let Some(from) = from else {
+        return Ok(0);
+    };
+    let mut buffer = [0; AT_ONCE];
+    let count = loop {
+        match from.read(&mut buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
+    to.extend_from_slice(&buffer[..count]);
+    Ok(count)
 }
 
 /// Whether a child waits until somebody opens the other end of a FIFO: one in the place of a file that git reads, such as a
@@ -232,16 +309,6 @@ fn waits_for_fifo(child: &Child) -> bool {
     let file = PathBuf::from(format!("/proc/{}/wchan", child.id()));
     let place = unstuck_files::read_named(&file, 1024);
     place.is_ok_and(|place| place == b"wait_for_partner")
-}
-
-/// Reads to the end; the sender is dropped only then.
-fn read(from: Option<impl Read>, done: mpsc::Sender<()>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(mut from) = from {
-        from.read_to_end(&mut bytes)?;
-    }
-    drop(done);
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -258,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_git_that_does_not_end_is_ended() {
-        let ended = wait(sleeper(), Box::new(|_| Ok(())), Duration::from_millis(20)).unwrap();
+        let ended = wait(sleeper(), None, Duration::from_millis(20)).unwrap();
         assert!(ended.is_none());
     }
 }

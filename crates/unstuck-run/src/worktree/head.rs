@@ -47,18 +47,7 @@ impl Head {
 
     /// The project as it was in a commit.
     pub fn at(project: &Path, commit: &str) -> Result<Self, WorktreeError> {
-        let repository = Repository::of(project)?;
-        let wanted = format!("{commit}^{{commit}}");
-        let call = repository.git("find the commit");
-        let commit = call
-            .args([
-                "rev-parse",
-                "--verify",
-                "--quiet",
-                "--end-of-options",
-                &wanted,
-            ])
-            .line()?;
+        let (repository, commit) = Repository::with_commit(project, commit)?;
         let root = repository
             .root
             .canonicalize()
@@ -68,7 +57,7 @@ impl Head {
         Ok(Self {
             prefix: prefix.to_string_lossy().into_owned(),
             commit,
-            folders: folders(&repository)?,
+            folders: repository.folders(),
             repository,
         })
     }
@@ -81,7 +70,7 @@ impl Head {
     fn blobs(&self, paths: &[String]) -> Result<Vec<Blob>, WorktreeError> {
         let mut blobs = Vec::new();
         for some in paths.chunks(AT_ONCE) {
-            let call = self.repository.git("list what was committed");
+            let call = self.repository.git_outside("list what was committed");
             let call = call.args(["--literal-pathspecs", "ls-tree", "-z", "-l", "--full-tree"]);
             let call = call.args([self.commit.as_str(), "--"]);
             let output = call.args(some.iter().map(String::as_str)).output()?;
@@ -99,7 +88,7 @@ impl Head {
         let paths: Vec<_> = paths.iter().map(whole).collect();
         let blobs = self.blobs(&paths)?;
         let wanted: String = blobs.iter().map(|blob| format!("{}\n", blob.id)).collect();
-        let call = self.repository.git("read what was committed");
+        let call = self.repository.git_outside("read what was committed");
         let call = call
             .args(["cat-file", "--batch"])
             .input(wanted.into_bytes());
@@ -128,20 +117,6 @@ impl Committed for Head {
     fn commit(&self) -> Option<String> {
         Some(self.commit.clone())
     }
-}
-
-/// The folder of the work tree's own settings, and that of the whole repository's.
-fn folders(repository: &Repository) -> Result<Vec<PathBuf>, WorktreeError> {
-    let mut folders = Vec::new();
-    for which in ["--git-dir", "--git-common-dir"] {
-        let call = repository.git("find the repository's settings");
-        let found = call.args(["rev-parse", which]).line()?;
-        let folder = repository.root.join(found);
-        if !folders.contains(&folder) {
-            folders.push(folder);
-        }
-    }
-    Ok(folders)
 }
 
 /// Reads a line such as `100644 blob 1f7a… 120<TAB>path`.

@@ -64,6 +64,25 @@ pub(super) struct GitFolder {
 impl Repository {
     /// The repository that a folder is in.
     pub(super) fn of(project: &Path) -> Result<Self, WorktreeError> {
+        let repository = Self::found(project)?;
+        repository.compare(project, None)?;
+        Ok(repository)
+    }
+
+    /// The repository that a folder is in, and the id of one of its commits.
+    pub(super) fn with_commit(project: &Path, name: &str) -> Result<(Self, String), WorktreeError> {
+        // A name may come from a file: it must not be an option, nor name anything that is no commit.
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let missing = || WorktreeError::said("find the commit", b"there is no such commit");
+        if name.is_empty() || !is_plain {
+            return Err(missing());
+        }
+        let repository = Self::found(project)?;
+        let commit = repository.compare(project, Some(name))?;
+        Ok((repository, commit.ok_or_else(missing)?))
+    }
+
+    fn found(project: &Path) -> Result<Self, WorktreeError> {
         let none = || WorktreeError::NoRepository {
             project: project.to_owned(),
         };
@@ -77,21 +96,30 @@ impl Repository {
         let program = GitProgram::find(&[&root, &real]).ok_or(WorktreeError::NoGit)?;
         let folder = GitFolder::of(&root)?;
         folder.verify()?;
-        let repository = Self {
+        Ok(Self {
             root,
             folder,
             program,
-        };
-        repository.compare(project)?;
-        Ok(repository)
+        })
     }
 
-    /// Asks git what it would take for the repository, and refuses anything else than what was found.
-    fn compare(&self, project: &Path) -> Result<(), WorktreeError> {
+    /// Asks git what it would take for the repository, and refuses anything else than what was found. The same call tells the id of
+    /// a commit, if there is such a one.
+    fn compare(
+        &self,
+        project: &Path,
+        commit: Option<&str>,
+    ) -> Result<Option<String>, WorktreeError> {
         // Without GIT_DIR in its environment git also looks at who owns the repository.
         let call = Call::new(&self.program, &self.root, "find the repository");
         let call = call.args(["rev-parse", "--absolute-git-dir", "--show-toplevel"]);
-        let answer = call.answer()?;
+        let wanted = commit.map(|name| format!("{name}^{{commit}}"));
+        let call = call.args(
+            wanted
+                .iter()
+                .flat_map(|wanted| ["--verify", wanted.as_str()]),
+        );
+        let answer = call.outside_of_work_tree().answer()?;
         let said = String::from_utf8_lossy(&answer.stderr);
         if said.contains("dubious ownership") {
             return Err(WorktreeError::Distrusted {
@@ -103,19 +131,29 @@ impl Repository {
                 project: project.to_owned(),
             });
         }
-        if !answer.status.success() {
+        let expected = [self.folder.own.as_os_str(), self.root.as_os_str()];
+        let expected = [&expected.map(OsStr::as_bytes).join(&b'\n'), &b"\n"[..]].concat();
+        let id = answer.stdout.strip_prefix(expected.as_slice());
+        // Where there is no such commit, git fails after it has told the rest.
+        if !answer.status.success() && (id.is_none() || commit.is_none()) {
             return Err(WorktreeError::said("find the repository", &answer.stderr));
         }
-        let lines = [self.folder.own.as_os_str(), self.root.as_os_str()];
-        let expected = lines.map(OsStr::as_bytes).join(&b'\n');
-        let told = answer.stdout.strip_suffix(b"\n").unwrap_or_default();
-        if told == expected {
-            return Ok(());
-        }
-        let told = String::from_utf8_lossy(told).replace('\n', " for ");
-        Err(self
-            .folder
-            .redirected(&format!("its configuration names another folder ({told})")))
+        let Some(id) = id else {
+            let told = String::from_utf8_lossy(&answer.stdout);
+            let told = told.trim_end().replace('\n', " for ");
+            return Err(self
+                .folder
+                .redirected(&format!("its configuration names another folder ({told})")));
+        };
+        let id = String::from_utf8_lossy(id.trim_ascii()).into_owned();
+        Ok(Some(id).filter(|id| answer.status.success() && !id.is_empty()))
+    }
+
+    /// The folder of the work tree's own settings, and that of the whole repository's.
+    pub(super) fn folders(&self) -> Vec<PathBuf> {
+        let GitFolder { own, common } = &self.folder;
+        let common = common.iter().filter(|common| *common != own);
+        std::iter::once(own).chain(common).cloned().collect()
     }
 
     /// A call of git on this repository, whatever its configuration says about where its work tree is.
@@ -124,6 +162,11 @@ impl Repository {
             .guarded(&self.folder)
             .env("GIT_DIR", &self.folder.own)
             .env("GIT_WORK_TREE", &self.root)
+    }
+
+    /// A call of git on this repository that opens no file of the work tree.
+    pub(super) fn git_outside(&self, doing: &'static str) -> Call<'_> {
+        self.git(doing).outside_of_work_tree()
     }
 }
 

@@ -70,12 +70,12 @@ impl Snapshots {
             doing: "keep the snapshot",
             said: error.to_string(),
         })?;
-        let write = self.repository.git("keep the snapshot");
+        let write = self.repository.git_outside("keep the snapshot");
         let args = ["hash-object", "-w", "-t", "tag", "--stdin"];
         let id = write.args(args).input(tag).line()?;
         let name = self.name(&snapshot.label);
         let args = ["update-ref", "--no-deref", &name, &id];
-        let update = self.repository.git("keep the snapshot").args(args);
+        let update = self.repository.git_outside("keep the snapshot").args(args);
         update.output().map(drop)
     }
 
@@ -88,7 +88,7 @@ impl Snapshots {
         let names = self.names(&format!("{}/", self.refs))?;
         let mut snapshots = Vec::new();
         for name in names {
-            let show = self.repository.git("read a snapshot");
+            let show = self.repository.git_outside("read a snapshot");
             let tag = show.args(["cat-file", "tag", &name]).output()?;
             let text = String::from_utf8_lossy(&tag);
             let body = text.split_once("\n\n").map(|(_, body)| body);
@@ -106,7 +106,7 @@ impl Snapshots {
     }
 
     fn names(&self, prefix: &str) -> Result<Vec<String>, WorktreeError> {
-        let list = self.repository.git("list the snapshots");
+        let list = self.repository.git_outside("list the snapshots");
         let args = ["for-each-ref", "--format=%(refname)", prefix];
         let output = list.args(args).output()?;
         let text = String::from_utf8_lossy(&output).into_owned();
@@ -121,7 +121,7 @@ impl Snapshots {
             // Writing to a text cannot fail.
             let _ = writeln!(input, "delete {name}");
         }
-        let forget = self.repository.git("forget the snapshots");
+        let forget = self.repository.git_outside("forget the snapshots");
         let args = ["update-ref", "--no-deref", "--stdin"];
         forget.args(args).input(input.into_bytes()).output()?;
         Ok(names.len())

@@ -1,14 +1,13 @@
 //! Makes a git tree of the work tree, byte for byte and without the conversions that a repository asks for.
 //!
-//! Only files that changed since the last time are read. What is remembered lies in a folder outside the project: a
-//! record of the files, and a private index named after the tree that it makes. Both are replaced as a pair, so
-//! that a crash leaves the old pair or the new one.
+//! Only files that changed since the last time are read. What is remembered lies in a folder outside the project: a record of the
+//! tree and its files, which is replaced as a whole. One call of `git fast-import` takes in new files and makes the next tree of
+//! the one before.
 #![expect(
     clippy::disallowed_methods,
     reason = "files in the state folder, out of the agents' reach"
 )]
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -28,6 +27,12 @@ use super::snapshot::{LeftOut, ref_part};
 
 /// Up to so many bytes of files are written without a look at what the repository has already.
 const IMPORTED_AT_ONCE: u64 = 8 << 20;
+
+/// A ref that is never made.
+const NO_REF: &str = "refs/unstuck/none";
+
+/// Who makes the commit that nothing points to.
+const NOBODY: &str = "unstuck <unstuck@localhost>";
 
 /// The work tree as a tree object.
 pub(super) struct Tree {
@@ -77,12 +82,7 @@ impl Memory {
     fn recall(&self) -> Record {
         let record = fs::read(self.folder.join("files")).ok();
         let record = record.and_then(|bytes| Record::read(&bytes));
-        let whole = |record: &Record| self.index(&record.tree).is_file();
-        record.filter(whole).unwrap_or_default()
-    }
-
-    fn index(&self, tree: &str) -> PathBuf {
-        self.folder.join(format!("index-{tree}"))
+        record.unwrap_or_default()
     }
 
     fn make(&self, repository: &Repository, known: Record) -> Result<Tree, WorktreeError> {
@@ -95,10 +95,21 @@ impl Memory {
         let gone = |_| io::Error::other("a thread of ours ended");
         let (head, is_kept) = head.map_err(gone).to("look at", &repository.root)??;
         let mut listing = listing?;
-        let entries = self.read(repository, &mut listing, &known, looked)?;
+        let root = DirHandle::open(&repository.root).to("open", &repository.root)?;
+        let names = unknown(&mut listing, &known, &root);
+        let blobs = blobs(repository, &listing, &names)?;
+        let (mut entries, new) = entries(&listing, &known, looked, &names, blobs);
         let mut id = known.tree.clone();
-        if !is_kept || !same(&entries, &known.entries) {
-            id = self.write_tree(repository, &known, &entries)?;
+        if !is_kept || !new.is_empty() || !same(&entries, &known.entries) {
+            let before = if is_kept { &known } else { &Record::default() };
+            let changes = changes(before, &entries);
+            let imported = import(repository, &listing, &root, &new, &changes)?;
+            for (name, blob) in new.iter().zip(imported.blobs) {
+                if let Some(entry) = entries.get_mut(*name) {
+                    entry.blob = blob;
+                }
+            }
+            id = imported.tree;
         }
         let record = Record {
             tree: id.clone(),
@@ -124,163 +135,10 @@ impl Memory {
         Ok(Seen::of(&data))
     }
 
-    /// All files with their blobs; those that may have changed are read.
-    fn read(
-        &self,
-        repository: &Repository,
-        listing: &mut Listing,
-        known: &Record,
-        looked: Seen,
-    ) -> Result<Entries, WorktreeError> {
-        let unknown = |(name, found): (&Vec<u8>, &Found)| {
-            let before = known.entries.get(name);
-            let same = before.is_some_and(|before| before.seen == found.seen);
-            (!same).then(|| name.clone())
-        };
-        let mut names: Vec<Vec<u8>> = listing.files.iter().filter_map(unknown).collect();
-        let root = DirHandle::open(&repository.root).to("open", &repository.root)?;
-        listing.leave_out_unreadable(&root, &mut names);
-        let mut blobs = self.hash(repository, listing, &names)?.into_iter();
-        let mut names = names.into_iter().peekable();
-        let mut entries = Entries::new();
-        for (name, found) in &listing.files {
-            let blob = match names.next_if_eq(name) {
-                Some(_) => blobs.next(),
-                None => known.entries.get(name).map(|entry| entry.blob.clone()),
-            };
-            let Some(blob) = blob else {
-                continue;
-            };
-            let entry = Entry {
-                mode: found.mode,
-                blob,
-                seen: found.seen.settled_at(looked),
-            };
-            entries.insert(name.clone(), entry);
-        }
-        Ok(entries)
-    }
-
-    /// Puts files into the repository as they are, and gives the ids of their blobs in the same order.
-    fn hash(
-        &self,
-        repository: &Repository,
-        listing: &Listing,
-        names: &[Vec<u8>],
-    ) -> Result<Vec<String>, WorktreeError> {
-        if names.is_empty() {
-            return Ok(Vec::new());
-        }
-        let root = DirHandle::open(&repository.root).to("open", &repository.root)?;
-        let size = |name: &Vec<u8>| listing.files.get(name).map_or(0, |found| found.seen.size());
-        let is_large = names.iter().map(size).sum::<u64>() > IMPORTED_AT_ONCE;
-        // What is in the repository already need not be written; to find out costs a call or two.
-        let known = match is_large {
-            true => known_blobs(repository, listing, names)?,
-            false => vec![None; names.len()],
-        };
-        let new: Vec<_> = names.iter().zip(&known).collect();
-        let new = new.into_iter().filter(|(_, known)| known.is_none());
-        let new: Vec<&Vec<u8>> = new.map(|(name, _)| name).collect();
-        let mut imported = self.import(repository, listing, &root, &new)?.into_iter();
-        let ids = known
-            .into_iter()
-            .map(|known| known.or_else(|| imported.next()));
-        ids.collect::<Option<Vec<_>>>().ok_or(WorktreeError::Git {
-            doing: "read the files",
-            said: "it told of fewer files than it was given".to_owned(),
-        })
-    }
-
-    /// Writes files into the repository, as they are read below a handle: git itself opens none of them.
-    fn import(
-        &self,
-        repository: &Repository,
-        listing: &Listing,
-        root: &DirHandle,
-        names: &[&Vec<u8>],
-    ) -> Result<Vec<String>, WorktreeError> {
-        if names.is_empty() {
-            return Ok(Vec::new());
-        }
-        let marks = self.folder.join("marks");
-        let export = format!("--export-marks={}", marks.display());
-        let call = repository.git("read the files");
-        let call = call.args(["fast-import", "--quiet", &export]);
-        let call = call.input_from(|to| {
-            for (mark, name) in (1_usize..).zip(names) {
-                if let Some(found) = listing.files.get(*name) {
-                    write_blob(to, mark, root, path(name), found)?;
-                }
-            }
-            Ok(())
-        });
-        let imported = call.output();
-        let text = fs::read_to_string(&marks);
-        // The next import writes it anew.
-        let _ = fs::remove_file(&marks);
-        imported?;
-        let text = text.to("read", &marks)?;
-        let marked = text.lines().filter_map(|line| {
-            let (mark, id) = line.strip_prefix(':')?.split_once(' ')?;
-            Some((mark.parse::<usize>().ok()?, id.to_owned()))
-        });
-        let ids: BTreeMap<usize, String> = marked.collect();
-        // One that could not be read is missing.
-        match ids.len() == names.len() {
-            true => Ok(ids.into_values().collect()),
-            false => Err(WorktreeError::Git {
-                doing: "read the files",
-                said: "a file was changed while it was read".to_owned(),
-            }),
-        }
-    }
-
-    /// Writes the tree of these files; the private index already holds those that are known.
-    fn write_tree(
-        &self,
-        repository: &Repository,
-        known: &Record,
-        entries: &Entries,
-    ) -> Result<String, WorktreeError> {
-        let index = self.folder.join("index");
-        for leftover in [&index, &self.folder.join("index.lock")] {
-            if leftover.exists() {
-                fs::remove_file(leftover).to("remove", leftover)?;
-            }
-        }
-        if !known.entries.is_empty() {
-            let before = self.index(&known.tree);
-            fs::copy(&before, &index).to("copy", &before)?;
-        }
-        let git = |doing| repository.git(doing).env("GIT_INDEX_FILE", &index);
-        git("note the files")
-            .args(["update-index", "-z", "--index-info"])
-            .input(index_lines(&known.entries, entries))
-            .output()?;
-        let id = git("write the tree").args(["write-tree"]).line()?;
-        let kept = self.index(&id);
-        match index.exists() {
-            true => fs::rename(&index, &kept).to("rename", &index)?,
-            // Without files git writes no index.
-            false => drop(File::create(&kept).to("write", &kept)?),
-        }
-        Ok(id)
-    }
-
     fn remember(&self, record: &Record) -> Result<(), WorktreeError> {
         let (new, path) = (self.folder.join("files.new"), self.folder.join("files"));
         fs::write(&new, record.write()).to("write", &new)?;
-        fs::rename(&new, &path).to("rename", &new)?;
-        let kept = self.index(&record.tree);
-        let found = fs::read_dir(&self.folder).to("list", &self.folder)?;
-        for old in found.flatten().map(|entry| entry.path()) {
-            let name = old.file_name().unwrap_or_default().as_bytes();
-            if name.starts_with(b"index-") && old != kept {
-                fs::remove_file(&old).to("remove", &old)?;
-            }
-        }
-        Ok(())
+        fs::rename(&new, &path).to("rename", &new)
     }
 }
 
@@ -301,7 +159,10 @@ fn head_and_tree(
 ) -> Result<(Option<String>, bool), WorktreeError> {
     let input = format!("HEAD\n{tree}\n").into_bytes();
     let args = ["cat-file", "--batch-check=%(objectname) %(objecttype)"];
-    let call = repository.git("look at HEAD").args(args).input(input);
+    let call = repository
+        .git_outside("look at HEAD")
+        .args(args)
+        .input(input);
     let output = String::from_utf8_lossy(&call.output()?).into_owned();
     let mut lines = output.lines();
     let head = lines.next().and_then(|line| line.strip_suffix(" commit"));
@@ -318,25 +179,144 @@ fn same(one: &Entries, other: &Entries) -> bool {
         })
 }
 
-/// What has to change in the index; what goes comes first, so that a folder can become a file.
-fn index_lines(known: &Entries, entries: &Entries) -> Vec<u8> {
-    let mut lines = Vec::new();
-    let mut add = |mode: &str, blob: &str, path: &[u8]| {
-        lines.extend_from_slice(format!("{mode} {blob}\t").as_bytes());
-        lines.extend_from_slice(path);
-        lines.push(0);
+/// The files that may have changed since they were read; those that cannot be read are left out.
+fn unknown(listing: &mut Listing, known: &Record, root: &DirHandle) -> Vec<Vec<u8>> {
+    let unknown = |(name, found): (&Vec<u8>, &Found)| {
+        let before = known.entries.get(name);
+        let same = before.is_some_and(|before| before.seen == found.seen);
+        (!same).then(|| name.clone())
     };
-    for (path, entry) in known {
+    let mut names: Vec<Vec<u8>> = listing.files.iter().filter_map(unknown).collect();
+    listing.leave_out_unreadable(root, &mut names);
+    names
+}
+
+/// The blobs of files that are in the repository already, as far as that is worth knowing.
+fn blobs(
+    repository: &Repository,
+    listing: &Listing,
+    names: &[Vec<u8>],
+) -> Result<Vec<Option<String>>, WorktreeError> {
+    let size = |name: &Vec<u8>| listing.files.get(name).map_or(0, |found| found.seen.size());
+    // What is in the repository already need not be written; to find out costs a call or two.
+    match names.iter().map(size).sum::<u64>() > IMPORTED_AT_ONCE {
+        true => known_blobs(repository, listing, names),
+        false => Ok(vec![None; names.len()]),
+    }
+}
+
+/// All files with their blobs, and those of them that have yet to be imported: these have a mark for a blob.
+fn entries<'n>(
+    listing: &Listing,
+    known: &Record,
+    looked: Seen,
+    names: &'n [Vec<u8>],
+    blobs: Vec<Option<String>>,
+) -> (Entries, Vec<&'n Vec<u8>>) {
+    let mut read = names.iter().zip(blobs).peekable();
+    let (mut entries, mut new) = (Entries::new(), Vec::new());
+    for (name, found) in &listing.files {
+        let blob = match read.next_if(|(read, _)| *read == name) {
+            Some((_, Some(blob))) => Some(blob),
+            Some((name, None)) => {
+                new.push(name);
+                Some(format!(":{}", new.len()))
+            }
+            None => known.entries.get(name).map(|entry| entry.blob.clone()),
+        };
+        let Some(blob) = blob else {
+            continue;
+        };
+        let entry = Entry {
+            mode: found.mode,
+            blob,
+            seen: found.seen.settled_at(looked),
+        };
+        entries.insert(name.clone(), entry);
+    }
+    (entries, new)
+}
+
+/// The blobs and the tree that git has made.
+struct Imported {
+    blobs: Vec<String>,
+    tree: String,
+}
+
+/// Writes files into the repository, as they are read below a handle, and the tree that these changes make: git itself opens none
+/// of the files.
+fn import(
+    repository: &Repository,
+    listing: &Listing,
+    root: &DirHandle,
+    names: &[&Vec<u8>],
+    changes: &[u8],
+) -> Result<Imported, WorktreeError> {
+    let call = repository.git_outside("read the files");
+    // The letter case of a name counts, whatever the repository says. Without its last line nothing of the input does.
+    let args = [
+        "-c",
+        "core.ignoreCase=false",
+        "fast-import",
+        "--quiet",
+        "--done",
+    ];
+    let call = call.args(args).input_from(|to| {
+        for (mark, name) in (1_usize..).zip(names) {
+            if let Some(found) = listing.files.get(*name) {
+                write_blob(to, mark, root, path(name), found)?;
+            }
+        }
+        to.write_all(changes)
+    });
+    let output = call.output()?;
+    let output = String::from_utf8_lossy(&output);
+    let mut lines = output.lines();
+    let blobs: Vec<_> = lines
+        .by_ref()
+        .take(names.len())
+        .map(str::to_owned)
+        .collect();
+    // `040000 tree 7ree…<TAB>`
+    let tree = lines
+        .next()
+        .and_then(|line| line.split_ascii_whitespace().nth(2));
+    match tree {
+        Some(tree) => Ok(Imported {
+            blobs,
+            tree: tree.to_owned(),
+        }),
+        None => Err(WorktreeError::Git {
+            doing: "read the files",
+            said: "a file was changed while it was read".to_owned(),
+        }),
+    }
+}
+
+/// What makes the tree of these files from the one before, as `fast-import` reads it; what goes comes first, so that a folder can
+/// become a file. The tree is asked for, and the commit that it was made for is forgotten.
+fn changes(before: &Record, entries: &Entries) -> Vec<u8> {
+    let mut lines = format!("commit {NO_REF}\ncommitter {NOBODY} 0 +0000\ndata 0\n").into_bytes();
+    if !before.tree.is_empty() {
+        lines.extend(format!("M 040000 {} \"\"\n", before.tree).bytes());
+    }
+    let mut add = |what: &str, path: &[u8]| {
+        lines.extend_from_slice(what.as_bytes());
+        lines.extend(quoted(path));
+        lines.push(b'\n');
+    };
+    for path in before.entries.keys() {
         if !entries.contains_key(path) {
-            add("0", &"0".repeat(entry.blob.len()), path);
+            add("D ", path);
         }
     }
     for (path, entry) in entries {
-        let before = known.get(path);
-        if before.is_none_or(|before| (before.mode, &before.blob) != (entry.mode, &entry.blob)) {
-            add(entry.mode.octal(), &entry.blob, path);
+        let known = before.entries.get(path);
+        if known.is_none_or(|known| (known.mode, &known.blob) != (entry.mode, &entry.blob)) {
+            add(&format!("M {} {} ", entry.mode.octal(), entry.blob), path);
         }
     }
+    lines.extend(format!("ls \"\"\nreset {NO_REF}\n\ndone\n").bytes());
     lines
 }
 
@@ -368,7 +348,7 @@ fn write_blob(
             return Err(io::Error::other("a file became shorter while it was read"));
         }
     }
-    to.write_all(b"\n")
+    write!(to, "\nget-mark :{mark}\n")
 }
 
 /// The blobs of files that are in the repository already; none for the others, and for links.
@@ -392,7 +372,7 @@ fn known_blobs(
     let hashed = repository.git("read the files").args(args).input(input);
     let hashed = hashed.output()?;
     let args = ["cat-file", "--batch-check=%(objecttype)"];
-    let call = repository.git("read the files").args(args);
+    let call = repository.git_outside("read the files").args(args);
     let kinds = call.input(hashed.clone()).output()?;
     let (hashed, kinds) = (
         String::from_utf8_lossy(&hashed),

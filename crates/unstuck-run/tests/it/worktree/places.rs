@@ -3,7 +3,8 @@
 use std::fs;
 
 use unstuck_core::RunId;
-use unstuck_run::worktree::{LeftOutBecause, Snapshots, WorktreeError};
+use unstuck_repair::guard_files::Committed;
+use unstuck_run::worktree::{Head, LeftOutBecause, Snapshots, WorktreeError};
 
 use super::{Repo, git};
 
@@ -54,6 +55,39 @@ fn a_detached_head_a_linked_worktree_and_a_folder_below_the_root_will_do() {
         "one\n"
     );
     assert_eq!(repo.take("here").tree, before.tree);
+}
+
+#[test]
+fn a_commit_is_found_with_the_folders_of_its_repository() {
+    let repo = Repo::new();
+    repo.git(&["worktree", "add", "-q", "../other", "-b", "other"]);
+    let other = repo.root().join("../other").canonicalize().unwrap();
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    let found = Head::of(&other.join("src")).unwrap();
+    assert_eq!(found.commit(), head);
+    let git = repo.at(".git");
+    assert_eq!(
+        found.git_folders(),
+        [git.join("worktrees/other"), git.clone()]
+    );
+    assert_eq!(Head::of(&repo.root()).unwrap().git_folders(), [git]);
+    assert_eq!(Head::at(&repo.root(), &head).unwrap().commit(), head);
+}
+
+#[test]
+fn a_name_that_is_no_commit_is_told() {
+    let repo = Repo::new();
+    let blob = repo.git(&["rev-parse", "HEAD:tracked.txt"]);
+    for name in ["", "--all", "HEAD:tracked.txt", "nothing", &blob] {
+        let error = Head::at(&repo.root(), name).unwrap_err();
+        assert!(
+            matches!(error, WorktreeError::Git { .. }),
+            "{name}: {error:?}"
+        );
+    }
+    let empty = tempfile::tempdir().unwrap();
+    git(empty.path(), &["init", "-q"]);
+    assert!(Head::of(empty.path()).is_err());
 }
 
 #[test]

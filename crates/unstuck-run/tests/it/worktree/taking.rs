@@ -119,16 +119,55 @@ fn a_damaged_memory_only_costs_time() {
     let tree = repo.take("x").tree;
     let folder = fs::read_dir(repo.state().join("worktrees")).unwrap();
     let folder = folder.flatten().next().unwrap().path();
-    let index = folder.join(format!("index-{tree}"));
-    fs::write(index, "rubbish").unwrap();
+    let files = folder.join("files");
+    let record = fs::read_to_string(&files).unwrap();
+    let lost = "1".repeat(tree.len());
+    fs::write(&files, record.replace(&tree, &lost)).unwrap();
+    assert_eq!(repo.take("x").tree, tree);
     repo.write("tracked.txt", "two\n");
     let changed = repo.take("x").tree;
     assert_ne!(changed, tree);
-    fs::write(folder.join("files"), "rubbish").unwrap();
+    fs::write(&files, "rubbish").unwrap();
     assert_eq!(repo.take("x").tree, changed);
-    fs::write(folder.join("index.lock"), "left by a crash").unwrap();
+    let blob = repo.git(&["rev-parse", &format!("{changed}:tracked.txt")]);
+    let record = fs::read_to_string(&files).unwrap();
+    let record = record.replace(&changed, &lost).replace(&blob, &lost);
+    fs::write(&files, record).unwrap();
+    assert_eq!(repo.take("x").tree, changed);
     repo.write("tracked.txt", "one\n");
     assert_eq!(repo.take("x").tree, tree);
+}
+
+#[test]
+fn the_letter_case_of_names_counts_whatever_the_repository_says() {
+    let repo = Repo::new();
+    repo.git(&["config", "core.ignoreCase", "true"]);
+    repo.write("New/a", "one\n");
+    repo.write("new/b", "two\n");
+    let taken = repo.take("x");
+    let names = names(&repo, &taken.tree);
+    assert!(names.contains(&"New/a".to_owned()), "{names:?}");
+    assert!(names.contains(&"new/b".to_owned()), "{names:?}");
+}
+
+#[test]
+fn a_folder_takes_the_place_of_a_file_and_the_other_way_round() {
+    let repo = Repo::new();
+    repo.write("one", "a file\n");
+    repo.write("two/deep/x", "in a folder\n");
+    let before = repo.take("before");
+    fs::remove_file(repo.at("one")).unwrap();
+    fs::remove_dir_all(repo.at("two")).unwrap();
+    repo.write("one/deep/x", "in a folder\n");
+    repo.write("two", "a file\n");
+    let after = repo.take("after");
+    let added = names(&repo, &after.tree);
+    assert!(added.contains(&"one/deep/x".to_owned()) && added.contains(&"two".to_owned()));
+    repo.git(&["add", "-A"]);
+    assert_eq!(after.tree, repo.git(&["write-tree"]));
+    assert_ne!(after.tree, before.tree);
+    let refs = repo.git(&["for-each-ref", "--format=%(refname)", "refs/unstuck"]);
+    assert_eq!(refs.lines().count(), 2, "{refs}");
 }
 
 /// Conversions of line ends, filters, and external programs of the repository are all left aside.
