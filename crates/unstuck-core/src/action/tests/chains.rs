@@ -201,7 +201,7 @@ fn the_default_strategy_changes_nothing() {
     let unknown = rule(Kind::Unknown, Layer::Agent);
     assert_eq!(
         (unknown.retries, unknown.backoff_multiplier),
-        (Some(1), None)
+        (Some(1), Some(1.0))
     );
     assert!(unknown.changes.is_empty());
 }
