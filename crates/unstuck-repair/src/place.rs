@@ -46,8 +46,6 @@ pub struct Root {
     identity: Identity,
     /// As it was named, and as it really is.
     names: Vec<PathBuf>,
-    /// Further folders, from the root, in which no approval counts.
-    protected: Vec<PathBuf>,
 }
 
 /// A handle on a folder of a project.
@@ -79,16 +77,7 @@ impl Root {
             handle,
             identity,
             names,
-            protected: Vec::new(),
         })
-    }
-
-    /// Lets no approval count inside this folder either, if it is in the project.
-    #[must_use]
-    pub fn protecting(mut self, folder: &Path) -> Self {
-        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        self.protected.extend(self.below(&real).map(Path::to_owned));
-        self
     }
 
     /// The path of the project as it really is.
@@ -124,7 +113,7 @@ impl Root {
         Ok(Folder {
             handle,
             identity,
-            place: self.place_of(path, &relative),
+            place: Self::place_of(path, &relative),
             relative,
         })
     }
@@ -144,16 +133,13 @@ impl Root {
     }
 
     /// Whether approvals count in a folder, by the way that was asked for and by the one that really leads there.
-    fn place_of(&self, asked: &Path, found: &Path) -> Place {
+    fn place_of(asked: &Path, found: &Path) -> Place {
         let goes_up = asked.components().any(|part| part == Component::ParentDir);
         let asked = if goes_up { found } else { asked };
         if let Some(part) = protected_part(found).or_else(|| protected_part(asked)) {
             return Place::Protected(part.to_string_lossy().into_owned());
         }
-        let own = self.protected.iter().find(|own| found.starts_with(own));
-        own.map_or(Place::Ordinary, |own| {
-            Place::Protected(own.display().to_string())
-        })
+        Place::Ordinary
     }
 }
 

@@ -106,11 +106,6 @@ pub struct StatsLine {
 }
 
 impl StatsLine {
-    /// How long one took on average, in milliseconds.
-    pub fn mean_ms(&self) -> u64 {
-        self.duration_ms.checked_div(self.count).unwrap_or(0)
-    }
-
     /// The duration that this share of them (from 0 to 1) did not exceed, as the upper bound of its bucket;
     /// none if it is longer than all bounds, or if there are none.
     pub fn quantile_ms(&self, share: f64) -> Option<u64> {
@@ -153,6 +148,5 @@ mod tests {
         assert_eq!(line.quantile_ms(0.5), Some(300));
         assert_eq!(line.quantile_ms(0.9), Some(3_000));
         assert_eq!(line.quantile_ms(1.0), None);
-        assert_eq!(line.mean_ms(), 500);
     }
 }

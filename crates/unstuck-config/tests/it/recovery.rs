@@ -14,7 +14,7 @@ fn config(text: &str) -> Config {
 fn retries(config: &Config, kind: Kind) -> u32 {
     let policy = config.policy_for(config.role("a").unwrap()).unwrap().policy;
     let file = Playbook::built_in().kind(kind).unwrap();
-    policy.limits(kind, Layer::Agent, file, None, None).retries
+    policy.limits(kind, Layer::Agent, file, None).retries
 }
 
 /// The strategies of a kind for the role `a`, in their order.

@@ -109,7 +109,7 @@ fn the_shown_defaults_are_the_real_ones() {
                 .kind(*kind)
                 .unwrap();
             policy
-                .limits(*kind, unstuck_core::Layer::Agent, file, None, None)
+                .limits(*kind, unstuck_core::Layer::Agent, file, None)
                 .retries
         });
         kinds.collect::<Vec<_>>()

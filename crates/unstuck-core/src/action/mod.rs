@@ -2,7 +2,6 @@
 //!
 //! Nothing here runs anything; whoever drives the recovery performs what it says.
 
-mod advice;
 mod arguments;
 mod call;
 mod change;
@@ -23,7 +22,6 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use advice::{Advice, RecoveryRule, advice, recovery_rule};
 pub(crate) use call::is_assignment;
 pub use call::{Call, SimpleCommand};
 pub use change::{DEFAULT_TIMEOUT, Settings};

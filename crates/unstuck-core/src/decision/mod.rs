@@ -20,8 +20,8 @@ pub use budget::{Budget, BudgetSettings};
 pub use chain::{Ranked, order};
 pub use decide::{
     AskWhy, Capabilities, Capability, Caps, Changed, Chosen, Decision, FellThrough, ModelUse,
-    Network, PostponedBy, Proposed, RepairLeave, RepairOffer, Repeat, Situation, StopWhy,
-    Strategies, Trigger, Upstream, WaitFor, clarify, decide,
+    Network, Proposed, RepairLeave, RepairOffer, Repeat, Situation, StopWhy, Strategies, Trigger,
+    WaitFor, decide,
 };
 pub use draw::{Dice, Draw, NotADraw};
 pub use history::{Attempt, Gap, History, RetryAttempt};

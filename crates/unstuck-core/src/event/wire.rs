@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 use super::{Event, Recorded, RunId, Unknown};
 use crate::moment::Timestamp;
 
+/// The name of the event whose own fields include a `run` and an `at`.
+const CALL_FINISHED: &str = "call_finished";
+
 impl Event {
     /// What it says, as a JSON object with its name under `event`.
     pub fn to_value(&self) -> Result<Map<String, Value>, serde_json::Error> {
@@ -51,6 +54,11 @@ impl<'de> Deserialize<'de> for Recorded {
         let mut take = |key: &'static str| line.shift_remove(key).unwrap_or(Value::Null);
         let (version, run) = (take("v"), take("run"));
         let (seq, at) = (take("seq"), take("at"));
+        // A call has both as fields of its own, which were written over those of the line.
+        if line.get("event").and_then(Value::as_str) == Some(CALL_FINISHED) {
+            line.insert("run".into(), run.clone());
+            line.insert("at".into(), at.clone());
+        }
         Ok(Self {
             version: serde_json::from_value(version).map_err(serde::de::Error::custom)?,
             run: serde_json::from_value::<RunId>(run).map_err(serde::de::Error::custom)?,

@@ -2,7 +2,7 @@
 
 use crate::decision::{
     Capabilities, Capability, Caps, Catalog, Decision, Draw, ModelUse, Network, Odds, RepairOffer,
-    Repeat, RetryPolicy, Situation, Tokens, Upstream, decide,
+    Repeat, RetryPolicy, Situation, Tokens, decide,
 };
 use crate::diagnosis::Diagnosis;
 use crate::duration::in_millis;
@@ -65,7 +65,6 @@ impl Recovery {
         let situation = Situation {
             tool: means.tool,
             odds: means.odds,
-            upstream: Upstream::default(),
             model: model.map(|id| ModelUse {
                 id,
                 catalog: means.catalog,
@@ -81,7 +80,7 @@ impl Recovery {
             ..Situation::new(policy, history, diagnosis, known, means.playbook, now)
         };
         let decision = decide(&situation, draw);
-        let limits = policy.limits(kind, failed.diagnosis.layer, known, means.tool, None);
+        let limits = policy.limits(kind, failed.diagnosis.layer, known, means.tool);
         let made_from = MadeFrom {
             knowledge: self.spec.knowledge.clone(),
             policy_hash: self.spec.policy.fingerprint(),
@@ -184,14 +183,13 @@ impl Recovery {
 }
 
 fn names(can: Capabilities) -> Vec<String> {
-    const ALL: [(Capability, &str); 8] = [
+    const ALL: [(Capability, &str); 7] = [
         (Capability::Prompt, "prompt"),
         (Capability::Timeout, "timeout"),
         (Capability::OutputLimit, "output_limit"),
         (Capability::Model, "model"),
         (Capability::Resume, "resume"),
         (Capability::Fresh, "fresh"),
-        (Capability::Repair, "repair"),
         (Capability::Steps, "steps"),
     ];
     let has = ALL.into_iter().filter(|(one, _)| can.has(*one));

@@ -139,11 +139,6 @@ impl<T> FairQueue<T> {
         self.waiting.is_empty()
     }
 
-    /// How many items of a session wait.
-    pub fn waiting_of(&self, session: &str) -> usize {
-        self.sessions.get(session).map_or(0, |known| known.waiting)
-    }
-
     fn left(&mut self, session: &str) {
         if self.waiting.is_empty() {
             self.sessions.clear();
@@ -220,7 +215,7 @@ mod tests {
         queue.push("a", 1, 2);
         assert_eq!(queue.remove(first), Some(1));
         assert_eq!(queue.remove(first), None);
-        assert_eq!((queue.len(), queue.waiting_of("a")), (1, 1));
+        assert_eq!(queue.len(), 1);
         assert_eq!(queue.pop(), Some(2));
     }
 

@@ -248,13 +248,6 @@ impl Lane {
         self.plan = seen.plan.or(self.plan);
     }
 
-    /// Forgets what is known of limits and stated waits: a person bought more, or knows better.
-    pub fn forget_limits(&mut self, now: Timestamp) {
-        self.allowances = Allowances::default();
-        (self.plan, self.cool_down, self.waking) = (None, None, None);
-        self.pacer.let_go(now);
-    }
-
     /// How the lane is at a moment, for people.
     pub fn state(&self, now: Timestamp) -> LaneState {
         let known = &self.allowances;

@@ -109,12 +109,6 @@ impl Pacer {
         self.begin(now.millis());
     }
 
-    /// Limits nothing any more, until there is a new reason.
-    pub(super) fn let_go(&mut self, now: Timestamp) {
-        self.pace = None;
-        self.begin(now.millis());
-    }
-
     /// Whether it limits what goes.
     pub(super) fn is_pacing(&self) -> bool {
         self.pace.is_some()

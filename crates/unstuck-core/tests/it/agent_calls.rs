@@ -161,7 +161,6 @@ fn what_can_be_changed_follows_from_the_placeholders() {
             Capability::OutputLimit,
         ];
         assert!(always.iter().all(|one| can.has(*one)));
-        assert!(!can.has(Capability::Repair));
         (can.has(Capability::Model), can.has(Capability::Resume))
     };
     assert_eq!(can("./agent"), (false, false));

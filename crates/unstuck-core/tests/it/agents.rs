@@ -344,7 +344,7 @@ fn a_conversation_can_be_resumed_once_it_is_known() {
     assert!(
         can.has(Capability::Prompt) && can.has(Capability::Model) && can.has(Capability::Fresh)
     );
-    assert!(!can.has(Capability::Resume) && !can.has(Capability::Repair));
+    assert!(!can.has(Capability::Resume));
     let knowing = invocation.knowing_session(Some("11-22".to_owned()));
     assert!(knowing.capabilities().has(Capability::Resume));
     let aider = Agents::built_in().get("aider").unwrap();

@@ -148,7 +148,6 @@ pub(crate) fn call_failed() -> Event {
             of: 3,
             fell_through: Vec::new(),
             cost: None,
-            postponed: None,
             stated: false,
             give_up_at: None,
             wait_for: Default::default(),

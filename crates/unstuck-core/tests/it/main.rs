@@ -8,6 +8,7 @@ mod calls;
 mod corpus;
 mod damage;
 mod fingerprints;
+mod golden;
 mod guard;
 mod redaction;
 mod repairs;

@@ -38,9 +38,7 @@ pub(super) fn capabilities(agent: Option<&Agent>, command: &[String]) -> Capabil
     } else {
         own
     };
-    own.with(Capability::Timeout)
-        .without(Capability::Repair)
-        .without(Capability::Steps)
+    own.with(Capability::Timeout).without(Capability::Steps)
 }
 
 /// A command line, and what replaces its standard input where the prompt comes from there.

@@ -27,7 +27,6 @@ impl Engine<'_> {
                 .call
                 .agent
                 .call_capabilities(&role.call.call())
-                .without(Capability::Repair)
                 // They are told to the agent.
                 .with(Capability::Steps),
             None => {

@@ -214,7 +214,6 @@ fn decided(run: &RunId, kind: Kind) -> Event {
             of: 3,
             fell_through: Vec::new(),
             cost: None,
-            postponed: None,
             stated: false,
             give_up_at: None,
             wait_for: Default::default(),

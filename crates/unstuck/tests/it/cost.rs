@@ -120,7 +120,6 @@ fn call_failed(run: &RunId, at: Timestamp) -> Event {
             of: 3,
             fell_through: Vec::new(),
             cost: None,
-            postponed: None,
             stated: false,
             give_up_at: None,
             wait_for: Default::default(),

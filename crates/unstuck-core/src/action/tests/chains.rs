@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::action::{advice, recovery_rule};
 use crate::failure::{Category, Level};
 use crate::knowledge::Change;
 
@@ -13,6 +12,26 @@ fn chain(kind: Kind, layer: Layer) -> Vec<(String, f64)> {
     links
         .map(|link| (link.strategy.clone(), link.confidence))
         .collect()
+}
+
+/// What the knowledge says about a kind in a layer.
+struct Rule {
+    retries: Option<u32>,
+    backoff_multiplier: Option<f64>,
+    /// The changes of the first strategy of the chain.
+    changes: Vec<Change>,
+}
+
+fn rule(kind: Kind, layer: Layer) -> Rule {
+    let playbook = Playbook::built_in();
+    let defaults = playbook.kind(kind).unwrap().defaults(layer);
+    let first = playbook.chain(kind, layer).next();
+    let first = first.map(|link| playbook.strategy(&link.strategy).unwrap());
+    Rule {
+        retries: defaults.retries,
+        backoff_multiplier: defaults.backoff_multiplier,
+        changes: first.map_or_else(Vec::new, |first| first.changes.clone()),
+    }
 }
 
 /// What the requirements say, in the given priority.
@@ -119,14 +138,14 @@ fn chains_are_as_long_as_the_retries() {
     }
 }
 
-/// S1-11, S1-12, S1-41: a timed-out agent gets 2 retries, ×1.5 of backoff and time, the focus prompt, and resumes.
+/// S1-11, S1-12, S1-41: a timed-out agent gets 2 retries, ×1.5 of backoff and time, and the focus prompt.
 #[test]
 fn the_timeout_strategy_is_the_agreed_one() {
     let playbook = Playbook::built_in().clone();
-    let timeout = recovery_rule(&playbook, Kind::Timeout, Layer::Agent);
+    let timeout = rule(Kind::Timeout, Layer::Agent);
     assert_eq!(
-        (timeout.retries, timeout.backoff_multiplier, timeout.resumes),
-        (Some(2), 1.5, true)
+        (timeout.retries, timeout.backoff_multiplier),
+        (Some(2), Some(1.5))
     );
     assert_eq!(
         timeout.changes,
@@ -151,14 +170,10 @@ fn the_timeout_strategy_is_the_agreed_one() {
 /// S1-13: missing sections get 3 retries without growing waits, and no change of the configuration.
 #[test]
 fn the_missing_sections_strategy_is_the_agreed_one() {
-    let sections = recovery_rule(Playbook::built_in(), Kind::MissingSections, Layer::Agent);
+    let sections = rule(Kind::MissingSections, Layer::Agent);
     assert_eq!(
-        (
-            sections.retries,
-            sections.backoff_multiplier,
-            sections.resumes
-        ),
-        (Some(3), 1.0, true)
+        (sections.retries, sections.backoff_multiplier),
+        (Some(3), Some(1.0))
     );
     assert_eq!(sections.changes, [Change::Prompt("sections".into())]);
 }
@@ -166,10 +181,10 @@ fn the_missing_sections_strategy_is_the_agreed_one() {
 /// S1-14: an empty output gets 2 retries, ×1.2, an explicit request and a smaller limit.
 #[test]
 fn the_empty_output_strategy_is_the_agreed_one() {
-    let empty = recovery_rule(Playbook::built_in(), Kind::EmptyOutput, Layer::Agent);
+    let empty = rule(Kind::EmptyOutput, Layer::Agent);
     assert_eq!(
-        (empty.retries, empty.backoff_multiplier, empty.resumes),
-        (Some(2), 1.2, true)
+        (empty.retries, empty.backoff_multiplier),
+        (Some(2), Some(1.2))
     );
     assert_eq!(
         empty.changes,
@@ -180,13 +195,13 @@ fn the_empty_output_strategy_is_the_agreed_one() {
     );
 }
 
-/// S1-15: an unknown failure gets one retry with nothing changed and keeps no checkpoint.
+/// S1-15: an unknown failure gets one retry with nothing changed.
 #[test]
 fn the_default_strategy_changes_nothing() {
-    let unknown = recovery_rule(Playbook::built_in(), Kind::Unknown, Layer::Agent);
+    let unknown = rule(Kind::Unknown, Layer::Agent);
     assert_eq!(
-        (unknown.retries, unknown.backoff_multiplier, unknown.resumes),
-        (Some(1), 1.0, false)
+        (unknown.retries, unknown.backoff_multiplier),
+        (Some(1), Some(1.0))
     );
     assert!(unknown.changes.is_empty());
 }
@@ -194,31 +209,24 @@ fn the_default_strategy_changes_nothing() {
 /// S1-16: the kinds of an agent's output all have a strategy that changes something.
 #[test]
 fn every_kind_of_agent_output_has_its_own_strategy() {
-    let playbook = Playbook::built_in().clone();
     for kind in [
         Kind::FormatValidation,
         Kind::DiffParseError,
         Kind::ContextError,
         Kind::JsonParseError,
     ] {
-        assert!(
-            !recovery_rule(&playbook, kind, Layer::Agent)
-                .changes
-                .is_empty(),
-            "{kind}"
-        );
+        assert!(!rule(kind, Layer::Agent).changes.is_empty(), "{kind}");
     }
 }
 
 #[test]
 fn fatal_kinds_have_no_retries_and_only_ask() {
-    let playbook = Playbook::built_in().clone();
     for kind in Kind::ALL
         .iter()
         .filter(|kind| kind.category() == Category::Fatal)
     {
         for layer in [Layer::Api, Layer::Tool, Layer::Agent, Layer::Infra] {
-            assert_eq!(recovery_rule(&playbook, *kind, layer).retries, Some(0));
+            assert_eq!(rule(*kind, layer).retries, Some(0));
             assert_eq!(chain(*kind, layer), [("ask_user".to_owned(), 0.9)]);
         }
     }
@@ -247,19 +255,4 @@ fn no_repair_is_built_in_for_permissions_disks_and_memory() {
     ] {
         assert_eq!(chain(kind, Layer::Infra)[0].0, "repair", "{kind}");
     }
-}
-
-/// S1-10: the error context has suggested fixes, the retry strategy and a message for the user.
-#[test]
-fn advice_has_fixes_retries_and_a_message() {
-    let mut found = diagnosis(Kind::Timeout, Layer::Agent, "");
-    found.message = "The agent took longer than 1200 s".into();
-    let advice = advice(Playbook::built_in(), &found);
-    assert_eq!(advice.message, "The agent took longer than 1200 s");
-    assert_eq!(advice.fixes[0], "Give it more time, or a smaller task.");
-    assert_eq!(
-        advice.fixes[1],
-        "Focus on the core requirements, with more time"
-    );
-    assert_eq!(advice.rule.retries, Some(2));
 }

@@ -149,15 +149,11 @@ impl<'a> Deciding<'a, '_> {
     /// Whether the user and the caller allow a strategy.
     fn allowed(&self, strategy: &Strategy) -> Result<(), Cow<'static, str>> {
         let s = self.s;
-        let mut risks = strategy.risks.iter();
-        if let Some(risk) = risks.find(|risk| s.forbidden.contains(risk)) {
-            return Err(format!("`{risk}` is forbidden").into());
-        }
         if strategy.asks {
             return Ok(());
         }
         let safety = |risk: &String| risk == SAFETY;
-        if strategy.risks.iter().any(safety) && !s.permitted.iter().any(safety) {
+        if strategy.risks.iter().any(safety) {
             return Err("going round a safety refusal is for a person to decide".into());
         }
         let unchanged = strategy.changes.is_empty();
@@ -173,7 +169,7 @@ impl<'a> Deciding<'a, '_> {
         if !steps && unchanged && was_tried {
             return Err("the same was already tried".into());
         }
-        let mut needed = strategy.changes.iter().map(Capability::of);
+        let mut needed = strategy.changes.iter().filter_map(Capability::of);
         match needed.find(|needed| !s.can.has(*needed)) {
             Some(lacking) => Err(lacking.lack().into()),
             None => Ok(()),
@@ -184,10 +180,7 @@ impl<'a> Deciding<'a, '_> {
         way.changes.push(match change {
             Change::Prompt(template) => Changed::Prompt(template.clone()),
             Change::Timeout(factor) => self.longer(*factor),
-            Change::OutputLimit(factor) => Changed::OutputLimit {
-                factor: *factor,
-                to: self.s.output_limit.map(|limit| scaled(limit, *factor)),
-            },
+            Change::OutputLimit(factor) => Changed::OutputLimit { factor: *factor },
             Change::Model(choice) => {
                 let (changed, cost) = self.other_model(*choice)?;
                 way.cost = Some(cost);
@@ -195,7 +188,7 @@ impl<'a> Deciding<'a, '_> {
             }
             Change::Session(choice) => Changed::Session(*choice),
             // One that fits is taken before the chain is walked.
-            Change::Repair => return Err(Capability::Repair.lack().into()),
+            Change::Repair => return Err("no repair that fits may run here".into()),
         });
         Ok(())
     }
@@ -256,7 +249,6 @@ impl<'a> Deciding<'a, '_> {
             strategy: Some(way.id.to_owned()),
             attempt: n,
             cost: way.cost,
-            postponed: wait.postponed,
             stated: wait.reset,
             ..self.made(Some(Level::Alternative), action, reason)
         }
@@ -295,11 +287,6 @@ impl<'a> Deciding<'a, '_> {
 fn changes_model(strategy: &Strategy) -> bool {
     let model = |change: &Change| matches!(change, Change::Model(_));
     strategy.changes.iter().any(model)
-}
-
-/// A whole number times a factor, rounded down, and at least 1.
-fn scaled(number: u64, factor: f64) -> u64 {
-    ((number as f64 * factor) as u64).max(1)
 }
 
 impl Deciding<'_, '_> {

@@ -33,8 +33,6 @@ pub struct Decision {
     pub fell_through: Vec<FellThrough>,
     /// What it is expected to cost more.
     pub cost: Option<CostEstimate>,
-    /// What made the wait longer than the policy's own.
-    pub postponed: Option<PostponedBy>,
     /// Whether the wait is one for a reset that the server stated.
     pub stated: bool,
     /// When it is given up if there is no progress until then, where time bounds the retries.
@@ -195,8 +193,6 @@ pub enum Changed {
     OutputLimit {
         /// What it is multiplied by.
         factor: f64,
-        /// The length from now on, where there was one.
-        to: Option<u64>,
     },
     /// The model becomes another.
     Model {
@@ -324,14 +320,4 @@ pub enum StopWhy {
     OuterRetries,
     /// A person works with it at a terminal.
     Interactive,
-}
-
-/// What made a wait longer than the policy's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PostponedBy {
-    /// The upstream has failed too often and is left alone.
-    Breaker,
-    /// The retry budget that all sessions share is empty.
-    Budget,
 }

@@ -8,7 +8,7 @@
 //! - A repair that fits and may run comes before any other way; one that a person must allow comes last, unless somebody
 //!   proposed it.
 //! - `code` and `none` are not ours, and neither is anything while the policy is off.
-//! - Level 3 is only ever a person's choice: [`clarify`].
+//! - Level 3 is only ever a person's choice: it is never decided here.
 //!
 //! Both levels 1 and 2 have the limit of retries that holds for the kind. No strategy is used twice for one kind in an
 //! episode, unless someone set the limit for this very kind higher than the chain is long: then it starts again.
@@ -22,16 +22,14 @@ mod situation;
 mod wait;
 
 pub use made::{
-    AskWhy, Changed, Chosen, Decision, FellThrough, PostponedBy, Proposed, StopWhy, Trigger,
-    WaitFor,
+    AskWhy, Changed, Chosen, Decision, FellThrough, Proposed, StopWhy, Trigger, WaitFor,
 };
 pub use situation::{
     Capabilities, Capability, Caps, ModelUse, Network, RepairLeave, RepairOffer, Repeat, Situation,
-    Strategies, Upstream,
+    Strategies,
 };
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use crate::failure::{Category, Kind, Level};
 
@@ -51,7 +49,6 @@ pub fn decide(situation: &Situation<'_>, draw: Draw) -> Decision {
         kind: s.diagnosis.kind,
         layer: s.diagnosis.layer,
         tool: s.tool,
-        role: s.role,
     };
     let deciding = Deciding {
         s,
@@ -62,40 +59,6 @@ pub fn decide(situation: &Situation<'_>, draw: Draw) -> Decision {
         fell: Vec::new(),
     };
     deciding.run()
-}
-
-/// Turns a person's answer "retry with modifications" into the decision that follows from it.
-///
-/// Neither limits nor caps count: the person has chosen.
-pub fn clarify(situation: &Situation<'_>, words: &str) -> Decision {
-    let n = situation
-        .history
-        .retries_at(situation.diagnosis.kind, Level::Clarify)
-        .saturating_add(1);
-    Decision {
-        kind: situation.diagnosis.kind,
-        level: Some(Level::Clarify),
-        action: Chosen::Change {
-            changes: vec![Changed::Words(words.to_owned())],
-            delay: Duration::ZERO,
-            until: situation.now,
-        },
-        strategy: None,
-        reason: format!(
-            "{}: trying again at once with what a person said.",
-            situation.knowledge.title
-        ),
-        attempt: n,
-        of: n,
-        fell_through: Vec::new(),
-        cost: None,
-        postponed: None,
-        stated: false,
-        give_up_at: None,
-        wait_for: WaitFor::Retry,
-        draw: Draw(0),
-        at: situation.now,
-    }
 }
 
 /// A decision in the making.
@@ -214,7 +177,6 @@ impl Deciding<'_, '_> {
                 patience::Bound::Count { of, .. } => of,
                 patience::Bound::Time { .. } => 0,
             },
-            postponed: wait.postponed,
             stated: wait.reset,
             give_up_at: bound.ends_at(self.s.now),
             ..self.made(Some(Level::Same), action, reason)
@@ -279,7 +241,6 @@ impl Deciding<'_, '_> {
             of: self.limits.retries,
             fell_through: std::mem::take(&mut self.fell),
             cost: None,
-            postponed: None,
             stated: false,
             give_up_at: None,
             wait_for: WaitFor::Retry,

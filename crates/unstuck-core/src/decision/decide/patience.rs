@@ -129,7 +129,6 @@ impl Deciding<'_, '_> {
         Some(Decision {
             attempt: n,
             of: 0,
-            postponed: probe.postponed,
             give_up_at: left.map(|left| s.now.after(left)),
             wait_for: WaitFor::Probe,
             ..self.made(Some(Level::Same), action, reason::parked(s, &probe, left))

@@ -7,7 +7,7 @@ use crate::decision::model::{Amount, CostEstimate};
 use crate::duration::Human;
 use crate::knowledge::Strategy;
 
-use super::made::{AskWhy, Changed, PostponedBy, StopWhy};
+use super::made::{AskWhy, Changed, StopWhy};
 use super::patience::Bound;
 use super::situation::Situation;
 use super::wait::{Wait, money_cap};
@@ -79,17 +79,11 @@ fn push_change(text: &mut String, change: &Changed) {
 }
 
 fn push_cause(text: &mut String, wait: &Wait) {
-    text.push_str(match wait.postponed {
-        Some(PostponedBy::Breaker) => {
-            ", since the server has failed too often and is left alone until then"
-        }
-        Some(PostponedBy::Budget) => {
-            ", since the retries that all sessions share are used up until then"
-        }
-        None if wait.reset => ", when the limit has been reset",
-        None if wait.asked => ", as the server asked",
-        None => "",
-    });
+    if wait.reset {
+        text.push_str(", when the limit has been reset");
+    } else if wait.asked {
+        text.push_str(", as the server asked");
+    }
 }
 
 /// Why a person is asked.

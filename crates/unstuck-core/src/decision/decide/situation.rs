@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::decision::breaker::Breaker;
-use crate::decision::budget::Budget;
 use crate::decision::history::History;
 use crate::decision::model::{Catalog, Tokens};
 use crate::decision::odds::Odds;
-use crate::decision::policy::{Overrides, RetryPolicy};
+use crate::decision::policy::RetryPolicy;
 use crate::diagnosis::Diagnosis;
 use crate::knowledge::{Change, KindFile, Playbook, SessionChoice, Strategy};
 use crate::moment::Timestamp;
@@ -20,8 +18,6 @@ static NOTHING_LEARNED: Odds = Odds::none();
 pub struct Situation<'a> {
     /// How far to go.
     pub policy: &'a RetryPolicy,
-    /// What the role that failed says about single kinds.
-    pub role: Option<&'a Overrides>,
     /// The tool that failed, for the policy's overrides per tool.
     pub tool: Option<&'a str>,
     /// What has been done so far.
@@ -34,22 +30,14 @@ pub struct Situation<'a> {
     pub strategies: &'a dyn Strategies,
     /// What was learned about them.
     pub odds: &'a Odds,
-    /// The state of what was called, shared by all sessions that call it.
-    pub upstream: Upstream<'a>,
     /// The model in use, if one is.
     pub model: Option<ModelUse<'a>>,
     /// The time that the attempt was allowed.
     pub timeout: Option<Duration>,
-    /// The length that the output was allowed, in whatever unit the caller counts.
-    pub output_limit: Option<u64>,
     /// The hard caps of the session.
     pub caps: Caps,
     /// What the caller is able to change.
     pub can: Capabilities,
-    /// Risks that the user forbids, such as `sudo`.
-    pub forbidden: &'a [String],
-    /// Risks that the user permits although they are not taken otherwise: `safety`, going round a refusal.
-    pub permitted: &'a [String],
     /// Whether what failed may be done again unchanged.
     pub repeat: Repeat,
     /// The repair that fits, where there is one.
@@ -63,7 +51,7 @@ pub struct Situation<'a> {
 }
 
 impl<'a> Situation<'a> {
-    /// A situation with the usual caps, everything possible, nothing learned, and nothing known about upstream and model.
+    /// A situation with the usual caps, everything possible, nothing learned, and no model known.
     pub fn new(
         policy: &'a RetryPolicy,
         history: &'a History,
@@ -74,21 +62,16 @@ impl<'a> Situation<'a> {
     ) -> Self {
         Self {
             policy,
-            role: None,
             tool: None,
             history,
             diagnosis,
             knowledge,
             strategies,
             odds: &NOTHING_LEARNED,
-            upstream: Upstream::default(),
             model: None,
             timeout: None,
-            output_limit: None,
             caps: Caps::default(),
             can: Capabilities::ALL,
-            forbidden: &[],
-            permitted: &[],
             repeat: Repeat::Safe,
             repair: None,
             network: Network::default(),
@@ -143,15 +126,6 @@ impl Strategies for BTreeMap<String, Strategy> {
     fn strategy(&self, id: &str) -> Option<&Strategy> {
         self.get(id)
     }
-}
-
-/// The state of what was called.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Upstream<'a> {
-    /// Its breaker.
-    pub breaker: Option<&'a Breaker>,
-    /// Its retry budget.
-    pub budget: Option<&'a Budget>,
 }
 
 /// The model in use.
@@ -228,24 +202,22 @@ pub enum Capability {
     Resume,
     /// Start a new conversation.
     Fresh,
-    /// Run a repair command.
-    Repair,
     /// Carry out steps of tool calls, or hand them to the agent.
     Steps,
 }
 
 impl Capability {
-    /// What a change needs.
-    pub fn of(change: &Change) -> Self {
-        match change {
+    /// What a change needs; none for a repair, which is never a part of the chain's walk.
+    pub fn of(change: &Change) -> Option<Self> {
+        Some(match change {
             Change::Prompt(_) => Self::Prompt,
             Change::Timeout(_) => Self::Timeout,
             Change::OutputLimit(_) => Self::OutputLimit,
             Change::Model(_) => Self::Model,
             Change::Session(SessionChoice::Resume) => Self::Resume,
             Change::Session(SessionChoice::Fresh) => Self::Fresh,
-            Change::Repair => Self::Repair,
-        }
+            Change::Repair => return None,
+        })
     }
 
     /// Why a strategy that needs it is not possible without it.
@@ -257,7 +229,6 @@ impl Capability {
             Self::Model => "the model cannot be changed here",
             Self::Resume => "the conversation cannot be resumed here",
             Self::Fresh => "a new conversation cannot be started here",
-            Self::Repair => "no repair that fits may run here",
             Self::Steps => "steps of tool calls cannot be carried out here",
         }
     }

@@ -7,7 +7,7 @@ use crate::decision::draw::Draw;
 use crate::decision::policy::Limits;
 use crate::failure::Kind;
 
-use super::made::{AskWhy, PostponedBy};
+use super::made::AskWhy;
 use super::situation::Situation;
 
 /// A wait and where it comes from.
@@ -18,13 +18,11 @@ pub(super) struct Wait {
     pub(super) asked: bool,
     /// Whether it is one for a reset at a stated time.
     pub(super) reset: bool,
-    pub(super) postponed: Option<PostponedBy>,
 }
 
 /// The wait before the next retry.
 ///
-/// What the server stated is never undercut, and the upstream's breaker and budget can only lengthen the wait: a retry
-/// is put off, never dropped.
+/// What the server stated is never undercut.
 pub(super) fn wait(s: &Situation<'_>, limits: &Limits, draw: Draw) -> Wait {
     let kind = s.diagnosis.kind;
     let n = match limits.give_up_after {
@@ -39,44 +37,21 @@ pub(super) fn wait(s: &Situation<'_>, limits: &Limits, draw: Draw) -> Wait {
         Some(stated) => own.max(stated),
         None => own,
     };
-    let mut wait = Wait {
+    Wait {
         delay,
         asked: s.diagnosis.retry_after.is_some_and(|stated| stated >= own),
         reset,
-        postponed: None,
-    };
-    put_off(s, &mut wait);
-    wait
+    }
 }
 
 /// The wait before the next rare probe; a reset that is stated for later is not undercut.
 pub(super) fn probe(s: &Situation<'_>, every: Duration) -> Wait {
     let stated = s.diagnosis.retry_after.unwrap_or_default();
-    let mut wait = Wait {
+    Wait {
         delay: every.max(stated),
         asked: false,
         // It uses up the time for all, or a limit that is never lifted would be probed without end.
         reset: false,
-        postponed: None,
-    };
-    put_off(s, &mut wait);
-    wait
-}
-
-/// Lengthens a wait to when the upstream's breaker and budget let a try through.
-fn put_off(s: &Situation<'_>, wait: &mut Wait) {
-    let breaker = s.upstream.breaker.map(|breaker| breaker.wait(s.now));
-    let budget = s.upstream.budget.map(|budget| budget.wait(s.now));
-    for (other, by) in [
-        (breaker, PostponedBy::Breaker),
-        (budget, PostponedBy::Budget),
-    ] {
-        if let Some(other) = other
-            && other > wait.delay
-        {
-            wait.delay = other;
-            wait.postponed = Some(by);
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::failure::{Category, Kind, Layer};
 use crate::knowledge::KindFile;
 
 use super::super::backoff::{Backoff, Curve, Jitter};
-use super::{Override, Overrides, RetryPolicy};
+use super::{Override, RetryPolicy};
 
 /// What holds for one kind of failure in one place.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,47 +33,29 @@ pub(crate) struct Place<'a> {
     pub(crate) kind: Kind,
     pub(crate) layer: Layer,
     pub(crate) tool: Option<&'a str>,
-    pub(crate) role: Option<&'a Overrides>,
 }
 
 /// The overrides that speak about a place, the most specific first.
 struct Words<'a> {
-    role: Option<&'a Override>,
     tool: Option<&'a Override>,
     kind: Option<&'a Override>,
 }
 
 impl Words<'_> {
     fn say<T>(&self, what: impl Fn(&Override) -> Option<T>) -> Option<T> {
-        [self.role, self.tool, self.kind]
-            .into_iter()
-            .flatten()
-            .find_map(what)
+        [self.tool, self.kind].into_iter().flatten().find_map(what)
     }
 }
 
 impl RetryPolicy {
-    /// What holds for a kind in a layer, for a tool and with the overrides of a role.
-    pub fn limits(
-        &self,
-        kind: Kind,
-        layer: Layer,
-        file: &KindFile,
-        tool: Option<&str>,
-        role: Option<&Overrides>,
-    ) -> Limits {
-        let place = Place {
-            kind,
-            layer,
-            tool,
-            role,
-        };
+    /// What holds for a kind in a layer, and for a tool.
+    pub fn limits(&self, kind: Kind, layer: Layer, file: &KindFile, tool: Option<&str>) -> Limits {
+        let place = Place { kind, layer, tool };
         self.limits_at(place, file)
     }
 
     pub(crate) fn limits_at(&self, place: Place<'_>, file: &KindFile) -> Limits {
         let words = Words {
-            role: place.role.and_then(|role| role.get(&place.kind)),
             tool: place.tool.and_then(|tool| self.tools.get(tool)),
             kind: self.kinds.get(&place.kind),
         };
@@ -116,9 +98,6 @@ impl RetryPolicy {
 
     fn retries(&self, place: Place<'_>, file: &KindFile, words: &Words<'_>) -> (u32, bool) {
         let of = |one: Option<&Override>| one.and_then(|one| one.max_retries);
-        if let Some(retries) = of(words.role) {
-            return (retries, true);
-        }
         let tool = of(words.tool);
         if let Some(retries) = of(words.kind) {
             return (tool.map_or(retries, |tool| tool.min(retries)), true);

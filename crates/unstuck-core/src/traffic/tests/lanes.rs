@@ -109,17 +109,6 @@ fn a_long_stated_wait_holds_everybody_at_once() {
     assert_eq!(lane.admit(FIRST, now), Admission::Wait { until, why });
 }
 
-/// A person who bought more does not wait for the reset.
-#[test]
-fn what_a_person_knows_better_is_forgotten() {
-    let (mut lane, now) = fresh();
-    fails(&mut lane, Kind::RateLimitTimed, Some(86_400), now);
-    let later = now.after(Duration::from_secs(60));
-    assert_ne!(lane.admit(FIRST, later), Admission::Go);
-    lane.forget_limits(later);
-    assert_eq!(lane.admit(FIRST, later), Admission::Go);
-}
-
 /// One probe finds out; whoever comes meanwhile is refused, and a probe that is lost makes room for another.
 #[test]
 fn a_dead_upstream_is_probed_by_one_call_at_a_time() {

@@ -134,9 +134,7 @@ fn what_leads_out_or_is_no_folder_is_refused() {
 #[test]
 fn protected_folders_are_told_by_where_they_really_are() {
     let place = Place::new();
-    let root = place
-        .root()
-        .protecting(&place.project().join("state/unstuck"));
+    let root = place.root();
     for (working_dir, part) in [
         (".git", ".git"),
         (".git/hooks", ".git"),
@@ -147,7 +145,6 @@ fn protected_folders_are_told_by_where_they_really_are() {
         ("node_modules/evil", "node_modules"),
         (".unstuck", ".unstuck"),
         (".unstuck/runs", ".unstuck"),
-        ("state/unstuck", "state/unstuck"),
     ] {
         let folder = root.folder(Some(working_dir)).unwrap();
         assert_eq!(
@@ -156,7 +153,7 @@ fn protected_folders_are_told_by_where_they_really_are() {
             "{working_dir}"
         );
     }
-    for ordinary in [".git/..", "git/..", "state", "node_modules/.."] {
+    for ordinary in [".git/..", "git/..", "node_modules/.."] {
         let folder = root.folder(Some(ordinary)).unwrap();
         assert_eq!(folder.place(), &Standing::Ordinary, "{ordinary}");
     }

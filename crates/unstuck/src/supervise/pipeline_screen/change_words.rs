@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use unstuck_core::action::Prompts;
-use unstuck_core::decision::{Changed, Chosen, CostEstimate, Decision, PostponedBy};
+use unstuck_core::decision::{Changed, Chosen, CostEstimate, Decision};
 use unstuck_core::duration::Human;
 use unstuck_core::knowledge::{Playbook, SessionChoice};
 
@@ -58,13 +58,11 @@ fn wait(decision: &Decision, delay: Duration, asked: bool) -> String {
         let until = clock::shown(decision.at.after(delay));
         text = format!("at {until}, {text}");
     }
-    text.push_str(match decision.postponed {
-        Some(PostponedBy::Breaker) => ", since the server has failed too often",
-        Some(PostponedBy::Budget) => ", since the shared retries are used up until then",
-        None if decision.stated => ", when the limit has been reset",
-        None if asked => ", as the server asked",
-        None => "",
-    });
+    if decision.stated {
+        text.push_str(", when the limit has been reset");
+    } else if asked {
+        text.push_str(", as the server asked");
+    }
     text
 }
 
@@ -90,8 +88,7 @@ fn changed(changes: &[Changed], cost: Option<&CostEstimate>, prompts: &Prompts) 
             Some(doing) => doing.to_owned(),
             None => format!("using the prompt template `{template}`"),
         },
-        Changed::OutputLimit { to: Some(to), .. } => format!("asking for at most {to} characters"),
-        Changed::OutputLimit { to: None, .. } => "asking for a shorter output".to_owned(),
+        Changed::OutputLimit { .. } => "asking for a shorter output".to_owned(),
         Changed::Repair { command, .. } => format!("repairing with `{command}` first"),
         Changed::Words(_) => "adding a person's words".to_owned(),
         Changed::Text(_) => "with a prompt that a person has written".to_owned(),
@@ -143,7 +140,6 @@ mod tests {
             of: 2,
             fell_through: Vec::new(),
             cost: None,
-            postponed: None,
             stated: false,
             give_up_at: None,
             wait_for: Default::default(),
@@ -230,11 +226,6 @@ mod tests {
             told(&limited),
             "trying again in 12 s, for at most 30 min (rate_limit)"
         );
-        let left_alone = Decision {
-            postponed: Some(PostponedBy::Breaker),
-            ..again(12)
-        };
-        assert!(told(&left_alone).contains("the server has failed too often"));
         let stated = Decision {
             stated: true,
             ..again(3600)

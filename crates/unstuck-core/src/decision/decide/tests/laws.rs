@@ -49,7 +49,7 @@ proptest! {
         prop_assert!(world.history.counted_executions() <= Caps::default().attempts);
         let kind = world.diagnosis.kind;
         let file = &world.knowledge;
-        let limits = world.policy.limits(kind, world.diagnosis.layer, file, None, None);
+        let limits = world.policy.limits(kind, world.diagnosis.layer, file, None);
         prop_assert!(world.history.retries_at(kind, Level::Alternative) <= limits.retries);
         match limits.give_up_after {
             None => prop_assert!(world.history.retries_at(kind, Level::Same) <= limits.retries),

@@ -149,33 +149,15 @@ fn the_policy_off_passes_everything_on() {
     assert_eq!(decision.level, None);
 }
 
-/// S0-10: level 3 comes only from a person's answer, with their words.
 #[test]
-fn a_persons_words_become_the_next_attempt() {
-    let world = World::new(Kind::Stuck, Layer::Agent);
-    let decision = clarify(&world.situation(), "use the other database");
-    assert_eq!(decision.level, Some(Level::Clarify));
-    let Chosen::Change { changes, delay, .. } = &decision.action else {
-        panic!("{decision:?}");
-    };
-    assert_eq!(changes, &[Changed::Words("use the other database".into())]);
-    assert!(delay.is_zero());
-}
-
-#[test]
-fn what_the_caller_cannot_do_and_what_the_user_forbids_falls_through() {
-    let mut world = World::new(Kind::StaleBuild, Layer::Infra).with_chain(&[
+fn what_the_caller_cannot_do_falls_through() {
+    let world = World::new(Kind::StaleBuild, Layer::Infra).with_chain(&[
         ("rebuild", 0.9, Some(Change::Repair)),
         ("steps", 0.8, None),
-        ("risky", 0.7, Some(Change::Prompt("p".into()))),
         ("ask_user", 0.5, None),
     ]);
-    let risky = world.strategies.get_mut("risky").unwrap();
-    risky.risks = vec!["sudo".into()];
-    let forbidden = ["sudo".to_owned()];
     let situation = Situation {
         can: Capabilities::NONE.with(Capability::Prompt),
-        forbidden: &forbidden,
         ..world.situation()
     };
     let decision = decide(&situation, world.draw);
@@ -184,8 +166,7 @@ fn what_the_caller_cannot_do_and_what_the_user_forbids_falls_through() {
         why,
         [
             "no repair that fits may run here",
-            "steps of tool calls cannot be carried out here",
-            "`sudo` is forbidden"
+            "steps of tool calls cannot be carried out here"
         ]
     );
     assert_eq!(decision.strategy.as_deref(), Some("ask_user"));
@@ -260,13 +241,6 @@ fn going_round_a_safety_refusal_needs_a_persons_leave() {
         decision.fell_through[0].why,
         "going round a safety refusal is for a person to decide"
     );
-    let permitted = ["safety".to_owned()];
-    let situation = Situation {
-        permitted: &permitted,
-        ..world.situation()
-    };
-    let decision = decide(&situation, world.draw);
-    assert_eq!(decision.strategy.as_deref(), Some("leave_out"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Whose limit counts.
 
 use super::*;
-use crate::decision::{Override, Overrides};
+use crate::decision::Override;
 
 fn agent(kind: Kind, level: Level) -> World {
     let mut world = World::new(kind, Layer::Agent).with_chain(&[
@@ -102,21 +102,10 @@ fn the_smaller_of_policy_and_kind_counts() {
 }
 
 #[test]
-fn a_word_on_the_very_kind_stands_and_the_roles_word_comes_first() {
+fn a_word_on_the_very_kind_stands() {
     let mut world = agent(Kind::MissingSections, Level::Alternative).with_retries(1, 1.0);
     world.policy.kinds.insert(Kind::MissingSections, retries(2));
     assert_eq!(delays(&world.run()).len(), 2);
-
-    let role = Overrides::from([(Kind::MissingSections, retries(5))]);
-    let world = agent(Kind::MissingSections, Level::Alternative).with_retries(1, 1.0);
-    let limits = world.policy.limits(
-        Kind::MissingSections,
-        Layer::Agent,
-        &world.knowledge,
-        None,
-        Some(&role),
-    );
-    assert_eq!((limits.retries, limits.explicit), (5, true));
 }
 
 /// S2-20: only where the limit of the kind was set higher than its chain is long does the chain start again.
@@ -142,7 +131,7 @@ fn a_tools_limit_comes_before_the_policys_and_is_bounded_by_the_kinds() {
         let file = &world.knowledge;
         world
             .policy
-            .limits(kind, Layer::Agent, file, Some(tool), None)
+            .limits(kind, Layer::Agent, file, Some(tool))
             .retries
     };
     assert_eq!(limit("deploy", Kind::NetworkError), 0);

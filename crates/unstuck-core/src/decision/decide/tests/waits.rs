@@ -1,7 +1,6 @@
 //! How long is waited, and what makes it longer.
 
 use super::*;
-use crate::decision::{Breaker, Budget, BudgetSettings};
 
 fn limited(stated: u64) -> World {
     let mut world = World::new(Kind::RateLimitTimed, Layer::Api);
@@ -40,45 +39,6 @@ fn a_timed_limit_is_waited_for_however_long_up_to_the_policys_wait() {
         decision.reason,
         "It failed: the stated wait of 3 d is longer than the 6 h that may be waited without asking."
     );
-}
-
-/// S4-35: while the breaker is open, retries wait for its probe.
-#[test]
-fn an_open_breaker_puts_the_retry_off_to_its_probe() {
-    let world = World::new(Kind::ServerError, Layer::Api);
-    let mut breaker = Breaker::default();
-    for _ in 0..8 {
-        breaker.failed(world.now);
-    }
-    let situation = Situation {
-        upstream: Upstream {
-            breaker: Some(&breaker),
-            budget: None,
-        },
-        ..world.situation()
-    };
-    let decision = decide(&situation, world.draw);
-    assert_eq!(decision.delay(), Some(Duration::from_secs(15)));
-    assert_eq!(decision.postponed, Some(PostponedBy::Breaker));
-    assert!(breaker.admit(world.now.after(Duration::from_secs(15))));
-}
-
-#[test]
-fn an_empty_budget_puts_the_retry_off_and_never_drops_it() {
-    let world = World::new(Kind::ServerError, Layer::Api);
-    let mut budget = Budget::full(BudgetSettings::default(), world.now);
-    while budget.spend(world.now) {}
-    let situation = Situation {
-        upstream: Upstream {
-            breaker: None,
-            budget: Some(&budget),
-        },
-        ..world.situation()
-    };
-    let decision = decide(&situation, world.draw);
-    assert_eq!(decision.postponed, Some(PostponedBy::Budget));
-    let delay = decision.delay().unwrap();
-    assert!(budget.spend(world.now.after(delay)));
 }
 
 #[test]

@@ -269,7 +269,6 @@ fn decided(session: &SessionId, changes: Vec<Changed>) -> Box<DecisionMade> {
             of: 2,
             fell_through: Vec::new(),
             cost: None,
-            postponed: None,
             stated: false,
             give_up_at: None,
             wait_for: Default::default(),

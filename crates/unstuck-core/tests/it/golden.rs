@@ -1,0 +1,110 @@
+//! Stored events as this version writes them: a file that every later version must still read.
+
+mod samples;
+
+use std::path::Path;
+
+use unstuck_core::event::{Event, Recorded, RunId, VERSION};
+use unstuck_testkit::golden::assert_golden;
+
+/// The events that version 1 wrote. Later versions read this file; they do not write it anew.
+const EVENTS_V1: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/events-v1.jsonl");
+
+fn recorded() -> String {
+    std::fs::read_to_string(EVENTS_V1).unwrap()
+}
+
+/// The samples as lines of one run, one second apart.
+fn lines() -> String {
+    let line = |(seq, event): (u64, Event)| {
+        let at = samples::later(seq);
+        let run = RunId::new(samples::RUN);
+        let recorded = Recorded {
+            version: VERSION,
+            run,
+            seq,
+            at,
+            event,
+        };
+        serde_json::to_string(&recorded).unwrap() + "\n"
+    };
+    (1..).zip(samples::all()).map(line).collect()
+}
+
+#[test]
+fn events_are_written_as_recorded() {
+    assert_golden(Path::new(EVENTS_V1), &lines());
+}
+
+#[test]
+fn recorded_events_are_read_and_written_again_byte_for_byte() {
+    for line in recorded().lines() {
+        let read: Recorded = serde_json::from_str(line).unwrap();
+        assert!(!matches!(read.event, Event::Unknown(_)), "{line}");
+        assert_eq!(serde_json::to_string(&read).unwrap(), line);
+    }
+}
+
+#[test]
+fn recorded_events_are_read_as_the_values_that_were_written() {
+    let text = recorded();
+    let read = text.lines().map(|line| {
+        let read: Recorded = serde_json::from_str(line).unwrap();
+        read.event
+    });
+    assert_eq!(read.collect::<Vec<_>>(), samples::all());
+}
+
+#[test]
+fn every_kind_of_event_is_recorded() {
+    let text = recorded();
+    let mut seen = [false; 31];
+    for line in text.lines() {
+        let read: Recorded = serde_json::from_str(line).unwrap();
+        let Some(index) = index(&read.event) else {
+            panic!("{line}");
+        };
+        seen[index] = true;
+    }
+    assert_eq!(seen.len(), Event::NAMES.len());
+    let missing = seen.iter().position(|seen| !seen);
+    assert_eq!(missing.map(|index| Event::NAMES[index]), None);
+}
+
+/// The place of an event's kind among [`Event::NAMES`]. A new kind does not compile until it has a sample.
+fn index(event: &Event) -> Option<usize> {
+    Some(match event {
+        Event::RunStarted(_) => 0,
+        Event::RunResumed(_) => 1,
+        Event::IterationStarted(_) => 2,
+        Event::IterationFinished(_) => 3,
+        Event::OutputReused(_) => 4,
+        Event::SessionStarted(_) => 5,
+        Event::SessionFinished(_) => 6,
+        Event::AttemptStarted(_) => 7,
+        Event::AttemptFailed(_) => 8,
+        Event::AttemptSucceeded(_) => 9,
+        Event::AttemptInterrupted(_) => 10,
+        Event::DecisionMade(_) => 11,
+        Event::WaitingUntil(_) => 12,
+        Event::WaitEnded(_) => 13,
+        Event::SessionParked(_) => 14,
+        Event::CallFailed(_) => 15,
+        Event::CallHeld(_) => 16,
+        Event::CallResumed(_) => 17,
+        Event::CallFinished(_) => 18,
+        Event::ModelEscalated(_) => 19,
+        Event::RecoveryProposed(_) => 20,
+        Event::RecoveryRejected(_) => 21,
+        Event::RecoveryApproved(_) => 22,
+        Event::RecoveryStarted(_) => 23,
+        Event::RecoveryExecuted(_) => 24,
+        Event::RecoveryFailed(_) => 25,
+        Event::RecoveryEscalated(_) => 26,
+        Event::RecoveryResolved(_) => 27,
+        Event::ConfigReloaded(_) => 28,
+        Event::ConfigRejected(_) => 29,
+        Event::RunFinished(_) => 30,
+        Event::Unknown(_) => return None,
+    })
+}

@@ -1,0 +1,76 @@
+//! Events about calls of LLM APIs.
+
+use unstuck_core::diagnosis::WaitSource;
+use unstuck_core::event::{
+    CallFailed, CallHeld, CallOutcome, CallRecord, CallResumed, Event, PassedOver, RunId,
+};
+use unstuck_core::{Kind, Layer, Level};
+
+use super::{RUN, decisions, diagnosis, later, runs, session};
+
+pub(super) fn all() -> Vec<Event> {
+    let held = WaitSource::ALL.map(|source| {
+        Event::from(CallHeld {
+            session: session(),
+            call: "c1".into(),
+            until: later(60),
+            kind: Kind::RateLimitTimed,
+            source,
+        })
+    });
+    let resumed = Event::from(CallResumed {
+        session: session(),
+        call: "c1".into(),
+    });
+    let mut all = vec![failed()];
+    all.extend(held);
+    all.push(resumed);
+    all.extend(CallOutcome::ALL.map(finished));
+    all
+}
+
+fn failed() -> Event {
+    Event::from(Box::new(CallFailed {
+        session: session(),
+        call: "c1".into(),
+        number: 1,
+        upstream: "anthropic".into(),
+        model: Some("claude-sonnet-5-5".into()),
+        status: Some(429),
+        diagnosis: diagnosis(Kind::RateLimit, Layer::Api, Some(Level::Same)),
+        decision: decisions::decision(decisions::retry()),
+        fallback: Some("anthropic-2".into()),
+        passed_over: vec![PassedOver {
+            upstream: "openai".into(),
+            model: Some("gpt-5".into()),
+            why: "it speaks another protocol".into(),
+        }],
+        policy_hash: "cbf29ce484222325".into(),
+        conversation: Some("0f1e".into()),
+    }))
+}
+
+fn finished(outcome: CallOutcome) -> Event {
+    Event::from(Box::new(CallRecord {
+        call: "c1".into(),
+        run: RunId::new(RUN),
+        session: session(),
+        at: later(1),
+        protocol: "anthropic".into(),
+        endpoint: "messages".into(),
+        upstream: "anthropic".into(),
+        asked_model: Some("claude-sonnet-5-5".into()),
+        model: Some("claude-haiku-5-5".into()),
+        stream: true,
+        outcome,
+        status: 200,
+        kind: Some(Kind::RateLimit),
+        attempts: 2,
+        waited_ms: 1500,
+        first_byte_ms: 400,
+        duration_ms: 2000,
+        sent_bytes: 4096,
+        tokens: Some(runs::tokens()),
+        cost_usd: Some(0.25),
+    }))
+}

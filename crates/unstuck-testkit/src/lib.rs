@@ -1,0 +1,3 @@
+//! Fixtures that the tests of several crates share.
+
+pub mod golden;
