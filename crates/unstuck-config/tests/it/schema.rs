@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use unstuck_config::schema;
+use unstuck_testkit::golden::assert_golden;
 
 fn validator() -> jsonschema::Validator {
     jsonschema::validator_for(&schema()).unwrap()
@@ -80,4 +81,14 @@ fn editors_find_a_description_for_every_key() {
             );
         }
     }
+}
+
+#[test]
+fn the_schema_is_the_recorded_one() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/golden/config.schema.json"
+    );
+    let made = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
+    assert_golden(path.as_ref(), &made);
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use unstuck_testkit::golden::assert_golden;
 use unstuck_web::openapi;
 
 use crate::ground::Ground;
@@ -156,4 +157,11 @@ fn every_operation_tells_its_problems_and_has_a_name_of_its_own() {
         assert!(!operation["summary"].as_str().unwrap().is_empty());
     }
     assert_eq!(document["openapi"], "3.1.0");
+}
+
+#[test]
+fn the_document_is_the_recorded_one() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/openapi.json");
+    let made = serde_json::to_string_pretty(&document()).unwrap() + "\n";
+    assert_golden(path.as_ref(), &made);
 }

@@ -13,6 +13,7 @@ mod documents;
 mod exec;
 mod faults;
 mod gateway;
+mod golden;
 mod guard;
 mod hardening;
 mod history;

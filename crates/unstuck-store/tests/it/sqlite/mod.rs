@@ -6,6 +6,7 @@ mod disks;
 mod files;
 mod migration;
 mod processes;
+mod schema;
 
 use rusqlite::Connection;
 
