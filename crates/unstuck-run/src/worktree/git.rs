@@ -76,10 +76,13 @@ pub(super) struct Call<'i> {
     guard: Option<&'i GitFolder>,
 }
 
+/// Writes the standard input of a call.
+type WriteInput<'i> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i>;
+
 /// The standard input of a call.
 enum Input<'i> {
     Bytes(Vec<u8>),
-    Written(Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'i>),
+    Written(WriteInput<'i>),
 }
 
 /// What a call gave.
