@@ -282,11 +282,19 @@ impl DirHandle {
 
     /// Lists a directory below this one, in no order.
     pub fn entries(&self, path: &Path) -> Result<Vec<Entry>, FileError> {
+        self.first_entries(path, usize::MAX)
+    }
+
+    /// Lists at most `limit` entries of a directory below this one, in no order.
+    pub fn first_entries(&self, path: &Path, limit: usize) -> Result<Vec<Entry>, FileError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = self.open_as(or_here(path), flags, Links::Refused)?;
         let failed = |error: Errno| FileError::new(path, error);
         let mut entries = Vec::new();
         for entry in Dir::read_from(&folder).map_err(failed)? {
+            if entries.len() >= limit {
+                break;
+            }
             let entry = entry.map_err(failed)?;
             let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
             if name != "." && name != ".." {

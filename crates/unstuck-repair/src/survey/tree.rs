@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, FileType};
 use unstuck_files::{DirHandle, EntryKind};
 
 /// So deep folders are listed.
@@ -75,40 +74,31 @@ impl Tree {
     /// Lists one folder; links are listed and not followed.
     fn list_folder(&mut self, folder: &str) -> Vec<(String, bool)> {
         let mut folders = Vec::new();
-        // A folder that became a link meanwhile leads nowhere.
-        let Some(entries) = self.entries_of(folder) else {
+        // A folder that has become a link is refused.
+        let entries = self
+            .handle
+            .as_ref()
+            .map(|root| root.first_entries(Path::new(folder), MOST_OF_ONE));
+        let Some(Ok(entries)) = entries else {
             return folders;
         };
-        let named = entries.flatten().filter_map(|entry| {
-            let name = entry.file_name().to_str().ok()?.to_owned();
-            (name != "." && name != "..").then(|| (name, entry.file_type()))
-        });
-        for (name, kind) in named.take(MOST_OF_ONE) {
+        for entry in entries {
+            let Ok(name) = entry.name.into_string() else {
+                continue;
+            };
             let path = match folder {
                 "" => name,
                 folder => format!("{folder}/{name}"),
             };
-            let kind = match kind {
-                FileType::RegularFile => Some(EntryKind::File),
-                FileType::Directory => Some(EntryKind::Folder),
-                // Not every file system says it with the name.
-                FileType::Unknown => self.kind(&path),
-                _ => None,
+            // Not every file system reports the type with the name.
+            let kind = match entry.kind {
+                EntryKind::Other => self.kind(&path).unwrap_or(EntryKind::Other),
+                known => known,
             };
-            self.entries
-                .insert(path.clone(), kind == Some(EntryKind::File));
-            folders.push((path, kind == Some(EntryKind::Folder)));
+            self.entries.insert(path.clone(), kind == EntryKind::File);
+            folders.push((path, kind == EntryKind::Folder));
         }
         folders
-    }
-
-    fn entries_of(&self, folder: &str) -> Option<Dir> {
-        let root = self.handle.as_ref()?;
-        let folder = match folder {
-            "" => root.try_clone().ok()?,
-            folder => root.open_dir(Path::new(folder)).ok()?,
-        };
-        Dir::read_from(&folder).ok()
     }
 
     fn kind(&self, path: &str) -> Option<EntryKind> {
