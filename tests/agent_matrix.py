@@ -285,9 +285,9 @@ class Matrix:
         lines = [f'[gateway.upstreams]\n{agent.protocol} = "{base}"']
         seconds = {}
         if fault.silence:
-            seconds = dict.fromkeys(["response", "whole", "first_content", "stall"], fault.silence)
+            seconds = dict.fromkeys(["response_headers", "full_response", "first_content", "stall"], fault.silence)
         if fault.hold:
-            seconds["hold"] = fault.hold
+            seconds["client_wait"] = fault.hold
         lines.append("[gateway.timeouts]\n" + "\n".join(f'{name} = "{value}s"' for name, value in seconds.items()))
         if not fault.recovers:
             lines.append(f'[policy]\ntemplate = "resilient"\ngiveUpAfter = "{self.args.keep_trying}"')

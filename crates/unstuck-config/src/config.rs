@@ -49,6 +49,7 @@ pub struct Config {
     pub(crate) compared: Compared,
     /// The agents of the owner's own files.
     owners_agents: BTreeMap<String, AgentFile>,
+    old_names: Vec<Problem>,
     recognized: OnceLock<Agents>,
     classifier: OnceLock<Classifier>,
     playbook: OnceLock<Playbook>,
@@ -96,6 +97,15 @@ impl Config {
             owners_agents,
             ..self
         }
+    }
+
+    pub(crate) fn with_old_names(self, old_names: Vec<Problem>) -> Self {
+        Self { old_names, ..self }
+    }
+
+    /// Returns the keys that are written with a name of an earlier version, each with the name to use now.
+    pub fn old_names(&self) -> &[Problem] {
+        &self.old_names
     }
 
     /// The files that were read, the first one first.

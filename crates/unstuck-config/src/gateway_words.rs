@@ -13,9 +13,9 @@ pub(crate) fn narrow(before: &Table, tree: &mut Table) {
     let Some(gateway) = tree.get_mut("gateway").and_then(Node::table_mut) else {
         return;
     };
-    let strictness = |table: &Table| circles(table.get("on_circles")?);
+    let strictness = |table: &Table| circles(table.get("on_loop")?);
     if strictness(gateway) < strictness(before) {
-        gateway.remove("on_circles");
+        gateway.remove("on_loop");
     }
     let Some(owners) = before.get("budgets").and_then(Node::table) else {
         return;
@@ -23,7 +23,7 @@ pub(crate) fn narrow(before: &Table, tree: &mut Table) {
     let Some(budgets) = gateway.get_mut("budgets").and_then(Node::table_mut) else {
         return;
     };
-    for key in ["session", "day"] {
+    for key in ["per_session", "per_day"] {
         let amount = |table: &Table| table.get(key).and_then(Node::number);
         if let (Some(owners), Some(own)) = (amount(owners), amount(budgets))
             && own > owners

@@ -121,9 +121,9 @@ pub(crate) const KEY_RULES: &[KeyRule] = {
         rule("webhooks.*.*.content_type", Anyone, Asks),
         rule("webhooks.*.*.timeout", Anyone, Asks),
         rule("webhooks.*.*.digest", Anyone, Asks),
-        rule("gateway.on_circles", Stricter, Asks),
-        rule("gateway.budgets.session", Stricter, Limit),
-        rule("gateway.budgets.day", Stricter, Limit),
+        rule("gateway.on_loop", Stricter, Asks),
+        rule("gateway.budgets.per_session", Stricter, Limit),
+        rule("gateway.budgets.per_day", Stricter, Limit),
         rule("gateway.budgets.on_reached", Stricter, Asks),
         rule("gateway.timeouts.*", Anyone, Asks),
         // The owner's API keys go where the gateway is told.

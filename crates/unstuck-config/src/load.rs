@@ -158,6 +158,7 @@ struct Reader<'l> {
     /// The agents of the owner's own files.
     owners_agents: Table,
     problems: Vec<Problem>,
+    old_names: Vec<Problem>,
 }
 
 /// The one section that is read of the owner's files alone.
@@ -181,6 +182,7 @@ impl<'l> Reader<'l> {
             compared: Compared::default(),
             owners_agents: Table::default(),
             problems: Vec::new(),
+            old_names: Vec::new(),
         })
     }
 
@@ -205,9 +207,7 @@ impl<'l> Reader<'l> {
             }
         };
         let folder = self.sources.folder(id).map(Path::to_owned);
-        for (path, fault) in spelling::settle(&mut tree, folder.as_deref()) {
-            self.fault(&path, &fault);
-        }
+        self.settle(&mut tree, folder.as_deref());
         for (path, fault) in self.words.hear(&class, &name, &tree) {
             self.fault(&path, &fault);
         }
@@ -231,6 +231,18 @@ impl<'l> Reader<'l> {
             merge::merge(&mut self.owners_agents, Table(vec![agents.clone()]));
         }
         merge::merge(&mut self.tree, tree);
+    }
+
+    /// Brings the keys of one source into the one form.
+    fn settle(&mut self, tree: &mut Table, folder: Option<&Path>) {
+        let spelled = spelling::settle(tree, folder);
+        for (path, fault) in spelled.faults {
+            self.fault(&path, &fault);
+        }
+        for (path, fault) in spelled.old_names {
+            let problem = Problem::of(&self.sources, &path, &fault);
+            self.old_names.push(problem);
+        }
     }
 
     /// The roles as the files name them.
@@ -354,9 +366,7 @@ impl<'l> Reader<'l> {
                 return;
             }
         };
-        for (path, fault) in spelling::settle(&mut tree, None) {
-            self.fault(&path, &fault);
-        }
+        self.settle(&mut tree, None);
         self.tree.remove(POLICY);
         merge::merge(&mut self.tree, tree);
     }
@@ -421,7 +431,8 @@ impl<'l> Reader<'l> {
         let config = Config::new(self.sources, self.tree, file, policies, self.files, unread)
             .with_words(self.words, self.projects)
             .with_compared(self.compared)
-            .with_owners_agents(owners_agents);
+            .with_owners_agents(owners_agents)
+            .with_old_names(self.old_names);
         Loaded {
             config,
             problems: self.problems,

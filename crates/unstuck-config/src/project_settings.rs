@@ -8,7 +8,9 @@ use unstuck_core::settings::{ProjectSettings, SettingChange};
 use crate::config::Config;
 use crate::held::hold_back;
 use crate::problem::ConfigError;
-use crate::tree::{At, Table};
+use crate::spelling;
+use crate::tree::source::Format;
+use crate::tree::{At, Table, parse};
 
 /// What is compared by trust, and not with what a run began with.
 const BY_TRUST: &str = "recovery";
@@ -39,7 +41,8 @@ impl Compared {
         self.written.files.insert(name.clone(), content(tree));
         if let Some(accepted) = accepted {
             let none = Map::new();
-            let known = accepted.files.get(&name).and_then(Json::as_object);
+            let known = accepted.files.get(&name).map(|known| renamed(known, at));
+            let known = known.as_ref().and_then(Json::as_object);
             let recovery = tree.remove(BY_TRUST);
             let held = hold_back(tree, known.unwrap_or(&none), &accepted.ignored, at);
             tree.0.extend(recovery);
@@ -54,6 +57,17 @@ impl Compared {
         let gone = accepted.files.keys().find(|name| !is_there(name))?;
         let path = PathBuf::from(gone);
         Some(ConfigError::Gone { path })
+    }
+}
+
+/// Returns what was accepted with the names that keys have now.
+fn renamed(known: &Json, at: At) -> Json {
+    match parse(Format::Json, &known.to_string(), at.source) {
+        Ok(mut table) => {
+            spelling::with_new_names(&mut table);
+            table.to_json()
+        }
+        Err(_) => known.clone(),
     }
 }
 

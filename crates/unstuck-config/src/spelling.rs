@@ -1,7 +1,7 @@
 //! Other spellings of the same: short forms and older names become the one form that the sections know.
 //!
 //! It is done to each file before the files are laid over each other, so that `depends_on` in one is replaced by `needs`
-//! in another.
+//! in another. Short forms stay; names of earlier versions are accepted for one version, each with a warning.
 
 use std::path::Path;
 
@@ -15,19 +15,79 @@ use crate::tree::{Entry, Node, Table, Value};
 /// What was found wrong, by its path.
 pub(crate) type Faults = Vec<(String, Fault)>;
 
+/// What came of bringing a file into the one form.
+#[derive(Debug, Default)]
+pub(crate) struct Spelled {
+    /// Errors.
+    pub(crate) faults: Faults,
+    /// Names of an earlier version that are still accepted, each with the name to use now.
+    pub(crate) old_names: Faults,
+}
+
+/// Keys that were renamed: the table they are in, the old name and the new one.
+///
+/// `*` in a path stands for each key of a table, or for each item of a list. The new name is in force when a later row is read.
+const RENAMED: &[(&str, &str, &str)] = &[
+    ("gateway", "on_circles", "on_loop"),
+    ("gateway", "watch", "loop_detection"),
+    (
+        "gateway.loop_detection",
+        "slow_repeats",
+        "slow_tool_repeats",
+    ),
+    ("gateway.loop_detection", "empty_answers", "empty_responses"),
+    ("gateway.loop_detection", "no_shrink", "failed_compactions"),
+    ("gateway.loop_detection", "refill", "compaction_window"),
+    (
+        "gateway.loop_detection",
+        "shortest_full",
+        "min_context_tokens",
+    ),
+    (
+        "gateway.loop_detection",
+        "no_progress",
+        "no_progress_responses",
+    ),
+    ("gateway.loop_detection", "storm", "conversation_storm"),
+    (
+        "gateway.loop_detection",
+        "storm_time",
+        "conversation_storm_window",
+    ),
+    ("gateway.timeouts", "response", "response_headers"),
+    ("gateway.timeouts", "whole", "full_response"),
+    ("gateway.timeouts", "hold", "client_wait"),
+    ("gateway.timeouts", "probe", "probe_interval"),
+    ("gateway.timeouts", "request", "client_request"),
+    ("gateway.budgets", "session", "per_session"),
+    ("gateway.budgets", "day", "per_day"),
+    ("gateway.upstreams.*.*", "lacks", "unsupported"),
+    ("prompts.*", "place", "position"),
+];
+
 /// Brings one file into the one form; paths in it become those from its folder.
-pub(crate) fn settle(table: &mut Table, folder: Option<&Path>) -> Faults {
+pub(crate) fn settle(table: &mut Table, folder: Option<&Path>) -> Spelled {
     let mut speller = Speller {
         folder,
-        faults: Vec::new(),
+        spelled: Spelled::default(),
     };
     speller.file(table);
-    speller.faults
+    speller.all_renamed(table);
+    speller.spelled
+}
+
+/// Replaces the key names of an earlier version in a file that was recorded then.
+pub(crate) fn with_new_names(table: &mut Table) {
+    let mut speller = Speller {
+        folder: None,
+        spelled: Spelled::default(),
+    };
+    speller.all_renamed(table);
 }
 
 struct Speller<'a> {
     folder: Option<&'a Path>,
-    faults: Faults,
+    spelled: Spelled,
 }
 
 impl Speller<'_> {
@@ -208,12 +268,69 @@ impl Speller<'_> {
                     let why = format!("`{old}` is another name of `{new}`; keep one of them");
                     let mut fault = Fault::new(What::Told(why));
                     fault.at = Some(entry.key_at);
-                    self.faults.push((path.to_owned(), fault));
+                    self.spelled.faults.push((path.to_owned(), fault));
                 }
             } else if let Some(entry) = table.0.iter_mut().find(|entry| entry.key == *old) {
                 (*new).clone_into(&mut entry.key);
             }
         }
+    }
+
+    fn all_renamed(&mut self, table: &mut Table) {
+        for (path, old, new) in RENAMED {
+            let parts: Vec<_> = path.split('.').collect();
+            self.renamed(table, &parts, "", (old, new));
+        }
+    }
+
+    /// Renames a key of an earlier version in every table that a path leads to.
+    fn renamed(&mut self, table: &mut Table, path: &[&str], way: &str, names: (&str, &str)) {
+        let Some((part, rest)) = path.split_first() else {
+            return self.renamed_here(table, way, names);
+        };
+        let entries = table.0.iter_mut();
+        for entry in entries.filter(|entry| *part == "*" || entry.key == *part) {
+            let way = join(way, &entry.key);
+            self.renamed_inside(&mut entry.node, rest, &way, names);
+        }
+    }
+
+    fn renamed_inside(&mut self, node: &mut Node, path: &[&str], way: &str, names: (&str, &str)) {
+        match (&mut node.value, path.split_first()) {
+            (Value::Table(table), _) => self.renamed(table, path, way, names),
+            (Value::List(list), Some((&"*", rest))) => {
+                for (at, one) in list.iter_mut().enumerate() {
+                    let way = join(way, &(at + 1).to_string());
+                    self.renamed_inside(one, rest, &way, names);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn renamed_here(&mut self, table: &mut Table, path: &str, (old, new): (&str, &str)) {
+        let both = table.entry(new).is_some();
+        let Some(entry) = table.0.iter_mut().find(|entry| entry.key == old) else {
+            return;
+        };
+        let at = Some(entry.key_at);
+        if both {
+            let why = format!("`{old}` is the old name of `{new}`; keep only `{new}`");
+            table.remove(old);
+            let fault = Fault {
+                at,
+                ..Fault::new(What::Told(why))
+            };
+            self.spelled.faults.push((join(path, new), fault));
+            return;
+        }
+        new.clone_into(&mut entry.key);
+        let why = format!("is deprecated, use `{}`", join(path, new));
+        let fault = Fault {
+            at,
+            ..Fault::new(What::Plain(why))
+        };
+        self.spelled.old_names.push((join(path, old), fault));
     }
 
     fn absolute(&self, table: &mut Table, key: &str) {
@@ -229,7 +346,14 @@ impl Speller<'_> {
         let mut fault = Fault::new(What::Told(why));
         let id = node.table().and_then(|table| table.entry("id"));
         fault.at = Some(id.map_or(node.at, |entry| entry.node.at));
-        self.faults.push((path.to_owned(), fault));
+        self.spelled.faults.push((path.to_owned(), fault));
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    match path {
+        "" => key.to_owned(),
+        path => format!("{path}.{key}"),
     }
 }
 

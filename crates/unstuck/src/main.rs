@@ -163,12 +163,13 @@ fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
     let arguments = started::detached(arguments);
     let wants_json = wants_json(&arguments);
+    let is_quiet = is_quiet(&arguments);
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return refused_usage(&error),
     };
     let mut out = Output::new(cli.color);
-    let done = run(&cli, &mut out).and_then(|code| out.finish().map(|()| code));
+    let done = run(&cli, is_quiet, &mut out).and_then(|code| out.finish().map(|()| code));
     match done {
         Ok(code) => code,
         // Whoever read our output has seen enough.
@@ -206,7 +207,14 @@ fn wants_json(arguments: &[OsString]) -> bool {
     own.into_iter().any(|word| word == "--json")
 }
 
-fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
+/// Returns whether unstuck's own messages are suppressed; what follows `--` is another program's.
+fn is_quiet(arguments: &[OsString]) -> bool {
+    let own = arguments.iter().take_while(|word| *word != "--");
+    own.into_iter()
+        .any(|word| word == "--quiet" || word == "-q")
+}
+
+fn run(cli: &Cli, is_quiet: bool, out: &mut Output) -> anyhow::Result<ExitCode> {
     inside::refuse_for_agents(&cli.command)?;
     // What is shown must not depend on what the user has configured.
     if let Command::Demo(args) = &cli.command {
@@ -230,6 +238,9 @@ fn run(cli: &Cli, out: &mut Output) -> anyhow::Result<ExitCode> {
         ..Sources::default()
     };
     let config = config::load(sources)?;
+    if !is_quiet {
+        report::warn_of_old_names(&config, cli.color);
+    }
     let done = match &cli.command {
         Command::Classify(args) => classify::run(args, &config, out),
         Command::Plan(args) => plan::run(args, &config, out),

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use unstuck_config::Config;
 
 use crate::messages::{Messages, redacted};
-use crate::output::{self, Color};
+use crate::output::{self, Color, YELLOW};
 
 /// The exit code of errors that are our own: usage, configuration, files.
 const OUR_ERROR: u8 = 2;
@@ -112,6 +113,17 @@ pub(crate) fn show_json(error: &anyhow::Error) {
     if let Ok(line) = serde_json::to_string(&line) {
         // Nothing can be done if not even this can be written.
         let _ = writeln!(io::stdout(), "{line}");
+    }
+}
+
+/// Warns of each key of the configuration that is written with a name of an earlier version.
+pub(crate) fn warn_of_old_names(config: &Config, color: Color) {
+    let mut to = Messages::new(color);
+    for old in config.old_names() {
+        let text = old.to_string();
+        let line = text.lines().next().unwrap_or_default();
+        // Nothing can be done if not even this can be written.
+        let _ = writeln!(to, "{YELLOW}warning{YELLOW:#}: {line}");
     }
 }
 

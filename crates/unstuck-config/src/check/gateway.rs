@@ -16,12 +16,12 @@ impl Check<'_> {
         let times = &gateway.timeouts;
         let needed = [
             ("connect", times.connect),
-            ("response", times.response),
-            ("whole", times.whole),
+            ("response_headers", times.response),
+            ("full_response", times.whole),
             ("first_content", times.first_content),
             ("stall", times.stall),
-            ("hold", times.hold),
-            ("request", times.request),
+            ("client_wait", times.hold),
+            ("client_request", times.request),
         ];
         for (key, time) in needed {
             if time.is_zero() {

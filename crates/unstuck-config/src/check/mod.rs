@@ -49,7 +49,7 @@ impl Config {
 
     /// What is worth knowing although nothing is wrong.
     pub fn notes(&self) -> Vec<Problem> {
-        let mut notes = Vec::new();
+        let mut notes = self.old_names().to_vec();
         notes.extend(self.open_door());
         notes.extend(self.doubtful_approvals());
         notes.extend(self.distrusted().iter().map(|file| Problem {

@@ -15,6 +15,7 @@ pub struct PromptSection {
     #[schemars(with = "Option<String>")]
     pub file: Option<PathBuf>,
     /// Where it goes; in front of the prompt by default.
+    #[serde(rename = "position")]
     pub place: PromptPlace,
 }
 

@@ -249,7 +249,7 @@ fn agents_and_models_of_ones_own_are_added() {
 fn prompts_may_stand_in_files_beside_the_configuration() {
     let place = Place::with(
         "unstuck.toml",
-        "[prompts.ours]\nfile = \"ours.md\"\nplace = \"context\"\n[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt_file = \"a.md\"\n",
+        "[prompts.ours]\nfile = \"ours.md\"\nposition = \"context\"\n[[role]]\nid = \"a\"\nagent = \"claude\"\nprompt_file = \"a.md\"\n",
     );
     place
         .project("ours.md", "Mind {{ error }}")

@@ -32,19 +32,19 @@ fn the_user_says_all_of_it() {
         r#"
         [gateway]
         listen = "127.0.0.1:0"
-        on_circles = "note"
+        on_loop = "note"
         max_request = "1MiB"
         [gateway.timeouts]
-        hold = "1s"
+        client_wait = "1s"
         [gateway.budgets]
-        session = 5
-        day = 20.5
+        per_session = 5
+        per_day = 20.5
         on_reached = "stop"
-        [gateway.watch]
+        [gateway.loop_detection]
         repeats = 3
         [gateway.upstreams]
         gemini = "https://one.example"
-        anthropic = ["https://a.example", { name = "spare", url = "https://b.example/x", key_env = "SPARE_KEY", lacks = ["tools"], context = 1000, models = { a = "b" } }]
+        anthropic = ["https://a.example", { name = "spare", url = "https://b.example/x", key_env = "SPARE_KEY", unsupported = ["tools"], context = 1000, models = { a = "b" } }]
         "#,
     );
     let config = place.config();
@@ -65,7 +65,7 @@ fn the_user_says_all_of_it() {
     assert_eq!(spare.name.as_deref(), Some("spare"));
     assert_eq!(spare.key_env.as_deref(), Some("SPARE_KEY"));
     assert_eq!(spare.lacks, [Lack::Tools]);
-    let origin = config.origin("gateway.budgets.session").unwrap();
+    let origin = config.origin("gateway.budgets.per_session").unwrap();
     assert!(origin.to_string().contains("config.toml:9"), "{origin}");
 }
 
@@ -83,7 +83,7 @@ fn a_project_tells_nobody_where_keys_go() {
             "route_around_refusals = true",
             "gateway.route_around_refusals",
         ),
-        ("watch.repeats = 0", "gateway.watch"),
+        ("loop_detection.repeats = 0", "gateway.loop_detection"),
     ] {
         let text = format!("[gateway]\n{line}\n");
         let place = Place::with("unstuck.toml", &text);
@@ -101,11 +101,11 @@ fn a_project_tells_nobody_where_keys_go() {
 #[test]
 fn a_project_narrows_and_never_widens() {
     let place = by_user(
-        "[gateway]\non_circles = \"hold\"\nbudgets = { session = 5, day = 10, on_reached = \"stop\" }\n",
+        "[gateway]\non_loop = \"hold\"\nbudgets = { per_session = 5, per_day = 10, on_reached = \"stop\" }\n",
     );
     place.project(
         "unstuck.toml",
-        "[gateway]\non_circles = \"warn\"\nbudgets = { session = 50, day = 2, on_reached = \"ask\" }\n",
+        "[gateway]\non_loop = \"warn\"\nbudgets = { per_session = 50, per_day = 2, on_reached = \"ask\" }\n",
     );
     let config = place.config();
     let gateway = config.gateway();
@@ -113,9 +113,9 @@ fn a_project_narrows_and_never_widens() {
     assert_eq!(gateway.budgets.session, Some(5.0));
     assert_eq!(gateway.budgets.day, Some(2.0));
     assert_eq!(gateway.budgets.on_reached, OnReached::Stop);
-    place.project("unstuck.toml", "[gateway]\non_circles = \"stop\"\n");
+    place.project("unstuck.toml", "[gateway]\non_loop = \"stop\"\n");
     assert_eq!(place.config().gateway().on_circles, OnCircles::Stop);
-    let alone = Place::with("unstuck.toml", "[gateway.budgets]\nsession = 1\n").config();
+    let alone = Place::with("unstuck.toml", "[gateway.budgets]\nper_session = 1\n").config();
     assert_eq!(alone.gateway().budgets.session, Some(1.0));
 }
 
@@ -140,9 +140,9 @@ fn mistakes_are_told_where_they_stand() {
         ),
         ("max_request = \"64\"", "a size in quotes"),
         ("listen = \"4141\"", "an address with a port"),
-        ("on_circles = \"panic\"", "on_circles"),
-        ("timeouts.hold = \"0s\"", "must be more than nothing"),
-        ("budgets.session = -1", "0 or more"),
+        ("on_loop = \"panic\"", "on_loop"),
+        ("timeouts.client_wait = \"0s\"", "must be more than nothing"),
+        ("budgets.per_session = -1", "0 or more"),
     ] {
         let problems = by_user(&format!("[gateway]\n{line}\n"))
             .problems()
@@ -151,4 +151,112 @@ fn mistakes_are_told_where_they_stand() {
         assert!(problems.contains("config.toml:2"), "{line}: {problems}");
         assert!(!problems.contains("sk-abc\" must"), "{problems}");
     }
+}
+
+/// Names of an earlier version are accepted for one version, and each is told with its line and the name to use now.
+#[test]
+fn old_names_still_apply_with_a_warning() {
+    let old = by_user(
+        r#"[gateway]
+on_circles = "note"
+[gateway.watch]
+repeats = 3
+slow_repeats = 31
+empty_answers = 4
+no_shrink = 5
+refill = 6
+shortest_full = 7
+no_progress = 8
+storm = 9
+storm_time = "10s"
+[gateway.timeouts]
+response = "11s"
+whole = "12s"
+hold = "13s"
+probe = "14s"
+request = "15s"
+[gateway.budgets]
+session = 5
+day = 20.5
+[gateway.upstreams]
+anthropic = ["https://a.example", { url = "https://b.example", lacks = ["tools"] }]
+openai = { url = "https://c.example", lacks = ["vision"] }
+[prompts]
+ours = { text = "x", place = "context" }
+"#,
+    );
+    let new = by_user(
+        r#"[gateway]
+on_loop = "note"
+[gateway.loop_detection]
+repeats = 3
+slow_tool_repeats = 31
+empty_responses = 4
+failed_compactions = 5
+compaction_window = 6
+min_context_tokens = 7
+no_progress_responses = 8
+conversation_storm = 9
+conversation_storm_window = "10s"
+[gateway.timeouts]
+response_headers = "11s"
+full_response = "12s"
+client_wait = "13s"
+probe_interval = "14s"
+client_request = "15s"
+[gateway.budgets]
+per_session = 5
+per_day = 20.5
+[gateway.upstreams]
+anthropic = ["https://a.example", { url = "https://b.example", unsupported = ["tools"] }]
+openai = { url = "https://c.example", unsupported = ["vision"] }
+[prompts]
+ours = { text = "x", position = "context" }
+"#,
+    );
+    assert_eq!(old.problems(), Vec::<String>::new());
+    let (old, new) = (old.config(), new.config());
+    assert_ne!(new.gateway(), &GatewaySection::default());
+    assert_eq!(old.gateway(), new.gateway());
+    assert_eq!(old.prompts().unwrap(), new.prompts().unwrap());
+    assert_eq!(old.effective().to_toml(), new.effective().to_toml());
+    assert_eq!(new.old_names(), []);
+    let told: Vec<_> = old
+        .old_names()
+        .iter()
+        .map(|one| {
+            let line = one.place.as_ref().map_or(0, |place| place.line);
+            format!("{line}: {}", one.message)
+        })
+        .collect();
+    assert_eq!(told.len(), 20, "{told:#?}");
+    for expected in [
+        "2: `gateway.on_circles` is deprecated, use `gateway.on_loop`",
+        "3: `gateway.watch` is deprecated, use `gateway.loop_detection`",
+        "7: `gateway.loop_detection.no_shrink` is deprecated, use `gateway.loop_detection.failed_compactions`",
+        "16: `gateway.timeouts.hold` is deprecated, use `gateway.timeouts.client_wait`",
+        "23: `gateway.upstreams.anthropic.2.lacks` is deprecated, use `gateway.upstreams.anthropic.2.unsupported`",
+        "26: `prompts.ours.place` is deprecated, use `prompts.ours.position`",
+    ] {
+        assert!(
+            told.iter().any(|one| one == expected),
+            "{expected}\n{told:#?}"
+        );
+    }
+}
+
+/// A name of an earlier version in one file is replaced by the new name in another; both in one file is an error.
+#[test]
+fn old_and_new_names_are_the_same_key() {
+    let place = by_user("[gateway]\non_loop = \"hold\"\n");
+    place.project("unstuck.toml", "[gateway]\non_circles = \"warn\"\n");
+    assert_eq!(place.config().gateway().on_circles, OnCircles::Hold);
+    place.project("unstuck.toml", "[gateway]\non_circles = \"stop\"\n");
+    assert_eq!(place.config().gateway().on_circles, OnCircles::Stop);
+    let problems = by_user("[gateway]\non_loop = \"hold\"\non_circles = \"warn\"\n").problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(
+        problems[0].contains("config.toml:3:1: `gateway.on_loop`: `on_circles` is the old name"),
+        "{problems:?}"
+    );
 }

@@ -208,3 +208,23 @@ fn a_project_lowers_the_owners_budget_and_never_raises_it() {
     );
     assert_eq!(budget.per_day.usd, Some(2.0));
 }
+
+/// A run that began with an earlier version goes on without a question about keys that were only renamed.
+#[test]
+fn renamed_keys_are_not_held_back() {
+    let place = Place::with("unstuck.toml", "[gateway]\non_loop = \"stop\"\n");
+    let mut accepted = place.config().project_settings().clone();
+    for file in accepted.files.values_mut() {
+        *file = serde_json::json!({ "gateway": { "on_circles": "stop" } });
+    }
+    let held = |accepted: &unstuck_core::settings::ProjectSettings| {
+        let layers = Layers {
+            accepted: Some(accepted.clone()),
+            ..place.layers()
+        };
+        Config::load(&layers).unwrap().held_changes().len()
+    };
+    assert_eq!(held(&accepted), 0);
+    place.project("unstuck.toml", "[gateway]\non_loop = \"warn\"\n");
+    assert_eq!(held(&accepted), 1);
+}

@@ -12,9 +12,9 @@ pub enum BudgetScope {
     Run,
     /// Of all runs of the last 24 hours (`[budget] per_day`).
     Day,
-    /// Of one session (`[gateway.budgets] session`).
+    /// Of one session (`[gateway.budgets] per_session`).
     Session,
-    /// Of all sessions of a day in UTC (`[gateway.budgets] day`).
+    /// Of all sessions of a day in UTC (`[gateway.budgets] per_day`).
     GatewayDay,
     /// Of the policy (`maxCost`).
     Policy,

@@ -119,7 +119,7 @@ impl Call {
             status: status.unwrap_or(StatusCode::FORBIDDEN),
             code: "stuck".to_owned(),
             message: format!(
-                "unstuck: the agent goes in circles ({}): {way}; [gateway] on_circles says so",
+                "unstuck: the agent goes in circles ({}): {way}; [gateway] on_loop says so",
                 sign.sentence
             ),
             retry_after: None,

@@ -143,7 +143,7 @@ mod tests {
         let silent = Failure::api("openai").with_stderr("Request timed out: no answer within 8s");
         let seen = classify(&silent, &now);
         for screen in [
-            "ERROR: exceeded retry limit, last status: 504 Gateway Timeout",
+            "ERROR: unexpected status 502 Bad Gateway",
             "ERROR: stream disconnected before completion: stream closed before response.completed",
         ] {
             let own = of(screen);

@@ -155,7 +155,7 @@ fn told(args: &ServeArgs, config: &Config, policy: RetryPolicy) -> Result<Settin
     settings.listen = args.listen.unwrap_or(section.listen);
     settings.token = token(args.token_file.as_deref())?;
     // Nobody supervises these agents: one that repeats itself is held, unless the user wants something else.
-    if config.origin("gateway.on_circles").is_none() {
+    if config.origin("gateway.on_loop").is_none() {
         settings.watch.then = OnCircles::Hold;
     }
     Ok(settings)

@@ -283,3 +283,37 @@ fn what_a_run_will_need_is_noted() {
     let note = "note: unstuck.toml:1:1: `loop`: does not say when it is done, so `unstuck run` needs --max-iterations";
     assert!(ended.stdout.contains(note), "{}", ended.stdout);
 }
+
+/// A key that is written with its old name still applies; every command but quiet ones warns, with the line and the new name.
+#[test]
+fn old_names_of_keys_are_warned_of() {
+    let place = Place::new();
+    place.write(
+        "unstuck.toml",
+        "\n[prompts.ours]\ntext = \"x\"\nplace = \"context\"\n",
+    );
+    let warning =
+        "unstuck.toml:4:1: `prompts.ours.place` is deprecated, use `prompts.ours.position`";
+    let ended = place.run(&["policy", "show"], "");
+    assert_eq!(ended.code, 0);
+    assert_eq!(ended.stderr, format!("warning: {warning}\n"));
+    let quiet = place.run(&["exec", "--quiet", "--", "true"], "");
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
+    let check = place.run(&["config", "check"], "");
+    assert_eq!(check.code, 0);
+    assert!(
+        check.stdout.starts_with(&format!("note: {warning}\n")),
+        "{}",
+        check.stdout
+    );
+    let shown = place.run(&["config", "show", "--origin"], "");
+    let line = shown
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("position = "));
+    assert!(
+        line.is_some_and(|line| line.ends_with("# unstuck.toml:4")),
+        "{}",
+        shown.stdout
+    );
+}

@@ -19,12 +19,12 @@ pub struct GatewayTimeouts {
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub connect: Duration,
-    /// For the head of an answer that comes in pieces; `120s` by default.
-    #[serde(deserialize_with = "duration::read")]
+    /// For the headers of a streamed response; `120s` by default.
+    #[serde(rename = "response_headers", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub response: Duration,
-    /// For a whole answer that does not come in pieces, at most; `600s` by default.
-    #[serde(deserialize_with = "duration::read")]
+    /// For a whole response that is not streamed, at most; `600s` by default.
+    #[serde(rename = "full_response", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub whole: Duration,
     /// For the first content of a stream; `120s` by default.
@@ -35,8 +35,8 @@ pub struct GatewayTimeouts {
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub stall: Duration,
-    /// How long a client is held at most, all tries and waits included; `580s` by default.
-    #[serde(deserialize_with = "duration::read")]
+    /// How long a client waits at most, all retries and waits included; `580s` by default.
+    #[serde(rename = "client_wait", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub hold: Duration,
     /// After what time a held client is sent signs of life; `15s` by default, `0s` sends none.
@@ -52,11 +52,11 @@ pub struct GatewayTimeouts {
     #[schemars(schema_with = "duration::schema")]
     pub fallback_silence: Duration,
     /// Between two probes of an upstream that is down, once the clients would have given up; `60s` by default, at least `1s`.
-    #[serde(deserialize_with = "duration::read")]
+    #[serde(rename = "probe_interval", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub probe: Duration,
     /// For the request of the client to arrive; `60s` by default.
-    #[serde(deserialize_with = "duration::read")]
+    #[serde(rename = "client_request", deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub request: Duration,
 }
@@ -79,36 +79,46 @@ impl Default for GatewayTimeouts {
     }
 }
 
-/// `[gateway.watch]`: from which point on an agent goes in circles; a limit of 0 is off.
+/// `[gateway.loop_detection]`: the limits from which an agent counts as stuck in a loop; 0 switches a limit off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewayWatch {
-    /// The same calls with the same results so often in a row; 5 by default.
+    /// Same calls with the same results in a row; 5 by default.
     pub repeats: u32,
-    /// … or so often among the last `window` turns; 8 by default.
+    /// Same calls with the same results among the last `window` turns; 8 by default.
     pub repeats_in_window: u32,
-    /// How many of the last turns are looked at; 12 by default.
+    /// Number of turns that `repeats_in_window` looks at; 12 by default.
     pub window: usize,
-    /// A tool that takes so long is waited for, not called in vain; `10s` by default.
+    /// Duration from which a tool counts as slow: polling it is no loop before `slow_tool_repeats`; `10s` by default.
     #[serde(deserialize_with = "duration::read")]
     #[schemars(schema_with = "duration::schema")]
     pub slow_tool: Duration,
-    /// The same result of such a tool so often in a row; 30 by default.
+    /// Same results of a slow tool in a row; 30 by default.
+    #[serde(rename = "slow_tool_repeats")]
     pub slow_repeats: u32,
-    /// Empty answers in a row; 3 by default.
+    /// Empty responses in a row; 3 by default.
+    #[serde(rename = "empty_responses")]
     pub empty_answers: u32,
-    /// So often the context was shortened in vain; 3 by default.
+    /// Compactions of the context without lasting effect; 3 by default.
+    #[serde(rename = "failed_compactions")]
     pub no_shrink: u32,
-    /// It was in vain if the context is as long as before within so many requests; 5 by default.
+    /// Requests within which the context is as long as before, so that a compaction counts as failed; 5 by default.
+    #[serde(rename = "compaction_window")]
     pub refill: u32,
-    /// Contexts of fewer tokens are not long enough to be shortened; 16000 by default.
+    /// Contexts with fewer tokens are not checked for failed compactions; 16000 by default.
+    #[serde(rename = "min_context_tokens")]
     pub shortest_full: u64,
-    /// Answers in a row that bring nothing new; 25 by default.
+    /// Responses in a row without anything new; 25 by default.
+    #[serde(rename = "no_progress_responses")]
     pub no_progress: u32,
-    /// So many conversations begun …; 20 by default.
+    /// New conversations within `conversation_storm_window`; 20 by default.
+    #[serde(rename = "conversation_storm")]
     pub storm: u32,
-    /// … within that time; `60s` by default.
-    #[serde(deserialize_with = "duration::read")]
+    /// Time in which new conversations are counted; `60s` by default.
+    #[serde(
+        rename = "conversation_storm_window",
+        deserialize_with = "duration::read"
+    )]
     #[schemars(schema_with = "duration::schema")]
     pub storm_time: Duration,
 }

@@ -15,7 +15,7 @@ pub use upstream::{GatewayUpstream, GatewayUpstreams, Lack};
 
 /// `[gateway]`: what stands between agents and their LLM APIs.
 ///
-/// Of the project's file only `on_circles` and `budgets` count, where they are stricter than the user's, and `timeouts`.
+/// Of the project's file only `on_loop` and `budgets` count, where they are stricter than the user's, and `timeouts`.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewaySection {
@@ -25,7 +25,8 @@ pub struct GatewaySection {
     #[serde(deserialize_with = "address")]
     #[schemars(with = "String")]
     pub listen: SocketAddr,
-    /// What is done about an agent that goes in circles; `warn` by default.
+    /// What is done about an agent that is stuck in a loop; `warn` by default.
+    #[serde(rename = "on_loop")]
     pub on_circles: OnCircles,
     /// When what comes of a stream is passed on; `direct` by default.
     pub stream: StreamMode,
@@ -41,7 +42,8 @@ pub struct GatewaySection {
     pub timeouts: GatewayTimeouts,
     /// What may be spent.
     pub budgets: GatewayBudgets,
-    /// From which point on an agent goes in circles.
+    /// Limits from which an agent counts as stuck in a loop.
+    #[serde(rename = "loop_detection")]
     pub watch: GatewayWatch,
     /// Whom it asks, by protocol; the providers themselves where nothing is said. Only the user's own configuration
     /// can say so.
@@ -71,7 +73,7 @@ impl Default for GatewaySection {
     }
 }
 
-/// What is done about an agent that goes in circles, the mildest first.
+/// What is done about an agent that is stuck in a loop, the mildest first.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -104,11 +106,11 @@ pub enum StreamMode {
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub struct GatewayBudgets {
     /// By one session, in USD.
-    #[serde(deserialize_with = "number::amount")]
+    #[serde(rename = "per_session", deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
     pub session: Option<f64>,
     /// By all sessions of one day (UTC), in USD.
-    #[serde(deserialize_with = "number::amount")]
+    #[serde(rename = "per_day", deserialize_with = "number::amount")]
     #[schemars(range(min = 0))]
     pub day: Option<f64>,
     /// What is done when one is used up; `ask` by default.

@@ -53,6 +53,7 @@ pub struct GatewayUpstream {
     /// What models are called there: the client's name and its own.
     pub models: BTreeMap<String, String>,
     /// What it cannot do.
+    #[serde(rename = "unsupported")]
     pub lacks: Vec<Lack>,
     /// How many tokens fit into its context, where that is less than what the model has.
     pub context: Option<u64>,

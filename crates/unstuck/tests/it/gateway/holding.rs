@@ -11,7 +11,7 @@ use crate::Place;
 use crate::webhook::Server;
 
 const ANSWERS: &str = "[[step]]\nanswer = { text = \"Go on.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n";
-const HOLDS: &str = "[gateway]\non_circles = \"hold\"\n[gateway.watch]\nrepeats = 3\n[gateway.timeouts]\nhold = \"300ms\"\n";
+const HOLDS: &str = "[gateway]\non_loop = \"hold\"\n[gateway.loop_detection]\nrepeats = 3\n[gateway.timeouts]\nclient_wait = \"300ms\"\n";
 
 fn serving(place: &Place, api: &FaultServer) -> Serving {
     let upstream = format!("anthropic={}", api.url());
@@ -112,7 +112,7 @@ fn a_session_in_circles_waits_in_the_inbox_and_is_let_go() {
 #[test]
 fn serve_holds_a_conversation_that_repeats_itself_by_default() {
     let (place, api) = (Place::new(), api(ANSWERS));
-    by_user(&place, "[gateway.timeouts]\nhold = \"300ms\"\n");
+    by_user(&place, "[gateway.timeouts]\nclient_wait = \"300ms\"\n");
     let serving = serving(&place, &api);
     let task = json!({"role": "user", "content": "fix the tests"});
     for _ in 0..12 {
@@ -161,7 +161,7 @@ fn whoever_is_told_of_questions_is_told_of_a_held_session() {
     serving.stop();
     by_user(
         &place,
-        &format!("{hook}[gateway.budgets]\nsession = 0.000001\n"),
+        &format!("{hook}[gateway.budgets]\nper_session = 0.000001\n"),
     );
     let poor = self::serving(&place, &api);
     let once = vec![json!({"role": "user", "content": "hello"})];
@@ -196,7 +196,7 @@ fn a_session_that_is_given_up_stays_refused() {
 fn a_budget_that_is_used_up_waits_in_the_inbox() {
     let once = vec![json!({"role": "user", "content": "hello"})];
     let (place, api) = (Place::new(), api(ANSWERS));
-    by_user(&place, "[gateway.budgets]\nsession = 0.000001\n");
+    by_user(&place, "[gateway.budgets]\nper_session = 0.000001\n");
     let first = serving(&place, &api);
     assert_eq!(post(&first, &once).0, 200);
     assert_eq!(post(&first, &once).0, 402);

@@ -47,7 +47,7 @@ fn two_processes_share_one_probe() {
     let place = Place::new();
     by_user(
         &place,
-        "[policy]\nmaxBackoff = 0.5\n[gateway.timeouts]\nprobe = \"3s\"\n",
+        "[policy]\nmaxBackoff = 0.5\n[gateway.timeouts]\nprobe_interval = \"3s\"\n",
     );
     let failing = OWN + PROBES;
     let api = api(&format!(

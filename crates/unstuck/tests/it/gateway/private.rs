@@ -68,7 +68,7 @@ fn one_prompt_costs_one_retry_ladder() {
 #[test]
 fn a_long_wait_is_waited_for_outside_and_the_conversation_goes_on() {
     let place = with_claude();
-    by_user(&place, "[gateway.timeouts]\nhold = \"1s\"\n");
+    by_user(&place, "[gateway.timeouts]\nclient_wait = \"1s\"\n");
     let api = api(
         "[[step]]\nusage_limit = { resets_in = \"3s\" }\n[[step]]\nanswer = { text = \"All done.\" }\n",
     );
@@ -232,7 +232,7 @@ fn a_budget_that_is_used_up_stops_the_next_call() {
             "#!/bin/sh\nexport FAULTS_API_URL=\"$ANTHROPIC_BASE_URL\"\necho x >> count\n\"{unstuck}\" __demo-agent --model claude-sonnet-5-5 -p one && exec \"{unstuck}\" __demo-agent --output-format json --model claude-sonnet-5-5 -p two\n"
         ),
     );
-    by_user(&place, "[gateway.budgets]\nsession = 0.000001\n");
+    by_user(&place, "[gateway.budgets]\nper_session = 0.000001\n");
     let api = api(
         "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000, output_tokens = 100 }\ntimes = \"always\"\n",
     );
@@ -283,9 +283,9 @@ const PRICED: &str = "[[step]]\nanswer = { text = \"Done.\", input_tokens = 1000
 #[test]
 fn budgets_hold_over_processes() {
     for (budget, on_reached, resumed) in [
-        ("session = 0.000001", "stop", 1),
-        ("session = 0.000001", "ask", 2),
-        ("day = 0.000001", "stop", 1),
+        ("per_session = 0.000001", "stop", 1),
+        ("per_session = 0.000001", "ask", 2),
+        ("per_day = 0.000001", "stop", 1),
     ] {
         let place = with_claude();
         silent_claude(&place, 7);
@@ -309,7 +309,7 @@ fn budgets_hold_over_processes() {
         assert_eq!(asked(&api), resumed, "{text}");
         // Another run has a session of its own, but the same day.
         exec(&place, &api, &LINE);
-        let is_day = budget.starts_with("day");
+        let is_day = budget.starts_with("per_day");
         assert_eq!(asked(&api), resumed + usize::from(!is_day), "{text}");
     }
 }
@@ -392,7 +392,7 @@ fn repeat(base: &str, turns: usize) {
 fn an_agent_in_circles_is_ended_as_stuck() {
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
-    by_user(&place, "[gateway.watch]\nrepeats = 3\n");
+    by_user(&place, "[gateway.loop_detection]\nrepeats = 3\n");
     place.tool(
         "claude",
         "#!/bin/sh\necho x >> count\n[ $(wc -l < count) -ge 2 ] && echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"done\",\"session_id\":\"s1\"}' && exit 0\necho \"$ANTHROPIC_BASE_URL\" > url.new; mv url.new url\nwhile :; do sleep 0.1; done\n",

@@ -192,7 +192,7 @@ fn the_budget_of_a_day_is_that_of_all_processes() {
     );
     by_user(
         &place,
-        "[gateway.budgets]\nday = 0.000001\non_reached = \"stop\"\n",
+        "[gateway.budgets]\nper_day = 0.000001\non_reached = \"stop\"\n",
     );
     let words = ["--upstream", &upstream(&api)];
     let (one, other) = (
@@ -227,7 +227,7 @@ fn a_fallback_that_cannot_be_paid_is_told() {
     place.write("unstuck.toml", QUICK);
     let down = api("[[step]]\nserver_error = {}\ntimes = \"always\"\n");
     let spare = api("[[step]]\nanswer = { text = \"Dear.\" }\ntimes = \"always\"\n");
-    by_user(&place, "[gateway.budgets]\nsession = 0.000001\n");
+    by_user(&place, "[gateway.budgets]\nper_session = 0.000001\n");
     let words = [
         "--upstream",
         &upstream(&down),

@@ -261,7 +261,7 @@ fn after_a_kill_during_a_wait_of_the_gateway_the_limit_is_waited_out_and_the_con
     let place = Place::new();
     place.write("unstuck.toml", QUICK);
     claude(&place);
-    by_user(&place, "[gateway.timeouts]\nhold = \"1m\"\n");
+    by_user(&place, "[gateway.timeouts]\nclient_wait = \"1m\"\n");
     let api = api(
         "[[step]]\nusage_limit = { resets_in = \"5s\" }\n[[step]]\nanswer = { text = \"All done.\" }\ntimes = \"always\"\n",
     );
