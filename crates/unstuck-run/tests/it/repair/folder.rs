@@ -106,8 +106,11 @@ async fn a_project_below_the_temporary_folder_is_seen_and_its_neighbours_are_not
         let place = Place::below(Path::new(below));
         place.write("outside/secret", "hunter2");
         place.write("home/.npmrc", "registry");
-        let line = "pwd; touch made; ls -A \"$TMPDIR\"; cat ~/.npmrc; cat ../outside/secret; echo kept > \"$TMPDIR/x\"";
-        let ran = place.run(line).await;
+        let temporary = format!("unstuck-test-{}", std::process::id());
+        let line = format!(
+            "pwd; touch made; ls -A \"$TMPDIR\"; cat ~/.npmrc; cat ../outside/secret; echo kept > \"$TMPDIR/{temporary}\""
+        );
+        let ran = place.run(&line).await;
         assert!(
             ran.stdout
                 .starts_with(place.path("project").to_str().unwrap()),
@@ -118,6 +121,6 @@ async fn a_project_below_the_temporary_folder_is_seen_and_its_neighbours_are_not
             "{ran:#?}"
         );
         assert!(place.path("project/made").exists());
-        assert!(!Path::new(below).join("x").exists());
+        assert!(!Path::new(below).join(temporary).exists());
     }
 }
