@@ -1,6 +1,6 @@
-// What pages do beyond being read: they stay up to date, count down, and send forms to the API.
-// Nothing here is needed for reading. Texts from the server are set as text, never as markup, except for the parts
-// that the server itself rendered.
+// Page behavior: live updates, countdowns, and forms that call the API.
+// Pages are readable without it. Text from the server is set as text, never as markup, except for parts that the server
+// rendered itself.
 "use strict";
 
 (() => {
@@ -9,10 +9,10 @@
   const now = () => Date.now() + skew;
   const all = (selector, under = document) => [...under.querySelectorAll(selector)];
 
-  // So often what changes without an event is looked at again, in milliseconds.
+  // Poll interval for changes without an event, in milliseconds.
   const QUIETLY = 5000;
 
-  // ---- moments ----
+  // ---- time ----
 
   const pad = (n) => String(n).padStart(2, "0");
 
@@ -37,7 +37,7 @@
     if (element.textContent !== text) element.textContent = text;
   }
 
-  // The server tells moments in UTC; here they are those of whoever looks, with their day and zone.
+  // The server sends UTC timestamps; they are shown in the local time zone of the browser.
   const ZONE = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" });
 
   function inWords(at) {
@@ -65,7 +65,7 @@
     }
   }
 
-  // ---- news for everybody, also for those who do not see the page ----
+  // ---- announcements, also for screen readers ----
 
   function tell(text) {
     const news = document.getElementById("news");
@@ -76,7 +76,7 @@
     setTimeout(() => line.remove(), 6000);
   }
 
-  // ---- parts of the page that change: all that are due are fetched at once ----
+  // ---- dynamic parts of the page: all parts that are due are fetched in one request ----
 
   const due = new Set();
   let timer = 0;
@@ -112,12 +112,12 @@
     try {
       const answer = await fetch(partUrl(parts.join(",")), { headers: { Accept: "text/html" } });
       if (answer.ok) { patchAll(await answer.text()); upToDate(); }
-      else if (answer.status === 401) { outdated(parts, "Your login has ended"); offerLogin(document.getElementById("live")); }
-      else outdated(parts, `Not up to date: the server answered ${answer.status}`);
+      else if (answer.status === 401) { outdated(parts, "Your session has expired"); offerLogin(document.getElementById("live")); }
+      else outdated(parts, `Out of date: the server returned ${answer.status}`);
     } catch {
-      outdated(parts, "Not up to date: the server cannot be reached");
+      outdated(parts, "Out of date: cannot reach the server");
     }
-    // A server that is busy is asked less often.
+    // Poll a slow server less often.
     restsUntil = Date.now() + Math.max(750, 5 * (Date.now() - began));
   }
 
@@ -133,21 +133,21 @@
     count();
   }
 
-  // What a person is writing or choosing is not taken away from them.
+  // Returns true while the user types, chooses or selects text in the part: it must not be replaced then.
   function isInUse(part) {
     const active = document.activeElement;
     const writes = active && part.contains(active) && active.matches("input, textarea, select");
     return Boolean(writes) || !getSelection().isCollapsed && part.contains(getSelection().anchorNode);
   }
 
-  // What a part says, but for the moments that tick by themselves.
+  // Returns the markup of a part without its relative times, which update on their own.
   function plain(part) {
     const copy = part.cloneNode(true);
     for (const time of all("time", copy)) { time.textContent = ""; time.removeAttribute("title"); }
     return copy.outerHTML;
   }
 
-  // Parts as the server rendered them last: what has not changed is left alone, with what a person has opened in it.
+  // Parts as last rendered by the server: an unchanged part is kept, with the details that the user opened in it.
   const shown = new Map();
 
   function patch(old, fresh) {
@@ -171,13 +171,13 @@
     if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
   }
 
-  // A part says what it is about: everything, a run, a session or some events.
+  // The scope of a part (data-about): everything, a run, a session or some events.
   function concerns(part, event) {
     const about = (part.dataset.about || "*").split(" ");
     return about.some((one) => one === "*" || one === event.run || one === event.session || one === event.event);
   }
 
-  // Calls that go well are no events, but costs and limits change with them.
+  // Successful API calls emit no events, but they change costs and limits.
   function refreshQuiet() {
     if (document.hidden) return;
     for (const part of all("[data-part][data-quietly]")) later(part.dataset.part);
@@ -187,7 +187,7 @@
     for (const part of all("[data-part]")) later(part.dataset.part, 50);
   }
 
-  // The number of open questions stands in the navigation and in the title of the window.
+  // Shows the number of pending requests in the window title.
   function count() {
     const open = document.querySelector("[data-open-questions]");
     if (!open) return;
@@ -196,7 +196,7 @@
     document.title = n ? `(${n}) ${bare}` : bare;
   }
 
-  // ---- events as they happen ----
+  // ---- live events ----
 
   const EVENTS = (root.dataset.events || "").split(" ").filter(Boolean);
   let source = null;
@@ -209,7 +209,7 @@
     live.dataset.text = live.textContent = text;
   }
 
-  // What the page shows may be old although events are heard: then it does not say that it is live.
+  // True if the page content may be outdated although events arrive: the page is not shown as live then.
   let isOld = false;
 
   function outdated(parts, text) {
@@ -230,7 +230,7 @@
     for (const part of all("[data-part]")) if (concerns(part, event)) later(part.dataset.part);
     if (event.event !== "recovery_escalated") return;
     notify(event);
-    tell("A run asks for you: see the inbox.");
+    tell("A run needs your input: see the inbox.");
   }
 
   function listen() {
@@ -242,16 +242,16 @@
     };
     source.onerror = () => {
       wasLost = true;
-      if (!isOld) state("lost", "Connection lost, trying again");
-      // A refused stream is not tried again by the browser.
+      if (!isOld) state("lost", "Connection lost, reconnecting");
+      // The browser does not reconnect a rejected stream.
       if (source.readyState === EventSource.CLOSED) { source = null; setTimeout(listen, 5000); }
     };
     source.onmessage = heard;
     for (const name of EVENTS) source.addEventListener(name, heard);
   }
 
-  // Browsers have only six connections to a server, for all windows together: who is not looked at lets go of theirs.
-  // Of those who may tell of questions all the same, the last that was looked at keeps it.
+  // Browsers allow only six connections per server across all windows, so hidden windows close theirs.
+  // If notifications are allowed, the window that was visible last keeps its connection.
   const LISTENER = "unstuck-listener";
   const own = String(Math.random());
 
@@ -271,11 +271,11 @@
     if (event.key === LISTENER && event.newValue !== own && document.hidden) rest();
   }
 
-  // ---- browser notifications, where a person allowed them ----
+  // ---- browser notifications, if the user allowed them ----
 
   function notify(event) {
     if (!("Notification" in window) || Notification.permission !== "granted" || document.hasFocus()) return;
-    const note = new Notification("unstuck needs an answer", { body: String((event.data || {}).reason || ""), tag: String(event.run || "") });
+    const note = new Notification("unstuck needs your input", { body: String((event.data || {}).reason || ""), tag: String(event.run || "") });
     note.onclick = () => { window.focus(); location.href = "/inbox"; };
   }
 
@@ -330,7 +330,7 @@
     says.textContent = text;
   }
 
-  // A login that has ended is begun anew, and what was typed is kept until then.
+  // Offers to log in again after the session has expired; the form input is kept.
   function offerLogin(place) {
     if (!place || place.querySelector("a")) return;
     const link = document.createElement("a");
@@ -339,7 +339,7 @@
     place.append(" ", link);
   }
 
-  // What is wrong with single values stands at their fields.
+  // Shows validation errors at their fields and returns the errors that have no field.
   function mark(form, errors) {
     for (const old of all(".wrong", form)) old.remove();
     for (const field of all("[aria-invalid]", form)) field.removeAttribute("aria-invalid");
@@ -363,14 +363,14 @@
   async function refused(form, answer) {
     const copy = answer.clone();
     let errors = [];
-    try { errors = (await copy.json()).errors || []; } catch { /* It says no more than its status. */ }
+    try { errors = (await copy.json()).errors || []; } catch { /* The response has no body beyond its status. */ }
     if (answer.status === 412 && form.dataset.method === "PUT") return beside(form);
     const left = mark(form, errors);
-    if (left.length) return `Not done. ${left.join("; ")}`;
-    return errors.length ? "Not done. See the fields above." : problem(answer);
+    if (left.length) return `Request rejected: ${left.join("; ")}`;
+    return errors.length ? "Request rejected. See the fields above." : problem(answer);
   }
 
-  // Somebody else was faster: what they saved stands beside what was typed, and saving again replaces it.
+  // Edit conflict: shows the values saved by someone else next to the user's own; saving again overwrites them.
   async function beside(form) {
     const answer = await fetch(form.dataset.api, { headers: { Accept: "application/json" } });
     if (!answer.ok) return problem(answer);
@@ -378,11 +378,11 @@
     const [theirs, mine] = [await answer.json(), body(form)];
     const inOrder = (_, it) => it instanceof Object && !(it instanceof Array) ? Object.fromEntries(Object.entries(it).sort()) : it;
     const same = (one, two) => JSON.stringify(one ?? null, inOrder) === JSON.stringify(two ?? null, inOrder);
-    // A policy's id and description go with its name.
+    // A policy's id and description change with its name.
     const other = Object.keys(mine).filter((name) => !["id", "description"].includes(name) && !same(mine[name], theirs[name]));
     const told = (name) => typeof theirs[name] === "object" ? JSON.stringify(theirs[name]) : String(theirs[name]);
     const left = mark(form, other.map((field) => ({ field, why: `theirs: ${theirs[field] == null ? "empty" : told(field)}` })));
-    return `Somebody else saved this meanwhile. Their values stand beside yours${left.length ? `; ${left.join("; ")}` : ""}. Save again to replace theirs, or load the page again to take them.`;
+    return `Someone else saved changes in the meantime. Their values are shown next to yours${left.length ? `; ${left.join("; ")}` : ""}. Save again to overwrite theirs, or reload the page to use them.`;
   }
 
   const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
@@ -390,13 +390,13 @@
   async function problem(answer) {
     try {
       const said = await answer.json();
-      return sentence(said.detail || said.title || `The server answered ${answer.status}.`);
+      return sentence(said.detail || said.title || `The server returned ${answer.status}.`);
     } catch {
-      return `The server answered ${answer.status}.`;
+      return `The server returned ${answer.status}.`;
     }
   }
 
-  // Cookies are shared with every other server of the same machine; what only our pages keep is sent beside them.
+  // Cookies are shared with every other server on the same host; this key from local storage is sent in addition.
   const KEY = "unstuck-key";
 
   function keyed(headers) {
@@ -424,7 +424,7 @@
     const form = event.target;
     if (!form.dataset.api) return;
     event.preventDefault();
-    // A question that was asked once more is answered.
+    // Close the confirmation dialog.
     if (!form.closest("dialog")) event.submitter?.closest("dialog")?.close();
     const buttons = all("button", form).filter((one) => !one.disabled);
     buttons.forEach((one) => { one.disabled = true; });
@@ -436,7 +436,7 @@
       if (form.closest("dialog")) tell(done); else formSays(form, done, true);
       if (form.dataset.goto) location.assign(form.dataset.goto); else refreshAll();
     } catch (error) {
-      formSays(form, error instanceof TypeError ? "The server cannot be reached. Nothing was sent." : error.message, false);
+      formSays(form, error instanceof TypeError ? "Cannot reach the server. Nothing was sent." : error.message, false);
       if (error.status === 401 && location.pathname !== "/login") offerLogin(form.querySelector(".says"));
     } finally {
       form.removeAttribute("aria-busy");
@@ -444,9 +444,9 @@
     }
   }
 
-  // ---- dialogs: their content is fetched when they are opened ----
+  // ---- dialogs: content is fetched on open ----
 
-  // What each of them says until then.
+  // Placeholder content of each dialog while it loads.
   const waits = new Map();
 
   async function openDialog(button) {
@@ -455,7 +455,7 @@
     dialog.showModal();
     const inside = dialog.querySelector("[data-load]");
     if (!inside) return;
-    // What it said the last time would be taken away under the hands of whoever uses it.
+    // Restore the placeholder: stale content would be replaced while the user interacts with it.
     if (!waits.has(inside)) waits.set(inside, inside.cloneNode(true));
     inside.replaceChildren(...waits.get(inside).cloneNode(true).childNodes);
     try {
@@ -486,7 +486,7 @@
     if (remover) remove(remover);
   }
 
-  // ---- rows of a policy: what holds for single kinds and tools ----
+  // ---- rows of a policy: overrides for single kinds and tools ----
 
   function addRow(form, table, of, values) {
     const place = form.querySelector(`[data-rows="${CSS.escape(table)}"]`);
@@ -494,7 +494,7 @@
     row.dataset.own = table;
     row.dataset.of = of;
     say(row.querySelector("legend code"), of);
-    say(row.querySelector("[data-remove] span"), ` the own values for ${of}`);
+    say(row.querySelector("[data-remove] span"), ` the overrides for ${of}`);
     for (const field of all("[data-field]", row)) {
       field.name = field.id = field.previousElementSibling.htmlFor = `${table}.${of}.${field.dataset.field}`;
       field.value = values[field.dataset.field] ?? "";
@@ -517,7 +517,7 @@
     (old || addRow(form, table, of, {})).querySelector("input")?.focus();
   }
 
-  // A template of a policy fills its form; nothing is sent.
+  // Fills the form from a policy template; nothing is sent.
   function fill(button) {
     const form = document.getElementById(button.dataset.form);
     if (!form) return;
@@ -535,21 +535,21 @@
     }
     const { id, name, description } = values;
     form.dataset.base = JSON.stringify({ ...JSON.parse(form.dataset.base), id, name, description });
-    formSays(form, "Filled in. Nothing is saved yet.", true);
+    formSays(form, "Form filled in. Not saved yet.", true);
     describe(form);
     form.querySelector("input, textarea, select")?.focus();
   }
 
-  // Whoever logs in comes back to where they were.
+  // Returns the login URL that leads back to this page.
   function loginUrl() {
     const here = location.pathname + location.search;
     return here === "/" ? "/login" : `/login?back=${encodeURIComponent(here)}`;
   }
 
-  // What a policy comes to is told for what the form says, saved or not.
+  // Timer for the policy summary, which follows the form, saved or not.
   let describing = 0;
 
-  // The form of a policy, if it says something that was not saved.
+  // Returns the policy form if it has unsaved changes.
   function draft() {
     return document.querySelector("#policy[data-draft]");
   }
@@ -564,15 +564,15 @@
         url.searchParams.set("policy", JSON.stringify(body(form)));
         const answer = await fetch(url, { headers: { Accept: "text/html" } });
         const html = await answer.text();
-        // Whoever has saved meanwhile is told what was saved.
+        // Skip the draft summary if the form was saved in the meantime.
         if (answer.ok && draft()) patchAll(html);
       } catch {
-        // What cannot be read yet is told when it is saved.
+        // Invalid input is reported on save.
       }
     }, 300);
   }
 
-  // ---- login: the link carries a code that works once ----
+  // ---- login: the link contains a one-time code ----
 
   async function login() {
     const code = location.pathname === "/login" ? location.hash.slice(1) : "";
@@ -587,11 +587,11 @@
       location.replace(document.getElementById("login").dataset.goto);
     } catch (error) {
       says.className = "says is-bad";
-      says.textContent = error instanceof TypeError ? "The server cannot be reached." : error.message;
+      says.textContent = error instanceof TypeError ? "Cannot reach the server." : error.message;
     }
   }
 
-  // ---- keys: g and a letter goes to a page ----
+  // ---- keyboard shortcuts: g and a letter opens a page ----
 
   const places = { n: "/", i: "/inbox", r: "/runs", f: "/failures", p: "/policies", s: "/settings" };
   let goes = false;
