@@ -80,6 +80,7 @@ pub struct SettingChange {
     pub before: Option<String>,
     /// What it is in the file now, as JSON; none if there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "now")]
     pub now: Option<String>,
 }
 

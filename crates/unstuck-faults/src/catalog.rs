@@ -12,6 +12,7 @@ pub struct Fault {
     /// The name that it has in a script.
     pub name: String,
     /// What the client meets, in a line.
+    #[serde(rename = "about")]
     pub about: String,
     /// How a step writes it, with all its values.
     pub step: String,

@@ -20,6 +20,7 @@ const OURS: &str = "UNSTUCK_";
 #[serde(deny_unknown_fields)]
 struct Allowed {
     plain: BTreeSet<String>,
+    #[serde(rename = "begins")]
     begins: Vec<String>,
     paths: BTreeSet<String>,
     set: BTreeMap<String, String>,

@@ -48,6 +48,7 @@ pub enum Report {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// What it is about: `file`, a run's id, `hourly`, `spent`, `tries` or `projects`.
+    #[serde(rename = "id")]
     pub id: String,
     /// What is wrong.
     pub problem: String,

@@ -14,6 +14,7 @@ pub struct Change {
     /// The key, such as `auto_approve`.
     pub field: &'static str,
     /// What holds now, in one sentence.
+    #[serde(rename = "what")]
     pub what: String,
     /// Whether more may happen than before.
     pub widens: bool,

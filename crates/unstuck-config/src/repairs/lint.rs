@@ -24,8 +24,11 @@ struct Rule {
     id: String,
     #[serde(rename = "match")]
     pattern: String,
+    #[serde(rename = "say")]
     say: String,
+    #[serde(rename = "yes")]
     yes: Vec<String>,
+    #[serde(rename = "no")]
     no: Vec<String>,
 }
 

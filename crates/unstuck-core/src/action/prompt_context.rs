@@ -25,6 +25,7 @@ pub struct PromptContext {
     /// What was done in the conversation before.
     pub summary: String,
     /// What a person says.
+    #[serde(rename = "words")]
     pub words: String,
     /// What is required.
     pub expected: String,
@@ -33,6 +34,7 @@ pub struct PromptContext {
     /// The step that it was at when it was cut off.
     pub step: String,
     /// What else happened meanwhile, such as to the files that it works on.
+    #[serde(rename = "meanwhile")]
     pub meanwhile: String,
     /// The number of the attempt.
     pub attempt: u32,

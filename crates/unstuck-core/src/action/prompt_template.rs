@@ -48,9 +48,11 @@ pub enum Place {
 pub struct PromptTemplate {
     /// What using it does, in words for a person, such as `simplifying the prompt`.
     #[serde(default)]
+    #[serde(rename = "doing")]
     pub doing: Option<String>,
     /// Where the addition goes.
     #[serde(default)]
+    #[serde(rename = "place")]
     pub place: Place,
     /// The text, with placeholders.
     pub text: String,

@@ -16,6 +16,7 @@ pub struct AgentFile {
     /// Its name for people.
     pub title: String,
     /// The agent that says all that this one does not.
+    #[serde(rename = "like")]
     pub like: Option<String>,
     /// Names of its program, without folder and extension; by them `exec` recognises it.
     pub names: Vec<String>,
@@ -27,10 +28,12 @@ pub struct AgentFile {
     /// What a person runs to sign in.
     pub login: String,
     /// Whether it asks an API again that has told it not to.
+    #[serde(rename = "insists")]
     pub insists: bool,
     /// How long it waits in silence for an answer to begin. Until then it is sent no signs of life: an error after them
     /// is one of the stream, which it would take for a broken one and ask again. Nothing by default.
     #[serde(deserialize_with = "crate::duration::text::deserialize")]
+    #[serde(rename = "silence")]
     pub silence: Duration,
     /// How its own client goes about a call that fails; the first that holds for its version counts.
     pub retries: Vec<OwnRetries>,
@@ -107,6 +110,7 @@ pub struct CallFile {
     /// What is added to its program to be told its version.
     pub version: Vec<String>,
     /// Folders, besides those of PATH, where its program is often found; `~` is the home folder.
+    #[serde(rename = "folders")]
     pub folders: Vec<String>,
 }
 
@@ -140,6 +144,7 @@ pub struct BaseUrlFile {
     /// Arguments, with `{url}` in them.
     pub args: Vec<String>,
     /// Variables of which one must be set by the user: without it the agent uses another login, which we would undo.
+    #[serde(rename = "needs")]
     pub needs: Vec<String>,
     /// What shows that the user has told the agent where its API is in a way that we would undo.
     pub unless: Vec<Sign>,
@@ -320,12 +325,15 @@ pub struct Source {
     /// Paths such as `/usage/output_tokens`; `*` is every part, `-1` the last one, `#` every key. What they hold is put together.
     pub at: Vec<String>,
     /// Paths to numbers that are taken off.
+    #[serde(rename = "less")]
     pub less: Vec<String>,
     /// An expression whose first group is the value, for output that is not JSON.
     pub matches: Option<String>,
     /// Only JSON objects that have the same value at this path as the last one has: the parts of one message.
+    #[serde(rename = "same")]
     pub same: Option<String>,
     /// Which of several are taken.
+    #[serde(rename = "take")]
     pub take: Take,
 }
 

@@ -62,6 +62,7 @@ pub enum BreakerState {
         /// When a probe may go through.
         until: Timestamp,
         /// How often it has opened since it was last closed.
+        #[serde(rename = "times")]
         times: u32,
     },
     /// One probe is on its way.
@@ -80,6 +81,7 @@ pub struct Breaker {
     state: BreakerState,
     /// When it last answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "answered")]
     answered: Option<Timestamp>,
 }
 

@@ -35,6 +35,7 @@ impl Default for BudgetSettings {
 pub struct Budget {
     settings: BudgetSettings,
     tokens: f64,
+    #[serde(rename = "at")]
     at: Timestamp,
 }
 

@@ -23,18 +23,22 @@ pub struct Attempt {
     pub delay: Duration,
     /// Whether that wait was one for a reset that the server stated.
     #[serde(default)]
+    #[serde(rename = "stated")]
     pub stated: bool,
     /// What it cost, in USD, as far as is known.
     #[serde(default)]
     pub cost: f64,
     /// What a dearer model was estimated to cost more, in USD.
     #[serde(default)]
+    #[serde(rename = "extra")]
     pub extra: f64,
     /// Whether time bounded it, so that it does not count against a number of attempts.
     #[serde(default)]
+    #[serde(rename = "timed")]
     pub timed: bool,
     /// Whether it waited for the network to come back, which counts against nothing.
     #[serde(default)]
+    #[serde(rename = "offline")]
     pub offline: bool,
 }
 
@@ -68,6 +72,7 @@ pub struct History {
     pub last_progress: Option<Timestamp>,
     /// When nobody tried.
     #[serde(default)]
+    #[serde(rename = "gaps")]
     pub gaps: Vec<Gap>,
 }
 

@@ -12,9 +12,11 @@ pub struct CallStory {
     /// Its id.
     pub id: String,
     /// The tries that failed.
+    #[serde(rename = "tries")]
     pub tries: Vec<FailedTry>,
     /// How it ended; none while it goes on, or if nobody saw its end.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ended")]
     pub ended: Option<CallRecord>,
 }
 
@@ -41,6 +43,7 @@ pub struct FailedTry {
     pub fallback: Option<String>,
     /// Who could have been asked instead and was not, in the order in which they were looked at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "passed_over")]
     pub passed_over: Vec<PassedOver>,
 }
 

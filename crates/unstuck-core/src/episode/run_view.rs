@@ -111,6 +111,7 @@ pub struct RunView {
     pub model: Option<String>,
     /// The model that a person moved its only session to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "moved_to")]
     pub moved_to: Option<String>,
     /// The policy's id.
     pub policy: String,
@@ -141,12 +142,14 @@ pub struct RunView {
     pub attempts: u32,
     /// How many of them were cut off from outside and not made again so far.
     #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(rename = "cut_off")]
     pub cut_off: u32,
     /// How many of them failed.
     pub error_count: u32,
     /// How many retries were decided on.
     pub retry_count: u32,
     /// Whether a person had to be asked.
+    #[serde(rename = "is_hiccup")]
     pub is_hiccup: bool,
     /// What it cost, in USD, as far as is known.
     pub cost_usd: f64,

@@ -44,6 +44,7 @@ pub struct SessionView {
     /// How many retries were decided on.
     pub retry_count: u32,
     /// Whether a person had to be asked.
+    #[serde(rename = "is_hiccup")]
     pub is_hiccup: bool,
     /// The kind of the newest failure.
     pub last_error: Option<Kind>,

@@ -60,6 +60,7 @@ pub struct AttemptStory {
     /// What came of it.
     pub outcome: AttemptOutcome,
     /// How often it was cut off from outside and made again.
+    #[serde(rename = "cut_off")]
     pub cut_off: u32,
     /// When it began.
     pub started: Timestamp,
@@ -72,6 +73,7 @@ pub struct AttemptStory {
     /// The model, as far as is known.
     pub model: Option<String>,
     /// What it was an answer to.
+    #[serde(rename = "answering")]
     pub answering: Option<Answering>,
     /// What was changed about it, in words.
     pub changes: Vec<String>,
@@ -86,6 +88,7 @@ pub struct AttemptStory {
     /// The limit that was reached.
     pub limit: Option<String>,
     /// What it used.
+    #[serde(rename = "used")]
     pub used: Measured,
     /// What the failure was found to be.
     pub diagnosis: Option<Diagnosis>,
@@ -100,14 +103,17 @@ pub struct AttemptStory {
     pub calls: Vec<CallStory>,
     /// The changes of the model that the gateway made meanwhile.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "moved")]
     pub moved: Vec<EscalationRecord>,
     /// The change of the model that followed.
+    #[serde(rename = "model_change")]
     pub model_change: Option<EscalationRecord>,
     /// The wait that followed.
     pub wait: Option<WaitingUntil>,
     /// The question that followed.
     pub escalation: Option<RecoveryEscalated>,
     /// How that was settled.
+    #[serde(rename = "resolved")]
     pub resolved: Option<RecoveryResolved>,
     /// The repairs that were proposed because of it, and what came of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -121,6 +127,7 @@ pub struct RepairStory {
     #[serde(flatten)]
     pub proposed: RecoveryProposed,
     /// Who allowed it, if somebody did.
+    #[serde(rename = "approved")]
     pub approved: Option<ApprovalSource>,
     /// Its exit code, if it was run.
     pub exit_code: Option<i32>,
@@ -134,8 +141,10 @@ pub struct RepairStory {
     /// The end of what it wrote.
     pub output: String,
     /// Why it did not help, if it did not.
+    #[serde(rename = "failed")]
     pub failed: Option<String>,
     /// Whether what had failed works since.
+    #[serde(rename = "worked")]
     pub worked: bool,
 }
 
@@ -161,6 +170,7 @@ pub struct Timeline {
     pub calls: Vec<CallStory>,
     /// The changes of the model that belong to no attempt.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "moved")]
     pub moved: Vec<EscalationRecord>,
 }
 

@@ -19,6 +19,7 @@ pub struct Wait {
     pub source: Option<WaitSource>,
     /// Whether regular retries ended and only a probe is sent from time to time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "parked")]
     pub parked: bool,
     /// The API calls that the gateway holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

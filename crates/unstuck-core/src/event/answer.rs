@@ -17,6 +17,7 @@ pub enum Answer {
     /// Again, with their words.
     Retry,
     /// Again, with a stronger model.
+    #[serde(rename = "escalate")]
     Escalate,
     /// Leave this part out, and go on without it.
     Skip,

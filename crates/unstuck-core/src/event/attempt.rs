@@ -38,6 +38,7 @@ pub struct AttemptStarted {
     pub timeout_ms: Option<u64>,
     /// What it is an answer to; none for the first.
     #[serde(default)]
+    #[serde(rename = "answering")]
     pub answering: Option<Answering>,
     /// What was changed about it, in words for a person.
     #[serde(default)]
@@ -70,6 +71,7 @@ pub struct Measured {
     pub turns: Option<u32>,
     /// Whether the agent told neither cost nor tokens, and they are what the gateway saw.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "is_counted")]
     pub is_counted: bool,
     /// How long the conversation is, in tokens, as far as the agent tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,15 +110,18 @@ pub struct AttemptEnd {
     pub stderr_bytes: u64,
     /// How many of its processes were left and had to be ended.
     #[serde(default)]
+    #[serde(rename = "left")]
     pub left: u32,
     /// The model that answered, as far as is known.
     #[serde(default)]
     pub model: Option<String>,
     /// What it was an answer to.
     #[serde(default)]
+    #[serde(rename = "answering")]
     pub answering: Option<Answering>,
     /// What it used.
     #[serde(default)]
+    #[serde(rename = "used")]
     pub used: Measured,
     /// The work tree after it, as the id of a git tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,6 +187,7 @@ pub struct AttemptFailed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCheck {
     /// The command line.
+    #[serde(rename = "line")]
     pub line: String,
     /// Its exit code.
     pub exit_code: i32,
@@ -287,5 +293,6 @@ pub struct AttemptInterrupted {
     pub agent_session: Option<String>,
     /// Whether it had written something by then, which shows that it was well until it was cut off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "progressed")]
     pub progressed: bool,
 }

@@ -18,6 +18,7 @@ pub enum CallOutcome {
     /// It failed, and the client was told.
     Failed,
     /// Its answer broke off after some of it had been passed on, and the client was told.
+    #[serde(rename = "cut")]
     Cut,
     /// The client went away.
     Cancelled,
@@ -78,11 +79,13 @@ pub struct CallRecord {
     pub upstream: String,
     /// The model that the client asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "asked_model")]
     pub asked_model: Option<String>,
     /// The model that answered, or was asked last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Whether the answer came in pieces.
+    #[serde(rename = "stream")]
     pub stream: bool,
     /// What came of it.
     pub outcome: CallOutcome,

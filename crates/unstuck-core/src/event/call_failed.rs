@@ -36,6 +36,7 @@ pub struct CallFailed {
     pub fallback: Option<String>,
     /// Who could have been asked instead and was not, in the order in which they were looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "passed_over")]
     pub passed_over: Vec<PassedOver>,
     /// The fingerprint of the policy that it was decided by.
     pub policy_hash: String,

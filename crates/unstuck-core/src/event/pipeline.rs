@@ -21,6 +21,7 @@ pub struct PipelineStarted {
     pub roles: Vec<RoleStarted>,
     /// The roles of the configuration that are no part of this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "left_out")]
     pub left_out: Vec<String>,
     /// What is to be done.
     #[serde(default)]

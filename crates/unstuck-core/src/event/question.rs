@@ -14,6 +14,7 @@ use crate::settings::SettingChange;
 pub struct Shown {
     /// What was being done.
     #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(rename = "doing")]
     pub doing: String,
     /// The role that it is about, where it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,12 +24,14 @@ pub struct Shown {
     pub evidence: String,
     /// What was tried before, and why it did not help.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "tried")]
     pub tried: Vec<Tried>,
     /// The command that is proposed, where one is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// What can be answered, the likeliest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "choices")]
     pub choices: Vec<Choice>,
     /// The same failure has the same fingerprint.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -41,12 +44,14 @@ pub struct Shown {
     pub deadline: Option<Deadline>,
     /// Why the command cannot be run again, if it cannot: then the run can only be ended.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "unrepeatable")]
     pub unrepeatable: Option<String>,
     /// What the project's files say differently than when the run began, where it is about that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<SettingChange>,
     /// The hash of what counts of the project's files once that is approved.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "accepts")]
     pub accepts: Option<String>,
     /// What it costs to wake the conversation, where an answer continues one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,6 +80,7 @@ pub struct Tried {
     /// What.
     pub what: String,
     /// Why it did not help.
+    #[serde(rename = "why")]
     pub why: String,
 }
 
@@ -84,6 +90,7 @@ pub struct Choice {
     /// The answer.
     pub answer: Answer,
     /// What will happen.
+    #[serde(rename = "does")]
     pub does: String,
     /// What is different then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

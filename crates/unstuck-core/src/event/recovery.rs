@@ -27,6 +27,7 @@ pub struct DecisionMade {
     /// What was decided.
     pub decision: Decision,
     /// What it was made from, beside the events before it.
+    #[serde(rename = "made_from")]
     pub made_from: MadeFrom,
 }
 
@@ -41,8 +42,10 @@ pub struct MadeFrom {
     pub limits: LimitsInForce,
     /// What was learned about the strategies of this kind.
     #[serde(default, skip_serializing_if = "is_empty")]
+    #[serde(rename = "odds")]
     pub odds: Odds,
     /// What was possible here: `prompt`, `timeout`, `model`, `resume`, `fresh`, `repair`, `steps`.
+    #[serde(rename = "can")]
     pub can: Vec<String>,
     /// The state of the upstream's breaker and budget, where one is known.
     #[serde(default, skip_serializing_if = "Value::is_null")]
@@ -83,12 +86,14 @@ pub struct WaitingUntil {
     pub reason: String,
     /// Whether the server stated the moment.
     #[serde(default)]
+    #[serde(rename = "stated")]
     pub stated: bool,
     /// Where the moment is known from; none in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<WaitSource>,
     /// What is waited for.
     #[serde(default, skip_serializing_if = "WaitFor::is_retry")]
+    #[serde(rename = "wait_for")]
     pub wait_for: WaitFor,
     /// When it is given up if there is no progress until then, where time bounds the retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -217,6 +222,7 @@ pub struct RecoveryEscalated {
     /// The kind of failure that it is about.
     pub kind: Kind,
     /// Why a person is needed.
+    #[serde(rename = "why")]
     pub why: AskWhy,
     /// Why, in one sentence.
     pub reason: String,

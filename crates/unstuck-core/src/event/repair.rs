@@ -134,6 +134,7 @@ pub struct RecoveryStarted {
     pub tree: Option<String>,
     /// Whether nobody listed it, and it ran because `on_unknown` is `allow`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(rename = "unlisted")]
     pub unlisted: bool,
 }
 
@@ -162,6 +163,7 @@ pub struct RecoveryExecuted {
     pub tree: Option<String>,
     /// What else is worth knowing about how it ran.
     #[serde(default, skip_serializing_if = "RepairTraces::is_empty")]
+    #[serde(rename = "traces")]
     pub traces: RepairTraces,
 }
 
@@ -177,18 +179,22 @@ pub struct RepairTraces {
     pub notes: Vec<String>,
     /// What it put where unstuck or git would obey it; that was removed or put back.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "planted")]
     pub planted: Vec<String>,
     /// What it wrote to the home folder, which was a private copy and is gone; a few of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub discarded: Vec<String>,
     /// What others changed in git's folder meanwhile, so that its own change was not kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "overtaken")]
     pub overtaken: Vec<String>,
     /// How many processes it left behind that had to be ended.
     #[serde(skip_serializing_if = "is_zero")]
+    #[serde(rename = "left")]
     pub left: u32,
     /// How many of those could not be ended.
     #[serde(skip_serializing_if = "is_zero")]
+    #[serde(rename = "survivors")]
     pub survivors: u32,
 }
 
@@ -288,5 +294,6 @@ pub struct RecoveryFailed {
     pub error: String,
     /// Whether it was cut off, so that nobody knows what it had done.
     #[serde(default)]
+    #[serde(rename = "cut_off")]
     pub cut_off: bool,
 }

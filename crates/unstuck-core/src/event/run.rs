@@ -89,6 +89,7 @@ impl RunStarted {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunResumed {
     /// Why it had stopped.
+    #[serde(rename = "after")]
     pub after: String,
     /// The process that goes on with it.
     pub pid: u32,

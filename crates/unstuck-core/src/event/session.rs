@@ -41,6 +41,7 @@ pub struct SessionSpec {
     pub options: Value,
     /// Why it cannot be taken up again, if it cannot.
     #[serde(default)]
+    #[serde(rename = "unrepeatable")]
     pub unrepeatable: Option<String>,
     /// The version of the knowledge that decisions are made with.
     pub knowledge: String,

@@ -29,9 +29,11 @@ struct Group {
     is: String,
     /// Whether they start other programs.
     #[serde(default)]
+    #[serde(rename = "starts")]
     starts: bool,
     /// Whether only a shell can do what they do.
     #[serde(default)]
+    #[serde(rename = "of_shell")]
     of_shell: bool,
     programs: Vec<String>,
 }

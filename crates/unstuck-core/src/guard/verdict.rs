@@ -66,14 +66,18 @@ pub enum AskWhy {
     /// It stands in `auto_approve` and in `require_human`.
     BothLists,
     /// Unknown commands may run, but only plain ones; what is not plain about it.
+    #[serde(rename = "not_plain")]
     NotPlain(String),
     /// It would run inside `.git`, `node_modules` or the like.
+    #[serde(rename = "protected_folder")]
     ProtectedFolder(String),
     /// As many repairs ran by themselves as may in one run.
     LimitReached,
     /// The last one was too short a time ago; how long to wait.
+    #[serde(rename = "cooling")]
     Cooling(Duration),
     /// These files decide what it does, and they have changed.
+    #[serde(rename = "guard_files")]
     GuardFiles(Vec<String>),
     /// The sandbox is not complete here; what is missing.
     Sandbox(String),

@@ -15,6 +15,7 @@ pub struct Accepted {
     /// The SHA-256 of the part, in hexadecimal digits.
     pub hash: String,
     /// Its text, cut and without secrets, so that a difference can be shown.
+    #[serde(rename = "shown")]
     pub shown: String,
 }
 

@@ -17,6 +17,7 @@ pub struct FileRule {
     pub names: Vec<String>,
     /// Names that are not meant after all.
     pub ignore: Vec<String>,
+    #[serde(rename = "read")]
     read: Read,
     /// What comments begin with.
     comments: Vec<String>,
@@ -29,16 +30,21 @@ pub struct FileRule {
     /// Keys of dependencies: those that come from elsewhere than a registry count.
     specs: Vec<String>,
     /// What a dependency from a registry looks like.
+    #[serde(rename = "plain")]
     plain: Option<Pattern>,
     /// The keys that the table of such a dependency may have.
+    #[serde(rename = "plain_keys")]
     plain_keys: Vec<String>,
     /// The key of the table of scripts.
     scripts: Option<String>,
     /// Whether its lines call other files.
+    #[serde(rename = "calls")]
     pub calls: bool,
     /// How lines name other files of the same kind, in the first group.
+    #[serde(rename = "follows")]
     follows: Vec<Pattern>,
     /// How lines name the folders of members, in the first group.
+    #[serde(rename = "lists")]
     lists: Vec<Pattern>,
     /// Whether it may hold secrets, so that a difference is not shown.
     pub secret: bool,

@@ -18,10 +18,13 @@ pub struct GuardKnowledge {
     /// Programs that only start another one.
     pub wrappers: Vec<String>,
     /// Words after which a command goes on with another program or file.
+    #[serde(rename = "carries")]
     pub carries: Vec<String>,
     /// Folders of installed packages.
+    #[serde(rename = "installed")]
     pub installed: Vec<String>,
     /// Folders of what is built from sources.
+    #[serde(rename = "built")]
     pub built: Vec<String>,
     /// Scripts of `package.json` that installing runs.
     pub lifecycle: Vec<String>,
@@ -32,6 +35,7 @@ pub struct GuardKnowledge {
     /// Tools and their files.
     pub tool: Vec<Tool>,
     /// Files that tools write themselves.
+    #[serde(rename = "written")]
     pub written: Vec<Written>,
     /// What of a file counts, where it is not the whole.
     pub file: Vec<FileRule>,
@@ -81,6 +85,7 @@ pub struct Tool {
     pub files: Vec<String>,
     /// Its files in folders below the project's root.
     #[serde(default)]
+    #[serde(rename = "below")]
     pub below: Vec<String>,
     /// The files, or `file#key`, that list the folders in which those below count; all folders where empty.
     #[serde(default)]

@@ -18,6 +18,7 @@ pub struct Reading {
     /// Lines that only warn or inform.
     pub noise: Vec<String>,
     /// Lines that talk of failures without reporting one: what they say does not count.
+    #[serde(rename = "aside")]
     pub aside: Vec<Aside>,
     /// Lines that only point to something else, such as a log or a page of help, or that frame a message: they are not
     /// shown as evidence if there is a better one.

@@ -46,6 +46,7 @@ pub struct StepTemplate {
     #[serde(default)]
     pub args: BTreeMap<String, String>,
     /// The fact that holds all arguments of the call.
+    #[serde(rename = "with")]
     pub with: Option<String>,
     /// The fact that lists what to repeat this step for; each is `item` in the templates.
     pub each: Option<String>,

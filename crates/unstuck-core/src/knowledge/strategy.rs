@@ -16,6 +16,7 @@ pub struct Strategy {
     pub risks: Vec<String>,
     /// Whether a person has to do it.
     #[serde(default)]
+    #[serde(rename = "asks")]
     pub asks: bool,
 }
 
@@ -32,6 +33,7 @@ pub enum Change {
     /// Use another model.
     Model(ModelChoice),
     /// Go on in the same conversation or start a new one.
+    #[serde(rename = "session")]
     Session(SessionChoice),
     /// Run a repair command that a human allowed.
     Repair,

@@ -15,6 +15,7 @@ const FILE: &str = include_str!("../../data/secrets.toml");
 pub(super) struct SecretsFile {
     parts: BTreeMap<String, String>,
     pub(super) names: NameLists,
+    #[serde(rename = "innocent")]
     pub(super) innocent: Innocent,
     pub(super) pattern: Vec<PatternSpec>,
 }
@@ -30,6 +31,7 @@ pub(super) struct PatternSpec {
     pub(super) value: Value,
     /// Whether only what stands before a secret tells that it is one.
     #[serde(default)]
+    #[serde(rename = "named")]
     pub(super) named: bool,
 }
 
@@ -81,9 +83,12 @@ pub(super) enum Value {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NameLists {
+    #[serde(rename = "ends")]
     pub(super) ends: Vec<String>,
+    #[serde(rename = "whole")]
     pub(super) whole: HashSet<String>,
     pub(super) passwords: Vec<String>,
+    #[serde(rename = "innocent")]
     pub(super) innocent: HashSet<String>,
 }
 
@@ -92,6 +97,7 @@ pub(super) struct NameLists {
 #[serde(deny_unknown_fields)]
 pub(super) struct Innocent {
     pub(super) words: HashSet<String>,
+    #[serde(rename = "begins")]
     pub(super) begins: Vec<String>,
 }
 

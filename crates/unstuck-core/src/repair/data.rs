@@ -33,6 +33,7 @@ pub struct RepairFile {
     pub(super) manager: Vec<Manager>,
     pub(super) program: Vec<Program>,
     pub(super) word: Vec<NameWord>,
+    #[serde(rename = "place")]
     pub(super) place: Vec<Place>,
     pub(super) service: Vec<ServiceName>,
     pub(super) alias: Vec<Alias>,
@@ -63,6 +64,7 @@ pub(super) struct Manager {
     pub(super) locks: Vec<String>,
     /// Folders that hold the packages.
     #[serde(default)]
+    #[serde(rename = "folders")]
     pub(super) folders: Vec<String>,
     /// Files of which a folder must have one to be installed as a package itself.
     #[serde(default)]
@@ -89,6 +91,7 @@ pub(super) struct StateCommand {
     pub(super) has: Vec<String>,
     /// Files that must not be there.
     #[serde(default)]
+    #[serde(rename = "lacks")]
     pub(super) lacks: Vec<String>,
 }
 
@@ -109,12 +112,15 @@ pub(super) struct Program {
     pub(super) shell: bool,
     /// Files of which the project must have one, in whatever folder.
     #[serde(default)]
+    #[serde(rename = "wants")]
     pub(super) wants: Vec<String>,
     /// Options whose value is the next word.
     #[serde(default)]
+    #[serde(rename = "valued")]
     pub(super) valued: Vec<String>,
     /// Options whose value is the folder to work in.
     #[serde(default)]
+    #[serde(rename = "folder")]
     pub(super) folder: Vec<String>,
     /// Options and operands that mean: exactly what the lockfile says.
     #[serde(default)]
@@ -133,11 +139,13 @@ pub(super) struct Program {
     pub(super) members: Vec<String>,
     /// Options that mean: although the wishes contradict each other.
     #[serde(default)]
+    #[serde(rename = "loose")]
     pub(super) loose: Vec<String>,
     /// Options that mean: again from nothing.
     #[serde(default)]
     pub(super) fresh: Vec<String>,
     #[serde(default)]
+    #[serde(rename = "does")]
     pub(super) does: Vec<Does>,
 }
 
@@ -151,14 +159,18 @@ pub(super) struct Does {
     pub(super) with: Vec<String>,
     /// Options and texts that must not be given.
     pub(super) without: Vec<String>,
+    #[serde(rename = "works")]
     pub(super) works: Vec<Work>,
     /// Which operands it works on.
+    #[serde(rename = "of")]
     pub(super) of: Operands,
     /// Options whose values it works on, too.
+    #[serde(rename = "of_options")]
     pub(super) of_options: Vec<String>,
     /// Whether what it works on are names that may stand in any folder.
     pub(super) anywhere: bool,
     /// Paths that it works on without naming them.
+    #[serde(rename = "places")]
     pub(super) places: Vec<String>,
     /// Other things that it works on, by name.
     pub(super) things: Vec<String>,
@@ -167,6 +179,7 @@ pub(super) struct Does {
     /// Options whose values must exist beforehand.
     pub(super) reads_options: Vec<String>,
     /// Whether operands are names of packages.
+    #[serde(rename = "named")]
     pub(super) named: bool,
     /// The runner whose scripts the operands name.
     pub(super) script: Option<String>,
@@ -183,6 +196,7 @@ pub(super) struct Does {
     /// Whether the verb belongs to the command that is launched.
     pub(super) keeps_verb: bool,
     /// Whether it finds the program itself, wherever that is.
+    #[serde(rename = "finds")]
     pub(super) finds: bool,
     /// The option whose value is the program that is launched.
     pub(super) launch_option: Option<String>,
@@ -228,6 +242,7 @@ pub(super) enum Work {
     /// Removes files.
     Remove,
     /// Makes a folder.
+    #[serde(rename = "make_folder")]
     MakeFolder,
     /// Makes a file or link.
     Create,
@@ -269,9 +284,11 @@ pub(super) struct Place {
     pub(super) ecosystem: Option<String>,
     /// Files next to it of which one must be there.
     #[serde(default)]
+    #[serde(rename = "beside")]
     pub(super) beside: Vec<String>,
     /// Whether the next build or run makes it again by itself.
     #[serde(default)]
+    #[serde(rename = "remade")]
     pub(super) remade: bool,
 }
 
@@ -338,6 +355,7 @@ pub(super) struct Forbidden {
 #[serde(deny_unknown_fields)]
 pub(super) struct NeedRule {
     pub(super) id: String,
+    #[serde(rename = "needs")]
     pub(super) needs: Lack,
     #[serde(default)]
     pub(super) state: State,
@@ -357,6 +375,7 @@ pub(super) struct NeedRule {
     pub(super) path: Option<String>,
     /// Whether every path of the matching line may be the one that it is about.
     #[serde(default)]
+    #[serde(rename = "mentioned")]
     pub(super) mentioned: bool,
     /// Files of which one must be there.
     #[serde(default)]
@@ -364,12 +383,14 @@ pub(super) struct NeedRule {
     /// Where the text names no path: patterns of the files that it may be about. `{name}` is the name that it is
     /// about.
     #[serde(default)]
+    #[serde(rename = "found")]
     pub(super) found: Vec<String>,
     /// Texts that files of the project must contain; any of them.
     #[serde(default)]
     pub(super) contains: Vec<String>,
     /// Whether the failed command itself makes again what was removed.
     #[serde(default)]
+    #[serde(rename = "remade")]
     pub(super) remade: bool,
     /// What must hold about the path.
     #[serde(default)]
@@ -422,10 +443,12 @@ pub(super) enum Lack {
     /// A file that is missing.
     File,
     /// A folder that is missing.
+    #[serde(rename = "folder")]
     Folder,
     /// A database that is brought in line.
     Schema,
     /// A file that should be gone.
+    #[serde(rename = "gone")]
     Gone,
     /// A port that is free.
     Port,
@@ -444,6 +467,7 @@ pub(super) enum Lack {
     /// A cache that is thrown away.
     Cache,
     /// Room on the disk.
+    #[serde(rename = "room")]
     Room,
     /// Told by the path: packages, output, generated code or any file.
     ByPlace,
@@ -473,9 +497,12 @@ pub(super) enum State {
 #[serde(rename_all = "snake_case")]
 pub(super) enum PathIs {
     Missing,
+    #[serde(rename = "there")]
     There,
     File,
+    #[serde(rename = "folder")]
     Folder,
+    #[serde(rename = "empty_folder")]
     EmptyFolder,
     Dangling,
     Crlf,

@@ -8,12 +8,15 @@ use crate::guard::{Confidence, RepairCategory};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Offers {
     /// The repairs: those of the owner's list first, then what is built in.
+    #[serde(rename = "offers")]
     pub offers: Vec<Offer>,
     /// Why there can be none, if a rule forbids it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "refused")]
     pub refused: Option<Refusal>,
     /// The owner's entries that were looked at more closely and not offered, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "passed_over")]
     pub passed_over: Vec<PassedOver>,
 }
 

@@ -18,6 +18,7 @@ const FILE: &str = include_str!("../../data/stuck.toml");
 #[serde(deny_unknown_fields)]
 pub(super) struct Data {
     /// How each way to be stuck is told.
+    #[serde(rename = "what")]
     what: BTreeMap<StuckWhat, Words>,
     pub(super) lines: Lines,
     pub(super) calls: Calls,
@@ -30,6 +31,7 @@ pub(super) struct Data {
 #[serde(deny_unknown_fields)]
 pub(super) struct Words {
     /// The sentence, with `{times}` and `{repeated}`.
+    #[serde(rename = "says")]
     pub(super) says: String,
     /// What to do about it.
     pub(super) hint: String,
@@ -44,6 +46,7 @@ pub(super) struct Lines {
     /// Lines that say nothing of being stuck: the others of their block count.
     pub(super) harmless: Patterns,
     /// Lines that tell what went wrong, where only one of many is shown.
+    #[serde(rename = "telling")]
     pub(super) telling: Patterns,
 }
 
@@ -52,8 +55,10 @@ pub(super) struct Lines {
 #[serde(deny_unknown_fields)]
 pub(super) struct Calls {
     /// Arguments that only tell why, or how long it may take.
+    #[serde(rename = "aside")]
     pub(super) aside: HashSet<String>,
     /// Arguments by which a call is shown, the first that there is.
+    #[serde(rename = "shown")]
     pub(super) shown: Vec<String>,
     /// Calls that wait for something, by name and arguments.
     pub(super) waiting: Patterns,

@@ -17,6 +17,7 @@ const SHORT: usize = 160;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StuckSign {
     /// In which way it is stuck.
+    #[serde(rename = "what")]
     pub what: StuckWhat,
     /// How often it was seen.
     pub times: u32,

@@ -60,8 +60,10 @@ pub enum Try {
     /// The first.
     First,
     /// Another after a failure: it draws on the retry budget.
+    #[serde(rename = "again")]
     Again,
     /// Another after a rate limit whose wait the server stated: it was asked to come again, so it draws on nothing.
+    #[serde(rename = "as_told")]
     AsTold,
 }
 
@@ -104,6 +106,7 @@ pub enum Admission {
 #[serde(rename_all = "snake_case")]
 pub enum Held {
     /// The upstream is overloaded, or what is left of a limit is spread until its reset.
+    #[serde(rename = "pace")]
     Pace,
     /// Nothing is left of a limit before its reset.
     RateLimit,

@@ -32,6 +32,7 @@ pub struct Plan {
     /// When it begins anew.
     pub reset: Timestamp,
     /// Whether calls are refused until then.
+    #[serde(rename = "spent")]
     pub spent: bool,
 }
 

@@ -25,12 +25,14 @@ pub struct LaneState {
     /// What is left of the limit on tokens of answers.
     pub output_tokens: Option<Window>,
     /// How much of the subscription is used.
+    #[serde(rename = "plan")]
     pub plan: Option<Plan>,
     /// Until when everybody waits, since the server said so.
     pub cool_down_until: Option<Timestamp>,
     /// How many retries could go at once.
     pub retry_budget: f64,
     /// How long a call takes on average, in milliseconds.
+    #[serde(rename = "usualTookMs")]
     pub usual_took_ms: f64,
     /// What has happened so far.
     pub counts: Counts,

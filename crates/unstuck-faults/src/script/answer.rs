@@ -45,6 +45,7 @@ pub struct UsageLimit {
     /// The moment itself; it goes before `resets_in`.
     pub resets_at: Option<Timestamp>,
     /// Whether requests that come before the reset are refused too, as the real limit does.
+    #[serde(rename = "holds")]
     pub holds: bool,
 }
 

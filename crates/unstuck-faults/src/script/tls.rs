@@ -13,8 +13,10 @@ pub struct Tls {
     /// What is wrong with the certificate.
     pub certificate: Certificate,
     /// How many handshakes fail before the others work: a number or `"always"`.
+    #[serde(rename = "fails")]
     pub fails: Times,
     /// How they fail.
+    #[serde(rename = "how")]
     pub how: HandshakeFault,
     /// Where the certificate is written as PEM, for clients that shall trust it.
     pub pem_file: Option<PathBuf>,

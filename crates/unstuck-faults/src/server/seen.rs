@@ -32,6 +32,7 @@ pub struct Request {
     /// The last thing that the user said, up to 64 KiB of it.
     pub prompt: String,
     /// Whether a stream was asked for.
+    #[serde(rename = "streams")]
     pub streams: bool,
     /// The SHA-256 of the body, in hexadecimal digits.
     pub body_sha256: String,

@@ -53,6 +53,7 @@ impl fmt::Display for What {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sign {
     /// In which way.
+    #[serde(rename = "what")]
     pub what: What,
     /// How often it was seen.
     pub count: u32,

@@ -65,8 +65,10 @@ pub struct ChangedFile {
     /// Its path from the root of the project, fit to be shown.
     pub path: String,
     /// What is the matter with it, such as `it is not committed`.
+    #[serde(rename = "why")]
     pub why: String,
     /// The lines that went and came, fit to be shown; empty where they may hold secrets or there are none.
+    #[serde(rename = "difference")]
     pub difference: String,
 }
 

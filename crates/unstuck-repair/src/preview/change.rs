@@ -21,6 +21,7 @@ pub enum Kind {
     /// A file.
     File,
     /// A folder.
+    #[serde(rename = "folder")]
     Folder,
     /// A symbolic link.
     Link,
@@ -74,12 +75,16 @@ pub(super) struct Touched {
 #[serde(rename_all = "snake_case")]
 pub(super) enum After {
     /// Nothing.
+    #[serde(rename = "gone")]
     Gone,
     /// What there is, to the byte.
+    #[serde(rename = "same")]
     Same,
     /// Something else.
+    #[serde(rename = "other")]
     Other(Thing),
     /// The same folder with other permissions.
+    #[serde(rename = "permitted")]
     Permitted(Permitted),
 }
 
@@ -88,10 +93,12 @@ pub(super) enum After {
 #[serde(rename_all = "snake_case")]
 pub(super) enum How {
     /// Where nothing is.
+    #[serde(rename = "put")]
     Put,
     /// In exchange for what is there.
     Exchange,
     /// Only what is there is taken away.
+    #[serde(rename = "take")]
     Take,
 }
 

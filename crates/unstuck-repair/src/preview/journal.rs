@@ -40,6 +40,7 @@ pub(super) struct Move {
     pub(super) path: TreePath,
     pub(super) how: How,
     /// The name beside it: of the copy before, of what was there afterwards.
+    #[serde(rename = "beside")]
     beside: String,
     /// What is there. Its number alone would not do: it is given again to what others make.
     pub(super) old: Option<Print>,

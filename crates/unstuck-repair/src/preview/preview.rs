@@ -43,6 +43,7 @@ pub(super) struct Kept {
     /// The device and number of the root of the project.
     pub(super) root: (i128, u64),
     /// What no repair may make or change.
+    #[serde(rename = "guarded")]
     pub(super) guarded: Vec<TreePath>,
     pub(super) bounds: Bounds,
 }

@@ -16,12 +16,15 @@ pub struct Report {
     /// When it was made.
     pub made_at: Timestamp,
     /// What ran.
+    #[serde(rename = "ran")]
     pub ran: Ran,
     /// How many files it would add, change and delete.
     pub counts: Counts,
     /// How many files were written again exactly as they were.
+    #[serde(rename = "same")]
     pub same: u64,
     /// Where they are: names in the root of the project.
+    #[serde(rename = "same_in")]
     pub same_in: Vec<String>,
     /// What it would change, in few lines.
     pub rows: Vec<Row>,
@@ -32,8 +35,10 @@ pub struct Report {
     /// How many changed texts are not among them.
     pub more_texts: u64,
     /// What the command made where unstuck or git would obey it; that is never applied.
+    #[serde(rename = "refused")]
     pub refused: Vec<String>,
     /// What changed in the project while the command ran; then nothing can be applied.
+    #[serde(rename = "unsettled")]
     pub unsettled: Vec<String>,
 }
 
@@ -57,6 +62,7 @@ pub struct Ran {
     /// The last lines of what it wrote.
     pub output: Vec<String>,
     /// What it wrote outside of the project, a few of it; that was a private copy and is gone.
+    #[serde(rename = "discarded")]
     pub discarded: Vec<String>,
 }
 
@@ -82,6 +88,7 @@ pub struct Counts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// What would happen to it.
+    #[serde(rename = "what")]
     pub what: What,
     /// Its path; that of a folder ends with a slash.
     pub path: String,

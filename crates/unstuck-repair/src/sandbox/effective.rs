@@ -29,6 +29,7 @@ impl Confinement {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effective {
     /// How much there was.
+    #[serde(rename = "confinement")]
     pub confinement: Confinement,
     /// What is missing for more, each a sentence without a full stop.
     pub missing: Vec<String>,

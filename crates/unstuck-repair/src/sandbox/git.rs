@@ -58,6 +58,7 @@ pub struct GitFolder {
 #[serde(rename_all = "snake_case")]
 pub enum GitKind {
     /// The repository itself: a folder named `.git`, or one with the contents of a repository.
+    #[serde(rename = "folder")]
     Folder,
     /// A file or a link that names another place.
     Pointer,
@@ -69,6 +70,7 @@ pub struct GitFolders {
     /// Those that were found.
     pub found: BTreeSet<GitFolder>,
     /// Whether there are more files than are looked at.
+    #[serde(rename = "is_cut")]
     pub is_cut: bool,
 }
 

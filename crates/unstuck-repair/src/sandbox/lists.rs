@@ -110,8 +110,10 @@ struct Secrets {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(target_os = "linux", serde(deny_unknown_fields))]
 pub(super) struct Project {
+    #[serde(rename = "kept")]
     pub(super) kept: Vec<PathBuf>,
     #[cfg(target_os = "linux")]
+    #[serde(rename = "views")]
     pub(super) views: Vec<PathBuf>,
 }
 
@@ -137,6 +139,7 @@ pub(super) struct GitEffect {
 #[serde(deny_unknown_fields)]
 pub(super) struct Processes {
     pub(super) signals: BTreeSet<String>,
+    #[serde(rename = "looks")]
     pub(super) looks: Vec<Look>,
 }
 

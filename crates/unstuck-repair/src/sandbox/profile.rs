@@ -41,6 +41,7 @@ pub enum Reach {
     Signals,
     /// Those of the machine and what they have open, for entries such as `fuser -k 3000/tcp`. The kernel allows that
     /// only outside of a user namespace and of Landlock, so an ordinary user is hardly confined then.
+    #[serde(rename = "looks")]
     Looks,
 }
 
@@ -52,6 +53,7 @@ pub enum Rights {
     #[default]
     Own,
     /// Everybody's, if unstuck is root, for entries such as `chown -R build .cache`.
+    #[serde(rename = "anyones")]
     Anyones,
 }
 
@@ -98,12 +100,15 @@ impl Default for Bounds {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
     /// What the owner asks for.
+    #[serde(rename = "demand")]
     pub demand: Demand,
     /// Whether it may use the network.
     pub network: Network,
     /// Which processes it may see and signal.
+    #[serde(rename = "reach")]
     pub reach: Reach,
     /// Over whose files it has power.
+    #[serde(rename = "rights")]
     pub rights: Rights,
     /// The project, without symlinks in its path. Never the folder that a proposal names.
     pub root: PathBuf,
@@ -111,10 +116,12 @@ pub struct Profile {
     /// writable in addition. Relative ones are of the project.
     pub writable: Vec<PathBuf>,
     /// Folders and files of unstuck's own, which it neither sees nor changes.
+    #[serde(rename = "own")]
     pub own: Vec<PathBuf>,
     /// An overlay over the project.
     pub overlay: Option<Overlay>,
     /// What it may use up.
+    #[serde(rename = "bounds")]
     pub bounds: Bounds,
 }
 

@@ -41,6 +41,7 @@ const RECEIVE: RecvFlags = RecvFlags::empty();
 #[serde(rename_all = "snake_case")]
 pub enum Steps {
     /// Commands word by word, without a shell, until one fails.
+    #[serde(rename = "words")]
     Words(Vec<Vec<String>>),
     /// A line for `/bin/sh`.
     Shell(String),
@@ -73,12 +74,16 @@ pub struct Surroundings {
     /// What is writable beside the project, where it exists.
     pub caches: Vec<PathBuf>,
     /// The same where nothing can be covered.
+    #[serde(rename = "narrow")]
     pub narrow: Vec<PathBuf>,
     /// What of the caches is private, because it would run outside of the sandbox later.
+    #[serde(rename = "private")]
     pub private: Vec<PathBuf>,
     /// Folders of tools to which something may be added, where they exist: a private copy of each is changed.
+    #[serde(rename = "adding")]
     pub adding: Vec<(PathBuf, Adding)>,
     /// What of the home folder is seen; nothing else of it is.
+    #[serde(rename = "needed")]
     pub needed: Vec<PathBuf>,
     /// What is not seen, where it exists.
     pub secrets: Vec<PathBuf>,
@@ -94,10 +99,13 @@ pub struct Order {
     /// How far it is confined.
     pub profile: Profile,
     /// What lies around the project.
+    #[serde(rename = "surroundings")]
     pub surroundings: Surroundings,
     /// Why namespaces are not used. A machine may refuse them, or promise them and then refuse what is needed in them.
+    #[serde(rename = "obstacle")]
     pub obstacle: Option<String>,
     /// Whether nothing bounds the number of processes.
+    #[serde(rename = "unbounded")]
     pub unbounded: bool,
     /// The user that it runs as.
     pub run_as: Option<RunAs>,
@@ -108,6 +116,7 @@ pub struct Order {
     /// Where repositories of git are in the project before it runs.
     pub git: GitFolders,
     /// Files that decide what the command does, as they were checked.
+    #[serde(rename = "checked")]
     pub checked: Vec<CheckedFile>,
     /// Folders of which the command gets a private copy; the outer process fills this in.
     #[serde(default)]
@@ -130,6 +139,7 @@ pub struct CheckedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateCopy {
     /// The folder; relative to the project for git's own.
+    #[serde(rename = "at")]
     pub at: PathBuf,
     /// The name of the folder in the private one that takes what is written.
     pub name: String,
@@ -171,13 +181,16 @@ pub enum Report {
     /// It stands, the command starts now.
     Ready {
         /// What it confines.
+        #[serde(rename = "effective")]
         effective: Effective,
         /// The programs of plain commands, as they were found.
         programs: Vec<PathBuf>,
     },
     /// It could not be set up; nothing of the command ran.
+    #[serde(rename = "set_up")]
     SetUp {
         /// What was tried.
+        #[serde(rename = "doing")]
         doing: String,
         /// Why it did not work.
         error: String,
@@ -194,15 +207,19 @@ pub enum Report {
         /// How.
         end: End,
         /// How many processes it left behind; all were ended.
+        #[serde(rename = "left")]
         left: u32,
     },
     /// Everything has ended and is cleared up.
     Cleared {
         /// Files that appeared where unstuck or git would obey them; they were removed.
+        #[serde(rename = "planted")]
         planted: Vec<PathBuf>,
         /// What was written to the home folder and thrown away, a few of it.
+        #[serde(rename = "discarded")]
         discarded: Vec<PathBuf>,
         /// What somebody else changed in git's folder meanwhile, so that what the command changed of it is not kept.
+        #[serde(rename = "overtaken")]
         overtaken: Vec<PathBuf>,
     },
 }

@@ -18,15 +18,19 @@ pub struct Record {
     pub(super) inode: u64,
     /// The content that was trusted; none if only files were accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "trusted")]
     pub trusted: Option<Trusted>,
     /// The hash of a content that its owner did not want to trust.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "declined")]
     pub declined: Option<String>,
     /// The hash of what else the project's files said when they were trusted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "settings")]
     pub settings: Option<String>,
     /// The guard files as they were accepted.
     #[serde(default, skip_serializing_if = "Baseline::is_empty")]
+    #[serde(rename = "files")]
     pub files: Baseline,
 }
 
@@ -39,7 +43,9 @@ pub struct Trusted {
     /// The content itself, so that a difference can be told later.
     pub content: String,
     /// When it was trusted.
+    #[serde(rename = "at")]
     pub at: Timestamp,
     /// By whom.
+    #[serde(rename = "by")]
     pub by: String,
 }

@@ -74,6 +74,7 @@ pub struct Options {
     pub escaped: Vec<String>,
     /// Whether it goes on with rare probes when the time without progress is over, before a person is asked.
     #[serde(skip_serializing_if = "is_false")]
+    #[serde(rename = "parks")]
     pub parks: bool,
     /// The hash of what it goes by of the project's own files; none in a log of an older version.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -57,10 +57,13 @@ impl From<Raw> for PathBuf {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Leadership {
     /// The reaper makes it one.
+    #[serde(rename = "Given")]
     Given,
     /// The reaper makes it one and joins the group, so that it hears of an interrupt at the terminal.
+    #[serde(rename = "Joined")]
     Joined,
     /// It makes itself one.
+    #[serde(rename = "Taken")]
     Taken,
 }
 
@@ -71,8 +74,11 @@ pub(crate) struct Order {
     pub(crate) arguments: Vec<Raw>,
     pub(crate) folder: Option<Raw>,
     /// Whether it gets the variables of the reaper.
+    #[serde(rename = "inherits")]
     pub(crate) inherits: bool,
+    #[serde(rename = "set")]
     pub(crate) set: Vec<(Raw, Raw)>,
+    #[serde(rename = "remove")]
     pub(crate) remove: Vec<Raw>,
     pub(crate) leadership: Leadership,
     pub(crate) exit_record: Option<Raw>,
@@ -89,12 +95,14 @@ pub(crate) enum Request {
 /// What the reaper tells.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Report {
+    #[serde(rename = "Gathered")]
     Gathered {
         cgroup: Raw,
     },
     Started {
         pid: u32,
     },
+    #[serde(rename = "Refused")]
     Refused(Status),
     Stopped {
         signal: i32,

@@ -28,12 +28,14 @@ const HERE: &[u8] = b"./";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Restored {
     /// The work tree as it was before; nothing of it is lost.
+    #[serde(rename = "undone")]
     pub undone: Snapshot,
     /// The files that were written again.
     pub written: Vec<String>,
     /// The files that were removed, since the snapshot does not have them.
     pub removed: Vec<String>,
     /// What differs but was left as it is, each with the reason.
+    #[serde(rename = "kept")]
     pub kept: Vec<Kept>,
     /// The commits on HEAD that were not there at the snapshot, newest first, at most 100. They stay.
     pub commits: Vec<Commit>,
@@ -47,6 +49,7 @@ pub struct Kept {
     /// Its path.
     pub path: String,
     /// Why, in words for people.
+    #[serde(rename = "because")]
     pub because: &'static str,
 }
 

@@ -14,6 +14,7 @@ pub struct Snapshot {
     pub head: Option<String>,
     /// What is in the work tree but not in the snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "left_out")]
     pub left_out: Vec<LeftOut>,
 }
 
@@ -23,6 +24,7 @@ pub struct LeftOut {
     /// Its path below the root of the work tree; bytes that are not text are escaped.
     pub path: String,
     /// Why it was left out.
+    #[serde(rename = "because")]
     pub because: LeftOutBecause,
 }
 

@@ -73,6 +73,7 @@ pub struct Token {
 #[derive(Debug, Serialize, Deserialize)]
 struct Revoked {
     id: String,
+    #[serde(rename = "revoked")]
     revoked: Timestamp,
 }
 

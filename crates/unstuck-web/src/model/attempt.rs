@@ -35,6 +35,7 @@ pub struct Attempt {
     /// What came of it: `running`, `succeeded`, `failed` or `interrupted`.
     pub outcome: String,
     /// How often it was cut off from outside and made again.
+    #[serde(rename = "cutOff")]
     pub cut_off: u32,
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
@@ -49,6 +50,7 @@ pub struct Attempt {
     /// The model, as far as is known.
     pub model: Option<String>,
     /// What it was an answer to.
+    #[serde(rename = "answering")]
     pub answering: Option<Answering>,
     /// What was changed about it, in words.
     pub changes: Vec<String>,
@@ -59,6 +61,7 @@ pub struct Attempt {
     /// The limit that was reached: `timeout` or `idle_timeout`.
     pub limit: Option<String>,
     /// What it used.
+    #[serde(rename = "used")]
     pub used: Used,
     /// What the failure was found to be.
     pub diagnosis: Option<Diagnosis>,
@@ -77,6 +80,7 @@ pub struct Attempt {
     /// The id of the question that followed.
     pub escalation: Option<String>,
     /// How that was settled.
+    #[serde(rename = "resolved")]
     pub resolved: Option<Resolved>,
     /// The repairs that were proposed because of it.
     pub repairs: Vec<Repair>,
@@ -249,12 +253,14 @@ pub struct Decision {
     /// Which retry at this level this is, from 1; 0 where there is none.
     pub attempt: u32,
     /// How many retries this level has.
+    #[serde(rename = "of")]
     pub of: u32,
     /// How long is waited first, in milliseconds; null where no retry follows.
     pub delay_ms: Option<u64>,
     /// Whether the wait is one for a reset that the server stated.
     pub stated: bool,
     /// What was passed over, and why.
+    #[serde(rename = "passedOver")]
     pub passed_over: Vec<PassedOver>,
     /// What it is expected to cost more, in USD.
     pub cost_usd: Option<f64>,
@@ -358,6 +364,7 @@ pub struct Resolved {
     /// What they said about it.
     pub note: String,
     /// All that in words.
+    #[serde(rename = "said")]
     pub said: String,
 }
 
@@ -404,6 +411,7 @@ pub struct Repair {
     /// Why it did not help, if it did not.
     pub failed: Option<String>,
     /// Whether what had failed works since.
+    #[serde(rename = "worked")]
     pub worked: bool,
 }
 

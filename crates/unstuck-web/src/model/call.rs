@@ -15,6 +15,7 @@ pub struct ApiCall {
     /// Its id.
     pub id: String,
     /// The tries that failed.
+    #[serde(rename = "tries")]
     pub tries: Vec<ApiTry>,
     /// What came of it; null while it goes on, or if nobody saw its end.
     pub outcome: Option<String>,
@@ -71,6 +72,7 @@ pub struct ApiTry {
     /// Who was asked instead.
     pub fallback: Option<String>,
     /// Who could have been asked instead and was not, each with why, in one sentence.
+    #[serde(rename = "passedOver")]
     pub passed_over: Vec<String>,
 }
 

@@ -42,12 +42,14 @@ pub struct Escalation {
     #[schema(schema_with = schema::kind)]
     pub kind: Kind,
     /// What was being done.
+    #[serde(rename = "doing")]
     pub doing: String,
     /// The line of the failure that tells most.
     pub evidence: String,
     /// Why a person is needed, in one sentence.
     pub reason: String,
     /// What was tried before, and why it did not help.
+    #[serde(rename = "tried")]
     pub tried: Vec<Tried>,
     /// What the project's files say differently than when the run began, where it is about that.
     pub settings: Vec<ChangedSetting>,
@@ -77,6 +79,7 @@ pub struct Escalation {
     /// What an answer binds to: send it back with the answer, so that what was shown is what is answered.
     pub hash: String,
     /// What was answered; null while it waits.
+    #[serde(rename = "answered")]
     pub answered: Option<Answered>,
 }
 
@@ -217,6 +220,7 @@ pub struct Offered {
     /// The answer.
     pub answer: Answer,
     /// What will happen.
+    #[serde(rename = "does")]
     pub does: String,
     /// What that is expected to cost more, in USD, where it is known.
     pub cost_usd: Option<f64>,
@@ -308,6 +312,7 @@ pub struct Answered {
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
     /// What; null where it has come to nothing because the run went on or ended.
+    #[serde(rename = "how")]
     pub how: Option<Resolved>,
 }
 
@@ -334,6 +339,7 @@ pub struct AnswerTaken {
     /// The question, answered.
     pub escalation: Escalation,
     /// What happens now, in one sentence.
+    #[serde(rename = "doing")]
     pub doing: String,
 }
 

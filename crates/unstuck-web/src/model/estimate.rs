@@ -19,6 +19,7 @@ pub struct Estimate {
     /// How it was worked out, or why it cannot be told.
     pub formula: String,
     /// What is kept, in one sentence; empty where nothing is said.
+    #[serde(rename = "keeps")]
     pub keeps: String,
 }
 

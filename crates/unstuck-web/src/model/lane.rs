@@ -19,6 +19,7 @@ pub struct Lane {
     /// How many calls are on their way.
     pub in_flight: u32,
     /// How many calls may go in a second, while that is limited because of an overload.
+    #[serde(rename = "pacePerSecond")]
     pub pace_per_second: Option<f64>,
     /// What is left of the limit on requests.
     pub requests: Option<Window>,
@@ -29,6 +30,7 @@ pub struct Lane {
     /// What is left of the limit on tokens of answers.
     pub output_tokens: Option<Window>,
     /// How much of the subscription is used.
+    #[serde(rename = "plan")]
     pub plan: Option<Plan>,
     /// Until when everybody waits, since the server said so.
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -36,6 +38,7 @@ pub struct Lane {
     /// How many retries could go at once.
     pub retry_budget: f64,
     /// How long a call takes on average, in milliseconds.
+    #[serde(rename = "usualTookMs")]
     pub usual_took_ms: f64,
     /// What has happened so far.
     pub counts: LaneCounts,
@@ -137,6 +140,7 @@ pub struct Plan {
     #[schema(value_type = String, format = DateTime)]
     pub reset: Timestamp,
     /// Whether calls are refused until then.
+    #[serde(rename = "spent")]
     pub spent: bool,
 }
 

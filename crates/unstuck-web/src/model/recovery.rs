@@ -46,6 +46,7 @@ pub struct AnswerCount {
     /// How often what followed succeeded, or failed in another way.
     pub helped: u64,
     /// How often the same failure came again.
+    #[serde(rename = "didNotHelp")]
     pub did_not_help: u64,
 }
 

@@ -153,6 +153,7 @@ pub struct Spending {
     /// How many of them failed, or broke off.
     pub failed: u64,
     /// How often an upstream was asked.
+    #[serde(rename = "tries")]
     pub tries: u64,
     /// How many tokens were sent anew.
     pub input_tokens: u64,

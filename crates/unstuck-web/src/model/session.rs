@@ -182,6 +182,7 @@ pub struct RetryOptions {
     pub with_context: bool,
     /// Words of a person that are added to the prompt.
     #[schema(max_length = 20000)]
+    #[serde(rename = "words")]
     pub words: Option<String>,
     /// The prompt as the person has edited it; in place of what would be sent.
     #[schema(max_length = 400000)]
@@ -219,6 +220,7 @@ pub struct RetryStarted {
     /// The session that goes on.
     pub session: String,
     /// What happens now, in one sentence.
+    #[serde(rename = "doing")]
     pub doing: String,
 }
 

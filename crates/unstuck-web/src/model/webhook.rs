@@ -10,6 +10,7 @@ pub struct Webhook {
     /// Its id in addresses.
     pub id: String,
     /// What it is told about: `escalation`, `resolved`, `recovered` or `run_finished`.
+    #[serde(rename = "occasion")]
     pub occasion: String,
     /// Where to, without what is secret about it.
     pub target: String,
@@ -22,8 +23,10 @@ pub struct Webhook {
 #[serde(rename_all = "camelCase")]
 pub struct WebhookTested {
     /// Whether the message has arrived.
+    #[serde(rename = "arrived")]
     pub arrived: bool,
     /// What came back, in words.
+    #[serde(rename = "said")]
     pub said: String,
     /// How long it took, in milliseconds.
     pub took_ms: u64,

@@ -175,6 +175,7 @@ struct Checked<'c> {
     /// From the root of the project; none if the proposal is rejected.
     folder: Option<String>,
     /// How it would run: argv by argv, or by a shell.
+    #[serde(rename = "runs")]
     runs: Option<Runs>,
     asks_because: &'c [AskWhy],
     steps: Vec<CheckedStep<'c>>,
@@ -193,6 +194,7 @@ struct CheckedStep<'c> {
     rule: &'static str,
     about: &'static str,
     effect: &'static str,
+    #[serde(rename = "says")]
     says: &'c str,
 }
 

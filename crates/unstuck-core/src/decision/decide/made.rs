@@ -28,22 +28,27 @@ pub struct Decision {
     /// Which retry at this level this is, from 1; 0 where there is none.
     pub attempt: u32,
     /// How many retries this level has; 0 where time bounds them.
+    #[serde(rename = "of")]
     pub of: u32,
     /// What was passed over, and why.
+    #[serde(rename = "fell_through")]
     pub fell_through: Vec<FellThrough>,
     /// What it is expected to cost more.
     pub cost: Option<CostEstimate>,
     /// Whether the wait is one for a reset that the server stated.
+    #[serde(rename = "stated")]
     pub stated: bool,
     /// When it is given up if there is no progress until then, where time bounds the retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub give_up_at: Option<Timestamp>,
     /// What is waited for.
     #[serde(default, skip_serializing_if = "WaitFor::is_retry")]
+    #[serde(rename = "wait_for")]
     pub wait_for: WaitFor,
     /// The chance that it was made with.
     pub draw: Draw,
     /// When it was made.
+    #[serde(rename = "at")]
     pub at: Timestamp,
 }
 
@@ -161,6 +166,7 @@ pub enum Chosen {
         until: Timestamp,
     },
     /// A person is asked.
+    #[serde(rename = "ask")]
     Ask {
         /// What kind of question it is.
         trigger: Trigger,
@@ -202,6 +208,7 @@ pub enum Changed {
         to: String,
     },
     /// The conversation that it belongs to.
+    #[serde(rename = "session")]
     Session(SessionChoice),
     /// A repair is run first.
     Repair {
@@ -211,8 +218,10 @@ pub enum Changed {
         command: String,
     },
     /// A person's words are added.
+    #[serde(rename = "words")]
     Words(String),
     /// The prompt becomes this text, as a person has written it.
+    #[serde(rename = "text")]
     Text(String),
 }
 
@@ -297,6 +306,7 @@ pub enum AskWhy {
     /// The allowed money is spent.
     MaxCost,
     /// A dearer model costs more than may be spent without asking.
+    #[serde(rename = "dearer_model")]
     DearerModel,
     /// A repair is proposed that nobody has allowed yet.
     Repair,
@@ -315,6 +325,7 @@ pub enum StopWhy {
     /// Nothing failed.
     NotAFailure,
     /// Its input was too large to be kept for a second attempt.
+    #[serde(rename = "input_spent")]
     InputSpent,
     /// Another unstuck that runs this one retries it.
     OuterRetries,

@@ -15,6 +15,7 @@ pub struct Problem {
     /// What was given.
     pub value: String,
     /// What is allowed instead.
+    #[serde(rename = "why")]
     pub why: String,
 }
 

@@ -58,8 +58,10 @@ pub struct RetryPolicy {
     /// not in the list goes straight to its chain.
     pub retryable_errors: Vec<Kind>,
     /// Whether the model may be changed without asking.
+    #[serde(rename = "autoEscalate")]
     pub auto_escalate: bool,
     /// After how many retries the model is changed before anything else is tried.
+    #[serde(rename = "escalateAfterRetries")]
     pub escalate_after_retries: u32,
     /// Whether anything is done at all; `off` passes everything through.
     pub enabled: bool,

@@ -24,6 +24,7 @@ pub(super) struct Survey {
 #[derive(Serialize, Deserialize)]
 struct Kept {
     key: String,
+    #[serde(rename = "found")]
     found: Effective,
 }
 

@@ -39,8 +39,10 @@ pub(super) enum Pace {
 pub(super) struct Scene {
     pub(super) title: String,
     /// What is about to happen.
+    #[serde(rename = "about")]
     pub(super) about: String,
     /// What a person would type for the same.
+    #[serde(rename = "like")]
     like: String,
     prompt: String,
     model: String,
@@ -49,6 +51,7 @@ pub(super) struct Scene {
     #[serde(default)]
     timeout: Option<String>,
     /// How it ends if all goes well.
+    #[serde(rename = "ends")]
     pub(super) ends: Outcome,
     /// Changes to the policy `standard`.
     policy: Value,

@@ -22,9 +22,11 @@ pub(super) struct Told<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'a str>,
     kind: Kind,
+    #[serde(rename = "doing")]
     doing: &'a str,
     evidence: &'a str,
     reason: &'a str,
+    #[serde(rename = "tried")]
     tried: &'a [Tried],
     /// What the project's files say differently than when the run began.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -51,6 +53,7 @@ struct Cost<'a> {
 struct Offered {
     answer: &'static str,
     key: char,
+    #[serde(rename = "does")]
     does: String,
     command: String,
 }

@@ -29,6 +29,7 @@ const LONGEST: usize = 160;
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum Happened<'a> {
+    #[serde(rename = "asked")]
     Asked(Box<Told<'a>>),
     Settled(Settled<'a>),
 }

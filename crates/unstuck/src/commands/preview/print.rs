@@ -28,6 +28,7 @@ struct Told<'a> {
     /// What has become of it: kept, dropped or applied.
     fate: &'static str,
     /// What could not be removed after it was applied.
+    #[serde(rename = "left")]
     left: &'a [String],
 }
 
