@@ -11,7 +11,7 @@ pub struct Webhook {
     pub id: String,
     /// What it is told about: `escalation`, `resolved`, `recovered` or `run_finished`.
     #[serde(rename = "occasion")]
-    pub occasion: String,
+    pub event: String,
     /// Where to, without what is secret about it.
     pub target: String,
     /// How the message is written.
@@ -21,13 +21,13 @@ pub struct Webhook {
 /// What came back when a webhook was tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct WebhookTested {
+pub struct WebhookTestResult {
     /// Whether the message has arrived.
     #[serde(rename = "arrived")]
-    pub arrived: bool,
+    pub delivered: bool,
     /// What came back, in words.
     #[serde(rename = "said")]
-    pub said: String,
+    pub response: String,
     /// How long it took, in milliseconds.
     pub took_ms: u64,
 }
