@@ -12,7 +12,7 @@
 //! The crate is pure: it opens no file, reads no clock and draws no random numbers. Whoever calls it says
 //! what time it is and what the dice showed, so the same arguments always give the same answer. What it
 //! knows (kinds, rules, chains, strategies, policies, models, prompts) is data in `data/`, embedded, and
-//! a user's configuration [adds to it](knowledge::Overlay).
+//! a user's configuration [adds to it](kind_knowledge::KnowledgeOverlay).
 //!
 //! ```
 //! use unstuck_core::decision::{RandomDraw, RecoveryHistory, DecisionInput, decide, template};

@@ -1,7 +1,7 @@
 //! Runs agents and commands, and acts on what fails.
 //!
 //! [`process`] runs one child and leaves nothing of it behind; [`drive`] runs a command until it did what it should,
-//! a person is needed, or it is stopped; [`prompt`] fills what agents are told; [`expect`] says what counts as success;
+//! a person is needed, or it is stopped; [`prompt`] fills what agents are told; [`expectations`] says what counts as success;
 //! [`folder`] shows in the project how that stands.
 //!
 //! ```no_run

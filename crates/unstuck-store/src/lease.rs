@@ -72,7 +72,7 @@ pub struct ClaimRequest {
 pub enum ClaimOutcome {
     /// The run is the caller's to drive.
     Granted(LeaseToken),
-    /// Someone else drives it. If they are dead, claim again [instead of](ClaimRequest::instead_of) their lease.
+    /// Someone else drives it. If they are dead, claim again [instead of](ClaimRequest::replaces) their lease.
     HeldBy(Lease),
 }
 

@@ -148,7 +148,7 @@ impl FailingSessions {
 }
 
 /// The lines that an event adds to, given its run as it stands after the event, and since when its session has been
-/// failing if it [ends](recovers) that.
+/// failing if it [ends](recovered_session) that.
 pub fn rollup_entries(
     recorded: &EventRecord,
     view: Option<&RunSummary>,

@@ -153,7 +153,7 @@ impl Store {
         sqlite.follow(after).await
     }
 
-    /// The questions to people that are asked for, in the order that [`EscalationStatus`](crate::Standing) says.
+    /// The questions to people that are asked for, in the order that [`EscalationStatus`](crate::EscalationStatus) says.
     pub async fn escalations(
         &self,
         filter: &EscalationFilter,
@@ -204,7 +204,7 @@ impl Store {
     }
 
     /// Takes messages that are due out of the outbox, of so many groups at most; nobody else gets them for
-    /// [a while](crate::OUTBOX_HELD). Those of one group to one target stand together, the oldest first.
+    /// [a while](crate::OUTBOX_CLAIM_TTL). Those of one group to one target stand together, the oldest first.
     pub async fn claim_due_messages(
         &self,
         now: Timestamp,

@@ -1,6 +1,6 @@
 //! The REST API, the stream of events and the dashboard, on the store that `exec` and `run` write to.
 //!
-//! [`router`] makes all of it from a [`WebState`]: a store, [what changes things](deeds::Deeds), and [who may](guard::Tokens).
+//! [`router`] makes all of it from a [`WebState`]: a store, [what changes things](deeds::Deeds), and [who may](auth::TokenStore).
 //! Whoever listens passes the address of each client on as axum's `ConnectInfo`, and the owner of its connection as an extension
 //! (`PeerOwner` of `unstuck-network`); without them a client counts as being on another machine, and needs a token also to look.
 //!

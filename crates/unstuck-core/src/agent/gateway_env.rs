@@ -18,7 +18,7 @@ pub struct GatewayCommand {
 
 impl Agent {
     /// How a command line of it is called through the gateway at that address; none where it cannot be, or where the
-    /// command line says that the user wants something else. What [its files and variables](BaseUrlFile::unless) say is
+    /// command line says that the user wants something else. What [its files and variables](BaseUrlSpec::unless) say is
     /// the caller's to look up.
     pub fn through_gateway(&self, url: &str, command: &[String]) -> Option<GatewayCommand> {
         let (base_url, gateway) = (&self.file.call.base_url, &self.file.call.gateway);

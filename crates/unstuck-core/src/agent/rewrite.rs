@@ -27,7 +27,7 @@ pub enum ConversationChoice {
     },
     /// A new one.
     Fresh,
-    /// A new one that is known by this id from the start; ignored where [it cannot be](Invocation::takes_new_session).
+    /// A new one that is known by this id from the start; ignored where [it cannot be](Invocation::supports_new_session_id).
     New {
         /// Its id.
         id: String,

@@ -1,6 +1,6 @@
 //! What unstuck knows, as data: one file per kind, and one each for strategies and the like.
 //!
-//! The files are embedded; a user's configuration [adds to them or overrides them](Knowledge::overlaid).
+//! The files are embedded; a user's configuration [adds to them or overrides them](NetworkKnowledge::overlaid).
 //! This module only reads and checks the data. What it means is the business of the stages that use it.
 
 mod hosts;

@@ -38,7 +38,7 @@ impl LoopSignal {
         }
     }
 
-    /// The diagnosis: [`Kind::StuckSection`], certain, with the sentence as its evidence. The same repetition has the same
+    /// The diagnosis: [`TreeEntryKind::StuckSection`], certain, with the sentence as its evidence. The same repetition has the same
     /// fingerprint, however often it was seen.
     pub fn diagnosis(&self) -> Diagnosis {
         let known = Knowledge::built_in().kind(Kind::Stuck);

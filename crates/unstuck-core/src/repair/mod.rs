@@ -4,7 +4,7 @@
 //! knowledge in `data/repairs/`, and the [facts](Facts) of the project tell whether they go together. The owner's
 //! entries come first, and only those that the evidence supports; nothing is ever tried just because it is allowed.
 //!
-//! Offering is not allowing: whether a command may run is decided by [`guard`](crate::guard), whatever is offered here.
+//! Offering is not allowing: whether a command may run is decided by [`guard`](crate::command_policy), whatever is offered here.
 
 mod agent_instructions;
 mod call_arguments;

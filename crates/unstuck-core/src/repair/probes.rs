@@ -24,7 +24,7 @@ pub struct ProjectProbes {
     pub programs: BTreeSet<String>,
     /// Ports of which to find out who listens.
     pub ports: BTreeSet<u16>,
-    /// Parts of names by which templates are known; see [`copy_of`](Self::copy_of).
+    /// Parts of names by which templates are known; see [`copy_of`](Self::template_target).
     pub template_marks: BTreeSet<String>,
     /// Whether to find out on which ports processes of the project listen.
     pub processes: bool,

@@ -30,7 +30,7 @@ pub enum NetworkAccess {
     Off,
 }
 
-/// Which processes the command may see and signal; [`process_scope`](super::reach) reads it from an owner's entry.
+/// Which processes the command may see and signal; [`process_scope`](super::process_scope) reads it from an owner's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProcessScope {
@@ -45,7 +45,7 @@ pub enum ProcessScope {
     Inspect,
 }
 
-/// Over whose files the command has power; [`file_scope`](super::rights) reads it from an owner's entry.
+/// Over whose files the command has power; [`file_scope`](super::file_scope) reads it from an owner's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileScope {

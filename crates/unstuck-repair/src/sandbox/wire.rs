@@ -89,7 +89,7 @@ pub struct HostPaths {
     pub secrets: Vec<PathBuf>,
     /// What must stay visible even where everything around it is hidden: the folders of programs.
     pub visible: Vec<PathBuf>,
-    /// A private folder of ours, for what is temporary; see [`ScratchDir`](super::Scratch).
+    /// A private folder of ours, for what is temporary; see [`ScratchDir`](super::ScratchDir).
     pub scratch: PathBuf,
 }
 

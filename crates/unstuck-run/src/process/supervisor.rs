@@ -15,7 +15,7 @@ use super::reaper_handle::ReaperHandle;
 use super::spec::{ProcessSpec, StopRequest};
 use super::stdin::Stdin;
 
-/// The program that is the reaper when its first argument is [`REAPER`](crate::reaper::REAPER).
+/// The program that is the reaper when its first argument is [`REAPER`](crate::reaper_id::REAPER_ARG).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaperProgram {
     /// Where it is.

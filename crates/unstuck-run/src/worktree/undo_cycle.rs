@@ -18,7 +18,7 @@ pub struct UndoCycle {
     pub roles: Vec<String>,
     /// How often the work tree came back to an earlier state.
     pub returns: usize,
-    /// The last two states that it went between; [`SnapshotStore::changed_files`](super::Snapshots::files) tells in which files
+    /// The last two states that it went between; [`SnapshotStore::changed_files`](super::SnapshotStore::files) tells in which files
     /// they differ.
     pub between: (String, String),
 }

@@ -196,7 +196,7 @@ impl ResponseReader {
         &self.summary
     }
 
-    /// The text so far, where it is [kept](Self::keeping_text); at most 4 MiB of it.
+    /// The text so far, where it is [kept](Self::with_text); at most 4 MiB of it.
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }

@@ -27,7 +27,7 @@ pub struct ResponseSummary {
     pub text_bytes: u64,
     /// The hash of its text.
     pub text_hash: u64,
-    /// Whether its text is JSON; known only at the end, and only where the [text was kept](super::Reading::keeping_text).
+    /// Whether its text is JSON; known only at the end, and only where the [text was kept](super::ResponseReader::with_text).
     pub json: JsonState,
 }
 
